@@ -1,0 +1,1 @@
+"""njrt: the runtime that compiled natural programs import."""

@@ -1,0 +1,46 @@
+"""A natural block as the runtime knows it, and its prompt as the model reads it.
+
+\"\"\"natural(max_effects=20)             instruction_of
+    Sum <a> and <b> into <:c>,     ─────────────────>   Sum <a> and <b> into <:c>,
+    if a <<= b.                                         if a <= b.
+\"\"\"
+"""
+
+from __future__ import annotations
+
+import re
+import textwrap
+from dataclasses import dataclass
+
+from njrt.options import Options
+
+MARKER_LINE = re.compile(r"(?:natural|prompt)(?:\(.*?\))?[ \t]*(?:\r\n|\n|\r)", re.DOTALL)
+
+
+@dataclass(frozen=True, slots=True)
+class Block:
+    """One natural block, about to run.
+
+    `instruction` is the prompt without its marker line and margins. `labels` are the jumps that are legal
+    and offered here, of `break`, `continue`, `return` and `bare_return`; `raise` always is. `place` is
+    `file.njpy:line`. `options` are complete: nothing in them that has a default is None.
+    """
+
+    instruction: str
+    labels: tuple[str, ...]
+    place: str
+    is_async: bool
+    options: Options
+
+
+def instruction_of(prompt: str) -> str:
+    """The instruction in a prompt: no marker line, no margin, no trailing blanks, `<<` as `<`.
+
+    Formatting a file changes margins and trailing blanks, never the instruction, so that caches and
+    recordings live on.
+    """
+    marker = MARKER_LINE.match(prompt)
+    text = prompt[marker.end() :] if marker else prompt
+    text = text.replace("\r\n", "\n").replace("\r", "\n")
+    lines = textwrap.dedent(text.expandtabs()).split("\n")
+    return "\n".join(line.rstrip() for line in lines).strip("\n").replace("<<", "<")

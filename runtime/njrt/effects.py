@@ -1,0 +1,138 @@
+"""The effects that a prompt may request, and what a handler may answer.
+
+An effect is a request by the prompt to the program around it. A handler serves it and either *resumes*
+the prompt, with an `Answer` or with a `Refusal` that says what to do instead, or *cancels* it, with the
+`Outcome` of the whole block (Plotkin and Pretnar's effects and handlers, as in the paper's section 4).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from njrt.outcome import Outcome
+
+Reference = int
+"""A small integer that stands for a live object: the `addr` of `{"type": "Ref", "addr": N}`."""
+
+Wire = Any
+"""A value as it comes out of a model's JSON: scalars, lists, objects, references as `{"type": "Ref", ...}`."""
+
+
+@dataclass(frozen=True, slots=True)
+class Run:
+    """Run `code` in the block's scope; with `done`, end the block once it has run without error."""
+
+    code: str
+    done: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Eval:
+    """Evaluate one Python expression."""
+
+    expression: str
+
+
+@dataclass(frozen=True, slots=True)
+class Exec:
+    """Execute Python statements."""
+
+    code: str
+
+
+@dataclass(frozen=True, slots=True)
+class Lookup:
+    """Read the variable `variable`."""
+
+    variable: str
+
+
+@dataclass(frozen=True, slots=True)
+class Assign:
+    """Bind the variable `variable` to a value."""
+
+    variable: str
+    value: Wire
+
+
+@dataclass(frozen=True, slots=True)
+class Deref:
+    """Show one level of the object behind a reference."""
+
+    reference: Reference
+
+
+@dataclass(frozen=True, slots=True)
+class Ref:
+    """Make an object of a value and give a reference to it."""
+
+    value: Wire
+
+
+@dataclass(frozen=True, slots=True)
+class SetRef:
+    """Update the object behind a reference in place, so that it equals a value."""
+
+    reference: Reference
+    value: Wire
+
+
+@dataclass(frozen=True, slots=True)
+class Goto:
+    """Jump to a label of the program (`break`, `continue`, `return`, `raise`), taking a value along."""
+
+    label: str
+    value: Wire
+
+
+@dataclass(frozen=True, slots=True)
+class BreakLoop:
+    """Break out of the enclosing loop."""
+
+
+@dataclass(frozen=True, slots=True)
+class ContinueLoop:
+    """Go on with the next round of the enclosing loop."""
+
+
+@dataclass(frozen=True, slots=True)
+class ReturnValue:
+    """Return the value of the variable `variable` from the enclosing function (None: a bare return)."""
+
+    variable: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class RaiseError:
+    """Raise the exception that the variable `variable` holds."""
+
+    variable: str
+
+
+@dataclass(frozen=True, slots=True)
+class Done:
+    """End the block normally."""
+
+
+Effect = (
+    Run | Eval | Exec | Lookup | Assign | Deref | Ref | SetRef | Goto
+    | BreakLoop | ContinueLoop | ReturnValue | RaiseError | Done
+)  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """The effect was carried out; the prompt resumes with this text."""
+
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class Refusal:
+    """The effect was the model's mistake; the prompt resumes with a message that says what to do next."""
+
+    message: str
+
+
+Result = Answer | Refusal | Outcome

@@ -1,0 +1,132 @@
+"""What is said between the runtime and a model, in no vendor's words.
+
+    Request(system, messages, tools)  ──ask──>  Reply(message, stop, usage)
+
+A conversation is a tuple of messages that starts with the runtime's `UserMessage`, and in which every
+tool call of a `ModelMessage` is answered by the `ToolMessage` right after it. The adapters in `models/`
+translate; nothing else in the runtime knows a wire format.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+Protocol = Literal["tools", "text"]
+"""How a model asks for effects: by tool calls, or by one fenced code block in plain text."""
+
+Stop = Literal["end", "length", "refusal"]
+"""Why a reply ended: by itself (tool calls included), cut off by a token limit, or refused by the model."""
+
+Json = Mapping[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class ToolCall:
+    """One tool call of a model. `arguments` is None when `raw`, as the model wrote it, is not a JSON object."""
+
+    id: str
+    name: str
+    arguments: Json | None
+    raw: str
+
+
+@dataclass(frozen=True, slots=True)
+class ToolResult:
+    """The runtime's answer to the tool call `id`; `failed` marks a refusal or an error."""
+
+    id: str
+    name: str
+    text: str
+    failed: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class UserMessage:
+    """Text from the runtime to the model."""
+
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class Sealed:
+    """What the model `by` said, as its vendor sent it, for that vendor's eyes alone.
+
+    Some models sign their hidden thinking and must get it back unchanged with the next request. It is
+    neither shown nor compared, and a conversation without it is complete for everyone else.
+    """
+
+    by: str
+    blocks: tuple[Json, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class ModelMessage:
+    """What the model said: text, tool calls, or both."""
+
+    text: str
+    calls: tuple[ToolCall, ...] = ()
+    sealed: Sealed | None = field(default=None, compare=False, repr=False)
+
+
+@dataclass(frozen=True, slots=True)
+class ToolMessage:
+    """The answers to all tool calls of the `ModelMessage` before, in its order."""
+
+    results: tuple[ToolResult, ...]
+
+
+Message = UserMessage | ModelMessage | ToolMessage
+
+
+@dataclass(frozen=True, slots=True)
+class Tool:
+    """A tool offered to the model; `parameters` is a strict JSON schema that both vendors accept."""
+
+    name: str
+    description: str
+    parameters: Json
+
+
+@dataclass(frozen=True, slots=True)
+class Request:
+    """One question to a model: the whole conversation so far.
+
+    `temperature` None means the vendor's default. `timeout` is in seconds. `place` and `turn` say which
+    block asks (`file.njpy:line`) and for the how-manieth time in this run (from 1): they are for people,
+    recordings and traces, never sent to a model and never part of a cache key.
+    """
+
+    system: str
+    messages: tuple[Message, ...]
+    tools: tuple[Tool, ...] = ()
+    temperature: float | None = None
+    max_reply_tokens: int = 4096
+    timeout: float = 120.0
+    place: str = ""
+    turn: int = 1
+
+
+@dataclass(frozen=True, slots=True)
+class Usage:
+    """Tokens of one model call, as the server counted them; `usd` is None where no price is known.
+
+    `input` counts all prompt tokens, `cached` those of them that were read from the vendor's prompt cache.
+    """
+
+    input: int = 0
+    output: int = 0
+    cached: int = 0
+    usd: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Reply:
+    """A model's answer. `model` is the name by which the server says it answered; `source` says who served it."""
+
+    message: ModelMessage
+    stop: Stop = "end"
+    usage: Usage = field(default_factory=Usage)
+    model: str = ""
+    source: Literal["model", "cache", "recording", "script"] = "model"

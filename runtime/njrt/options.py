@@ -1,0 +1,173 @@
+"""The options of a natural block: what may be set, where, and how it is checked.
+
+    \"\"\"natural(model="openai/gpt-4.1", max_effects=20)      on the block
+    # njc: model=openai/gpt-4.1                              in the file
+    [tool.njc] model = "openai/gpt-4.1"                      in the project
+    NJC_MODEL=openai/gpt-4.1                                 in the environment
+
+The nearest wins: block, file, environment, project, and then the default that stands below. Every field
+of `Options` is an option of the same name; `None` means that nothing has been said.
+"""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Mapping
+from dataclasses import dataclass, fields, replace
+from typing import Any, Literal, get_args
+
+from njrt.errors import ConfigurationError
+from njrt.messages import Protocol
+
+EffectSet = Literal[
+    "direct", "nightjar", "shared-python", "shared-eval", "isolated-eval", "baseline"
+]
+Mode = Literal["live", "static", "static-raw", "auto"]
+Policy = Literal["guarded", "open"]
+OnError = Literal["keep", "rollback"]
+
+
+@dataclass(frozen=True, slots=True)
+class Options:
+    """What a block, a file, a project or the environment says; None where it says nothing."""
+
+    model: str | None = None
+    """`openai/NAME`, `anthropic/NAME`, or a bare NAME with a base_url."""
+    base_url: str | None = None
+    """An OpenAI-compatible server, such as `http://127.0.0.1:8000/v1`."""
+    protocol: Protocol | None = None
+    """`tools` or `text`; by default what suits the model."""
+    effects: EffectSet | None = None
+    """Which effects a prompt may request."""
+    mode: Mode | None = None
+    """`live`: a model carries the block out when it runs. The static modes are decided at build time."""
+    temperature: float | None = None
+    """Sampling temperature; by default the vendor's."""
+    max_reply_tokens: int | None = None
+    """Tokens that one reply may have."""
+    max_effects: int | None = None
+    """Effects that one run of the block may request."""
+    max_calls: int | None = None
+    """Model calls that one run of the block may make."""
+    max_seconds: float | None = None
+    """Wall seconds that one run of the block may take."""
+    max_call_seconds: float | None = None
+    """Seconds to wait for one reply of the model, retries included."""
+    max_code_seconds: float | None = None
+    """Seconds that one piece of the model's code may run."""
+    max_tokens: int | None = None
+    """Tokens, in and out together, that one run of the block may use."""
+    max_usd: float | None = None
+    """US dollars that one run of the block may cost."""
+    show_chars: int | None = None
+    """Characters that the value of one variable may take when it is shown to the model."""
+    policy: Policy | None = None
+    """`guarded` refuses what is rarely meant (SECURITY.md); `open` refuses nothing."""
+    on_error: OnError | None = None
+    """`rollback` puts the bindings back as they were when the block leaves by an error."""
+
+
+DEFAULTS = Options(
+    mode="live",
+    effects="direct",
+    max_reply_tokens=4096,
+    max_effects=300,
+    max_calls=30,
+    max_seconds=600.0,
+    max_call_seconds=120.0,
+    max_code_seconds=30.0,
+    show_chars=1000,
+    policy="guarded",
+    on_error="keep",
+)
+
+CHOICES: Mapping[str, tuple[str, ...]] = {
+    "protocol": get_args(Protocol),
+    "effects": get_args(EffectSet),
+    "mode": get_args(Mode),
+    "policy": get_args(Policy),
+    "on_error": get_args(OnError),
+}
+NAMES = tuple(field.name for field in fields(Options))
+_WHOLE = ("max_reply_tokens", "max_effects", "max_calls", "max_tokens", "show_chars")
+_DECIMAL = (
+    "temperature",
+    "max_seconds",
+    "max_call_seconds",
+    "max_code_seconds",
+    "max_usd",
+)
+
+
+def problem_with(name: str, value: Any) -> str | None:
+    """Say what is wrong with `name=value` as an option, in one short lower-case line, or None."""
+    if name not in NAMES:
+        close = difflib.get_close_matches(name, NAMES, n=1)
+        return f"unknown option `{name}`" + (f"; did you mean `{close[0]}`?" if close else "")
+    if name in CHOICES and value not in CHOICES[name]:
+        return f"option `{name}` must be one of {', '.join(CHOICES[name])}, not {value!r}"
+    if name in _WHOLE:
+        if isinstance(value, bool) or not isinstance(value, int) or value < 1:
+            return f"option `{name}` must be a whole number from 1, not {value!r}"
+    elif name in _DECIMAL:
+        if isinstance(value, bool) or not isinstance(value, (int, float)) or not value >= 0:
+            return f"option `{name}` must be a number from 0, not {value!r}"
+    elif not isinstance(value, str) or not value:
+        return f"option `{name}` must be a string, not {value!r}"
+    return None
+
+
+def from_text(name: str, text: str) -> Any:
+    """Read an option's value from text, as it stands in the environment or in a file's comment."""
+    text = text.strip()
+    if name in _WHOLE or name in _DECIMAL:
+        for read in (int, float):
+            try:
+                return read(text)
+            except ValueError:
+                continue
+    return text
+
+
+def options_of(settings: Mapping[str, Any], where: str) -> Options:
+    """Check `settings` and make `Options` of them; `where` names their place in the error's message."""
+    for name, value in settings.items():
+        if problem := problem_with(name, value):
+            raise ConfigurationError(f"{where}: {problem}")
+    return Options(**settings)
+
+
+def nearest(*layers: Options) -> Options:
+    """Merge layers of options, nearest first: for each option the first layer that sets it wins."""
+    merged, *further = layers
+    for layer in further:
+        unset = {
+            name: value
+            for name in NAMES
+            if getattr(merged, name) is None and (value := getattr(layer, name)) is not None
+        }
+        if unset:
+            merged = replace(merged, **unset)
+    return merged
+
+
+ENVIRONMENT: Mapping[str, str] = {
+    "NJC_MODEL": "model",
+    "NJC_BASE_URL": "base_url",
+    "NJC_PROTOCOL": "protocol",
+    "NJC_EFFECTS": "effects",
+    "NJC_MODE": "mode",
+}
+
+
+def options_in(environ: Mapping[str, str]) -> Options:
+    """Read the options that the environment sets; an empty variable says nothing."""
+    said = {
+        name: from_text(name, text)
+        for variable, name in ENVIRONMENT.items()
+        if (text := environ.get(variable))
+    }
+    for variable, name in ENVIRONMENT.items():
+        if name in said and (problem := problem_with(name, said[name])):
+            raise ConfigurationError(f"{variable}: {problem}")
+    return Options(**said)

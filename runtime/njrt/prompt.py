@@ -1,0 +1,139 @@
+"""What the model is told: one system prompt for each effect set and protocol, one opening for each block.
+
+    Put the sum of <prices> into <:total>.       the instruction, as it stands in the program
+    ---
+    prices: list[int], 3 items = [3, 4, 5]       what it may read, by type and value
+    total: float, to be bound                    what it must bind
+    jumps: break, continue                       where it may go
+
+The system prompts are byte-stable, so that a vendor's prompt cache can hold them. They are short: a small
+model reads them at about a hundred tokens a second, before every first call.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from njrt.block import Block
+from njrt.messages import Protocol
+from njrt.options import EffectSet
+
+SETTING = """\
+You are part of a running Python program. It gives you an instruction and the variables that the \
+instruction names: <x> may be read, <:x> must be bound."""
+
+JUDGEMENT = """\
+- The variables exist: use them by name, never write their values out again. Change objects in place.
+- You judge, classify, extract, translate and write texts yourself: read the values, decide, and put only \
+your decision into the code. Use code for what can be computed."""
+
+DIRECT = f"""\
+{JUDGEMENT}
+- Besides the variables there are Python's builtins and the standard modules that you import. Names that \
+you invent are yours alone.
+- `break`, `continue`, `return VALUE` and `raise` at the top level of your code act on the program around \
+you. Use one only if it is listed (`raise` always is) and the instruction asks for it in this case."""
+
+DIRECT_TOOLS = f"""\
+{SETTING} Carry the instruction out on these variables: call `run` once, with all the code and done=true. \
+Only if you must first see what is not shown, use done=false: the value of the last expression and what \
+is printed come back.
+
+{DIRECT}"""
+
+DIRECT_TEXT = f"""\
+{SETTING} Reply with one ```python block that carries the instruction out on these variables, and nothing \
+else.
+
+{DIRECT}
+
+Example:
+Sort <letter> into <boxes> by topic and put its topic into <:topic>. Continue if it is rude.
+---
+letter: Letter = Letter(text='Where is my parcel? I wait since May.')
+boxes: dict[str, list], 0 items = {{}}
+topic: str, to be bound
+jumps: break, continue
+
+```python
+topic = "delivery"
+boxes.setdefault(topic, []).append(letter)
+```
+
+The same with Letter(text='You are all idiots!'):
+
+```python
+continue
+```
+"""
+
+ENDING = """\
+`raise`, `break`, `continue` and `return` jump in the program, as far as they are listed; `raise` and `return` take \
+the name of a variable. When all outputs are bound, call `done`."""
+
+PYTHON = f"""{SETTING}
+
+{JUDGEMENT}
+`eval` shows the value of an expression, `exec` runs statements; both see the listed names and Python's \
+builtins, and names that you bind stay. {ENDING}"""
+
+SHARED_EVAL = f"""{SETTING}
+
+{JUDGEMENT}
+`eval` shows the value of an expression over the listed names and Python's builtins; `assign` binds a \
+variable; `deref` shows an object behind a reference and `setref` updates it in place. {ENDING}"""
+
+REFERENCES = """\
+A value is JSON (a dict is {"type": "dict", "items": [{"key": K, "value": V}]}) or a reference \
+{"type": "Ref", "addr": N} to an object. `lookup` reads a variable, `assign` binds one, `deref` shows an \
+object one level deep, `ref` makes one, `setref` updates one in place."""
+
+ISOLATED_EVAL = f"""{SETTING}
+
+{JUDGEMENT}
+{REFERENCES} `eval` computes an expression of literals and builtins; it sees none of the program's \
+variables. {ENDING}"""
+
+BASELINE = f"""{SETTING}
+
+{REFERENCES} `goto` jumps to a label of the program, as far as it is listed. When all outputs are bound, \
+call `done`."""
+
+SYSTEM = {
+    "direct": DIRECT_TOOLS,
+    "nightjar": PYTHON,
+    "shared-python": PYTHON,
+    "shared-eval": SHARED_EVAL,
+    "isolated-eval": ISOLATED_EVAL,
+    "baseline": BASELINE,
+}
+TEXT_CALLS = """
+
+Write a call as one ```json block: {"name": NAME, "arguments": {...}}; one call in a reply. The calls: """
+
+EAGER = ("direct", "nightjar")
+"""The effect sets in which the model is shown the values of its inputs without asking."""
+
+
+def system_prompt(effects: EffectSet, protocol: Protocol, signatures: Sequence[str]) -> str:
+    """The system prompt of an effect set; `signatures` are those of its tools, for the text protocol."""
+    if protocol == "tools":
+        return SYSTEM[effects]
+    if effects == "direct":
+        return DIRECT_TEXT
+    return SYSTEM[effects] + TEXT_CALLS + ", ".join(signatures)
+
+
+def opening(block: Block, inputs: Sequence[str], outputs: Sequence[str]) -> str:
+    """The first message of a block: its instruction, then a line for each name and one for the jumps."""
+    jumps = [JUMPS[label] for label in block.labels]
+    lines = [*inputs, *outputs, *([f"jumps: {', '.join(jumps)}"] if jumps else [])]
+    return "\n".join([block.instruction, *(["---", *lines] if lines else [])])
+
+
+JUMPS = {
+    "break": "break",
+    "continue": "continue",
+    "return": "return VALUE",
+    "bare_return": "return (without a value)",
+}

@@ -1,0 +1,337 @@
+"""The six effect sets, as the tools that a model sees, and the way back from its calls to effects.
+
+    run(code="total = 3", done=true)   ──effect_of──>   Run(code='total = 3', done=True)
+    ```python                          ──effects_in_text──>   Run(code='total = 3', done=True)
+    total = 3
+    ```
+
+Names and arguments are those of the paper and of its published traces; older spellings of an argument
+are accepted too. Everything here is data and two pure functions: what is asked, never what it does.
+"""
+
+from __future__ import annotations
+
+import ast
+import json
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from njrt.effects import (
+    Assign,
+    BreakLoop,
+    ContinueLoop,
+    Deref,
+    Done,
+    Effect,
+    Eval,
+    Exec,
+    Goto,
+    Lookup,
+    RaiseError,
+    Ref,
+    Refusal,
+    ReturnValue,
+    Run,
+    SetRef,
+)
+from njrt.messages import Json, Tool, ToolCall
+from njrt.options import EffectSet
+
+
+@dataclass(frozen=True, slots=True)
+class Parameter:
+    """One argument of a tool: its schema, and the other names under which models have sent it."""
+
+    name: str
+    schema: Json
+    aliases: tuple[str, ...] = ()
+    default: Any = ...
+
+
+@dataclass(frozen=True, slots=True)
+class Operation:
+    """One effect as a tool: what the model is told, which arguments it takes, which effect it makes."""
+
+    name: str
+    description: str
+    parameters: tuple[Parameter, ...]
+    effect: Callable[..., Effect]
+
+
+TEXT: Json = {"type": "string"}
+REFERENCE: Json = {
+    "type": "object",
+    "properties": {
+        "type": {"type": "string", "enum": ["Ref"]},
+        "addr": {"type": "integer"},
+    },
+    "required": ["type", "addr"],
+    "additionalProperties": False,
+}
+# A recursive schema, so that any value can be sent although strict mode knows no free-form objects.
+WIRE: Json = {"$ref": "#/$defs/value"}
+WIRE_DEFINITIONS: Json = {
+    "value": {
+        "anyOf": [
+            {"type": "string"},
+            {"type": "number"},
+            {"type": "boolean"},
+            {"type": "null"},
+            REFERENCE,
+            {"type": "array", "items": {"$ref": "#/$defs/value"}},
+            {
+                "type": "object",
+                "properties": {
+                    "type": {"type": "string", "enum": ["dict"]},
+                    "items": {"type": "array", "items": {"$ref": "#/$defs/item"}},
+                },
+                "required": ["type", "items"],
+                "additionalProperties": False,
+            },
+        ]
+    },
+    "item": {
+        "type": "object",
+        "properties": {"key": {"$ref": "#/$defs/value"}, "value": {"$ref": "#/$defs/value"}},
+        "required": ["key", "value"],
+        "additionalProperties": False,
+    },
+}
+
+RUN = Operation(
+    "run",
+    "Run Python in the program's scope. done=true ends the instruction once the code has run without "
+    "error; done=false shows the value of the last expression and goes on.",
+    (Parameter("code", TEXT), Parameter("done", {"type": "boolean"}, default=False)),
+    Run,
+)
+EVAL = Operation(
+    "eval",
+    "Evaluate one Python expression and show its value.",
+    (Parameter("expr", TEXT, ("expression", "code")),),
+    Eval,
+)
+EXEC = Operation("exec", "Execute Python statements.", (Parameter("code", TEXT),), Exec)
+LOOKUP = Operation(
+    "lookup", "Read a variable.", (Parameter("var", TEXT, ("variable", "name")),), Lookup
+)
+ASSIGN = Operation(
+    "assign",
+    "Bind a variable to a value.",
+    (Parameter("var", TEXT, ("variable", "name")), Parameter("val", WIRE, ("value",))),
+    Assign,
+)
+DEREF = Operation(
+    "deref",
+    "Show the object behind a reference, one level deep.",
+    (Parameter("ref", REFERENCE, ("reference",)),),
+    lambda ref: Deref(address_of(ref)),
+)
+REF = Operation(
+    "ref",
+    "Make an object of a value and give a reference to it.",
+    (Parameter("val", WIRE, ("value",)),),
+    Ref,
+)
+SETREF = Operation(
+    "setref",
+    "Update the object behind a reference in place: a list, dict or set takes the items of the value, "
+    "any other object the attributes of a dict.",
+    (Parameter("ref", REFERENCE, ("reference",)), Parameter("val", WIRE, ("value",))),
+    lambda ref, val: SetRef(address_of(ref), val),
+)
+GOTO = Operation(
+    "goto",
+    "Jump to a label of the program: break, continue, return (val is the value) or raise (val is a "
+    "reference to an exception, or its class and message as 'ValueError: message').",
+    (Parameter("label", TEXT), Parameter("val", WIRE, ("value",), default=None)),
+    Goto,
+)
+BREAK = Operation("break", "Break out of the program's loop.", (), BreakLoop)
+CONTINUE = Operation(
+    "continue", "Go on with the next round of the program's loop.", (), ContinueLoop
+)
+RETURN = Operation(
+    "return",
+    "Return the value of a variable from the program's function; null returns nothing.",
+    (Parameter("value", {"type": ["string", "null"]}, ("variable", "var"), default=None),),
+    ReturnValue,
+)
+RAISE = Operation(
+    "raise",
+    "Raise, in the program, the exception that a variable holds.",
+    (Parameter("error", TEXT, ("variable", "var")),),
+    RaiseError,
+)
+DONE = Operation("done", "End the instruction; all its outputs are bound.", (), Done)
+
+JUMPS = (RAISE, BREAK, CONTINUE, RETURN)
+DATA = (LOOKUP, ASSIGN, DEREF, REF, SETREF)
+OPERATIONS: Mapping[EffectSet, tuple[Operation, ...]] = {
+    "direct": (RUN,),
+    "nightjar": (EVAL, EXEC, *JUMPS, DONE),
+    "shared-python": (EVAL, EXEC, *JUMPS, DONE),
+    "shared-eval": (EVAL, ASSIGN, DEREF, SETREF, *JUMPS, DONE),
+    "isolated-eval": (*DATA, EVAL, *JUMPS, DONE),
+    "baseline": (*DATA, GOTO, DONE),
+}
+
+
+def tools_of(effects: EffectSet) -> tuple[Tool, ...]:
+    """The tools of an effect set, in a fixed order, with strict schemas that both vendors accept."""
+    return tuple(
+        Tool(operation.name, operation.description, schema_of(operation))
+        for operation in OPERATIONS[effects]
+    )
+
+
+def schema_of(operation: Operation) -> Json:
+    """The strict JSON schema of an operation's arguments: every property required, no others allowed."""
+    schema: dict[str, Any] = {
+        "type": "object",
+        "properties": {parameter.name: parameter.schema for parameter in operation.parameters},
+        "required": [parameter.name for parameter in operation.parameters],
+        "additionalProperties": False,
+    }
+    if any(parameter.schema is WIRE for parameter in operation.parameters):
+        schema["$defs"] = WIRE_DEFINITIONS
+    return schema
+
+
+def effect_of(call: ToolCall, effects: EffectSet) -> Effect | Refusal:
+    """Read a tool call as an effect of the set, or say what is wrong with it."""
+    operations = {operation.name: operation for operation in OPERATIONS[effects]}
+    operation = operations.get(call.name)
+    if operation is None:
+        return Refusal(f"there is no tool `{call.name}`; the tools are {', '.join(operations)}")
+    if call.arguments is None:
+        return Refusal(
+            f"the arguments of `{call.name}` are not a JSON object: {call.raw[:200]!r}; "
+            f"send {example_of(operation)}"
+        )
+    return effect_from(operation, call.arguments)
+
+
+def effect_from(operation: Operation, arguments: Json) -> Effect | Refusal:
+    """Make the effect of an operation from its arguments, by name, alias and type."""
+    left, taken = dict(arguments), {}
+    for parameter in operation.parameters:
+        names = [name for name in (parameter.name, *parameter.aliases) if name in left]
+        if names:
+            taken[parameter.name] = left.pop(names[0])
+        elif parameter.default is not ...:
+            taken[parameter.name] = parameter.default
+        else:
+            return Refusal(
+                f"`{operation.name}` needs `{parameter.name}`; send {example_of(operation)}"
+            )
+        if problem := misfit_of(parameter, taken[parameter.name]):
+            return Refusal(f"`{operation.name}`: {problem}; send {example_of(operation)}")
+    if left:
+        return Refusal(f"`{operation.name}` takes no `{next(iter(left))}`")
+    return operation.effect(*taken.values())
+
+
+def misfit_of(parameter: Parameter, value: Any) -> str | None:
+    """Say why a value is not what a parameter takes, or None."""
+    if parameter.schema is REFERENCE:
+        if address_of(value) is None:
+            return f'`{parameter.name}` must be {{"type": "Ref", "addr": N}}'
+    elif parameter.schema == TEXT and not isinstance(value, str):
+        return f"`{parameter.name}` must be a string"
+    elif parameter.schema == {"type": "boolean"} and not isinstance(value, bool):
+        return f"`{parameter.name}` must be true or false"
+    elif parameter.schema == {"type": ["string", "null"]} and not isinstance(
+        value, str | type(None)
+    ):
+        return f"`{parameter.name}` must be the name of a variable or null"
+    return None
+
+
+def address_of(wire: Any) -> Any:
+    """The address in `{"type": "Ref", "addr": N}` (or a bare N), None if it is no reference."""
+    if isinstance(wire, Mapping) and wire.get("type") == "Ref":
+        wire = wire.get("addr")
+    return wire if isinstance(wire, int) and not isinstance(wire, bool) else None
+
+
+def example_of(operation: Operation) -> str:
+    """The form of a call, for a message to the model."""
+    return f"{operation.name}({', '.join(parameter.name for parameter in operation.parameters)})"
+
+
+FENCE = re.compile(
+    r"^[ \t]*(?P<fence>```+|~~~+)[ \t]*(?P<language>[\w+-]*)[^\n]*\n(?P<body>.*?)^[ \t]*(?P=fence)[ \t]*$",
+    re.MULTILINE | re.DOTALL,
+)
+LONE_FENCE = re.compile(r"^[ \t]*(?:```+|~~~+)[ \t]*[\w+-]*[ \t]*$", re.MULTILINE)
+LOOK = re.compile(r"\s*#\s*look\b", re.IGNORECASE)
+PYTHON = ("python", "py", "python3", "")
+
+
+def effects_in_text(text: str, effects: EffectSet) -> tuple[Effect | Refusal, ...]:
+    """Read a plain-text reply: fenced Python is code to run, fenced JSON is a call, bare code counts too.
+
+    In the text protocol a block of code ends the instruction, unless its first line is `# look`.
+    """
+    fenced = [(match["language"].lower(), match["body"]) for match in FENCE.finditer(text + "\n")]
+    calls = [
+        call for language, body in fenced if language in ("json", "") and (call := call_in(body))
+    ]
+    if calls:
+        return tuple(effect_of(call, effects) for call in calls)
+    tagged = [body for language, body in fenced if language in PYTHON[:3]]
+    codes = tagged or [body for language, body in fenced if language in PYTHON]
+    if not codes and not fenced:
+        if call := call_in(text):
+            return (effect_of(call, effects),)
+        codes = [part.strip("\n") + "\n" for part in LONE_FENCE.split(text) if is_code(part)][:1]
+    return tuple(
+        code_effect(code, effects, last=position == len(codes))
+        for position, code in enumerate(codes, start=1)
+    )
+
+
+def code_effect(code: str, effects: EffectSet, last: bool) -> Effect | Refusal:
+    """The effect of a block of code in plain text: `run` in the direct set, else `exec` where there is one."""
+    if effects == "direct":
+        return Run(code, done=last and not LOOK.match(code))
+    if EXEC in OPERATIONS[effects]:
+        return Exec(code)
+    return Refusal(
+        f"this needs a call, not code; the tools are {', '.join(o.name for o in OPERATIONS[effects])}"
+    )
+
+
+def call_in(text: str) -> ToolCall | None:
+    """A tool call written out as JSON: `{"name": ..., "arguments": {...}}`."""
+    text = text.strip()
+    if not text.startswith("{"):
+        return None
+    try:
+        written = json.loads(text, strict=False)
+    except (ValueError, RecursionError):
+        return None
+    if not isinstance(written, dict) or not isinstance(written.get("name"), str):
+        return None
+    arguments = written.get("arguments", written.get("parameters", {}))
+    return ToolCall(
+        id="",
+        name=written["name"],
+        arguments=arguments if isinstance(arguments, dict) else None,
+        raw=json.dumps(arguments),
+    )
+
+
+def is_code(text: str) -> bool:
+    """Whether a whole reply is Python rather than prose that happens to parse, such as `Done`."""
+    try:
+        tree = ast.parse(text)
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        return False
+    return any(
+        not isinstance(statement, ast.Expr) or isinstance(statement.value, ast.Call | ast.Await)
+        for statement in tree.body
+    )

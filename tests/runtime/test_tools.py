@@ -1,0 +1,133 @@
+"""From what a model says to the effects it means: tool calls, fenced code, fenced JSON, bare code."""
+
+import json
+from typing import get_args
+
+import pytest
+
+from njrt.effects import (
+    Assign,
+    Deref,
+    Done,
+    Eval,
+    Exec,
+    Goto,
+    RaiseError,
+    Refusal,
+    ReturnValue,
+    Run,
+    SetRef,
+)
+from njrt.messages import ToolCall
+from njrt.options import EffectSet
+from njrt.tools import OPERATIONS, effect_of, effects_in_text, tools_of
+
+REF = {"type": "Ref", "addr": 7}
+
+
+def call(name, arguments):
+    return ToolCall("1", name, arguments, json.dumps(arguments))
+
+
+@pytest.mark.parametrize(
+    ("effects", "name", "arguments", "effect"),
+    [
+        ("direct", "run", {"code": "x = 1", "done": True}, Run("x = 1", True)),
+        ("direct", "run", {"code": "x"}, Run("x", False)),
+        ("nightjar", "eval", {"expr": "x"}, Eval("x")),
+        ("nightjar", "eval", {"expression": "x"}, Eval("x")),
+        ("nightjar", "exec", {"code": "x = 1"}, Exec("x = 1")),
+        ("nightjar", "raise", {"error": "e"}, RaiseError("e")),
+        ("nightjar", "raise", {"variable": "e"}, RaiseError("e")),
+        ("nightjar", "return", {"value": None}, ReturnValue(None)),
+        ("nightjar", "return", {}, ReturnValue(None)),
+        ("nightjar", "return", {"variable": "v"}, ReturnValue("v")),
+        ("nightjar", "done", {}, Done()),
+        ("baseline", "assign", {"var": "x", "val": [1, REF]}, Assign("x", [1, REF])),
+        ("baseline", "deref", {"ref": REF}, Deref(7)),
+        ("baseline", "deref", {"ref": 7}, Deref(7)),
+        ("baseline", "setref", {"ref": REF, "val": None}, SetRef(7, None)),
+        ("baseline", "goto", {"label": "break"}, Goto("break", None)),
+    ],
+)
+def test_calls_become_effects(effects, name, arguments, effect):
+    assert effect_of(call(name, arguments), effects) == effect
+
+
+@pytest.mark.parametrize(
+    ("effects", "name", "arguments", "advice"),
+    [
+        ("direct", "exec", {"code": "x"}, "the tools are run"),
+        ("direct", "run", {"done": True}, "`run` needs `code`; send run(code, done)"),
+        ("direct", "run", {"code": 3}, "`code` must be a string"),
+        ("direct", "run", {"code": "x", "done": "yes"}, "`done` must be true or false"),
+        ("direct", "run", {"code": "x", "why": 1}, "`run` takes no `why`"),
+        ("baseline", "deref", {"ref": "x"}, "`ref` must be"),
+        ("baseline", "deref", {"ref": {"type": "Ref", "addr": True}}, "`ref` must be"),
+        ("nightjar", "return", {"value": 3}, "the name of a variable or null"),
+    ],
+)
+def test_wrong_calls_are_refused_with_advice(effects, name, arguments, advice):
+    refusal = effect_of(call(name, arguments), effects)
+    assert isinstance(refusal, Refusal)
+    assert advice in refusal.message
+
+
+def test_arguments_that_are_no_json_object_are_refused_with_their_text():
+    refusal = effect_of(ToolCall("1", "run", None, '{"code": "x'), "direct")
+    assert isinstance(refusal, Refusal)
+    assert '{"code": "x' in refusal.message
+
+
+@pytest.mark.parametrize(
+    ("text", "effects"),
+    [
+        ("```python\nx = 1\n```", (Run("x = 1\n", True),)),
+        ("Sure!\n```py\nx = 1\n```\nThat is it.", (Run("x = 1\n", True),)),
+        ("```\nx = 1\n```", (Run("x = 1\n", True),)),
+        ("```python\n# look\nx\n```", (Run("# look\nx\n", False),)),
+        ("```python\na\n```\n```python\nb\n```", (Run("a\n", False), Run("b\n", True))),
+        ("```python\nx = 1\n```\nprints\n```\n1\n```", (Run("x = 1\n", True),)),
+        ("~~~python\nx = '''\n```\n'''\n~~~", (Run("x = '''\n```\n'''\n", True),)),
+        ("````python\nx = '''\n```\n'''\n````", (Run("x = '''\n```\n'''\n", True),)),
+        ("```python\nx = 1", (Run("x = 1\n", True),)),
+        ("x = 1\n```", (Run("x = 1\n", True),)),
+        ("x = 1\ny = 2", (Run("x = 1\ny = 2\n", True),)),
+        ('```json\n{"name": "run", "arguments": {"code": "x", "done": true}}\n```', (Run("x", True),)),
+        ('{"name": "run", "arguments": {"code": "x", "done": true}}', (Run("x", True),)),
+        ("Done", ()),
+        ("I cannot do that.", ()),
+        ("", ()),
+    ],
+)  # fmt: skip
+def test_plain_text_is_read_for_code(text, effects):
+    assert effects_in_text(text, "direct") == effects
+
+
+def test_code_in_text_is_an_exec_where_the_set_has_one_and_refused_where_it_has_none():
+    assert effects_in_text("```python\nx = 1\n```", "nightjar") == (Exec("x = 1\n"),)
+    (refusal,) = effects_in_text("```python\nx = 1\n```", "baseline")
+    assert isinstance(refusal, Refusal)
+    assert "lookup" in refusal.message
+
+
+@pytest.mark.parametrize("effects", get_args(EffectSet))
+def test_every_schema_is_strict(effects):
+    """As both vendors ask of strict tools: every object closed, every property required."""
+
+    def check(schema):
+        if isinstance(schema, list):
+            for each in schema:
+                check(each)
+        if isinstance(schema, dict):
+            if schema.get("type") == "object":
+                assert schema["additionalProperties"] is False
+                assert schema["required"] == list(schema["properties"])
+            for each in schema.values():
+                check(each)
+
+    tools = tools_of(effects)
+    assert [tool.name for tool in tools] == [operation.name for operation in OPERATIONS[effects]]
+    for tool in tools:
+        assert tool.parameters["type"] == "object"
+        check(dict(tool.parameters))
