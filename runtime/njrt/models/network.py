@@ -1,0 +1,105 @@
+"""The one event loop on which models are asked, in a thread of its own.
+
+    network().run(exchange)             a thread waits         one client per server, shared by all
+    await network().arun(exchange)      an event loop waits    threads and loops of the program
+
+A program may be many threads, many event loops one after another, or none; a connection belongs to one
+loop for good. So the clients live on a loop of ours, which gives both kinds of program the same code,
+connections that last, and deadlines that hold even in the middle of a back-off or a trickling reply.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import atexit
+import os
+import threading
+from collections.abc import Callable, Coroutine
+from concurrent.futures import Future
+from contextlib import suppress
+from typing import Any, Protocol, TypeVar
+
+T = TypeVar("T")
+
+
+class Client(Protocol):
+    """What we know of an SDK's asynchronous client."""
+
+    async def close(self) -> None:
+        """Close its connections."""
+
+
+class Network:
+    """An event loop in a thread, and the clients whose connections belong to it."""
+
+    def __init__(self) -> None:
+        self._loop = asyncio.new_event_loop()
+        self._clients: dict[object, Client] = {}
+        self._thread = threading.Thread(
+            target=self._loop.run_forever, name="njrt-network", daemon=True
+        )
+        self._thread.start()
+
+    def run(self, exchange: Coroutine[Any, Any, T]) -> T:
+        """Run `exchange` on the network's loop and wait for it; an interrupt cancels it."""
+        future = self._start(exchange)
+        try:
+            return future.result()
+        finally:
+            future.cancel()
+
+    async def arun(self, exchange: Coroutine[Any, Any, T]) -> T:
+        """Run `exchange` on the network's loop while the caller's own loop runs on."""
+        return await asyncio.wrap_future(self._start(exchange))
+
+    def client(self, owner: object, connect: Callable[[], Client]) -> Any:
+        """The client of `owner`, made by `connect` when first asked for. For use on the network's loop."""
+        if owner not in self._clients:
+            self._clients[owner] = connect()
+        return self._clients[owner]
+
+    def close(self) -> None:
+        """Cancel what is under way, close the clients and end the thread."""
+        with suppress(Exception):
+            self._start(self._close()).result(timeout=2)
+        self._loop.call_soon_threadsafe(self._loop.stop)
+        self._thread.join(timeout=2)
+        if not self._thread.is_alive():
+            self._loop.close()
+
+    def _start(self, exchange: Coroutine[Any, Any, T]) -> Future[T]:
+        return asyncio.run_coroutine_threadsafe(exchange, self._loop)
+
+    async def _close(self) -> None:
+        others = asyncio.all_tasks() - {asyncio.current_task()}
+        for task in others:
+            task.cancel()
+        await asyncio.gather(*others, return_exceptions=True)
+        for client in self._clients.values():
+            await client.close()
+
+
+_lock = threading.Lock()
+_network: Network | None = None
+
+
+def network() -> Network:
+    """The network of this process, started when first asked for."""
+    global _network
+    with _lock:
+        if _network is None:
+            _network = Network()
+            atexit.register(_network.close)
+        return _network
+
+
+def _forget() -> None:
+    """Start anew in a forked process: it has inherited the connections, but not the thread."""
+    global _lock, _network
+    if _network is not None:
+        atexit.unregister(_network.close)
+    _lock, _network = threading.Lock(), None
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_forget)

@@ -1,0 +1,149 @@
+"""A model behind a server, asked through its vendor's SDK; what can go wrong there, in our words.
+
+    openai.AuthenticationError: Error code: 401 - {'error': {'message': 'Incorrect API key ...
+        ──> AuthenticationError: https://api.openai.com/v1 refused the key for openai/gpt-4.1;
+            check OPENAI_API_KEY
+
+The SDK owns the connection, the key, and the retries with their back-off and `Retry-After`. Here is what
+it leaves open: one deadline over all of that, and messages that say a way out and never show a key.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import importlib.util
+from abc import ABC, abstractmethod
+from dataclasses import dataclass
+from typing import ClassVar
+
+from njrt.errors import (
+    AuthenticationError,
+    ConfigurationError,
+    ModelError,
+    ModelNotFoundError,
+    RejectedRequestError,
+    ServerError,
+)
+from njrt.messages import Protocol, Reply, Request
+from njrt.models.network import network
+
+RETRIES = 3
+"""Times that the SDK asks again after a dropped connection or HTTP 408, 409, 429, 5xx."""
+
+THINKING_ROOM = 16_384
+"""Tokens that a model which thinks before it speaks may use up beyond `max_reply_tokens`; a ceiling, no goal."""
+
+
+@dataclass(frozen=True, slots=True)
+class Server:
+    """Where a model is asked: its URL, and the environment variable that holds its key."""
+
+    url: str
+    key_variable: str
+
+
+class Remote(ABC):
+    """A `Model` that stands behind a server."""
+
+    sdk: ClassVar[str]
+    """The name of the vendor's SDK: of its package, and of our extra that installs it."""
+
+    def __init__(self, name: str, protocol: Protocol, server: Server) -> None:
+        if importlib.util.find_spec(self.sdk) is None:
+            raise ConfigurationError(
+                f"model `{name}` needs the package `{self.sdk}`; "
+                f'install it with: pip install "njpy[{self.sdk}]"'
+            )
+        self.name = name
+        self.protocol: Protocol = protocol
+        self.server = server
+
+    def ask(self, request: Request) -> Reply:
+        return network().run(self._answer(request))
+
+    async def aask(self, request: Request) -> Reply:
+        return await network().arun(self._answer(request))
+
+    @abstractmethod
+    async def exchange(self, request: Request) -> Reply:
+        """Ask the server, retries included; runs on the network's loop."""
+
+    @abstractmethod
+    def failures(self) -> tuple[type[Exception], ...]:
+        """The exceptions by which the SDK says that an exchange has failed."""
+
+    async def _answer(self, request: Request) -> Reply:
+        failures = self.failures()  # imports the SDK: once, and before the clock starts
+        try:
+            async with asyncio.timeout(request.timeout):
+                return await self.exchange(request)
+        except TimeoutError:
+            raise ServerError(
+                f"no reply from {self.name} at {self.server.url} within {request.timeout:g} s, "
+                "retries included; raise `max_call_seconds` or ask a faster model"
+            ) from None
+        except failures as failure:
+            raise model_error(failure, self.name, self.server) from None
+
+
+def model_error(failure: Exception, name: str, server: Server) -> ModelError:
+    """Say in our words what `failure`, an exception of an SDK, means."""
+    said, status = _said_by_server(failure), getattr(failure, "status_code", None)
+    match status:
+        case 401 | 403:
+            # What the server says here may repeat the key.
+            return AuthenticationError(
+                f"{server.url} refused the key for {name} (HTTP {status}); check {server.key_variable}"
+            )
+        case 404:
+            return ModelNotFoundError(
+                f"{server.url} does not know {name} ({said}); check the model's name and the URL, "
+                "which for most servers ends in `/v1`"
+            )
+        case 408 | 409 | 429 | 529:
+            return ServerError(
+                f"{server.url} is too busy for {name}, however often asked (HTTP {status}: {said}); "
+                'wait, or name a second model to fall back on: model="A,B"'
+            )
+        case int() if status >= 500:
+            return ServerError(
+                f"{server.url} failed to answer for {name} (HTTP {status}: {said}); "
+                'try later, or name a second model to fall back on: model="A,B"'
+            )
+        case int() if status >= 400:
+            return RejectedRequestError(
+                f"{server.url} rejected the request to {name} (HTTP {status}: {said})"
+            )
+        case int():
+            return unreadable(name, server)
+    if "Connection" in type(failure).__name__ or "Timeout" in type(failure).__name__:
+        return ServerError(
+            f"cannot reach {server.url} to ask {name}; check the URL and that the server runs"
+        )
+    if isinstance(failure, ValueError):
+        return unreadable(name, server)
+    return no_key(name, server)
+
+
+def no_key(name: str, server: Server) -> AuthenticationError:
+    """The error where the SDK has found no key at all."""
+    return AuthenticationError(f"no key to ask {name} with; set {server.key_variable}")
+
+
+def unreadable(name: str, server: Server) -> ServerError:
+    """The error for a reply in no known format."""
+    return ServerError(
+        f"{server.url} sent something unreadable in place of a reply of {name}; "
+        "check that the URL is that of a model's API"
+    )
+
+
+def _said_by_server(failure: Exception) -> str:
+    """What the server itself said, in one short line."""
+    body = getattr(failure, "body", None)
+    if isinstance(body, dict):
+        body = body.get("error", body)
+    if isinstance(body, dict):
+        body = body.get("message") or body.get("detail")
+    text = " ".join(str(body or "no explanation").split())
+    return text if len(text) <= 300 else text[:300] + "…"

@@ -1,0 +1,115 @@
+"""A model whose replies are written down beforehand: for tests, of this package and of your programs.
+
+    model = Scripted([run("total = sum(prices)"), run("", done=True)])      replies in order
+    model = Scripted(lambda request: "```python\\nx = 1\\n```", protocol="text")  or worked out
+    ...
+    model.requests[0].messages                                              what it was asked
+
+A reply is a `Reply` or the part of one that matters: a text, a tool call (`run(...)`, `call(...)`), a list
+of tool calls, or an exception, which is raised in place of an answer.
+"""
+
+from __future__ import annotations
+
+import json
+import threading
+import time
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import replace
+from typing import Any, TypeAlias
+
+from njrt.errors import ModelError
+from njrt.messages import ModelMessage, Protocol, Reply, Request, ToolCall
+
+Said: TypeAlias = Reply | ModelMessage | str | ToolCall | Sequence[ToolCall] | Exception
+"""One entry of a script."""
+
+
+def run(code: str, done: bool = False) -> ToolCall:
+    """A call of the tool `run`, the one tool of the `direct` effects."""
+    return call("run", code=code, done=done)
+
+
+def call(name: str, /, **arguments: Any) -> ToolCall:
+    """A call of the tool `name`; the script gives it an id when it says it."""
+    return ToolCall("", name, arguments, json.dumps(arguments))
+
+
+class Scripted:
+    """A model that says what its script says; `requests` is what it has been asked so far.
+
+    `delay` is how long, in seconds, it thinks about each reply.
+    """
+
+    def __init__(
+        self,
+        script: Iterable[Said] | Callable[[Request], Said],
+        *,
+        name: str = "scripted",
+        protocol: Protocol = "tools",
+        delay: float = 0.0,
+    ) -> None:
+        self.name = name
+        self.protocol: Protocol = protocol
+        self.requests: list[Request] = []
+        self._script = script if callable(script) else tuple(script)
+        self._delay = delay
+        self._lock = threading.Lock()
+
+    def ask(self, request: Request) -> Reply:
+        turn = self._noted(request)
+        if self._delay:
+            time.sleep(self._delay)
+        return self._reply(turn, request)
+
+    async def aask(self, request: Request) -> Reply:
+        turn = self._noted(request)
+        if self._delay:
+            import asyncio
+
+            await asyncio.sleep(self._delay)
+        return self._reply(turn, request)
+
+    def _noted(self, request: Request) -> int:
+        """Keep `request` and give its index, which is the index of its reply in the script."""
+        with self._lock:
+            self.requests.append(request)
+            return len(self.requests) - 1
+
+    def _reply(self, turn: int, request: Request) -> Reply:
+        if callable(self._script):
+            said = self._script(request)
+        elif turn < len(self._script):
+            said = self._script[turn]
+        else:
+            raise ModelError(
+                f"{request.place or 'the program'} asks for reply {turn + 1} of a script that holds "
+                f"{len(self._script)}; add one to the script"
+            )
+        if isinstance(said, Exception):
+            raise said
+        return _numbered(_reply_of(said, self.name), turn)
+
+
+def _reply_of(said: Said, name: str) -> Reply:
+    match said:
+        case Reply():
+            return said
+        case ModelMessage():
+            message = said
+        case str():
+            message = ModelMessage(said)
+        case ToolCall():
+            message = ModelMessage("", (said,))
+        case _:
+            message = ModelMessage("", tuple(said))  # type: ignore[arg-type]
+    return Reply(message, model=name, source="script")
+
+
+def _numbered(reply: Reply, turn: int) -> Reply:
+    """Give an id to every call that has none; ids are unique over the whole script."""
+    calls = tuple(
+        call if call.id else replace(call, id=f"call_{turn + 1}_{position}")
+        for position, call in enumerate(reply.message.calls, 1)
+    )
+    return replace(reply, message=replace(reply.message, calls=calls))

@@ -1,0 +1,231 @@
+"""The adapter for the messages API, against a server as strict as the vendor."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import replace
+
+import pytest
+
+from anthropic_server import (
+    KEY,
+    OVERLOADED,
+    AnthropicServer,
+    error,
+    message,
+    text,
+    thinking,
+    tool_use,
+)
+from conversations import CONVERSATIONS, PLAIN, TOOLS, result
+from loopback import Drop, Hang, Raw, Status, Trickle
+from njrt.errors import (
+    AuthenticationError,
+    ModelNotFoundError,
+    RejectedRequestError,
+    ServerError,
+)
+from njrt.messages import Request, ToolMessage, Usage, UserMessage
+from njrt.models.anthropic import Anthropic
+
+pytest.importorskip("anthropic")
+
+FINE = message(text("fine"))
+
+
+def vendor(
+    server: AnthropicServer, model: str = "claude-sonnet-4-6", **settings: object
+) -> Anthropic:
+    return Anthropic(model, **{"vendor_url": server.url, "key": KEY} | settings)
+
+
+@pytest.mark.parametrize("request_", CONVERSATIONS.values(), ids=CONVERSATIONS)
+def test_the_vendor_accepts_every_conversation(request_):
+    with AnthropicServer([FINE]) as server:
+        assert vendor(server).ask(request_).message.text == "fine"
+
+
+def test_all_results_of_a_turn_come_first_in_one_message():
+    asked = CONVERSATIONS["two calls"]
+    with AnthropicServer([FINE]) as server:
+        vendor(server).ask(replace(asked, messages=(*asked.messages, UserMessage("go on"))))
+        *_, last = server.seen[0].body["messages"]
+    assert [block["type"] for block in last["content"]] == ["tool_result", "tool_result", "text"]
+    assert [block.get("is_error", False) for block in last["content"]] == [False, True, False]
+
+
+def test_the_stable_prefix_is_marked_for_the_cache_and_is_the_same_in_every_request():
+    asked = CONVERSATIONS["two calls"]
+    with AnthropicServer([FINE, FINE]) as server:
+        vendor(server).ask(TOOLS)
+        vendor(server).ask(asked)
+        first, second = (seen.body for seen in server.seen)
+    assert first["system"][-1]["cache_control"] == {"type": "ephemeral"}
+    assert (first["system"], first["tools"]) == (second["system"], second["tools"])
+
+
+@pytest.mark.parametrize(
+    ("model", "room"), [("claude-sonnet-4-6", False), ("claude-sonnet-5-5", True)]
+)
+def test_no_temperature_is_sent_and_thinking_models_get_room_to_think(model, room):
+    with AnthropicServer([FINE]) as server:
+        vendor(server, model).ask(replace(PLAIN, temperature=0.5, max_reply_tokens=100))
+        assert (server.seen[0].body["max_tokens"] > 10_000) is room
+
+
+def test_text_and_several_calls():
+    code = {"code": "x = 1", "done": True}
+    said = message(
+        text("let me "), text("see"), tool_use("a", "run", code), tool_use("b", "rm", {})
+    )
+    with AnthropicServer([said]) as server:
+        reply = vendor(server).ask(TOOLS)
+    assert reply.message.text == "let me see"
+    assert [(call.id, call.name) for call in reply.message.calls] == [("a", "run"), ("b", "rm")]
+    assert reply.message.calls[0].arguments == code
+    assert reply.stop == "end"
+
+
+def test_a_message_with_thinking_goes_back_exactly_as_it_came(ask):
+    said = message(
+        thinking("s1"), text("first"), thinking("s2"), tool_use("a", "run", {"code": "é"})
+    )
+    with AnthropicServer([said, FINE]) as server:
+        model = vendor(server, "claude-sonnet-5-5")
+        reply = ask(model, TOOLS)
+        assert reply.message.text == "first"
+        answered = (*TOOLS.messages, reply.message, ToolMessage((result("a"),)))
+        assert ask(model, replace(TOOLS, messages=answered)).message.text == "fine"
+
+
+def test_another_model_does_not_see_the_thinking():
+    said = message(thinking("s1"), text("hm"))
+    with AnthropicServer([said, FINE]) as server:
+        reply = vendor(server, "claude-sonnet-5-5").ask(PLAIN)
+        again = (*PLAIN.messages, reply.message, UserMessage("go on"))
+        vendor(server, "claude-sonnet-4-6").ask(replace(PLAIN, messages=again))
+        assert server.seen[1].body["messages"][1]["content"] == [text("hm")]
+
+
+@pytest.mark.parametrize(
+    ("reason", "stop"),
+    [
+        ("end_turn", "end"),
+        ("stop_sequence", "end"),
+        ("pause_turn", "end"),
+        ("max_tokens", "length"),
+        ("model_context_window_exceeded", "length"),
+        ("refusal", "refusal"),
+    ],
+)
+def test_how_a_reply_can_end(reason, stop):
+    with AnthropicServer([message(text("so"), stop=reason)]) as server:
+        assert vendor(server).ask(PLAIN).stop == stop
+
+
+def test_an_empty_reply():
+    with AnthropicServer([message()]) as server:
+        reply = vendor(server).ask(PLAIN)
+    assert (reply.message.text, reply.message.calls, reply.stop) == ("", (), "end")
+
+
+def test_arguments_that_are_no_object():
+    with AnthropicServer([message(tool_use("a", "run", "x = 1"))]) as server:
+        (call,) = vendor(server).ask(TOOLS).message.calls
+    assert (call.arguments, call.raw) == (None, '"x = 1"')
+
+
+def test_usage_counts_all_input_and_the_cache_has_its_own_prices():
+    with AnthropicServer([FINE]) as server:
+        usage = vendor(server).ask(PLAIN).usage
+    dollars = (100 * 3 + 300 * 3.75 + 600 * 0.30 + 20 * 15) / 1_000_000
+    assert usage == Usage(input=1000, output=20, cached=600, usd=pytest.approx(dollars))
+
+
+@pytest.mark.parametrize("usage", [None, {"output_tokens": 3}])
+def test_usage_may_be_missing(usage):
+    with AnthropicServer([message(text("fine"), usage=usage)]) as server:
+        used = vendor(server).ask(PLAIN).usage
+    assert (used.input, used.output) == (0, (usage or {}).get("output_tokens", 0))
+
+
+def test_a_wrong_key_is_named_but_not_shown():
+    with AnthropicServer() as server, pytest.raises(AuthenticationError) as caught:
+        vendor(server, key="sk-ant-secret").ask(PLAIN)
+    assert "ANTHROPIC_API_KEY" in str(caught.value)
+    assert "sk-ant-secret" not in str(caught.value)
+
+
+def test_no_key_at_all(ask, monkeypatch, tmp_path):
+    for name in ("ANTHROPIC_API_KEY", "ANTHROPIC_AUTH_TOKEN", "ANTHROPIC_PROFILE"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setenv("HOME", str(tmp_path))
+    with (
+        AnthropicServer() as server,
+        pytest.raises(AuthenticationError, match="set ANTHROPIC_API_KEY"),
+    ):
+        ask(Anthropic("claude-sonnet-4-6", vendor_url=server.url), PLAIN)
+
+
+def test_an_unknown_model(ask):
+    with AnthropicServer() as server, pytest.raises(ModelNotFoundError, match="claude-17"):
+        ask(vendor(server, "claude-17"), PLAIN)
+
+
+def test_retry_after_is_obeyed(ask):
+    busy = error(429, "rate_limit_error", "slow down", retry_after=0.3)
+    with AnthropicServer([busy, FINE]) as server:
+        assert ask(vendor(server), PLAIN).message.text == "fine"
+        first, second = server.seen
+    assert second.at - first.at >= 0.3
+
+
+@pytest.mark.parametrize("trouble", [OVERLOADED, Status(500), Drop()], ids=str)
+def test_a_passing_trouble_is_outlived(ask, trouble):
+    with AnthropicServer([trouble, FINE]) as server:
+        assert ask(vendor(server), PLAIN).message.text == "fine"
+    assert len(server.seen) == 2
+
+
+@pytest.mark.parametrize(
+    ("trouble", "words"),
+    [
+        (OVERLOADED, "too busy.*HTTP 529: Overloaded"),
+        (error(429, "rate_limit_error", "slow down"), "too busy.*HTTP 429: slow down"),
+        (error(500, "api_error", "Internal server error"), "HTTP 500: Internal server error"),
+        (Drop(), "cannot reach"),
+        (Raw("{not json"), "unreadable"),
+        (Raw("<html>hello</html>", "text/html"), "unreadable"),
+        (Raw('{"type": "something else"}'), "unreadable"),
+        (Raw("[]"), "unreadable"),
+        (Raw("null"), "unreadable"),
+    ],
+    ids=str,
+)
+def test_a_lasting_trouble_is_a_server_error(trouble, words):
+    with AnthropicServer([trouble]) as server, pytest.raises(ServerError, match=words):
+        vendor(server, retries=0).ask(PLAIN)
+
+
+def test_a_rejected_request():
+    long = error(400, "invalid_request_error", "prompt is too long: 9 tokens > 8 maximum")
+    with (
+        AnthropicServer([long]) as server,
+        pytest.raises(RejectedRequestError, match="prompt is too long"),
+    ):
+        vendor(server).ask(PLAIN)
+
+
+@pytest.mark.parametrize("trouble", [Hang(), Trickle(), Status(529, 60)], ids=str)
+def test_the_deadline_holds_over_everything(ask, trouble):
+    with AnthropicServer([trouble] * 9) as server:
+        begun = time.monotonic()
+        with pytest.raises(ServerError, match=r"within 0\.3 s"):
+            ask(vendor(server), replace(PLAIN, timeout=0.3))
+        assert time.monotonic() - begun < 1.5
+
+
+def test_a_long_limit_needs_no_streaming():
+    with AnthropicServer([FINE]) as server:
+        asked: Request = replace(PLAIN, max_reply_tokens=60_000, timeout=30)
+        assert vendor(server).ask(asked).message.text == "fine"

@@ -1,0 +1,38 @@
+"""The normal form of conversations."""
+
+from __future__ import annotations
+
+import pytest
+
+from njrt.messages import ModelMessage, ToolCall, ToolMessage, ToolResult, UserMessage
+from njrt.models.conversation import arguments_in, arguments_to_send, normal
+
+CALLED = ModelMessage("", (ToolCall("a", "run", {}, "{}"),))
+RESULT = ToolMessage((ToolResult("a", "run", "ok"),))
+
+
+@pytest.mark.parametrize(
+    ("messages", "expected"),
+    [
+        ([], []),
+        ([UserMessage("a"), UserMessage("b")], [UserMessage("a\n\nb")]),
+        ([UserMessage("a"), ModelMessage(""), UserMessage("b")], [UserMessage("a\n\nb")]),
+        ([UserMessage("a"), UserMessage(" "), UserMessage("b")], [UserMessage("a\n\nb")]),
+        ([UserMessage("a"), CALLED, RESULT], [UserMessage("a"), CALLED, RESULT]),
+        ([CALLED, RESULT, UserMessage("b")], [CALLED, RESULT, UserMessage("b")]),
+    ],
+)
+def test_normal(messages, expected):
+    assert normal(messages) == expected
+
+
+@pytest.mark.parametrize(
+    ("raw", "arguments"),
+    [("{}", {}), ("", {}), (' {"a": 1} ', {"a": 1}), ("[]", None), ("{", None), ("null", None)],
+)
+def test_arguments(raw, arguments):
+    assert arguments_in(raw) == arguments
+
+
+def test_what_is_no_object_is_sent_back_inside_one():
+    assert arguments_to_send(ToolCall("a", "run", None, "{")) == {"malformed": "{"}

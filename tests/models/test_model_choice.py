@@ -1,0 +1,158 @@
+"""From what is configured to the model that answers."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+
+import pytest
+
+from njrt.errors import AuthenticationError, ConfigurationError, NoModelError, ServerError
+from njrt.messages import Request, UserMessage
+from njrt.models.choose import DEFAULT_MODELS, model_for
+from njrt.models.fallback import Fallback
+from njrt.models.model import Model
+from njrt.models.prices import PRICES
+from njrt.models.scripted import Scripted
+from njrt.options import Options
+from openai_server import KEY, OpenAIServer, says
+
+REQUEST = Request("", (UserMessage("hello"),))
+URL = "http://127.0.0.1:9/v1"
+OPENAI = {"OPENAI_API_KEY": "o"}
+ANTHROPIC = {"ANTHROPIC_API_KEY": "a"}
+SERVER = {"NJC_BASE_URL": URL}
+ANTHROPIC_DEFAULT = "anthropic/" + DEFAULT_MODELS["anthropic"]
+OPENAI_DEFAULT = "openai/" + DEFAULT_MODELS["openai"]
+
+
+@pytest.mark.parametrize(
+    ("options", "environ", "name", "protocol"),
+    [
+        (Options(model="openai/gpt-4.1"), {}, "openai/gpt-4.1", "tools"),
+        (Options(model="openai/gpt-4.1", base_url=URL), {}, "openai/gpt-4.1", "text"),
+        (Options(model="local", base_url=URL), {}, "openai/local", "text"),
+        (Options(model="Qwen/Qwen3-8B", base_url=URL), {}, "openai/Qwen/Qwen3-8B", "text"),
+        (Options(model="anthropic/claude-x"), {}, "anthropic/claude-x", "tools"),
+        (Options(model="anthropic/claude-x", base_url=URL), {}, "anthropic/claude-x", "tools"),
+        (Options(base_url=URL), ANTHROPIC, f"the first model of {URL}", "text"),
+        (Options(), ANTHROPIC | OPENAI | SERVER, ANTHROPIC_DEFAULT, "tools"),
+        (Options(base_url=URL), OPENAI | SERVER, OPENAI_DEFAULT, "tools"),
+        (Options(), SERVER, f"the first model of {URL}", "text"),
+        (Options(), {"ANTHROPIC_API_KEY": ""} | OPENAI, OPENAI_DEFAULT, "tools"),
+        (Options(model="openai/a, anthropic/b"), {}, "openai/a,anthropic/b", "tools"),
+        (Options(model="anthropic/b,local", base_url=URL), {}, "anthropic/b,openai/local", "text"),
+    ],
+)
+def test_what_is_chosen(options, environ, name, protocol):
+    model = model_for(options, environ)
+    assert (model.name, model.protocol) == (name, protocol)
+
+
+def test_nothing_configured_names_every_way():
+    with pytest.raises(NoModelError) as caught:
+        model_for(Options(), {})
+    for way in ("ANTHROPIC_API_KEY", "OPENAI_API_KEY", "NJC_BASE_URL", "NJC_MODEL", "recording"):
+        assert way in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("name", "hint"),
+    [
+        ("gpt-4.1", "did you mean `openai/gpt-4.1`"),
+        ("claude-x", "did you mean `anthropic/claude-x`"),
+        ("antropic/claude-x", "did you mean `anthropic/claude-x`"),
+        ("OpenAI/gpt-4.1", "did you mean `openai/gpt-4.1`"),
+        ("acme/model", "write openai/NAME or anthropic/NAME, or"),
+        ("openai/", "write openai/NAME"),
+    ],
+)
+def test_an_unknown_vendor(name, hint):
+    with pytest.raises(ConfigurationError, match=hint) as caught:
+        model_for(Options(model=name), {})
+    assert name in str(caught.value)
+
+
+def test_a_choice_is_made_once_and_its_connections_are_shared():
+    chosen = Options(model="openai/gpt-4.1")
+    assert model_for(chosen, OPENAI) is model_for(chosen, OPENAI)
+    assert model_for(chosen, OPENAI) is not model_for(chosen, {"OPENAI_API_KEY": "another"})
+
+
+def test_the_vendors_own_variables_are_obeyed(ask):
+    with OpenAIServer([says("fine")]) as server:
+        environ = {"OPENAI_API_KEY": KEY, "OPENAI_BASE_URL": server.base_url}
+        model = model_for(Options(model="openai/gpt-4.1"), environ)
+        assert ask(model, REQUEST).message.text == "fine"
+        assert model.protocol == "tools"
+
+
+def test_a_server_of_ones_own_needs_no_key(ask):
+    with OpenAIServer([says("fine")], vendor=False) as server:
+        model = model_for(Options(), {"NJC_BASE_URL": server.base_url})
+        assert ask(model, REQUEST).message.text == "fine"
+
+
+def test_a_missing_sdk_is_named_with_the_way_to_install_it():
+    # An interpreter without site-packages stands for an installation without the extras.
+    code = (
+        "from njrt.models.choose import model_for\n"
+        "from njrt.options import Options\n"
+        "try: model_for(Options(model='openai/gpt-4.1'), {})\n"
+        "except Exception as error: print(type(error).__name__, error)\n"
+    )
+    runtime = __import__("njrt").__path__[0].removesuffix("njrt")
+    ran = subprocess.run(
+        [sys.executable, "-S", "-c", f"import sys; sys.path.insert(0, {runtime!r})\n{code}"],
+        capture_output=True, text=True, check=True,
+    )  # fmt: skip
+    assert ran.stdout.startswith("ConfigurationError model `openai/gpt-4.1` needs the package")
+    assert 'pip install "njpy[openai]"' in ran.stdout
+
+
+def test_choosing_imports_no_sdk():
+    code = (
+        "import sys\n"
+        "from njrt.models.choose import model_for\n"
+        "from njrt.options import Options\n"
+        "model_for(Options(model='openai/a,anthropic/b'), {})\n"
+        "print(sorted({'openai', 'anthropic', 'pydantic', 'httpx', 'httpx2'} & set(sys.modules)))\n"
+    )
+    ran = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert ran.stdout == "[]\n"
+
+
+def test_importing_the_layers_of_a_model_needs_not_even_asyncio():
+    code = (
+        "import sys\n"
+        "import njrt.models.model, njrt.models.scripted, njrt.models.choose, njrt.models.prices\n"
+        "print('asyncio' in sys.modules)\n"
+    )
+    ran = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert ran.stdout == "False\n"
+
+
+def fallback(*models: Model) -> Fallback:
+    return Fallback(models)
+
+
+def test_who_cannot_answer_passes_on(ask):
+    first, second = Scripted([ServerError("down"), "first"]), Scripted(["second"])
+    model = fallback(first, second)
+    assert [ask(model, REQUEST).message.text for _ in range(2)] == ["second", "first"]
+
+
+def test_the_last_ones_failure_is_the_one_reported(ask):
+    model = fallback(Scripted([ServerError("one")]), Scripted([ServerError("two")]))
+    with pytest.raises(ServerError, match="two"):
+        ask(model, REQUEST)
+
+
+def test_what_the_program_must_repair_is_not_passed_on(ask):
+    model = fallback(Scripted([AuthenticationError("wrong key")]), Scripted(["second"]))
+    with pytest.raises(AuthenticationError):
+        ask(model, REQUEST)
+
+
+def test_the_default_models_have_prices():
+    assert {ANTHROPIC_DEFAULT, OPENAI_DEFAULT} <= PRICES.keys()

@@ -1,0 +1,137 @@
+"""Layers around a model: one way of writing them, whatever the program waits with."""
+
+from __future__ import annotations
+
+import asyncio
+from dataclasses import dataclass, field, replace
+
+import pytest
+
+from njrt.errors import CallLimitError, ModelError, ServerError
+from njrt.messages import ModelMessage, Reply, Request, UserMessage
+from njrt.models.model import Flow, Layered
+from njrt.models.scripted import Scripted
+
+REQUEST = Request("", (UserMessage("hello"),))
+
+
+@dataclass
+class Noted:
+    """Notes what passes, both ways."""
+
+    name: str
+    notes: list[str] = field(default_factory=list)
+
+    def flow(self, request: Request) -> Flow:
+        self.notes.append(f"{self.name} asks")
+        try:
+            reply = yield request
+        except BaseException as error:
+            self.notes.append(f"{self.name} saw {type(error).__name__}")
+            raise
+        self.notes.append(f"{self.name} has {reply.message.text}")
+        return reply
+
+
+class Kept:
+    """Answers without asking further down."""
+
+    def flow(self, request: Request) -> Flow:
+        return Reply(ModelMessage("kept"), source="cache")
+        yield request
+
+
+class Stubborn:
+    """Asks again, once, after a server's failure, and says so."""
+
+    def flow(self, request: Request) -> Flow:
+        try:
+            return (yield request)
+        except ServerError:
+            reply = yield replace(request, turn=2)
+            return replace(reply, model="second try")
+
+
+class Spent:
+    """Lets nothing through."""
+
+    def flow(self, request: Request) -> Flow:
+        raise CallLimitError("no more calls")
+        yield request
+
+
+def test_the_first_layer_is_the_outermost(ask):
+    notes: list[str] = []
+    model = Layered(Scripted(["hi"]), (Noted("outer", notes), Noted("inner", notes)))
+    assert ask(model, REQUEST).message.text == "hi"
+    assert notes == ["outer asks", "inner asks", "inner has hi", "outer has hi"]
+
+
+def test_without_layers_the_model_itself_answers(ask):
+    assert ask(Layered(Scripted(["hi"])), REQUEST).message.text == "hi"
+
+
+def test_it_goes_by_the_models_name_and_protocol():
+    model = Layered(Layered(Scripted([], name="some", protocol="text"), (Kept(),)))
+    assert (model.name, model.protocol) == ("some", "text")
+
+
+def test_a_layer_may_answer_by_itself(ask):
+    model = Scripted([])
+    notes: list[str] = []
+    reply = ask(Layered(model, (Noted("outer", notes), Kept(), Noted("inner", notes))), REQUEST)
+    assert reply.source == "cache"
+    assert notes == ["outer asks", "outer has kept"]
+    assert model.requests == []
+
+
+def test_a_layer_may_ask_twice(ask):
+    model = Scripted([ServerError("down"), "up"])
+    notes: list[str] = []
+    reply = ask(Layered(model, (Noted("outer", notes), Stubborn(), Noted("inner", notes))), REQUEST)
+    assert (reply.message.text, reply.model) == ("up", "second try")
+    assert [request.turn for request in model.requests] == [1, 2]
+    assert notes == [
+        "outer asks", "inner asks", "inner saw ServerError", "inner asks", "inner has up", "outer has up",
+    ]  # fmt: skip
+
+
+def test_errors_pass_through_every_layer_that_asked(ask):
+    notes: list[str] = []
+    model = Layered(Scripted([ModelError("no")]), (Noted("outer", notes), Noted("inner", notes)))
+    with pytest.raises(ModelError, match="no"):
+        ask(model, REQUEST)
+    assert notes == ["outer asks", "inner asks", "inner saw ModelError", "outer saw ModelError"]
+
+
+def test_so_do_errors_of_layers(ask):
+    notes: list[str] = []
+    with pytest.raises(CallLimitError):
+        ask(Layered(Scripted([]), (Noted("outer", notes), Spent())), REQUEST)
+    assert notes == ["outer asks", "outer saw CallLimitError"]
+
+
+def test_an_interrupt_is_seen_by_the_layers_and_stays_what_it_is(ask):
+    notes: list[str] = []
+
+    def interrupted(request: Request) -> str:
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        ask(Layered(Scripted(interrupted), (Noted("outer", notes),)), REQUEST)
+    assert notes == ["outer asks", "outer saw KeyboardInterrupt"]
+
+
+def test_so_is_a_cancellation():
+    notes: list[str] = []
+
+    async def cancelled() -> None:
+        model = Layered(Scripted(["late"], delay=60), (Noted("outer", notes),))
+        task = asyncio.create_task(model.aask(REQUEST))
+        await asyncio.sleep(0.01)
+        task.cancel()
+        await task
+
+    with pytest.raises(asyncio.CancelledError):
+        asyncio.run(cancelled())
+    assert notes == ["outer asks", "outer saw CancelledError"]

@@ -1,0 +1,274 @@
+"""The adapter for chat completions, against a server as strict as the vendor."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import replace
+
+import pytest
+
+from conversations import CONVERSATIONS, PLAIN, TOOLS
+from loopback import Answer, Drop, Hang, Raw, Status, Trickle
+from njrt.errors import (
+    AuthenticationError,
+    ModelError,
+    ModelNotFoundError,
+    RejectedRequestError,
+    ServerError,
+)
+from njrt.messages import Tool, Usage
+from njrt.models.openai import OpenAI
+from njrt.models.prices import Price
+from openai_server import KEY, OpenAIServer, calls, completion, says
+
+pytest.importorskip("openai")
+
+BUSY = {"error": {"message": "Rate limit reached for gpt-4.1"}}
+
+
+def vendor(server: OpenAIServer, model: str = "gpt-4.1", **settings: object) -> OpenAI:
+    return OpenAI(model, **{"vendor_url": server.base_url, "key": KEY} | settings)
+
+
+def own(server: OpenAIServer, model: str | None = "local") -> OpenAI:
+    return OpenAI(model, base_url=server.base_url)
+
+
+@pytest.mark.parametrize("request_", CONVERSATIONS.values(), ids=CONVERSATIONS)
+def test_the_vendor_accepts_every_conversation(request_):
+    with OpenAIServer([says("fine")]) as server:
+        assert vendor(server).ask(request_).message.text == "fine"
+
+
+@pytest.mark.parametrize("request_", CONVERSATIONS.values(), ids=CONVERSATIONS)
+def test_so_does_a_server_of_ones_own(request_):
+    with OpenAIServer([says("fine")], vendor=False, models=("local",)) as server:
+        assert own(server).ask(request_).message.text == "fine"
+
+
+@pytest.mark.parametrize("model", ["o4-mini", "gpt-5-mini", "gpt-6-sol"])
+def test_a_thinking_model_gets_no_temperature_and_room_to_think(model):
+    with OpenAIServer([says("fine")]) as server:
+        vendor(server, model).ask(replace(TOOLS, temperature=0.5, max_reply_tokens=100))
+        body = server.seen[0].body
+    assert body["max_completion_tokens"] > 10_000
+    assert "temperature" not in body
+
+
+def test_a_model_that_may_not_call_tools_while_thinking_prefers_text():
+    with OpenAIServer([says("fine")]) as server:
+        model = vendor(server, "gpt-6.1-sol")
+        assert model.protocol == "text"
+        assert model.ask(PLAIN).message.text == "fine"
+        with pytest.raises(RejectedRequestError, match="Function tools"):
+            model.ask(TOOLS)
+
+
+@pytest.mark.parametrize("is_vendor", [True, False])
+def test_limit_and_temperature_are_sent_to_all_others(is_vendor):
+    with OpenAIServer([says("fine")], vendor=is_vendor) as server:
+        model = vendor(server) if is_vendor else own(server, "gpt-4.1")
+        model.ask(replace(PLAIN, temperature=0.0, max_reply_tokens=7))
+        body = server.seen[0].body
+    assert body["temperature"] == 0.0
+    assert body["max_completion_tokens" if is_vendor else "max_tokens"] == 7
+
+
+def test_tools_are_strict_and_the_choice_is_the_models():
+    with OpenAIServer([calls(("run", '{"code": "x = 1", "done": true}'))]) as server:
+        reply = vendor(server).ask(TOOLS)
+        body = server.seen[0].body
+    assert body["tools"][0]["function"]["strict"] is True
+    assert body["tool_choice"] == "auto"
+    (call,) = reply.message.calls
+    assert (call.name, call.arguments) == ("run", {"code": "x = 1", "done": True})
+    assert reply.stop == "end"
+
+
+def test_a_schema_that_is_not_strict_is_the_programs_fault():
+    loose = Tool("run", "Run.", {"type": "object", "properties": {"code": {"type": "string"}}})
+    with (
+        OpenAIServer() as server,
+        pytest.raises(RejectedRequestError, match="additionalProperties"),
+    ):
+        vendor(server).ask(replace(PLAIN, tools=(loose,)))
+
+
+def test_several_calls_keep_their_order_and_missing_ids_are_made_up():
+    script = [calls(("run", '{"code": "a"}'), ("run", '{"code": "b"}'), ids=False)]
+    with OpenAIServer(script) as server:
+        first, second = vendor(server).ask(TOOLS).message.calls
+    assert (first.arguments, second.arguments) == ({"code": "a"}, {"code": "b"})
+    assert first.id
+    assert first.id != second.id
+
+
+@pytest.mark.parametrize(
+    ("raw", "arguments"),
+    [
+        ('{"code": "x = 1"', None),
+        ('["x = 1"]', None),
+        ("x = 1", None),
+        ("[" * 100_000, None),
+        ("", {}),
+        ('{"code": "x = 1\ny = 2"}', {"code": "x = 1\ny = 2"}),
+    ],
+    ids=["cut off", "a list", "bare code", "too deep", "nothing", "a bare line break"],
+)
+def test_arguments_are_read_as_far_as_they_are_json(raw, arguments):
+    with OpenAIServer([calls(("run", raw))]) as server:
+        (call,) = vendor(server).ask(TOOLS).message.calls
+    assert call.arguments == arguments
+    assert call.raw == raw
+
+
+def test_an_unknown_tool_is_passed_on():
+    with OpenAIServer([calls(("delete_everything", "{}"))]) as server:
+        assert vendor(server).ask(TOOLS).message.calls[0].name == "delete_everything"
+
+
+@pytest.mark.parametrize(
+    ("answer", "text", "stop"),
+    [
+        (says(None), "", "end"),
+        (says(""), "", "end"),
+        (says(None, refusal="I cannot help."), "I cannot help.", "refusal"),
+        (completion({"role": "assistant", "content": None}, "content_filter"), "", "refusal"),
+        (completion({"role": "assistant", "content": "x = "}, "length"), "x = ", "length"),
+        (calls(("run", '{"co'), finish="length"), "", "length"),
+    ],
+    ids=["null", "empty", "refusal", "filtered", "cut off", "cut off in a call"],
+)
+def test_how_a_reply_can_end(answer, text, stop):
+    with OpenAIServer([answer]) as server:
+        reply = vendor(server).ask(TOOLS)
+    assert (reply.message.text, reply.stop) == (text, stop)
+
+
+def test_usage_and_cost():
+    with OpenAIServer([says("a"), says("b")]) as server:
+        priced = {"openai/gpt-4.1": Price(10, 100, 1)}
+        assert vendor(server).ask(PLAIN).usage == Usage(1000, 20, 600, pytest.approx(0.00126))
+        assert vendor(server, prices=priced).ask(PLAIN).usage.usd == pytest.approx(0.0066)
+
+
+@pytest.mark.parametrize("usage", [None, {}, {"prompt_tokens": 5, "prompt_tokens_details": None}])
+def test_usage_may_be_missing(usage):
+    answer = completion({"role": "assistant", "content": "fine"}, usage=usage)
+    with OpenAIServer([answer], vendor=False, models=("local",)) as server:
+        reply = own(server).ask(PLAIN)
+    assert reply.message.text == "fine"
+    assert reply.usage == Usage(input=(usage or {}).get("prompt_tokens", 0))
+
+
+def test_without_a_name_the_first_model_listed_is_asked_and_the_list_read_once(ask):
+    script = [says("a"), says("b")]
+    with OpenAIServer(script, vendor=False, models=("qwen", "llama")) as server:
+        model = own(server, None)
+        ask(model, PLAIN)
+        ask(model, PLAIN)
+    assert model.protocol == "text"
+    assert [seen.path.rpartition("/v1/")[2] for seen in server.seen] == [
+        "models", "chat/completions", "chat/completions",
+    ]  # fmt: skip
+    assert server.seen[1].body["model"] == "qwen"
+
+
+def test_a_server_without_models(ask):
+    with OpenAIServer(models=()) as server, pytest.raises(ModelNotFoundError, match="lists no mod"):
+        ask(OpenAI(None, base_url=server.base_url, key=KEY), PLAIN)
+
+
+def test_a_wrong_key_is_named_but_not_shown():
+    with OpenAIServer() as server, pytest.raises(AuthenticationError) as caught:
+        vendor(server, key="sk-secret").ask(PLAIN)
+    assert "OPENAI_API_KEY" in str(caught.value)
+    assert "sk-secret" not in str(caught.value)
+
+
+def test_no_key_at_all(ask, monkeypatch):
+    monkeypatch.delenv("OPENAI_API_KEY", raising=False)
+    with (
+        OpenAIServer() as server,
+        pytest.raises(AuthenticationError, match="set OPENAI_API_KEY"),
+    ):
+        ask(OpenAI("gpt-4.1", vendor_url=server.base_url), PLAIN)
+
+
+def test_an_unknown_model(ask):
+    with OpenAIServer() as server, pytest.raises(ModelNotFoundError, match="openai/gpt-17"):
+        ask(vendor(server, "gpt-17"), PLAIN)
+
+
+def test_a_url_without_v1():
+    with OpenAIServer(vendor=False) as server, pytest.raises(ModelNotFoundError, match="/v1"):
+        OpenAI("gpt-4.1", base_url=server.url).ask(PLAIN)
+
+
+def test_retry_after_is_obeyed(ask):
+    with OpenAIServer([Status(429, retry_after=0.3, body=BUSY), says("fine")]) as server:
+        assert ask(vendor(server), PLAIN).message.text == "fine"
+        first, second = server.seen
+    assert second.at - first.at >= 0.3
+
+
+@pytest.mark.parametrize("trouble", [Status(500), Status(529), Drop()], ids=str)
+def test_a_passing_trouble_is_outlived(ask, trouble):
+    with OpenAIServer([trouble, says("fine")]) as server:
+        assert ask(vendor(server), PLAIN).message.text == "fine"
+    assert len(server.seen) == 2
+
+
+@pytest.mark.parametrize(
+    ("trouble", "words"),
+    [
+        (Status(429, body=BUSY), "too busy.*HTTP 429: Rate limit reached"),
+        (Status(500, body={"error": {"message": "the GPU is on fire"}}), "the GPU is on fire"),
+        (Status(503, body={"detail": "loading"}), "HTTP 503: loading"),
+        (Status(529), "HTTP 529"),
+        (Drop(), "cannot reach"),
+        (Raw("{not json"), "unreadable"),
+        (Raw("<html>hello</html>", "text/html"), "unreadable"),
+        (Answer({"object": "something else"}), "unreadable"),
+        (Answer([]), "unreadable"),
+        (Answer(None), "unreadable"),
+    ],
+    ids=str,
+)
+def test_a_lasting_trouble_is_a_server_error(trouble, words):
+    with OpenAIServer([trouble]) as server, pytest.raises(ServerError, match=words) as caught:
+        vendor(server, retries=0).ask(PLAIN)
+    assert server.base_url in str(caught.value)
+
+
+@pytest.mark.parametrize("status", [400, 413, 422])
+def test_a_rejected_request(status):
+    body = {"error": {"message": "maximum context length is 8 tokens\n(you sent 9)"}}
+    with (
+        OpenAIServer([Status(status, body=body)]) as server,
+        pytest.raises(RejectedRequestError, match=r"is 8 tokens \(you sent 9\)"),
+    ):
+        vendor(server).ask(PLAIN)
+
+
+def test_no_server(ask):
+    with OpenAIServer() as server:
+        url = server.base_url
+    with pytest.raises(ServerError, match="cannot reach http://127"):
+        ask(OpenAI("gpt-4.1", base_url=url, retries=0), PLAIN)
+
+
+@pytest.mark.parametrize("trouble", [Hang(), Trickle(), Status(429, 60, BUSY)], ids=str)
+def test_the_deadline_holds_over_everything(ask, trouble):
+    with OpenAIServer([trouble] * 9) as server:
+        begun = time.monotonic()
+        with pytest.raises(ServerError, match=r"within 0\.3 s"):
+            ask(vendor(server), replace(PLAIN, timeout=0.3))
+        assert time.monotonic() - begun < 1.5
+
+
+def test_errors_are_one_clean_sentence_without_the_sdks_traceback(ask):
+    with OpenAIServer([Status(500)]) as server, pytest.raises(ModelError) as caught:
+        ask(vendor(server, retries=0), PLAIN)
+    assert caught.value.__suppress_context__
+    assert "\n" not in str(caught.value)

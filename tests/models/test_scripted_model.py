@@ -1,0 +1,98 @@
+"""The scripted model, which all other tests lean on."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from concurrent.futures import ThreadPoolExecutor
+
+import pytest
+
+from njrt.errors import ModelError, ServerError
+from njrt.messages import ModelMessage, Reply, Request, ToolCall, Usage, UserMessage
+from njrt.models.scripted import Scripted, call, run
+
+REQUEST = Request("", (UserMessage("hello"),), place="mailbox.njpy:12")
+
+
+@pytest.mark.parametrize(
+    ("said", "message"),
+    [
+        ("hi", ModelMessage("hi")),
+        (ModelMessage("hi"), ModelMessage("hi")),
+        (
+            run("x = 1", done=True),
+            ModelMessage(
+                "",
+                (
+                    ToolCall(
+                        "call_1_1",
+                        "run",
+                        {"code": "x = 1", "done": True},
+                        '{"code": "x = 1", "done": true}',
+                    ),
+                ),
+            ),
+        ),
+        (
+            [call("lookup", var="x"), call("done")],
+            ModelMessage(
+                "",
+                (
+                    ToolCall("call_1_1", "lookup", {"var": "x"}, '{"var": "x"}'),
+                    ToolCall("call_1_2", "done", {}, "{}"),
+                ),
+            ),
+        ),
+    ],
+    ids=["text", "message", "call", "calls"],
+)
+def test_what_a_script_may_say(ask, said, message):
+    reply = ask(Scripted([said]), REQUEST)
+    assert reply == Reply(message, model="scripted", source="script")
+
+
+def test_a_reply_is_said_as_it_is(ask):
+    said = Reply(ModelMessage("hi"), "length", Usage(10, 2), "some-model", "cache")
+    assert ask(Scripted([said]), REQUEST) == said
+
+
+def test_an_exception_is_raised(ask):
+    with pytest.raises(ServerError, match="down"):
+        ask(Scripted([ServerError("down")]), REQUEST)
+
+
+def test_a_script_may_be_a_function_of_the_request(ask):
+    model = Scripted(lambda request: request.place)
+    assert [ask(model, REQUEST).message.text for _ in range(3)] == ["mailbox.njpy:12"] * 3
+
+
+def test_requests_are_kept_and_ids_are_unique(ask):
+    model = Scripted([run("x = 1"), run("y = 1")])
+    ids = {ask(model, REQUEST).message.calls[0].id for _ in range(2)}
+    assert len(ids) == 2
+    assert model.requests == [REQUEST, REQUEST]
+
+
+def test_a_script_that_has_ended_says_who_asked(ask):
+    model = Scripted(["hi"])
+    ask(model, REQUEST)
+    with pytest.raises(ModelError, match=r"mailbox\.njpy:12 asks for reply 2 of a script .* 1;"):
+        ask(model, REQUEST)
+
+
+def test_threads_share_a_script():
+    model = Scripted([str(number) for number in range(200)])
+    with ThreadPoolExecutor(8) as threads:
+        said = list(threads.map(lambda _: model.ask(REQUEST).message.text, range(200)))
+    assert sorted(said, key=int) == [str(number) for number in range(200)]
+
+
+def test_a_slow_model_lets_the_event_loop_run_on():
+    async def together() -> list[Reply]:
+        model = Scripted(["hi"] * 100, delay=0.05)
+        return await asyncio.gather(*(model.aask(REQUEST) for _ in range(100)))
+
+    begun = time.monotonic()
+    assert len(asyncio.run(together())) == 100
+    assert time.monotonic() - begun < 2

@@ -1,0 +1,188 @@
+"""A server on 127.0.0.1 that does to a client, in order, what its script says.
+
+    with Loopback([Status(429, retry_after=1), Drop(), Answer({"ok": True})]) as server:
+        ...                                       # a client talks to server.url
+    assert [seen.path for seen in server.seen] == ["/", "/", "/"]
+
+The servers of the vendors' wire formats (`openai_server`, `anthropic_server`) are of this kind: they look at
+each request first, and refuse what the vendor would refuse, before the script has its turn.
+"""
+
+from __future__ import annotations
+
+import json
+import threading
+import time
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from typing import Any
+
+
+@dataclass(frozen=True)
+class Answer:
+    """Answer with this JSON."""
+
+    body: Any
+
+
+@dataclass(frozen=True)
+class Status:
+    """Answer with an error status; `body` is JSON."""
+
+    status: int
+    retry_after: float | None = None
+    body: Any = None
+
+
+@dataclass(frozen=True)
+class Raw:
+    """Answer with exactly this text, said to be JSON unless `kind` says otherwise."""
+
+    text: str
+    kind: str = "application/json"
+
+
+@dataclass(frozen=True)
+class Drop:
+    """Close the connection without a word."""
+
+
+@dataclass(frozen=True)
+class Hang:
+    """Say nothing until the server is closed."""
+
+
+@dataclass(frozen=True)
+class Trickle:
+    """Begin to answer, and send one blank every `pause` seconds until the server is closed."""
+
+    pause: float = 0.05
+
+
+Deed = Answer | Status | Raw | Drop | Hang | Trickle
+
+
+@dataclass(frozen=True)
+class Seen:
+    """One request as it came in, `at` so many seconds on the monotonic clock."""
+
+    method: str
+    path: str
+    headers: Mapping[str, str]
+    body: Any
+    at: float = field(default_factory=time.monotonic)
+
+
+class Loopback:
+    """The server; `seen` is every request, `connections` how many connections brought them.
+
+    `abandoned` is set when a client has left in the middle of a trickling answer.
+    """
+
+    def __init__(self, script: Iterable[Deed] = ()) -> None:
+        self.script = list(script)
+        self.seen: list[Seen] = []
+        self.connections = 0
+        self.closing = threading.Event()
+        self.abandoned = threading.Event()
+        self._lock = threading.Lock()
+
+    @property
+    def url(self) -> str:
+        return f"http://127.0.0.1:{self._server.server_port}"
+
+    def refusal_of(self, seen: Seen) -> Deed | None:
+        """What the server has to say against the request; None where it is in order."""
+
+    def answer_without_script(self, seen: Seen) -> Deed | None:
+        """The answer to requests that take nothing from the script."""
+
+    def deed_for(self, seen: Seen) -> Deed:
+        with self._lock:
+            self.seen.append(seen)
+            if deed := self.refusal_of(seen) or self.answer_without_script(seen):
+                return deed
+            if self.script:
+                return self.script.pop(0)
+        return Status(500, body={"error": {"message": "the test's script has ended"}})
+
+    def connected(self) -> None:
+        with self._lock:
+            self.connections += 1
+
+    def __enter__(self) -> Loopback:
+        self._server = ThreadingHTTPServer(("127.0.0.1", 0), _handler(self))
+        self._server.daemon_threads = True
+        self._thread = threading.Thread(
+            target=self._server.serve_forever, kwargs={"poll_interval": 0.01}, daemon=True
+        )
+        self._thread.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.closing.set()
+        self._server.shutdown()
+        self._server.server_close()
+        self._thread.join()
+
+
+def _handler(loopback: Loopback) -> type[BaseHTTPRequestHandler]:
+    class Handler(BaseHTTPRequestHandler):
+        protocol_version = "HTTP/1.1"
+        disable_nagle_algorithm = True
+
+        def setup(self) -> None:
+            super().setup()
+            loopback.connected()
+
+        def do_GET(self) -> None:
+            self._do(None)
+
+        def do_POST(self) -> None:
+            length = int(self.headers.get("content-length") or 0)
+            self._do(json.loads(self.rfile.read(length)))
+
+        def _do(self, body: Any) -> None:
+            headers = {name.lower(): value for name, value in self.headers.items()}
+            match loopback.deed_for(Seen(self.command, self.path, headers, body)):
+                case Answer(answer):
+                    self._send(200, json.dumps(answer))
+                case Status(status, retry_after, answer):
+                    extra = {} if retry_after is None else {"retry-after": f"{retry_after:g}"}
+                    self._send(status, json.dumps(answer), extra)
+                case Raw(text, kind):
+                    self._send(200, text, {"content-type": kind})
+                case Drop():
+                    self.close_connection = True
+                case Hang():
+                    loopback.closing.wait()
+                    self.close_connection = True
+                case Trickle(pause):
+                    self._trickle(pause)
+
+        def _send(self, status: int, text: str, extra: Mapping[str, str] | None = None) -> None:
+            data = text.encode()
+            headers = {"content-type": "application/json", "content-length": str(len(data))}
+            self.send_response(status)
+            for name, value in (headers | dict(extra or {})).items():
+                self.send_header(name, value)
+            self.end_headers()
+            self.wfile.write(data)
+
+        def _trickle(self, pause: float) -> None:
+            self.close_connection = True
+            self.send_response(200)
+            self.send_header("content-type", "application/json")
+            self.send_header("content-length", "1000000")
+            self.end_headers()
+            try:
+                while not loopback.closing.wait(pause):
+                    self.wfile.write(b" ")
+            except OSError:
+                loopback.abandoned.set()
+
+        def log_message(self, format: str, *arguments: object) -> None:
+            pass
+
+    return Handler

@@ -1,0 +1,222 @@
+"""A server that speaks OpenAI's chat completions, and is as strict about them as the vendor.
+
+    with OpenAIServer([says("hello"), calls(("run", '{"code": "x = 1", "done": true}'))]) as server: ...
+    with OpenAIServer([says("hello")], vendor=False) as server: ...     one of one's own, as llama.cpp
+
+What it refuses, it refuses with the vendor's status and error body; `vendor=False` knows only the older
+fields, wants no key, and renders the conversation by a template that insists on alternating roles.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterable, Iterator
+from typing import Any
+
+from loopback import Answer, Deed, Loopback, Seen, Status
+
+KEY = "sk-loopback-0123456789abcdef"
+MODELS = ("gpt-4.1", "o4-mini", "gpt-5-mini", "gpt-6-sol", "gpt-6.1-sol")
+
+FIELDS = {"model", "messages", "tools", "tool_choice", "temperature", "max_tokens"}
+VENDOR_FIELDS = FIELDS | {"max_completion_tokens", "reasoning_effort", "parallel_tool_calls"}
+MESSAGE_FIELDS = {
+    "system": {"role", "content"},
+    "user": {"role", "content"},
+    "assistant": {"role", "content", "tool_calls"},
+    "tool": {"role", "content", "tool_call_id"},
+}
+
+
+def says(text: str | None, **extra: Any) -> Answer:
+    """A completion with this text; `extra` goes into the message."""
+    return completion({"role": "assistant", "content": text} | extra)
+
+
+def calls(*named: tuple[str, str], ids: bool = True, finish: str = "tool_calls") -> Answer:
+    """A completion that calls tools, each given as (name, arguments as the model wrote them)."""
+    tool_calls = [
+        {
+            "id": f"call_loopback{number}" if ids else None,
+            "type": "function",
+            "function": {"name": name, "arguments": arguments},
+        }
+        for number, (name, arguments) in enumerate(named)
+    ]
+    message = {"role": "assistant", "content": None, "tool_calls": tool_calls}
+    return completion(message, finish)
+
+
+def completion(message: Any, finish: str = "stop", usage: Any = "some") -> Answer:
+    """A whole completion with this message."""
+    counted = {
+        "prompt_tokens": 1000,
+        "completion_tokens": 20,
+        "total_tokens": 1020,
+        "prompt_tokens_details": {"cached_tokens": 600},
+    }
+    return Answer(
+        {
+            "id": "chatcmpl-1",
+            "object": "chat.completion",
+            "created": 0,
+            "model": "gpt-4.1-2025-04-14",
+            "choices": [{"index": 0, "message": message, "finish_reason": finish}],
+            "usage": counted if usage == "some" else usage,
+        }
+    )
+
+
+class OpenAIServer(Loopback):
+    def __init__(
+        self,
+        script: Iterable[Deed] = (),
+        *,
+        vendor: bool = True,
+        key: str | None = KEY,
+        models: tuple[str, ...] = MODELS,
+    ) -> None:
+        super().__init__(script)
+        self.vendor = vendor
+        self.key = key if vendor else None
+        self.models = models
+
+    @property
+    def base_url(self) -> str:
+        return self.url + "/v1"
+
+    def refusal_of(self, seen: Seen) -> Status | None:
+        if self.key and seen.headers.get("authorization") != f"Bearer {self.key}":
+            sent = seen.headers.get("authorization", "").removeprefix("Bearer ")
+            return _error(401, f"Incorrect API key provided: {sent}.", "invalid_api_key")
+        if seen.method == "GET" and seen.path == "/v1/models":
+            return None
+        if seen.method != "POST" or seen.path != "/v1/chat/completions":
+            return _error(404, f"Invalid URL ({seen.method} {seen.path})")
+        model = seen.body.get("model")
+        if model not in self.models:
+            return _error(404, f"The model `{model}` does not exist", "model_not_found")
+        complaint = next(complaints(seen.body, self.vendor), None)
+        return _error(400, complaint) if complaint else None
+
+    def answer_without_script(self, seen: Seen) -> Answer | None:
+        if seen.path != "/v1/models":
+            return None
+        listed = [{"id": model, "object": "model"} for model in self.models]
+        return Answer({"object": "list", "data": listed})
+
+
+def _error(status: int, message: str, code: str | None = None) -> Status:
+    kind = "invalid_request_error"
+    return Status(status, body={"error": {"message": message, "type": kind, "code": code}})
+
+
+def complaints(body: dict[str, Any], vendor: bool) -> Iterator[str]:
+    """What the server has against the body of a chat completion."""
+    for name in body.keys() - (VENDOR_FIELDS if vendor else FIELDS):
+        yield f"Unrecognized request argument supplied: {name}"
+    yield from _parameter_complaints(body)
+    yield from _message_complaints(body.get("messages") or [], vendor)
+    if "tool_choice" in body and not body.get("tools"):
+        yield "'tool_choice' is only allowed when 'tools' are specified."
+    for tool in body.get("tools", ()):
+        yield from _tool_complaints(tool)
+
+
+def _parameter_complaints(body: dict[str, Any]) -> Iterator[str]:
+    model = body["model"]
+    if "max_tokens" in body and "max_completion_tokens" in body:
+        yield "Setting 'max_tokens' and 'max_completion_tokens' at the same time is not supported."
+    if re.match(r"o\d|gpt-[56]", model):
+        for name in body.keys() & {"max_tokens", "temperature"}:
+            yield f"Unsupported parameter: '{name}' is not supported with this model."
+    elif "reasoning_effort" in body:
+        yield "Unrecognized request argument supplied: reasoning_effort"
+    effort = body.get("reasoning_effort")
+    if model.startswith("gpt-6") and body.get("tools") and effort != "none":
+        yield f"Function tools with reasoning_effort are not supported for {model}."
+    if model.startswith("gpt-6.1") and effort == "none":
+        yield "Unsupported value: 'reasoning_effort' does not support 'none' with this model."
+
+
+def _message_complaints(messages: list[Any], vendor: bool) -> Iterator[str]:
+    if not messages:
+        yield "Invalid 'messages': empty array."
+    unanswered: list[str] = []
+    role_before = None
+    for position, message in enumerate(messages):
+        place, role = f"messages[{position}]", message.get("role")
+        if role not in MESSAGE_FIELDS:
+            yield f"Invalid value: '{role}' at {place}.role."
+            return
+        for name in message.keys() - MESSAGE_FIELDS[role]:
+            yield f"Unknown parameter: '{place}.{name}'."
+        if role == "tool":
+            if message.get("tool_call_id") not in unanswered:
+                yield f"{place}: 'tool' must be a response to a preceding message with 'tool_calls'."
+            else:
+                unanswered.remove(message["tool_call_id"])
+        elif unanswered:
+            yield f"'tool_calls' must be followed by tool messages; {unanswered} did not have any."
+        if not vendor and role == role_before and role != "tool":
+            yield "conversation roles must alternate user/assistant/user/assistant/..."
+        yield from _content_complaints(message, place)
+        if role == "assistant":
+            unanswered = [call["id"] for call in message.get("tool_calls", ())]
+        role_before = role
+    if unanswered:
+        yield f"'tool_calls' must be followed by tool messages; {unanswered} did not have any."
+
+
+def _content_complaints(message: dict[str, Any], place: str) -> Iterator[str]:
+    content, tool_calls = message.get("content"), message.get("tool_calls")
+    if tool_calls == []:
+        yield f"Invalid '{place}.tool_calls': empty array."
+    if not isinstance(content, str) and not (content is None and tool_calls):
+        yield f"Invalid value for '{place}.content': expected a string, got {content!r}."
+    if content == "" and message["role"] != "tool":
+        yield f"Invalid '{place}.content': empty string."
+    for call in tool_calls or ():
+        function = call.get("function", {})
+        if call.keys() != {"id", "type", "function"} or call["type"] != "function":
+            yield f"Invalid '{place}.tool_calls'."
+        if not isinstance(call.get("id"), str) or not 0 < len(call["id"]) <= 40:
+            yield f"Invalid '{place}.tool_calls.id': expected a string of 1 to 40 characters."
+        if not isinstance(function.get("arguments"), str):
+            yield f"Invalid type for '{place}.tool_calls.function.arguments'."
+        elif not isinstance(json.loads(function["arguments"]), dict):
+            yield "the chat template wants the arguments of a tool call to be an object"
+
+
+def _tool_complaints(tool: dict[str, Any]) -> Iterator[str]:
+    function = tool.get("function", {})
+    if tool.keys() != {"type", "function"} or tool["type"] != "function":
+        yield "Invalid 'tools'."
+    for name in function.keys() - {"name", "description", "parameters", "strict"}:
+        yield f"Unknown parameter: 'tools.function.{name}'."
+    if not re.fullmatch(r"[a-zA-Z0-9_-]{1,64}", function.get("name", "")):
+        yield "Invalid 'tools.function.name'."
+    if function.get("strict"):
+        yield from _schema_complaints(function.get("parameters"), "parameters")
+
+
+def _schema_complaints(schema: Any, place: str) -> Iterator[str]:
+    """What strict mode has against a JSON schema."""
+    if not isinstance(schema, dict) or not schema.keys() & {"type", "anyOf", "enum", "$ref"}:
+        yield f"Invalid schema at {place}: schema must have a 'type' key."
+        return
+    if schema.get("type") == "object":
+        properties = schema.get("properties", {})
+        if schema.get("additionalProperties") is not False:
+            yield f"Invalid schema at {place}: 'additionalProperties' must be false."
+        if sorted(schema.get("required", ())) != sorted(properties):
+            yield f"Invalid schema at {place}: 'required' must include every key in properties."
+        for name, inner in properties.items():
+            yield from _schema_complaints(inner, f"{place}.{name}")
+    if "items" in schema:
+        yield from _schema_complaints(schema["items"], f"{place}[]")
+    for name, inner in schema.get("$defs", {}).items():
+        yield from _schema_complaints(inner, f"{place}.{name}")
+    for inner in schema.get("anyOf", ()):
+        yield from _schema_complaints(inner, place)
