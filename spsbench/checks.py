@@ -1,0 +1,63 @@
+"""Play a task and say which of its checks hold.
+
+    check(task, program)   ->  (CheckResult("words", "the average is 2.0", True), ...)
+    Score(results).share   ->  0.5, where half of the checks hold
+
+Every check counts in every run: one that raises has failed, and where a case itself raises, all of its
+checks have. Credit is partial, as in the paper: a task's score is the share of its checks that hold.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from types import ModuleType
+
+from spsbench.task import Case, Check, Observed, Task
+
+
+@dataclass(frozen=True, slots=True)
+class CheckResult:
+    """Whether one check held, and what was raised on the way, if anything."""
+
+    case: str
+    check: str
+    passed: bool
+    error: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Score:
+    """All results of one play of a task."""
+
+    results: tuple[CheckResult, ...]
+
+    @property
+    def share(self) -> float:
+        """The share of checks that hold, from 0 to 1."""
+        return sum(result.passed for result in self.results) / len(self.results)
+
+
+def check(task: Task, program: ModuleType) -> tuple[CheckResult, ...]:
+    """Play all cases of a task, in order, and check each."""
+    return tuple(result for case in task.cases for result in check_case(case, program))
+
+
+def check_case(case: Case, program: ModuleType) -> tuple[CheckResult, ...]:
+    """Play one case and check what it leaves."""
+    try:
+        observed = case.play(program)
+    except Exception as error:
+        raised = _words(error)
+        return tuple(CheckResult(case.name, check.text, False, raised) for check in case.checks)
+    return tuple(_checked(case, check, observed) for check in case.checks)
+
+
+def _checked(case: Case, check: Check, observed: Observed) -> CheckResult:
+    try:
+        return CheckResult(case.name, check.text, check.holds(observed) is True)
+    except Exception as error:
+        return CheckResult(case.name, check.text, False, _words(error))
+
+
+def _words(error: Exception) -> str:
+    return f"{type(error).__name__}: {error}"

@@ -1,0 +1,56 @@
+"""Python statements as expressions, for a model that may only evaluate: the `shared-eval` effects.
+
+total = price * 2                  (total := price * 2)
+enemy.health -= 3                  setattr(enemy, 'health', enemy.health - 3)
+stock["tea"] = 1                   stock.update({'tea': 1})
+for word in words: out.append(1)   [[out.append(1)] for word in words]
+def double(n): return n * 2        (double := lambda n: n * 2)
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterable
+
+from spsbench.script import UnsayableError
+
+
+def expressions(statements: Iterable[ast.stmt]) -> list[str]:
+    """The statements as expressions that do the same, one each."""
+    return [expression(statement) for statement in statements]
+
+
+def expression(statement: ast.stmt) -> str:
+    """One statement as an expression that does the same."""
+    match statement:
+        case ast.Expr(value):
+            return ast.unparse(value)
+        case ast.Pass():
+            return "None"
+        case ast.Assign([target], value):
+            return stored(target, ast.unparse(value))
+        case ast.AugAssign(target, operator, value):
+            return stored(target, ast.unparse(ast.BinOp(target, operator, value)))
+        case ast.For(target, values, body, []):
+            inner = ", ".join(expressions(body))
+            return f"[[{inner}] for {ast.unparse(target)} in {ast.unparse(values)}]"
+        case ast.FunctionDef(name, parameters, [ast.Return(ast.expr() as value)]):
+            return f"({name} := lambda {ast.unparse(parameters)}: {ast.unparse(value)})"
+        case _:
+            raise UnsayableError(f"no expression says `{ast.unparse(statement)}`")
+
+
+def stored(target: ast.expr, value: str) -> str:
+    """The expression that puts `value` where an assignment to `target` would."""
+    match target:
+        case ast.Name(name):
+            return f"({name} := {value})"
+        case ast.Attribute(owner, name):
+            return f"setattr({ast.unparse(owner)}, {name!r}, {value})"
+        case ast.Subscript(owner, ast.Slice(None, None, None)):
+            items = ast.unparse(owner)
+            return f"[kept := {value}, {items}.clear(), {items}.extend(kept)]"
+        case ast.Subscript(owner, key) if not isinstance(key, ast.Slice):
+            return f"{ast.unparse(owner)}.update({{{ast.unparse(key)}: {value}}})"
+        case _:
+            raise UnsayableError(f"no expression assigns to `{ast.unparse(target)}`")

@@ -1,0 +1,118 @@
+"""How long the natural programs are, beside the manual ones.
+
+    lengths()        (Length("average_of_three", natural=6, manual=8), ...)
+    table(lengths)   the text that `spsbench loc` prints, with the paper's means below ours
+
+Counted as the paper counts: formatted by Black to 120 columns, without blank lines, comments and
+docstrings. A prompt counts line by line, in a natural program and in a manual one alike, and so does the
+line that imports `llm`. There is no harness in the programs, and so none to leave out.
+"""
+
+from __future__ import annotations
+
+import ast
+import io
+import tokenize
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from statistics import mean
+
+from njc.compiler import compile_source
+from njc.source import SourceFile
+from spsbench.suite import NAMES, source_of
+
+PAPER_NATURAL, PAPER_MANUAL, PAPER_CHANGE = 25.1, 42.0, -39.6
+WIDTH = 120
+
+
+@dataclass(frozen=True, slots=True)
+class Length:
+    """Lines of code of a task's two programs."""
+
+    name: str
+    natural: int
+    manual: int
+
+    @property
+    def change(self) -> float:
+        """What the natural program is longer than the manual one, in percent of the latter."""
+        return percent(self.natural, self.manual)
+
+
+def percent(new: float, old: float) -> float:
+    """The change from `old` to `new` in percent of `old`."""
+    return 100 * (new - old) / old
+
+
+def lengths(names: Iterable[str] = NAMES) -> tuple[Length, ...]:
+    """Count the two programs of each task."""
+    return tuple(
+        Length(
+            name,
+            lines_of_code(source_of(name, "natural.njpy")),
+            lines_of_code(source_of(name, "manual.py")),
+        )
+        for name in names
+    )
+
+
+def lines_of_code(source: str) -> int:
+    """Count the lines that hold code, after formatting; a natural block is code, a docstring is none."""
+    import black
+
+    text = black.format_str(source, mode=black.Mode(line_length=WIDTH))
+    silent = set(comment_lines(text)) | set(docstring_lines(text))
+    return sum(
+        bool(line.strip()) and number not in silent
+        for number, line in enumerate(text.split("\n"), 1)
+    )
+
+
+def comment_lines(text: str) -> Iterator[int]:
+    """The lines that hold a comment and nothing else."""
+    for token in tokenize.generate_tokens(io.StringIO(text).readline):
+        if token.type == tokenize.COMMENT and token.line.lstrip().startswith("#"):
+            yield token.start[0]
+
+
+def docstring_lines(text: str) -> Iterator[int]:
+    """The lines of all docstrings; a natural block that comes first in a function is none."""
+    source = SourceFile("program", text.encode())
+    prompts = {block.line for block in compile_source(source).blocks}
+    for node in ast.walk(ast.parse(text)):
+        match node:
+            case (
+                ast.Module(body=[first, *_])
+                | ast.ClassDef(body=[first, *_])
+                | ast.FunctionDef(body=[first, *_])
+                | ast.AsyncFunctionDef(body=[first, *_])
+            ) if is_text(first) and first.lineno not in prompts:
+                assert first.end_lineno is not None
+                yield from range(first.lineno, first.end_lineno + 1)
+
+
+def is_text(statement: ast.stmt) -> bool:
+    """Whether a statement is a string and nothing else."""
+    match statement:
+        case ast.Expr(ast.Constant(str())):
+            return True
+        case _:
+            return False
+
+
+def table(counted: tuple[Length, ...]) -> str:
+    """All lengths as a text table, with our means and the paper's."""
+    natural = mean(length.natural for length in counted)
+    manual = mean(length.manual for length in counted)
+    rows = [f"{'lines of code':22} {'natural':>8} {'manual':>8} {'change':>8}"]
+    rows += [
+        f"{length.name:22} {length.natural:8} {length.manual:8} {length.change:+7.1f}%"
+        for length in counted
+    ]
+    rows += [
+        f"{'mean':22} {natural:8.1f} {manual:8.1f} {percent(natural, manual):+7.1f}%",
+        f"{'mean in the paper':22} {PAPER_NATURAL:8.1f} {PAPER_MANUAL:8.1f} {PAPER_CHANGE:+7.1f}%",
+        "",
+        "The paper's programs are others, written to the same descriptions; its row is quoted, not measured here.",
+    ]
+    return "\n".join(rows)

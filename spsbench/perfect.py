@@ -1,0 +1,90 @@
+"""A perfect model for the natural programs: a script's code, said in any of the six effect sets.
+
+    direct                        run(code, done=True)
+    nightjar, shared-python       exec(code); done(), break(), raise(error="error") ...
+    shared-eval                   eval(expression) for each statement; done() ...
+    isolated-eval                 lookup, deref, setref, assign on a mirror; done() ...
+    baseline                      the same; goto(label="break") ...
+
+    with njrt.using(model=perfect(lines, "baseline"), effects="baseline"):
+        check_case(case, natural_of("menu"))
+
+Not every effect set can say everything: expressions make no classes and no generator functions, and data
+effects make no objects at all. Such code is an `UnsayableError`, a model's error to the program.
+"""
+
+from __future__ import annotations
+
+import ast
+
+from njrt.errors import ModelError
+from njrt.messages import Request, ToolCall, ToolMessage
+from njrt.models.scripted import Scripted, call, run
+from njrt.options import EffectSet
+from spsbench.expressions import expressions
+from spsbench.mirror import Speech, by_data_effects
+from spsbench.script import Lines
+
+
+def perfect(lines: Lines, effects: EffectSet = "direct") -> Scripted:
+    """A model that says one piece of the script's code in each block, and is never refused anything."""
+    pieces = iter(lines.code)
+    speech: Speech
+
+    def said(request: Request) -> ToolCall:
+        nonlocal speech
+        if request.turn == 1:
+            piece = next(pieces, None)
+            if piece is None:
+                raise ModelError(f"{request.place} asks for more than the script has")
+            speech = spoken(piece, effects)
+            return next(speech)
+        answers = request.messages[-1]
+        assert isinstance(answers, ToolMessage)
+        (answer,) = answers.results
+        if answer.failed:
+            raise ModelError(f"{request.place} refuses {answer.name}: {answer.text}")
+        return speech.send(answer.text)
+
+    return Scripted(said, name="perfect")
+
+
+def spoken(code: str, effects: EffectSet) -> Speech:
+    """A piece of code as the tool calls of an effect set, the last one of which ends the block."""
+    if effects == "direct":
+        yield run(code, done=True)
+        return
+    *body, last = ast.parse(code).body
+    if not isinstance(last, ast.Break | ast.Continue | ast.Raise):
+        body.append(last)
+    if effects in ("nightjar", "shared-python") and body:
+        yield call("exec", code="\n".join(ast.unparse(statement) for statement in body))
+    elif effects == "shared-eval":
+        for expression in expressions(body):
+            yield call("eval", expr=expression)
+    elif effects in ("isolated-eval", "baseline"):
+        yield from by_data_effects(body)
+    yield from ended(last, effects)
+
+
+def ended(last: ast.stmt, effects: EffectSet) -> Speech:
+    """The end of a block, normal or by a jump."""
+    match last:
+        case ast.Break() | ast.Continue():
+            label = type(last).__name__.lower()
+            yield call("goto", label=label, val=None) if effects == "baseline" else call(label)
+        case ast.Raise(ast.Call(ast.Name(kind), [ast.Constant(str(message))])) if (
+            effects == "baseline"
+        ):
+            yield call("goto", label="raise", val=f"{kind}: {message}")
+        case ast.Raise(ast.Call(ast.Name(kind)) as error):
+            match effects:
+                case "isolated-eval":
+                    yield from by_data_effects(ast.parse(f"error = {kind}").body)
+                case "shared-eval":
+                    yield call("eval", expr=f"(error := {ast.unparse(error)})")
+                case _:
+                    yield call("exec", code=f"error = {ast.unparse(error)}")
+            yield call("raise", error="error")
+        case _:
+            yield call("done")

@@ -1,0 +1,16 @@
+"""What a perfect model says for average_of_three, and a slip."""
+
+from spsbench.script import Lines, Script, Slip
+
+SCRIPT = Script(
+    {
+        "digits": Lines((2.0,), ("average = (p + q + r) / 3",)),
+        "words": Lines((7,), ("average = (4 + 6 + 11) / 3",)),
+        "languages": Lines((4.0,), ("average = (1 + 2 + 9) / 3",)),
+    },
+    Slip(
+        "languages",
+        Lines((2.0,), ("average = (1 + 2 + 3) / 3",)),
+        fails=("the average is the float 4.0",),
+    ),
+)

@@ -1,0 +1,20 @@
+"""What a perfect model says for character_builder, and a slip."""
+
+from spsbench.script import Lines, Script, Slip
+
+SCRIPT = Script(
+    {
+        "mirel": Lines(
+            ({"name": "Mirel", "calling": "healer", "age": 60, "items": ["lantern", "flask"]},),
+            ('character = Character("Mirel", "healer", 60, ["lantern", "flask"])',),
+        )
+    },
+    Slip(
+        "mirel",
+        Lines(
+            ({"name": "Mirel", "calling": "wizard", "age": 60, "items": ["lantern"]},),
+            ('character = Character("Mirel", "wizard", 60, ["lantern"])',),
+        ),
+        fails=("she is a healer", "she carries a lantern and a flask"),
+    ),
+)

@@ -1,0 +1,24 @@
+"""What a perfect model says for email_classification, and a slip."""
+
+from spsbench.script import Lines, Script, Slip
+
+
+def sorted_as(name: str) -> Lines:
+    return Lines((name,), (f"category = Category.{name}",))
+
+
+REFUSED = Lines(("NONE",), ('raise NoFittingCategory("private mail")',))
+
+SCRIPT = Script(
+    {
+        "chairs": sorted_as("ORDER"),
+        "lamp": sorted_as("ORDER"),
+        "wobble": sorted_as("COMPLAINT"),
+        "scratch": sorted_as("COMPLAINT"),
+        "reminder": sorted_as("INVOICE"),
+        "joiner": sorted_as("APPLICATION"),
+        "recipe": REFUSED,
+        "birthday": REFUSED,
+    },
+    Slip("birthday", sorted_as("APPLICATION"), fails=("NoFittingCategory is raised",)),
+)

@@ -1,0 +1,30 @@
+"""What a perfect model says for get_enemy, and a slip."""
+
+from spsbench.script import Lines, Script, Slip
+
+
+def invented(name: str, description: str) -> Lines:
+    code = f"""
+class Enemy:
+    def __init__(self, name, description):
+        self.name = name
+        self.description = description
+
+enemy = Enemy({name!r}, {description!r})
+
+def get_enemy():
+    return enemy
+"""
+    return Lines(({"name": name, "description": description},), (code,))
+
+
+MOTH = invented("Gloom Moth", "A moth the size of a barn that eats lamplight.")
+KNIGHT = invented("Sir Rust", "An empty suit of armour with a grudge.")
+
+SCRIPT = Script(
+    {
+        "one": MOTH,
+        "two": Lines(MOTH.answers + KNIGHT.answers, MOTH.code + KNIGHT.code),
+    },
+    Slip("one", invented("Gloom Moth", " "), fails=("the enemy has a description",)),
+)

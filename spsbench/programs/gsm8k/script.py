@@ -1,0 +1,17 @@
+"""What a perfect model says for gsm8k, and a slip."""
+
+from spsbench.script import Lines, Script, Slip
+
+
+def found(expression: str) -> Lines:
+    return Lines((expression,), (f"expression = {expression!r}",))
+
+
+SCRIPT = Script(
+    {
+        "bakery": found("5 * 48 * (1 - 3 / 4) * (1 - 1 / 2)"),
+        "fence": found("8 * 6 + (26 - 8) * 6 * 2 / 3"),
+        "savings": found("(60 - 15) / (7 - 2)"),
+    },
+    Slip("fence", found("26 * 6 * 2 / 3"), fails=("the answer is 120",)),
+)

@@ -1,0 +1,22 @@
+"""What a perfect model says for mask_sensitive_info, and a slip."""
+
+from spsbench.script import Lines, Script, Slip
+
+
+def hiding(*secrets: str) -> Lines:
+    code = f"""
+masked = text
+for secret in {secrets!r}:
+    masked = masked.replace(secret, "*" * len(secret))
+"""
+    return Lines((list(secrets),), (code,))
+
+
+SCRIPT = Script(
+    {"note": hiding("Jonas", "5550142"), "login": hiding("mara@example.org", "rain4sale")},
+    Slip(
+        "login",
+        hiding("mara@example.org"),
+        fails=("what is private is masked, and only that",),
+    ),
+)

@@ -1,0 +1,31 @@
+"""What a perfect model says for pos_tagging, and a slip."""
+
+from spsbench.script import Lines, Script, Slip
+
+
+def lines(language: str, *words: str) -> Lines:
+    """Each word as `text/TAG/english`."""
+    split = [word.split("/") for word in words]
+    tagger = f"def tagger(sentence):\n    return tag(sentence, {language!r})"
+    return Lines((language, split), (tagger, f"words = [Word(*word) for word in {split!r}]"))
+
+
+SCRIPT = Script(
+    {
+        "german": lines("German", "Der/DET/the", "Hund/NOUN/dog", "schläft/VERB/sleeps"),
+        "spanish": lines(
+            "Spanish",
+            "La/DET/the",
+            "niña/NOUN/girl",
+            "come/VERB/eats",
+            "una/DET/an",
+            "manzana/NOUN/apple",
+        ),
+        "french": lines("French", "Le/DET/the", "cheval/NOUN/horse", "mange/VERB/eats"),
+    },
+    Slip(
+        "french",
+        lines("French", "Le/DET/the", "cheval/NOUN/hair", "mange/VERB/eats"),
+        fails=("its nouns are translated",),
+    ),
+)

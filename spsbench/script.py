@@ -1,0 +1,60 @@
+"""What a perfect model says in every case of a task, and a slip that the task's checks must catch.
+
+    SCRIPT = Script(
+        {"words": Lines(answers=(2.0,), code=("average = (1 + 2 + 3) / 3",))},
+        Slip("words", Lines(answers=(2.5,), code=("average = 2.5",)), fails=("the average is 2.0",)),
+    )
+
+`answers` are what the manual program's `llm` gives, call by call. `code` is what the natural program's
+blocks run, one piece a block as they come; a jump, if any, is the last statement of its piece.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from njrt.errors import ModelError
+from njrt.messages import ModelMessage
+from njrt.models.scripted import call
+
+Answer = Any
+"""A text, or the JSON value of an answer that has a schema."""
+
+
+class UnsayableError(ModelError):
+    """An effect set has no way to say a piece of a script's code."""
+
+
+@dataclass(frozen=True, slots=True)
+class Lines:
+    """What a model says in one case: to the manual program and to the natural one."""
+
+    answers: tuple[Answer, ...]
+    code: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Slip:
+    """A model's mistake in one case, and the texts of exactly those checks that must fail by it."""
+
+    case: str
+    lines: Lines
+    fails: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Script:
+    """A perfect model of one task, by the name of the case, and one mistake of a less perfect one."""
+
+    lines: Mapping[str, Lines]
+    slip: Slip
+
+
+def said_to_manual(lines: Lines) -> tuple[ModelMessage, ...]:
+    """The replies to the calls of `spsbench.llm.llm` in one case, with and without a schema."""
+    return tuple(
+        ModelMessage(answer if isinstance(answer, str) else "", (call("answer", answer=answer),))
+        for answer in lines.answers
+    )

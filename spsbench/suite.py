@@ -1,0 +1,94 @@
+"""The 25 tasks by name, read from `programs/`.
+
+    task_of("menu")                 Task("menu", cases=...)
+    script_of("menu")               Script(...), the perfect model of the task
+    source_of("menu", "manual.py")  the text of one of its files
+    manual_of("menu")               the manual program, as a module
+    natural_of("menu")              the natural program, compiled by njc in memory, as a module
+
+This is where files are read and code is loaded; everything else is handed what it needs.
+"""
+
+from __future__ import annotations
+
+import importlib
+import sys
+from importlib.resources import files
+from types import ModuleType
+
+from spsbench.script import Script
+from spsbench.task import Task
+
+NAMES = (
+    "average_of_three",
+    "balance_parentheses",
+    "battle",
+    "calendar",
+    "character_builder",
+    "coffeeshop",
+    "email_classification",
+    "enemy",
+    "fact_checking",
+    "feed_filtering",
+    "filter_numbers",
+    "get_enemy",
+    "graph",
+    "gsm8k",
+    "health_data",
+    "mask_sensitive_info",
+    "menu",
+    "pos_tagging",
+    "proposer_verifier",
+    "sentiment",
+    "stores",
+    "stream_generator",
+    "task_completion",
+    "tiny_bookshop",
+    "wordle_solver",
+)
+PROGRAMS = "spsbench.programs"
+
+
+def task_of(name: str) -> Task:
+    """How a program of this name is played, and what is checked."""
+    task = importlib.import_module(f"{PROGRAMS}.{name}.task").TASK
+    assert isinstance(task, Task)
+    return task
+
+
+def script_of(name: str) -> Script:
+    """What a perfect model says in this task."""
+    script = importlib.import_module(f"{PROGRAMS}.{name}.script").SCRIPT
+    assert isinstance(script, Script)
+    return script
+
+
+def source_of(name: str, file: str) -> str:
+    """The text of `natural.njpy`, `manual.py`, or another file of a task."""
+    return files(PROGRAMS).joinpath(name, file).read_text(encoding="utf-8")
+
+
+def manual_of(name: str) -> ModuleType:
+    """The manual program."""
+    return importlib.import_module(f"{PROGRAMS}.{name}.manual")
+
+
+def natural_of(name: str) -> ModuleType:
+    """The natural program, compiled anew; it may not have a single diagnostic."""
+    from njc.compiler import compile_source
+    from njc.source import SourceFile
+
+    path = f"{name}/natural.njpy"
+    source = SourceFile(path, source_of(name, "natural.njpy").encode())
+    compilation = compile_source(source)
+    if compilation.diagnostics or compilation.output is None:
+        raise ValueError(f"{path} does not compile: {compilation.diagnostics}")
+    return module_of(f"{PROGRAMS}.{name}.natural", compilation.output, path)
+
+
+def module_of(name: str, code: bytes, path: str) -> ModuleType:
+    """Run a program's code as a module of this name, which is where its classes look up annotations."""
+    module = ModuleType(name)
+    sys.modules[name] = module
+    exec(compile(code, path, "exec"), module.__dict__)
+    return module

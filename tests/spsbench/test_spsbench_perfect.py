@@ -1,0 +1,81 @@
+"""A script's code is said in other effect sets with the same meaning, or is known to be unsayable."""
+
+from __future__ import annotations
+
+import ast
+import copy
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from njrt.errors import ModelError
+from njrt.messages import Request, ToolMessage, ToolResult, UserMessage
+from spsbench.expressions import expressions
+from spsbench.mirror import by_data_effects
+from spsbench.perfect import perfect
+from spsbench.script import Lines, UnsayableError
+
+STATE: dict[str, Any] = {
+    "n": 2,
+    "words": ["b", "a"],
+    "stock": {"tea": 3},
+    "player": SimpleNamespace(health=9),
+}
+
+
+@pytest.mark.parametrize(
+    "code",
+    [
+        "n = n + 1",
+        "n += 1; n *= 2",
+        "pass",
+        "player.health -= n",
+        "player.name = 'Ada'",
+        "stock['tea'] -= 1; stock['milk'] = n",
+        "words.append('c')",
+        "words[:] = [word for word in words if word > 'a']",
+        "for word in words:\n    stock[word] = n\n    n += 1",
+        "def double(x, y=2): return x * y\nn = double(5)",
+    ],
+)
+def test_expressions_do_what_the_statements_do(code: str) -> None:
+    told, evaluated = copy.deepcopy(STATE), copy.deepcopy(STATE)
+    exec(code, told)
+    for expression in expressions(ast.parse(code).body):
+        eval(expression, evaluated)
+    assert {name: evaluated[name] for name in STATE} == {name: told[name] for name in STATE}
+
+
+@pytest.mark.parametrize(
+    "code",
+    [
+        "class A: pass",
+        "while True: pass",
+        "def f():\n    yield 1",
+        "import json",
+        "a, b = 1, 2",
+        "words[1:] = []",
+    ],
+)
+def test_no_expression_says_what_needs_a_statement(code: str) -> None:
+    with pytest.raises(UnsayableError):
+        expressions(ast.parse(code).body)
+
+
+@pytest.mark.parametrize("code", ["def f(): pass", "class A: pass", "x = Book('title')"])
+def test_data_effects_neither_define_nor_call(code: str) -> None:
+    with pytest.raises(UnsayableError):
+        next(by_data_effects(ast.parse(code).body))
+
+
+def test_a_perfect_model_takes_no_refusal_and_says_no_more_than_its_script() -> None:
+    model = perfect(Lines((), ("x = 1",)), "nightjar")
+    opening = Request("", (UserMessage("Set <:x>."),))
+    (call,) = model.ask(opening).message.calls
+    assert (call.name, call.arguments) == ("exec", {"code": "x = 1"})
+    refused = ToolMessage((ToolResult(call.id, call.name, "`x` is read-only", failed=True),))
+    with pytest.raises(ModelError, match="refuses exec: `x` is read-only"):
+        model.ask(Request("", (*opening.messages, refused), turn=2))
+    with pytest.raises(ModelError, match="more than the script has"):
+        model.ask(opening)
