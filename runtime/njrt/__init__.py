@@ -1,1 +1,103 @@
-"""njrt: the runtime that compiled natural programs import."""
+"""njrt: the runtime that compiled natural programs import.
+
+    import njrt as _nj                                  what njc writes into compiled files
+
+    njrt.using(model=..., record=..., max_calls=...)    settings for the blocks inside a `with`
+    njrt.limit(usd=0.50)                                a budget for all blocks inside a `with`
+    njrt.watch(), njrt.last_run()                       calls, tokens, cost, seconds of the blocks run
+    njrt.Scripted([...])                                a model for tests, whose replies are given
+    njrt.NaturalError                                   the root of the runtime's errors (njrt.errors)
+
+Importing it costs next to nothing: what runs a block is loaded when the first block runs.
+"""
+
+from typing import TYPE_CHECKING, Any
+
+from njrt.errors import (
+    AuthenticationError,
+    CallLimitError,
+    CodeTimeLimitError,
+    ConfigurationError,
+    CostLimitError,
+    EffectLimitError,
+    LimitError,
+    ModelError,
+    ModelNotFoundError,
+    NaturalError,
+    NoModelError,
+    OutputTypeError,
+    RecordingError,
+    RecordingMismatchError,
+    RecordingMissingError,
+    RejectedRequestError,
+    ReplyError,
+    ServerError,
+    TimeLimitError,
+    TokenLimitError,
+)
+from njrt.outcome import Break, Continue, Return
+
+if TYPE_CHECKING:
+    from njrt.account import last_run, watch
+    from njrt.limits import limit
+    from njrt.models.scripted import Scripted
+    from njrt.record import Recorder
+    from njrt.run import arun, run
+    from njrt.settings import using
+
+__all__ = [
+    "Any",
+    "AuthenticationError",
+    "Break",
+    "CallLimitError",
+    "CodeTimeLimitError",
+    "ConfigurationError",
+    "Continue",
+    "CostLimitError",
+    "EffectLimitError",
+    "LimitError",
+    "ModelError",
+    "ModelNotFoundError",
+    "NaturalError",
+    "NoModelError",
+    "OutputTypeError",
+    "Recorder",
+    "RecordingError",
+    "RecordingMismatchError",
+    "RecordingMissingError",
+    "RejectedRequestError",
+    "ReplyError",
+    "Return",
+    "Scripted",
+    "ServerError",
+    "TimeLimitError",
+    "TokenLimitError",
+    "arun",
+    "last_run",
+    "limit",
+    "run",
+    "using",
+    "watch",
+]
+
+_LOADED_LATER = {
+    "Recorder": "njrt.record",
+    "Scripted": "njrt.models.scripted",
+    "arun": "njrt.run",
+    "last_run": "njrt.account",
+    "limit": "njrt.limits",
+    "run": "njrt.run",
+    "using": "njrt.settings",
+    "watch": "njrt.account",
+}
+
+
+def __getattr__(name: str) -> Any:
+    """Load what runs blocks when it is first asked for (PEP 562)."""
+    if name not in _LOADED_LATER:
+        raise AttributeError(f"module 'njrt' has no attribute {name!r}")
+    from importlib import import_module
+
+    value = getattr(import_module(_LOADED_LATER[name]), name)
+    globals()[name] = value
+    return value

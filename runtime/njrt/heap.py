@@ -45,9 +45,7 @@ class Heap:
             return self.objects[address]
         except KeyError:
             known = f"1 to {len(self.objects)}" if self.objects else "none yet"
-            raise LookupError(
-                f"there is no reference {address}; there are: {known}"
-            ) from None
+            raise LookupError(f"there is no reference {address}; there are: {known}") from None
 
 
 def wire_of(value: UserValue, heap: Heap) -> Wire:
@@ -66,19 +64,19 @@ def level_of(value: UserValue, heap: Heap) -> Wire:
     if isinstance(value, str):
         return {"text": value[:TEXT_SHOWN], "length": len(value)}
     if isinstance(value, dict):
-        shown = itertools.islice(dict.items(value), ITEMS_SHOWN)
-        pairs = [{"key": wire_of(k, heap), "value": wire_of(v, heap)} for k, v in shown]
+        first = itertools.islice(dict.items(value), ITEMS_SHOWN)
+        pairs = [{"key": wire_of(k, heap), "value": wire_of(v, heap)} for k, v in first]
         return with_rest({"type": "dict", "items": pairs}, dict.__len__(value))
-    for kind in (list, tuple):
-        if isinstance(value, kind):
-            shown = [wire_of(item, heap) for item in value[:ITEMS_SHOWN]]
-            rest = kind.__len__(value)
-            return shown if rest <= ITEMS_SHOWN else with_rest({"items": shown}, rest)
+    if isinstance(value, list | tuple):
+        items = [wire_of(item, heap) for item in value[:ITEMS_SHOWN]]
+        return items if len(value) <= ITEMS_SHOWN else with_rest({"items": items}, len(value))
     if isinstance(value, set | frozenset):
-        items = sorted(
+        elements = sorted(
             itertools.islice(value, ITEMS_SHOWN), key=lambda item: (type(item).__name__, str(item))
         )
-        return with_rest({"type": "set", "items": [wire_of(i, heap) for i in items]}, len(value))
+        return with_rest(
+            {"type": "set", "items": [wire_of(element, heap) for element in elements]}, len(value)
+        )
     return object_level(value, heap)
 
 
@@ -152,9 +150,9 @@ def update(target: UserValue, value: UserValue) -> str | None:
             target.clear()
             target.update(fresh)
         case set():
-            fresh = set(value)
+            members = set(value)
             target.clear()
-            target.update(fresh)
+            target.update(members)
         case str() | int() | float() | tuple() | frozenset() | bytes() | None:
             return (
                 f"a {type(target).__name__} cannot be changed in place; assign the variable instead"

@@ -1,0 +1,174 @@
+"""The agent: a conversation that carries out one block, as a generator without any I/O.
+
+    Request   ──yielded──>  the driver asks a model   ──sent back──>  Reply
+    Snippet   ──yielded──>  the driver runs the code  ──sent back──>  Execution
+
+and it returns the block's `Outcome`. One generator serves the synchronous and the asynchronous driver; it
+knows neither network nor clock, so that a test drives it by hand.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Generator, Iterator
+from itertools import count
+
+from njrt.block import Block
+from njrt.code import Execution, Snippet
+from njrt.effects import Answer, Effect, Refusal, Result
+from njrt.errors import ReplyError
+from njrt.messages import (
+    Message,
+    ModelMessage,
+    Protocol,
+    Reply,
+    Request,
+    ToolMessage,
+    ToolResult,
+    UserMessage,
+)
+from njrt.outcome import Outcome
+from njrt.prompt import system_prompt
+from njrt.tools import OPERATIONS, effect_of, effects_in_text, example_of, tools_of
+
+PATIENCE = 3
+"""Replies in a row that hold nothing to carry out before the block gives up."""
+
+
+Step = Request | Snippet
+Conversation = Generator[Step, Reply | Execution, Outcome]
+Serving = Generator[Snippet, Execution, Result]
+Serve = Callable[[Effect | Refusal, int], Serving]
+"""A handler of the effects of a turn: yields the code to be run, if any, and returns what the prompt is
+resumed or cancelled with."""
+
+
+def converse(block: Block, protocol: Protocol, opening: str, serve: Serve) -> Conversation:
+    """Carry out a block: ask the model, serve the effects that it requests, until one ends the block."""
+    messages: tuple[Message, ...] = (UserMessage(opening),)
+    temper = Temper(block.options.temperature)
+    wasted = 0
+    for turn in count(1):
+        reply = yield request_of(block, protocol, messages, temper.temperature, turn)
+        assert isinstance(reply, Reply)
+        if trouble := trouble_with(reply):
+            wasted += 1
+            if reply.stop == "refusal" or wasted >= PATIENCE:
+                raise ReplyError(f"{trouble}; the model was asked {turn} time(s)")
+            messages = (*messages, *said(reply), UserMessage(advice_on(reply, protocol)))
+            continue
+        wasted = 0
+        results: list[Result] = []
+        for effect in effects_of(reply, block):
+            result = yield from served(effect, serve, turn, results)
+            if not isinstance(result, Answer | Refusal):
+                return result
+            results.append(result)
+        temper.note(reply, results)
+        messages = (*messages, reply.message, answer_to(reply, results))
+    raise AssertionError("a conversation ends by its outcome")
+
+
+def request_of(
+    block: Block,
+    protocol: Protocol,
+    messages: tuple[Message, ...],
+    temperature: float | None,
+    turn: int,
+) -> Request:
+    """The next question to the model: the conversation so far under a byte-stable system prompt."""
+    options, effects = block.options, block.options.effects or "direct"
+    signatures = [example_of(operation) for operation in OPERATIONS[effects]]
+    return Request(
+        system=system_prompt(effects, protocol, signatures),
+        messages=messages,
+        tools=tools_of(effects) if protocol == "tools" else (),
+        temperature=temperature,
+        max_reply_tokens=options.max_reply_tokens or 4096,
+        timeout=options.max_call_seconds or 120.0,
+        place=block.place,
+        turn=turn,
+    )
+
+
+def effects_of(reply: Reply, block: Block) -> Iterator[Effect | Refusal]:
+    """The effects that a reply requests, in order; a plain-text reply is read for them too."""
+    effects = block.options.effects or "direct"
+    if reply.message.calls:
+        return iter([effect_of(call, effects) for call in reply.message.calls])
+    return iter(effects_in_text(reply.message.text, effects))
+
+
+def served(effect: Effect | Refusal, serve: Serve, turn: int, results: list[Result]) -> Serving:
+    """Serve one effect, unless an earlier one of the same reply has failed."""
+    if any(isinstance(result, Refusal) for result in results):
+        return Refusal("not carried out, because an earlier call of this reply failed")
+    return (yield from serve(effect, turn))
+
+
+def trouble_with(reply: Reply) -> str | None:
+    """Say why a reply cannot be used at all, or None."""
+    if reply.stop == "refusal":
+        words = " ".join(reply.message.text.split())[:300]
+        return "the model refuses" + (f": {words}" if words else " to answer")
+    if reply.stop == "length":
+        return "the reply was cut off at its token limit (raise max_reply_tokens)"
+    if not reply.message.calls and not reply.message.text.strip():
+        return "the reply was empty"
+    if not reply.message.calls and not effects_in_text(reply.message.text, "direct"):
+        return "the reply holds no code and no call"
+    return None
+
+
+def advice_on(reply: Reply, protocol: Protocol) -> str:
+    """What to tell the model after a reply that could not be used."""
+    way = "call a tool" if protocol == "tools" else "answer with one ```python block"
+    if reply.stop == "length":
+        return f"Your reply was cut off, and nothing of it was carried out. Be brief: {way}."
+    return f"Nothing was carried out: your reply holds no code. Now {way}."
+
+
+def said(reply: Reply) -> tuple[Message, ...]:
+    """The model's own words, kept in the conversation where there are any and no call is left open."""
+    text = reply.message.text.strip()
+    return (ModelMessage(text),) if text and not reply.message.calls else ()
+
+
+def answer_to(reply: Reply, results: list[Result]) -> Message:
+    """The results as the next message: one for each tool call, or all of them as text."""
+    if not reply.message.calls:
+        return UserMessage("\n\n".join(text_of(result) for result in results))
+    return ToolMessage(
+        tuple(
+            ToolResult(call.id, call.name, text_of(result), isinstance(result, Refusal))
+            for call, result in zip(reply.message.calls, results, strict=True)
+        )
+    )
+
+
+def text_of(result: Result) -> str:
+    """The words of a result that resumes the prompt."""
+    match result:
+        case Answer(text):
+            return text or "(nothing)"
+        case Refusal(message):
+            return message
+        case _:
+            raise AssertionError("an outcome is never told to the model")
+
+
+class Temper:
+    """Raises the temperature when a model sends the same failing answer again (state: the last failure)."""
+
+    def __init__(self, temperature: float | None) -> None:
+        self.temperature = temperature
+        self.failed: tuple[object, ...] | None = None
+
+    def note(self, reply: Reply, results: list[Result]) -> None:
+        """Take note of a reply and what came of it."""
+        if not any(isinstance(result, Refusal) for result in results):
+            self.failed = None
+            return
+        sent = (reply.message.text, *(call.raw for call in reply.message.calls))
+        if sent == self.failed:
+            self.temperature = min(1.0, (self.temperature or 0.0) + 0.5)
+        self.failed = sent

@@ -1,0 +1,50 @@
+"""What a `with` statement opens around all that runs inside it: limits, watches.
+
+    _watches: Around[Watch] = Around("njrt.watches")
+    with _watches.opened(watch): ...         _watches.here() == (..., watch) for everything called inside
+
+It holds for the code and the asynchronous tasks inside the `with`. A new thread starts without any context;
+it sees what the main thread has open, so that a thread pool used inside a `with` counts as inside.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
+from typing import Generic, TypeVar
+
+T = TypeVar("T")
+
+
+class Around(Generic[T]):
+    """A stack of things that are open around a point of the program, outermost first."""
+
+    def __init__(self, name: str) -> None:
+        self._here: ContextVar[tuple[T, ...] | None] = ContextVar(name, default=None)
+        self._opened_by_main: tuple[T, ...] = ()
+        self._lock = threading.Lock()
+
+    def here(self) -> tuple[T, ...]:
+        """What is open here."""
+        here = self._here.get()
+        return self._opened_by_main if here is None else here
+
+    @contextmanager
+    def opened(self, thing: T) -> Iterator[T]:
+        """Have `thing` open inside of a `with`."""
+        token = self._here.set((*self.here(), thing))
+        in_main = threading.current_thread() is threading.main_thread()
+        if in_main:
+            with self._lock:
+                self._opened_by_main = (*self._opened_by_main, thing)
+        try:
+            yield thing
+        finally:
+            self._here.reset(token)
+            if in_main:
+                with self._lock:
+                    self._opened_by_main = tuple(
+                        other for other in self._opened_by_main if other is not thing
+                    )

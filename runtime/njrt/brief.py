@@ -1,0 +1,384 @@
+"""Writes any value on one line of bounded length, the same in every process, without trusting it.
+
+    [1, 2, 3]                  [1, 2, 3]
+    list(range(100_000))       [0, 1, 2, 3, 4, 5, 6, 7, 8, 9, ...]
+    {"b", "a"}                 {'a', 'b'}
+    Node("a", next=itself)     Node(name='a', next=Node(...))
+    a broken __repr__          <Item whose __repr__ raised ValueError: no such row>
+
+The work depends on the room and never on the size of the value: what surely does not fit is not even
+tried. Of the program's own code only a `__repr__` written by hand is run, under a time limit.
+"""
+
+from __future__ import annotations
+
+import array
+import types
+from collections import OrderedDict, deque
+from collections.abc import Callable, Iterable
+from enum import EnumMeta
+from itertools import islice
+from typing import Any
+
+from njrt.anatomy import (
+    attributes_of,
+    class_name,
+    innermost,
+    is_a,
+    is_exactly,
+    is_own,
+    lineage_of,
+    member_of,
+    module_name,
+    namespace_of,
+)
+from njrt.foreign import foreign_writer
+from njrt.outcome import UserValue
+from njrt.pen import MOST_ITEMS, Pen, TooLong, Writer, printable
+from njrt.signatures import function_name, kind_of, type_text
+
+MOST_SORTED = 256
+"""Elements up to which a set is put into an order; a larger one is shown by its length."""
+_LARGEST_INT = 2000  # bits; from about 4,300 digits on, Python refuses to write an int in decimal
+_STRUCTURAL_MODULES = ("collections", "pydantic.main", "types")
+
+
+def brief(value: UserValue, room: int) -> str:
+    """Write `value` on one line of at most `room` characters, shortened if need be."""
+    return Pen(writer_of).brief(value, room)
+
+
+def whole(value: UserValue, room: int) -> str | None:
+    """Write all of `value` on one line of at most `room` characters, or give None."""
+    return Pen(writer_of).whole(value, room)
+
+
+# --- scalars
+
+
+def _int(pen: Pen, value: int, room: int, exact: bool) -> str:
+    bits = int.bit_length(value)
+    return int.__repr__(value) if bits <= _LARGEST_INT else f"<int of {bits:,} bits>"
+
+
+def _quoted(written: Callable[[Any], str], noun: str) -> Writer:
+    """Make the writer of a text: quoted whole, or its beginning, its end and its length."""
+
+    def cut(value: Any, room: int) -> str:
+        text = written(value[: max(0, room)])
+        for _ in range(8):
+            if len(text) <= room:
+                break
+            value = value[: max(0, min(room, len(value)) * room // (len(text) + 1))]
+            text = written(value)
+        return text
+
+    def write(pen: Pen, value: Any, room: int, exact: bool) -> str:
+        length = len(value)
+        if length + 2 <= room:
+            text = written(value)
+            if len(text) <= room:
+                return text
+        if exact:
+            raise TooLong
+        if room < 160:
+            return cut(value, room - 3) + "..."
+        note = f" ({length:,} {noun})"
+        end = written(value[-(room // 8) :])
+        end = end if len(end) <= room // 4 else ""
+        return cut(value, room - len(note) - len(end) - 3) + "..." + end + note
+
+    return write
+
+
+SCALARS: dict[type, Writer] = {
+    type(None): lambda pen, value, room, exact: "None",
+    bool: lambda pen, value, room, exact: "True" if value else "False",
+    int: _int,
+    float: lambda pen, value, room, exact: float.__repr__(value),
+    complex: lambda pen, value, room, exact: complex.__repr__(value),
+    str: _quoted(str.__repr__, "characters"),
+    bytes: _quoted(bytes.__repr__, "bytes"),
+}
+
+# --- everything else
+
+
+def _scalar_subclass(cls: type) -> Writer:
+    """Write an instance of a subclass of a scalar as `UserId(3)`."""
+    plain = SCALARS[cls]
+
+    def write(pen: Pen, value: Any, room: int, exact: bool) -> str:
+        name = class_name(type(value))
+        base = cls.__getitem__(value, slice(None)) if cls in (str, bytes) else value
+        return f"{name}({plain(pen, base, room - len(name) - 2, exact)})"
+
+    return write
+
+
+def _collection(cls: type, opening: str, closing: str) -> Writer:
+    """Make the writer of a list-like class; an instance of a subclass is written as `Basket([...])`."""
+
+    def write(pen: Pen, value: Any, room: int, exact: bool) -> str:
+        head, tail = (
+            (opening, closing)
+            if type(value) is cls
+            else (f"{class_name(type(value))}({opening}", f"{closing})")
+        )
+        length = cls.__len__(value)  # type: ignore[attr-defined]
+        items = ((("", item)) for item in cls.__iter__(value))  # type: ignore[attr-defined]
+        if cls is tuple and length == 1 and type(value) is tuple:
+            tail = ",)"
+        return pen.row(head, items, length, tail, room, exact)
+
+    return write
+
+
+def _tuple(pen: Pen, value: tuple[Any, ...], room: int, exact: bool) -> str:
+    fields = namespace_of(type(value)).get("_fields")
+    if type(fields) is not tuple or len(fields) != tuple.__len__(value):
+        return _PLAIN_TUPLE(pen, value, room, exact)
+    parts = ((f"{name}=", item) for name, item in zip(fields, tuple.__iter__(value), strict=True))
+    return pen.row(f"{class_name(type(value))}(", parts, len(fields), ")", room, exact)
+
+
+_PLAIN_TUPLE = _collection(tuple, "(", ")")
+
+
+def _set(cls: type) -> Writer:
+    def write(pen: Pen, value: Any, room: int, exact: bool) -> str:
+        length = cls.__len__(value)  # type: ignore[attr-defined]
+        opening, closing = (
+            ("{", "}") if type(value) is set else (f"{class_name(type(value))}({{", "})")
+        )
+        if length == 0:
+            return f"{class_name(type(value))}()"
+        if length > MOST_SORTED:
+            if exact:
+                raise TooLong
+            return f"{opening}...{closing}"
+        texts = in_order(pen, cls.__iter__(value), max(24, room // 3))  # type: ignore[attr-defined]
+        left = room - len(opening) - len(closing)
+        line = ", ".join(texts)
+        if len(line) > left:
+            if exact:
+                raise TooLong
+            kept = 0
+            while (
+                kept < min(len(texts), MOST_ITEMS)
+                and sum(map(len, texts[: kept + 1])) + 2 * kept <= left - 5
+            ):
+                kept += 1
+            line = ", ".join([*texts[:kept], "..."])
+        return opening + line + closing
+
+    return write
+
+
+def in_order(pen: Pen, elements: Iterable[UserValue], room: int) -> list[str]:
+    """Write the elements of a set, numbers by their value and all others by their text."""
+
+    def order(element: UserValue) -> tuple[bool, float, str]:
+        text = pen.brief(element, room)
+        is_number = is_exactly(element, int, float) and element == element
+        return (not is_number, element if is_number else 0, text)
+
+    return [text for *_, text in sorted(map(order, elements))]
+
+
+def _dict(pen: Pen, value: dict[Any, Any], room: int, exact: bool) -> str:
+    head, tail = ("{", "}") if type(value) is dict else (f"{class_name(type(value))}({{", "})")
+    items = OrderedDict.items(value) if type(value) is OrderedDict else dict.items(value)
+    return pen.row(head, pen.labelled(items, room), dict.__len__(value), tail, room, exact)
+
+
+def _view(pen: Pen, value: Any, room: int, exact: bool) -> str:
+    items = (("", item) for item in value)
+    return pen.row(f"{class_name(type(value))}([", items, len(value), "])", room, exact)
+
+
+def _array(pen: Pen, value: Any, room: int, exact: bool) -> str:
+    length = array.array.__len__(value)
+    items = (("", item) for item in array.array.__getitem__(value, slice(MOST_ITEMS)))
+    if exact and length > MOST_ITEMS:
+        raise TooLong
+    return pen.row(f"array('{value.typecode}', [", items, length, "])", room, exact)
+
+
+def _proxy(pen: Pen, value: Any, room: int, exact: bool) -> str:
+    return "mappingproxy({...})"
+
+
+def _bytearray(pen: Pen, value: bytearray, room: int, exact: bool) -> str:
+    start = bytes(memoryview(value)[: room + 1])
+    if exact and len(start) > room:
+        raise TooLong
+    return f"{class_name(type(value))}({SCALARS[bytes](pen, start, room - 11, exact)})"
+
+
+def _class(pen: Pen, value: type, room: int, exact: bool) -> str:
+    return f"<class {class_name(value)}>"
+
+
+def _function(pen: Pen, value: Any, room: int, exact: bool) -> str:
+    return f"<{kind_of(value)} {function_name(value)}>"
+
+
+def _module(pen: Pen, value: types.ModuleType, room: int, exact: bool) -> str:
+    return f"<module {printable(str(attributes_of(value).get('__name__', '?')))}>"
+
+
+def _suspended(pen: Pen, value: Any, room: int, exact: bool) -> str:
+    return f"<{class_name(type(value))} {value.__qualname__.rpartition('<locals>.')[2]}>"
+
+
+def _exception(pen: Pen, value: BaseException, room: int, exact: bool) -> str:
+    arguments: tuple[Any, ...] = BaseException.__dict__["args"].__get__(value)
+    parts = [("", argument) for argument in arguments]
+    parts += [
+        (f"{name}=", held)
+        for name, held in shown_attributes(value)
+        if not any(held is a for a in arguments)
+    ]
+    return pen.row(f"{class_name(type(value))}(", parts, len(parts), ")", room, exact)
+
+
+def _type_form(pen: Pen, value: Any, room: int, exact: bool) -> str:
+    return type_text(value)
+
+
+def _by_repr(pen: Pen, value: UserValue, room: int, exact: bool) -> str:
+    """Write an object by its own `__repr__`."""
+    text = pen.repr(value, room)
+    if exact and len(text) > room:
+        raise TooLong
+    return text
+
+
+def _by_attributes(pen: Pen, value: UserValue, room: int, exact: bool) -> str:
+    """Write an object by what it holds: `Item(name='lamp', price=20)`, or `<list_iterator>`."""
+    attributes = shown_attributes(value)
+    if not attributes and not is_own(type(value)):
+        return f"<{class_name(type(value))}>"
+    return _called(type(value), attributes, pen, room, exact)
+
+
+def _by_fields(names: list[str]) -> Writer:
+    """Make the writer of a class that declares its fields."""
+
+    def write(pen: Pen, value: UserValue, room: int, exact: bool) -> str:
+        held = attributes_of(value)
+        fields = [(name, held[name]) for name in names if name in held]
+        return _called(type(value), fields, pen, room, exact)
+
+    return write
+
+
+def _called(
+    cls: type, attributes: list[tuple[str, UserValue]], pen: Pen, room: int, exact: bool
+) -> str:
+    parts = [(f"{name}=", held) for name, held in attributes]
+    return pen.row(f"{class_name(cls)}(", parts, len(parts), ")", room, exact)
+
+
+def writes_itself(cls: type) -> bool:
+    """Whether a class has a `__repr__` that says more than its attributes, and is a plain method."""
+    method = member_of(cls, "__repr__")
+    if type(method) is types.WrapperDescriptorType:
+        return method is not object.__dict__["__repr__"]
+    if type(method) is not types.FunctionType:
+        return False
+    function = innermost(method)
+    # Dataclasses and attrs compile their methods from text; the former wrap them against recursion.
+    file = function.__code__.co_filename
+    made_up = (file == "<string>" and function is not method) or file.startswith("<attrs")
+    return not made_up and function.__globals__.get("__name__") not in _STRUCTURAL_MODULES
+
+
+def shown_attributes(value: UserValue) -> list[tuple[str, UserValue]]:
+    """The attributes by which an object is shown: its fields if it has some, else the public ones, else all.
+
+    Fields that their class keeps out of its `repr`, such as a password, are kept out here too.
+    """
+    held = attributes_of(value)
+    names = fields_shown(type(value))
+    if names is not None:
+        return [(name, held[name]) for name in names if name in held]
+    some = [(str(name), item) for name, item in islice(held.items(), 1000) if type(name) is str]
+    public = [(name, item) for name, item in some if not name.startswith("_")]
+    return public or [(name, item) for name, item in some if not name.endswith("__")]
+
+
+def fields_shown(cls: type) -> list[str] | None:
+    """The names of the fields of a dataclass, a pydantic model or an attrs class; None for other classes."""
+    fields = member_of(cls, "__dataclass_fields__") or member_of(cls, "__pydantic_fields__")
+    if type(fields) is dict:
+        return [name for name, field in fields.items() if getattr(field, "repr", True)]
+    fields = member_of(cls, "__attrs_attrs__")
+    if is_a(fields, tuple):
+        return [field.name for field in fields if field.repr]
+    return None
+
+
+def _enum_member(pen: Pen, value: Any, room: int, exact: bool) -> str:
+    held = attributes_of(value)
+    name = held.get("_name_")
+    if type(name) is str:
+        return f"{class_name(type(value))}.{name}"
+    return f"{class_name(type(value))}({pen.brief(held.get('_value_'), room)})"
+
+
+WRITERS: dict[type, Writer] = {
+    **{cls: _scalar_subclass(cls) for cls in (int, float, complex, str, bytes)},
+    list: _collection(list, "[", "]"),
+    deque: _collection(deque, "deque([", "])"),
+    tuple: _tuple,
+    set: _set(set),
+    frozenset: _set(frozenset),
+    dict: _dict,
+    bytearray: _bytearray,
+    array.array: _array,
+    type({}.keys()): _view,
+    type({}.values()): _view,
+    type({}.items()): _view,
+    types.MappingProxyType: _proxy,
+    type: _class,
+    types.FunctionType: _function,
+    types.MethodType: _function,
+    types.BuiltinFunctionType: _function,
+    types.MethodDescriptorType: _function,
+    types.ModuleType: _module,
+    types.GeneratorType: _suspended,
+    types.CoroutineType: _suspended,
+    types.AsyncGeneratorType: _suspended,
+    types.GenericAlias: _type_form,
+    types.UnionType: _type_form,
+    types.SimpleNamespace: _by_attributes,
+    BaseException: _exception,
+}
+
+
+def writer_of(cls: type) -> Writer:
+    """Find who writes instances of `cls`: the writer of its nearest ancestor that has one."""
+    if type(cls) is type and (scalar := SCALARS.get(cls)):
+        return scalar
+    if is_a(cls, EnumMeta):
+        return _enum_member
+    for base in lineage_of(cls)[:-1]:
+        # Only plain classes are looked up: the metaclass of another may define __hash__ or __eq__.
+        writer = WRITERS.get(base) if type(base) is type else None
+        if writer := writer or foreign_writer(base):
+            return writer
+    if module_name(cls) in ("typing", "typing_extensions"):
+        return _type_form
+    return _instance_writer(cls)
+
+
+def _instance_writer(cls: type) -> Writer:
+    """Choose how to write an object: by its `__repr__` if one was written by hand, else by what it holds."""
+    if writes_itself(cls):
+        return _by_repr
+    names = fields_shown(cls)
+    if names is not None:
+        return _by_fields(names)
+    return _by_attributes

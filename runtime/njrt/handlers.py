@@ -1,0 +1,276 @@
+"""The handlers: what each effect does to the program.
+
+    Run("total = sum(prices)", done=True)   ──serve──>   Completed()                  the prompt is cancelled
+    Eval("prices[0]")                       ──serve──>   Answer("3")                  the prompt is resumed
+    Exec("prices = []")                     ──serve──>   Refusal("`prices` is ...")   resumed, with advice
+
+A handler is a generator that yields the code it wants run (the driver runs it, awaiting it in an `async`
+block) and returns the result. It never asks a model, and it never raises for a model's mistake.
+"""
+
+from __future__ import annotations
+
+import builtins
+import json
+from collections.abc import Generator
+from typing import assert_never
+
+from njrt.block import Block
+from njrt.code import Execution, Failed, Jumped, Ran, Snippet, prepare
+from njrt.effects import (
+    Answer,
+    Assign,
+    BreakLoop,
+    ContinueLoop,
+    Deref,
+    Done,
+    Effect,
+    Eval,
+    Exec,
+    Goto,
+    Lookup,
+    RaiseError,
+    Ref,
+    Refusal,
+    Result,
+    ReturnValue,
+    Run,
+    SetRef,
+    Wire,
+)
+from njrt.heap import Heap, level_of, update, value_of, wire_of
+from njrt.options import Policy
+from njrt.outcome import Broke, Completed, Continued, Raised, Returned, UserValue
+from njrt.scope import Absent, Bound, Scope, scope_of
+from njrt.values import show
+
+Serving = Generator[Snippet, Execution, Result]
+
+ANSWER_CHARS = 2000
+"""How much of a value, of printed text or of an error a model is shown at once."""
+
+
+class Handlers:
+    """Serves the effects of one run of a block on its scope (state: references, the last failure)."""
+
+    def __init__(self, block: Block, scope: Scope) -> None:
+        self.block = block
+        self.scope = scope
+        self.heap = Heap()
+        self.failed = False
+
+    def serve(self, effect: Effect | Refusal, turn: int) -> Serving:
+        """Serve one effect, or what was meant as one. A wrong reference is the model's mistake like any other."""
+        try:
+            result = yield from self.handle(effect)
+        except (LookupError, TypeError, ValueError, AttributeError) as error:
+            result = Refusal(f"{type(error).__name__}: {error}")
+        self.failed = isinstance(result, Refusal)
+        return result
+
+    def handle(self, effect: Effect | Refusal) -> Serving:
+        """Dispatch on the effect."""
+        match effect:
+            case Refusal():
+                return effect
+            case Run(code, done):
+                return (yield from self.run(code, done))
+            case Exec(code):
+                return (yield from self.execute(code, silent="Success"))
+            case Eval(expression):
+                return (yield from self.evaluate(expression))
+            case Lookup(variable):
+                return self.shown_value(variable)
+            case Assign(variable, value):
+                refusal = self.scope.assign(variable, value_of(value, self.heap))
+                return refusal or Answer("Success")
+            case Deref(reference):
+                return Answer(as_json(level_of(self.heap.at(reference), self.heap)))
+            case Ref(value):
+                return Answer(as_json(wire_of(value_of(value, self.heap), self.heap)))
+            case SetRef(reference, value):
+                problem = update(self.heap.at(reference), value_of(value, self.heap))
+                return Refusal(problem) if problem else Answer("Success")
+            case Goto(label, value):
+                return self.go_to(label, value_of(value, self.heap))
+            case BreakLoop():
+                return self.jump("break", None)
+            case ContinueLoop():
+                return self.jump("continue", None)
+            case ReturnValue(variable):
+                return self.jump_with("return", variable)
+            case RaiseError(variable):
+                return self.jump_with("raise", variable)
+            case Done():
+                return self.conclude()
+            case _:
+                assert_never(effect)
+
+    # ── the direct effect ────────────────────────────────────────────────────────────────────────
+
+    def run(self, code: str, done: bool) -> Serving:
+        """Run code; with `done` the block is over once it has run and its outputs are bound."""
+        if done and self.failed and not code.strip():
+            return Refusal(
+                "the last code failed, so this is not done; send code that does what is left"
+            )
+        result = yield from self.execute(code, silent="(ran; no value)")
+        if done and isinstance(result, Answer):
+            match self.conclude():
+                case Refusal(message):
+                    return Refusal(f"the code has run, but {message}; do not repeat what it did")
+                case outcome:
+                    return outcome
+        return result
+
+    # ── the paper's effects ──────────────────────────────────────────────────────────────────────
+
+    def execute(self, code: str, silent: str) -> Serving:
+        """Run code on the scope and tell what came of it; `silent` is said where nothing else is."""
+        match prepare(
+            code,
+            self.scope,
+            labels=self.block.labels,
+            is_async=self.block.is_async,
+            policy=self.policy,
+        ):
+            case Refusal() as refusal:
+                return refusal
+            case snippet:
+                return self.told((yield snippet), silent)
+
+    def told(self, execution: Execution, silent: str) -> Result:
+        """What the prompt is resumed or cancelled with after code has run."""
+        match execution:
+            case Jumped(outcome):
+                return outcome
+            case Failed(message, printed):
+                return Refusal(joined(printed, message))
+            case Ran(value, printed):
+                seen = "" if value is None else show(value, ANSWER_CHARS)
+                return Answer(joined(printed, seen) or silent)
+            case _:
+                assert_never(execution)
+
+    def evaluate(self, expression: str) -> Serving:
+        """Evaluate one expression: on the program's variables, or on nothing in the isolated set."""
+        isolated = self.block.options.effects == "isolated-eval"
+        match prepare(
+            expression.strip(),
+            isolated_scope() if isolated else self.scope,
+            is_async=self.block.is_async,
+            policy=self.policy,
+            expression=True,
+        ):
+            case Refusal(message):
+                return Refusal(
+                    message + ("; `exec` runs statements" if self.has_statements else "")
+                )
+            case snippet:
+                return self.told((yield snippet), silent="None")
+
+    def shown_value(self, variable: str) -> Result:
+        """The value of a variable, as JSON or as a reference."""
+        match self.scope.lookup(variable):
+            case Bound(value) if self.is_visible(variable):
+                return Answer(as_json(wire_of(value, self.heap)))
+            case Absent.UNBOUND:
+                return Refusal(f"`{variable}` is not bound yet")
+            case _:
+                return Refusal(
+                    f"there is no variable `{variable}`; there are {', '.join(self.scope.names)}"
+                )
+
+    def is_visible(self, variable: str) -> bool:
+        """Whether the prompt names a variable, or the block made it; builtins are no variables."""
+        return variable in self.scope.names or not hasattr(builtins, variable)
+
+    def jump_with(self, label: str, variable: str | None) -> Result:
+        """Return or raise what a variable holds."""
+        if variable is None:
+            return self.jump(label, None)
+        match self.scope.lookup(variable):
+            case Bound(value):
+                return self.jump(label, value)
+            case _:
+                return Refusal(
+                    f"`{label}` takes the name of a variable, and `{variable}` is not bound; bind one first"
+                )
+
+    def go_to(self, label: str, value: UserValue) -> Result:
+        """Jump to a label as the formal interface does, with a value or an exception in words."""
+        if label == "raise" and isinstance(value, str):
+            name, _, message = value.partition(":")
+            match self.scope.lookup(name.strip()):
+                case Bound(kind) if isinstance(kind, type) and issubclass(kind, BaseException):
+                    value = kind(message.strip()) if message else kind()
+                case _:
+                    return Refusal(
+                        f"there is no exception `{name}`; write it as 'ValueError: message'"
+                    )
+        return self.jump(label, value)
+
+    def jump(self, label: str, value: UserValue) -> Result:
+        """Jump to a label, if it is legal here."""
+        legal = {"raise", *self.block.labels}
+        match label:
+            case "break" if label in legal:
+                return Broke()
+            case "continue" if label in legal:
+                return Continued()
+            case "return" if label in legal or ("bare_return" in legal and value is None):
+                return Returned(value)
+            case "raise":
+                return raised(value)
+            case _:
+                return Refusal(
+                    f"`{label}` is not possible here; the labels are {', '.join(sorted(legal))}"
+                )
+
+    # ── the end ──────────────────────────────────────────────────────────────────────────────────
+
+    def conclude(self) -> Completed | Refusal:
+        """End the block normally, unless an output is missing or does not fit its type."""
+        if missing := self.scope.unbound_outputs():
+            names = ", ".join(f"`{name}`" for name in missing)
+            return Refusal(
+                f"{names} {'is' if len(missing) == 1 else 'are'} not bound yet; bind what is missing"
+            )
+        if misfits := self.scope.misfits():
+            return Refusal(f"an output does not fit its type: {'; '.join(misfits)}; bind it anew")
+        return Completed()
+
+    @property
+    def policy(self) -> Policy:
+        return self.block.options.policy or "guarded"
+
+    @property
+    def has_statements(self) -> bool:
+        return self.block.options.effects in ("nightjar", "shared-python")
+
+
+def raised(value: UserValue) -> Raised | Refusal:
+    """The outcome of raising a value: an exception, or a class of them; nothing else can be raised."""
+    if isinstance(value, BaseException):
+        return Raised(value)
+    if isinstance(value, type) and issubclass(value, BaseException):
+        try:
+            return Raised(value())
+        except Exception as error:
+            return Refusal(f"{value.__name__}() could not be made: {error}")
+    return Refusal(f"only exceptions can be raised, not a {type(value).__name__}")
+
+
+def isolated_scope() -> Scope:
+    """A scope without any variable, in a module of its own."""
+    return scope_of(eval("lambda: ()", {"__name__": "isolated"}))
+
+
+def as_json(wire: Wire) -> str:
+    """A value of the interface as the text that the model reads."""
+    return json.dumps(wire, ensure_ascii=False, default=repr)
+
+
+def joined(*parts: str) -> str:
+    """The parts that hold anything, a line each."""
+    return "\n".join(part.rstrip("\n") for part in parts if part)

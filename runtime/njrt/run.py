@@ -1,0 +1,191 @@
+"""`run` and `arun`: what a compiled file calls where a natural block stood.
+
+    try:
+        _nj.run(
+            \"\"\"natural
+            Put the sum of <prices> into <:total>; break if one is missing.
+            \"\"\",
+            lambda: (prices, total),
+            writes="total",
+            labels="break",
+            at="shop.njpy:12",
+        )
+    except _nj.Break:
+        break
+
+    Block + Scope -> (Request <-> Reply) -> Effect -> Result -> Outcome -> return, jump or raise
+
+This module is the edge of the runtime: it reads the environment and the clock, puts the pieces together and
+drives the conversation. Everything that it drives is free of I/O.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Mapping, MutableMapping
+from functools import partial
+from typing import Any, assert_never, cast
+
+from njrt.block import Block, instruction_of
+from njrt.code import aexecute, execute
+from njrt.errors import NaturalError
+from njrt.messages import Request
+from njrt.outcome import (
+    Break,
+    Broke,
+    Completed,
+    Continue,
+    Continued,
+    Outcome,
+    Raised,
+    Return,
+    Returned,
+)
+from njrt.scope import scope_of
+from njrt.session import Session, placed, session_of
+from njrt.settings import (
+    layers_here,
+    listener_here,
+    model_here,
+    options_for,
+    recorder_for,
+    settings_here,
+)
+
+Variables = Callable[[], tuple[Any, ...]]
+"""A lambda that names the variables of a block: only its closure and its globals are ever looked at."""
+
+
+def run(prompt: str, variables: Variables, *, at: str = "", **arguments: Any) -> None:
+    """Carry out one natural block on the variables of the program around it.
+
+    `variables` is a lambda over every variable that the prompt names; it is never called: its closure and
+    its globals are what is shared. `at` is the block's place. The other arguments are those of `begun`.
+
+    Raises `Break`, `Continue` or `Return` for the jumps, whatever the block raises in the program, or a
+    `NaturalError` when the block cannot be carried out.
+    """
+    try:
+        outcome = drive(begun(prompt, variables, at=at, is_async=False, **arguments))
+    except NaturalError as error:
+        error.__traceback__ = None  # the way through the runtime tells a user nothing
+        raise
+    leave(outcome, at)
+
+
+async def arun(prompt: str, variables: Variables, *, at: str = "", **arguments: Any) -> None:
+    """Do what `run` does, in an `async` function: the event loop runs on while the model thinks."""
+    try:
+        outcome = await adrive(begun(prompt, variables, at=at, is_async=True, **arguments))
+    except NaturalError as error:
+        error.__traceback__ = None
+        raise
+    leave(outcome, at)
+
+
+def drive(session: Session) -> Outcome:
+    """Answer everything the conversation asks for, until it returns the block's outcome."""
+    conversation = session.conversation
+    proceed = partial(next, conversation)
+    while True:
+        try:
+            step = proceed()
+        except StopIteration as end:
+            return cast(Outcome, end.value)
+        try:
+            if isinstance(step, Request):
+                proceed = partial(conversation.send, session.model.ask(step))
+            else:
+                proceed = partial(conversation.send, execute(step, seconds=session.code_seconds))
+        except BaseException as error:
+            proceed = partial(conversation.throw, error)
+
+
+async def adrive(session: Session) -> Outcome:
+    """Do what `drive` does, awaiting the model and code that awaits."""
+    conversation = session.conversation
+    proceed = partial(next, conversation)
+    while True:
+        try:
+            step = proceed()
+        except StopIteration as end:
+            return cast(Outcome, end.value)
+        try:
+            if isinstance(step, Request):
+                proceed = partial(conversation.send, await session.model.aask(step))
+            else:
+                proceed = partial(
+                    conversation.send, await aexecute(step, seconds=session.code_seconds)
+                )
+        except BaseException as error:
+            proceed = partial(conversation.throw, error)
+
+
+def leave(outcome: Outcome, place: str) -> None:
+    """Leave the block as its outcome says: return, jump, or raise in the program."""
+    match outcome:
+        case Completed():
+            return
+        case Broke():
+            raise Break
+        case Continued():
+            raise Continue
+        case Returned(value):
+            raise Return(value)
+        case Raised(exception):
+            exception.add_note(f"natural block at {place}")
+            raise exception
+        case _:
+            assert_never(outcome)
+
+
+def begun(
+    prompt: str,
+    variables: Variables,
+    *,
+    at: str,
+    is_async: bool,
+    writes: str = "",
+    types: Callable[[], Mapping[str, Any]] | None = None,
+    labels: str = "",
+    cls: str | None = None,
+    me: str | None = None,
+    ns: MutableMapping[str, Any] | None = None,
+    own: str = "",
+    nl: str = "",
+    project: Mapping[str, Any] | None = None,
+    **options: Any,
+) -> Session:
+    """Put one run of a block together, from what compiled code says of it and from what surrounds it.
+
+    `writes` are the outputs and `labels` the legal jumps, both separated by blanks; `types` maps outputs to
+    their types; `cls`, `me`, `ns`, `own` and `nl` describe a block in a class body or a method; `project`
+    and the other keywords are options.
+    """
+    try:
+        settings = settings_here()
+        chosen = options_for(options, project, settings, at)
+        recorder = recorder_for(settings, os.environ)
+        model = model_here(settings, chosen, recorder)
+        layers = layers_here(settings, chosen, model, recorder)
+    except NaturalError as error:
+        raise placed(error, at) from None
+    scope = scope_of(
+        variables,
+        writes=writes,
+        types=types,
+        cls=cls,
+        me=me,
+        ns=ns,
+        own=own,
+        nl=nl,
+        at=at,
+        shadowing=chosen.effects != "direct",
+    )
+    return session_of(
+        Block(instruction_of(prompt), tuple(labels.split()), at, is_async, chosen),
+        scope,
+        model,
+        layers,
+        listener_here(settings),
+    )

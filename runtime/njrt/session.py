@@ -1,0 +1,194 @@
+"""One run of a block, put together: the conversation behind its handlers, the model behind its layers.
+
+    serve    Handlers   wrapped in   Metered effects, told to the listener
+    model    the model  wrapped in   Told(Metered(Recorded(Cached(model))))
+
+Each capability is a wrapper; the agent, the handlers and the models know nothing of them.
+"""
+
+from __future__ import annotations
+
+import itertools
+import os
+import time
+from contextvars import ContextVar
+from dataclasses import dataclass, replace
+
+from njrt.agent import Conversation, Serve, Serving, converse
+from njrt.block import Block
+from njrt.effects import Effect, Refusal
+from njrt.errors import NaturalError
+from njrt.events import Asked, Began, Ended, Listener, Performed, Replied, RunId, Unanswered
+from njrt.handlers import Handlers
+from njrt.limits import Meter, limits_of, meters_around
+from njrt.messages import Protocol, Request
+from njrt.models.model import Flow, Layer, Layered, Model
+from njrt.outcome import Outcome
+from njrt.prompt import EAGER, opening
+from njrt.scope import Absent, Bound, Scope
+from njrt.signatures import type_text
+from njrt.values import describe, show
+
+
+@dataclass(frozen=True, slots=True)
+class Session:
+    """One run of a block, ready to be driven: its conversation, its model, the seconds its code may run."""
+
+    conversation: Conversation
+    model: Model
+    code_seconds: float | None
+
+
+_running: ContextVar[RunId | None] = ContextVar("njrt.running", default=None)
+_numbers = itertools.count(1)
+_process = os.urandom(4).hex()
+
+
+def session_of(
+    block: Block, scope: Scope, model: Model, layers: tuple[Layer, ...], tell: Listener
+) -> Session:
+    """Put a run together from its parts."""
+    options = block.options
+    run = f"{_process}-{next(_numbers)}"
+    protocol = options.protocol or model.protocol
+    meter = Meter(limits_of(options), place=block.place, around=meters_around())
+    serve = told(metered(Handlers(block, scope).serve, meter), run, tell)
+    opening = opening_of(block, scope)
+    conversation = converse(tempered(block, protocol), protocol, opening, serve)
+    return Session(
+        living(conversation, block, scope, run, model.name, tell),
+        Layered(model, (Told(run, tell), Metered(meter), *layers)),
+        options.max_code_seconds,
+    )
+
+
+def living(
+    conversation: Conversation, block: Block, scope: Scope, run: RunId, model: str, tell: Listener
+) -> Conversation:
+    """The life of a run around its conversation: announced, accounted for, undone if need be, let go of."""
+    began = time.monotonic()
+    before = scope.snapshot() if block.options.on_error == "rollback" else None
+    parent = _running.get()
+    token = _running.set(run)
+    tell(Began(run, time.time(), block.place, model, block.options.effects or "", parent))
+    ended: Outcome | BaseException | None = None
+    try:
+        ended = yield from conversation
+        return ended
+    except BaseException as error:
+        ended = error
+        if before is not None:
+            scope.restore(before)
+        if isinstance(error, NaturalError):
+            placed(error, block.place)
+        raise
+    finally:
+        _running.reset(token)
+        scope.close()
+        assert ended is not None
+        tell(Ended(run, time.time(), ended, time.monotonic() - began))
+
+
+def placed(error: NaturalError, place: str) -> NaturalError:
+    """Say, on an error of the runtime, which blocks it left (the place is that of the innermost)."""
+    error.place = error.place or place
+    error.add_note(f"natural block at {place}")
+    return error
+
+
+def tempered(block: Block, protocol: Protocol) -> Block:
+    """Give models that speak in plain text, small ones mostly, no temperature unless the block does.
+
+    They write better code without; the agent raises it when the same answer fails twice.
+    """
+    if protocol == "tools" or block.options.temperature is not None:
+        return block
+    return replace(block, options=replace(block.options, temperature=0.0))
+
+
+def opening_of(block: Block, scope: Scope) -> str:
+    """The first message to the model: the instruction, and what there is to read, to bind and to jump to."""
+    eager = block.options.effects in EAGER
+    budget = block.options.show_chars or 1000
+    outputs = [output_line(scope, path, budget if eager else 0) for path in scope.outputs]
+    inputs = []
+    for name in scope.names:
+        match scope.lookup(name):
+            case Bound(value) if name not in scope.outputs:
+                inputs.append(describe(name, value, budget) if eager else name)
+            case Absent() if name not in scope.outputs:
+                inputs.append(f"{name}: not bound")
+    return opening(block, inputs, outputs)
+
+
+def output_line(scope: Scope, path: str, budget: int) -> str:
+    """What is to be bound, with its type; and the value that it has so far, if it is shown."""
+    line = f"{path}{typed(scope, path)}, to be {'set' if '.' in path else 'bound'}"
+    if budget and "." not in path and isinstance(found := scope.lookup(path), Bound):
+        line += f"; so far {show(found.value, budget)}"
+    return line
+
+
+def typed(scope: Scope, path: str) -> str:
+    """The declared type of an output, written as in an annotation."""
+    declared = scope.types.get(path)
+    return "" if declared is None else f": {type_text(declared)}"
+
+
+def metered(serve: Serve, meter: Meter) -> Serve:
+    """Count each effect before it is served."""
+
+    def counted(effect: Effect | Refusal, turn: int) -> Serving:
+        meter.begin_effect()
+        return (yield from serve(effect, turn))
+
+    return counted
+
+
+def told(serve: Serve, run: RunId, tell: Listener) -> Serve:
+    """Tell the listener of each effect and of its result."""
+
+    def telling(effect: Effect | Refusal, turn: int) -> Serving:
+        began = time.monotonic()
+        result = yield from serve(effect, turn)
+        tell(Performed(run, time.time(), turn, effect, result, time.monotonic() - began))
+        return result
+
+    return telling
+
+
+@dataclass(frozen=True, slots=True)
+class Metered:
+    """Counts calls, tokens and cost, and lets no reply take longer than the block has left."""
+
+    meter: Meter
+
+    def flow(self, request: Request) -> Flow:
+        self.meter.begin_call()
+        left = self.meter.seconds_left()
+        if left is not None and left < request.timeout:
+            request = replace(request, timeout=max(left, 0.1))
+        reply = yield request
+        self.meter.spend(reply)
+        return reply
+
+
+@dataclass(frozen=True, slots=True)
+class Told:
+    """Tells the listener of each question to the model and of what came of it."""
+
+    run: RunId
+    tell: Listener
+
+    def flow(self, request: Request) -> Flow:
+        began = time.monotonic()
+        self.tell(Asked(self.run, time.time(), request))
+        try:
+            reply = yield request
+        except BaseException as error:
+            self.tell(
+                Unanswered(self.run, time.time(), request.turn, error, time.monotonic() - began)
+            )
+            raise
+        self.tell(Replied(self.run, time.time(), request.turn, reply, time.monotonic() - began))
+        return reply

@@ -1,0 +1,50 @@
+"""What a block printed: it reaches the program's stdout, as any print, and the model as well.
+
+    print("found", n)        the program's stdout: found 3        transcript.take(): "found 3\\n"
+
+Only the block's own calls of `print` without a `file` are noted: its code sees a `print` of its own, and
+`sys.stdout`, which belongs to the program and all its threads, is left alone.
+"""
+
+from __future__ import annotations
+
+import builtins
+from typing import Any
+
+
+class Transcript:
+    """The text printed since it was last taken, of at most `most` characters."""
+
+    def __init__(self, most: int = 4000) -> None:
+        self.most = most
+        self._parts: list[str] | None = []
+        self._length = 0
+
+    def print(
+        self, *values: object, sep: str | None = " ", end: str | None = "\n", file: Any = None, flush: bool = False
+    ) -> None:  # fmt: skip
+        """The builtin `print`, which also notes down what goes to stdout."""
+        if file is not None or self._parts is None:
+            return builtins.print(*values, sep=sep, end=end, file=file, flush=flush)
+        texts = [str(value) for value in values]
+        builtins.print(*texts, sep=sep, end=end, flush=flush)
+        self._note((" " if sep is None else sep).join(texts) + ("\n" if end is None else end))
+        return None
+
+    def take(self) -> str:
+        """The text so far, cut if it was long; the transcript starts anew."""
+        if self._parts is None:
+            return ""
+        text, left_out = "".join(self._parts), self._length - self.most
+        self._parts, self._length = [], 0
+        return text if left_out <= 0 else f"{text}… ({left_out} more characters printed)\n"
+
+    def close(self) -> None:
+        """Note nothing any more; a function that outlives the block goes on printing."""
+        self._parts = None
+
+    def _note(self, text: str) -> None:
+        room = self.most - self._length
+        self._length += len(text)
+        if room > 0 and self._parts is not None:
+            self._parts.append(text[:room])
