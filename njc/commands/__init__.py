@@ -1,0 +1,66 @@
+"""The commands of `njc`: one function each, in the module of its name, imported when it is called.
+
+    njc check src        imports njc.commands.check and calls its `command`
+
+A new command is a new module here and its name in `COMMANDS`.
+"""
+
+from __future__ import annotations
+
+import difflib
+import importlib
+from typing import Any
+
+import click
+
+from njc import __version__
+from njc.commands.flags import speaking
+from njc.console import Console
+from njrt.errors import NaturalError
+
+COMMANDS = ("build", "check", "run", "show", "where", "clean", "explain")
+"""The names of the commands, in the order of the help."""
+
+
+class Commands(click.Group):
+    """The group of all commands; errors that end one become a message and an exit code here."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        """Name the commands in the order of the help."""
+        return list(COMMANDS)
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        """Import the one command that is called."""
+        if cmd_name not in COMMANDS:
+            return None
+        command = importlib.import_module(f"njc.commands.{cmd_name}").command
+        assert isinstance(command, click.Command)
+        return command
+
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        """Say which command may have been meant, where there is none of that name."""
+        close = difflib.get_close_matches(args[0], COMMANDS, n=1)
+        if args[0] not in COMMANDS and close and not args[0].startswith("-"):
+            ctx.fail(f"no such command `{args[0]}`; did you mean `{close[0]}`?")
+        return super().resolve_command(ctx, args)
+
+    def invoke(self, ctx: click.Context) -> Any:
+        """Run the command; the runtime's and our own errors say themselves which exit code is theirs."""
+        try:
+            return super().invoke(ctx)
+        except NaturalError as error:
+            ctx.ensure_object(Console).error(error)
+            ctx.exit(error.exit_code)
+
+
+@click.group(
+    cls=Commands,
+    context_settings={"help_option_names": ["-h", "--help"]},
+    epilog='Completion in the shell: eval "$(_NJC_COMPLETE=bash_source njc)", or zsh_source, fish_source.',
+)
+@click.version_option(__version__, message="njc %(version)s")
+@speaking
+def njc() -> None:
+    """Compile and run natural code: prompts that stand inside Python programs and share their state."""

@@ -1,0 +1,37 @@
+"""`njc explain NJ204`: what a code means, and what to do about it."""
+
+from __future__ import annotations
+
+import difflib
+import textwrap
+
+import click
+
+from njc.commands.flags import pass_console, speaking
+from njc.console import Console
+from njc.diagnostics import CODES
+from njrt.errors import ConfigurationError
+
+
+@click.command("explain")
+@click.argument("code", required=False)
+@speaking
+@pass_console
+def command(console: Console, code: str | None) -> None:
+    """Explain a finding's code; without one, list all codes."""
+    if code is None:
+        rows = (f"{name}  {each.severity:7}  {each.title}" for name, each in CODES.items())
+        console.result("\n".join(rows))
+    else:
+        console.result(_explained(code.upper()))
+
+
+def _explained(code: str) -> str:
+    if code not in CODES:
+        close = difflib.get_close_matches(code, CODES, n=1)
+        way_out = f"did you mean {close[0]}?" if close else "`njc explain` lists all codes"
+        raise ConfigurationError(f"no code {code}; {way_out}")
+    found = CODES[code]
+    silenced = "" if found.fatal else f"\n\nSilence it in one place with `# njc: ignore[{code}]`."
+    explanation = textwrap.fill(found.explanation, 88, break_long_words=False)
+    return f"{code} ({found.severity}): {found.title}\n\n{explanation}{silenced}"

@@ -1,0 +1,149 @@
+"""Flags that several commands share: how much to say, and what to override of the project's settings."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any, TypeVar
+
+import click
+
+from njc import __version__
+from njc.config import Project, check_required_version, find_project
+from njc.console import Console
+from njc.report import FORMATS
+from njrt.errors import ConfigurationError
+from njrt.options import Options, from_text, nearest, options_of
+
+Decorated = TypeVar("Decorated", bound=Callable[..., Any])
+FlagValue = Any
+"""The value of a flag, as click has read it."""
+
+pass_console = click.make_pass_decorator(Console, ensure=True)
+SOURCES = click.argument("sources", nargs=-1, metavar="[SRC]...", type=click.Path(path_type=Path))
+SOURCE = click.argument("source", metavar="FILE", type=click.Path(path_type=Path))
+OUT = click.option(
+    "-o",
+    "--out",
+    type=click.Path(path_type=Path),
+    metavar="DIR",
+    help="Where compiled files go; by default beside their sources.",
+)
+WATCH = click.option("--watch", is_flag=True, help="Do it again whenever a source changes.")
+JOBS = click.option(
+    "-j",
+    "--jobs",
+    type=click.IntRange(min=1),
+    metavar="N",
+    help="Processes to compile with; by default as many as pay.",
+)
+OUTPUT_FORMAT = click.option(
+    "--output-format",
+    "format",
+    type=click.Choice(FORMATS),
+    default="text",
+    help="How findings are written; `text` by default.",
+)
+_SELECTION = (
+    click.option("--include", multiple=True, metavar="GLOB", help="Compile only such sources."),
+    click.option("--exclude", multiple=True, metavar="GLOB", help="Leave such sources alone."),
+)
+_SETTINGS = (
+    click.option(
+        "-W",
+        "--warnings",
+        type=click.Choice(["default", "error"]),
+        help="`-W error` makes errors of warnings.",
+    ),
+    click.option("--required-version", metavar="SPEC", help="Fail unless njc has such a version."),
+    click.option(
+        "--set",
+        "options",
+        multiple=True,
+        metavar="KEY=VALUE",
+        help="Set an option of blocks for the whole project, such as `max-effects=20`.",
+    ),
+)
+
+
+def speaking(command: Decorated) -> Decorated:
+    """Add -q, -v and --color, which mean the same before and after the command's name."""
+    return _with_options(
+        command,
+        click.option(
+            "-q", "--quiet", count=True, expose_value=False, callback=_less, help="Say less."
+        ),
+        click.option(
+            "-v", "--verbose", count=True, expose_value=False, callback=_more, help="Say more."
+        ),
+        click.option(
+            "--color",
+            type=click.Choice(["auto", "always", "never"]),
+            expose_value=False,
+            callback=_color,
+            help="Color the output; by default on terminals only.",
+        ),
+    )
+
+
+def project_flags(command: Decorated) -> Decorated:
+    """Add the flags that override the project's settings; `project_for` takes them as a mapping."""
+    return _with_options(command, *_SETTINGS)
+
+
+def selection_flags(command: Decorated) -> Decorated:
+    """Add the flags that choose among sources."""
+    return _with_options(command, *_SELECTION)
+
+
+def project_for(places: Sequence[Path], flags: Mapping[str, FlagValue]) -> Project:
+    """Read the settings that hold for sources at `places`: flags, environment, project file.
+
+    Raises ConfigurationError where they contradict themselves, or this version of njc.
+    """
+    project = find_project(places[0] if places else Path(), os.environ)
+    options = flags.get("options", ())
+    said = {name: value for name, value in flags.items() if value and name != "options"}
+    if said.get("out"):
+        said["out"] = Path(os.path.normpath(said["out"].absolute()))
+    project = replace(project, **said, options=nearest(options_from(options), project.options))
+    check_required_version(project.required_version, __version__)
+    return project
+
+
+def options_from(settings: Sequence[str]) -> Options:
+    """Read options as `--set KEY=VALUE` gives them."""
+    read: dict[str, FlagValue] = {}
+    for setting in settings:
+        key, equals, text = setting.partition("=")
+        if not equals:
+            raise ConfigurationError(f"--set takes KEY=VALUE, not `{setting}`")
+        name = key.strip().replace("-", "_")
+        read[name] = from_text(name, text)
+    return options_of(read, "--set")
+
+
+def _with_options(command: Decorated, *options: Callable[[Decorated], Decorated]) -> Decorated:
+    for option in reversed(options):
+        command = option(command)
+    return command
+
+
+def _less(ctx: click.Context, parameter: click.Parameter, count: int) -> None:
+    ctx.ensure_object(Console).verbosity -= count
+
+
+def _more(ctx: click.Context, parameter: click.Parameter, count: int) -> None:
+    ctx.ensure_object(Console).verbosity += count
+
+
+def _color(ctx: click.Context, parameter: click.Parameter, when: str | None) -> None:
+    """Decide on colors: the flag, then the variables NO_COLOR and FORCE_COLOR, then the terminal."""
+    if when is not None and when != "auto":
+        ctx.color = when == "always"
+    elif ctx.color is None and os.environ.get("NO_COLOR"):
+        ctx.color = False
+    elif ctx.color is None and os.environ.get("FORCE_COLOR"):
+        ctx.color = True

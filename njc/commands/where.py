@@ -1,0 +1,38 @@
+"""`njc where out/mail.py:41`: the line of the source; `njc where src/mail.njpy:37`: the way back."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import click
+
+from njc.commands.flags import OUT, pass_console, project_flags, project_for, speaking
+from njc.console import Console
+from njc.plan import shown
+from njc.where import place_of
+from njrt.errors import ConfigurationError
+
+
+@click.command("where")
+@click.argument("places", nargs=-1, required=True, metavar="FILE:LINE...")
+@OUT
+@project_flags
+@speaking
+@pass_console
+def command(console: Console, /, places: tuple[str, ...], **flags: Any) -> None:
+    """Say which line of the source FILE:LINE of a compiled file is, or the other way round."""
+    for place in places:
+        file, line = _read(place)
+        found, at = place_of(file, line, project_for([file], flags))
+        console.result(f"{shown(found)}:{at}")
+
+
+def _read(place: str) -> tuple[Path, int]:
+    """Read `FILE:LINE`, or `FILE:LINE:COLUMN` as tools print it."""
+    parts = place.rsplit(":", 2)
+    if len(parts) == 3 and not parts[1].isdecimal():
+        parts = place.rsplit(":", 1)
+    if len(parts) < 2 or not parts[1].isdecimal() or int(parts[1]) < 1:
+        raise ConfigurationError(f"`{place}` is not a place; write FILE:LINE, such as mail.py:41")
+    return Path(parts[0]), int(parts[1])

@@ -1,0 +1,127 @@
+"""The compiler on one screen.
+
+    SourceFile  ->  Module  ->  [NaturalBlock]  ->  [LoweredBlock]  ->  [Piece]  ->  bytes
+
+`compile_source` is a pure function: it reads no file, no clock and no environment, and gives the same
+bytes for the same source on every platform and every Python.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+
+from njc import __version__
+from njc.blocks import NaturalBlock, find_blocks, outputs_of
+from njc.check import check
+from njc.diagnostics import Diagnostic
+from njc.directives import FileDirectives, file_directives, not_ignored
+from njc.emit import emit, emit_untouched
+from njc.flow import check_flow
+from njc.header import Header, closing_comment, header_for
+from njc.linemap import LineMap, Piece, line_map_of, remap, spelled
+from njc.lower import aliases_for, lower
+from njc.parse import may_hold_blocks, parse, parse_quietly
+from njc.source import SourceFile
+from njrt.options import Options, nearest
+
+NO_OPTIONS = Options()
+
+
+@dataclass(frozen=True, slots=True)
+class Compilation:
+    """The result of compiling one file; `output` is None where a diagnostic is an error."""
+
+    source: SourceFile
+    blocks: tuple[NaturalBlock, ...]
+    diagnostics: tuple[Diagnostic, ...]
+    output: bytes | None
+    line_map: LineMap
+
+
+def compile_source(
+    source: SourceFile, *, project: Options = NO_OPTIONS, version: str = __version__
+) -> Compilation:
+    """Compile a `.njpy` file, reporting everything that is to be said of it."""
+    header = header_for(source, project, version)
+    if not may_hold_blocks(source.data):
+        return _untouched(source, header)
+    module = parse(source)
+    if isinstance(module, Diagnostic):
+        return Compilation(source, (), (module,), None, LineMap())
+    directives = file_directives(module)
+    found = list(find_blocks(module))
+    blocks = tuple(
+        replace(each, options=nearest(each.options, directives.options))
+        for each in found
+        if isinstance(each, NaturalBlock)
+    )
+    outputs = outputs_of(blocks)
+    problems = [each for each in found if isinstance(each, Diagnostic)]
+    problems += directives.problems
+    problems += check(module, blocks, outputs)
+    problems += check_flow(module, blocks, outputs)
+    diagnostics = _settled(source, problems, directives, blocks)
+    if any(each.severity == "error" for each in diagnostics):
+        return Compilation(source, blocks, diagnostics, None, LineMap())
+    aliases = aliases_for(source.text)
+    lowered = tuple(lower(blocks, outputs, aliases, source.path, project))
+    pieces = emit(module, lowered, header, aliases.runtime)
+    encoded = [each.text.encode(source.encoding, _SPELLED) for each in pieces]
+    return _finished(source, blocks, diagnostics, pieces, encoded)
+
+
+def _settled(
+    source: SourceFile,
+    problems: Iterable[Diagnostic],
+    directives: FileDirectives,
+    blocks: Sequence[NaturalBlock],
+) -> tuple[Diagnostic, ...]:
+    spans = [(each.line, each.end_line) for each in blocks]
+    return tuple(sorted(set(not_ignored(problems, source, directives, spans))))
+
+
+def _untouched(source: SourceFile, header: Header) -> Compilation:
+    """Compile a file without blocks, which needs neither decoding nor parsing: bytes are kept as bytes."""
+    pieces = emit_untouched(replace(source, known_encoding="latin-1"), header)
+    encoded = [
+        each.text.encode("latin-1" if each.is_authors else "ascii", _SPELLED) for each in pieces
+    ]
+    return _finished(source, (), (), pieces, encoded)
+
+
+_SPELLED = "backslashreplace"
+"""The scaffold may name what an encoding lacks, such as the file's path; the author's text never does."""
+
+
+def _finished(
+    source: SourceFile,
+    blocks: tuple[NaturalBlock, ...],
+    diagnostics: tuple[Diagnostic, ...],
+    pieces: Sequence[Piece],
+    encoded: Sequence[bytes],
+) -> Compilation:
+    """Put the encoded pieces together, and close the file with its line map."""
+    line_map = line_map_of(pieces)
+    content = source.bom + b"".join(encoded)
+    closing = closing_comment(spelled(line_map), content) + "\n"
+    return Compilation(source, blocks, diagnostics, content + closing.encode(), line_map)
+
+
+def remapped_tree(compilation: Compilation) -> ast.Module:
+    """Parse the compiled text, and give its tree the lines of the source, for `compile` and tracebacks."""
+    assert compilation.output is not None, "a file with errors has no tree"
+    source = compilation.source
+    compiled = SourceFile(source.path, compilation.output)
+    spans = [
+        (block.line, block.start - source.starts[block.line - 1], len(block.literal.split()[0]))
+        for block in compilation.blocks
+    ]
+    markers = [
+        (line, column, column + width)
+        for line, column, width in (
+            (line, len(source.line(line)[:column].encode()), width) for line, column, width in spans
+        )
+    ]
+    return remap(parse_quietly(compiled.text), compilation.line_map, markers)

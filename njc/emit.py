@@ -1,0 +1,219 @@
+'''From lowered blocks to the text of the compiled file: a splice, never a rewrite.
+
+    |   """natural             |   try:
+    |   Answer <query>.        |       _nj.run(
+    |   """                    |           """natural
+                               |   Answer <query>.
+                               |   """,
+                               |           lambda: (query,),
+                               |           labels="break continue",
+                               |           at="mailbox.njpy:12",
+                               |       )
+                               |   except _nj.Break:
+                               |       break
+                               |   except _nj.Continue:
+                               |       continue
+
+Everything outside the scaffold, the prompt included, is the author's bytes in the author's order. The
+scaffold is laid out as black would lay it out.
+'''
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from njc.header import Header, header_lines
+from njc.linemap import Piece
+from njc.lower import PACKAGE, Argument, LoweredBlock
+from njc.parse import Module
+from njc.source import SourceFile, opening_lines
+
+_WIDTH = 88
+
+
+@dataclass(frozen=True, slots=True)
+class _Edit:
+    """Put `pieces` in place of the characters from `start` to `end` of the source."""
+
+    start: int
+    end: int
+    pieces: tuple[Piece, ...]
+
+
+def emit_untouched(source: SourceFile, header: Header) -> list[Piece]:
+    """Write a file without blocks: its header and itself."""
+    return list(_spliced(source, [_header_edit(source, header)]))
+
+
+def emit(
+    module: Module, lowered: Sequence[LoweredBlock], header: Header, runtime: str
+) -> list[Piece]:
+    """Write a module with its blocks replaced, as pieces that remember where they come from."""
+    source = module.source
+    edits = [_header_edit(source, header)]
+    if lowered:
+        edits.append(_import_edit(module, lowered, runtime))
+        starts = {each.block.start for each in lowered}
+        edits += [_block_edit(source, each, starts) for each in lowered]
+    return list(_spliced(source, edits))
+
+
+def _spliced(source: SourceFile, edits: Sequence[_Edit]) -> Iterator[Piece]:
+    """Cut the source at the edits, and give the pieces of both in order."""
+    text, position = source.text, 0
+    for edit in sorted(edits, key=lambda each: each.start):
+        if edit.start > position:
+            yield Piece(text[position : edit.start], source.place(position)[0], True)
+        yield from edit.pieces
+        position = edit.end
+    if position < len(text):
+        yield Piece(text[position:], source.place(position)[0], True)
+    line_end = "" if not text or text.endswith(("\n", "\r")) else source.newline
+    yield Piece(line_end + source.newline * 2, len(source.starts), False)
+
+
+def _header_edit(source: SourceFile, header: Header) -> _Edit:
+    """Put the header below the shebang and the coding cookie."""
+    text = source.text
+    first = opening_lines(text)
+    at = source.starts[first] if first < len(source.starts) else len(text)
+    line_end = "" if text[:at].endswith(("\n", "\r")) or not at else source.newline
+    lines = "".join(line + source.newline for line in header_lines(header))
+    return _Edit(at, at, (Piece(line_end + lines, first + 1, False),))
+
+
+def _import_edit(module: Module, lowered: Sequence[LoweredBlock], runtime: str) -> _Edit:
+    """Put the import of the runtime below the docstring and the future imports, above all else."""
+    source, body = module.source, module.tree.body
+    line = f"import {PACKAGE} as {runtime}"
+    prologue = _prologue(body, lowered[0].block.line)
+    following = body[prologue]
+    is_import = isinstance(following, (ast.Import, ast.ImportFrom))
+    if not prologue:
+        at = _first_line(following)
+        gap = 0 if is_import else 2 if _is_definition(following) else 1
+        if not is_import:
+            at = _above_comments(source, at)
+        return _insertion(source, source.starts[at - 1], line + source.newline * (gap + 1))
+    last = body[prologue - 1]
+    end = source.offset(last.end_lineno or 0, last.end_col_offset or 0)
+    if source.text[end:].lstrip(" \t").startswith(";"):
+        return _insertion(source, end, f"; {line}")
+    if is_import and following.lineno > (last.end_lineno or 0) + 1:
+        return _insertion(source, source.starts[following.lineno - 1], line + source.newline)
+    above = source.newline if isinstance(last, ast.Expr) else ""
+    return _insertion(source, source.starts[last.end_lineno or 0], above + line + source.newline)
+
+
+def _insertion(source: SourceFile, at: int, text: str) -> _Edit:
+    return _Edit(at, at, (Piece(text, source.place(at)[0], False),))
+
+
+def _prologue(body: Sequence[ast.stmt], first_block_line: int) -> int:
+    """Count the statements that must stay first: the docstring and the imports from `__future__`."""
+    count = 0
+    match body[0]:
+        case ast.Expr(value=ast.Constant(value=str())) if body[0].lineno != first_block_line:
+            count = 1
+    while count < len(body) and _is_future_import(body[count]):
+        count += 1
+    return count
+
+
+def _is_future_import(statement: ast.stmt) -> bool:
+    return isinstance(statement, ast.ImportFrom) and (statement.module, statement.level) == (
+        "__future__",
+        0,
+    )
+
+
+def _is_definition(statement: ast.stmt) -> bool:
+    return isinstance(statement, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef))
+
+
+def _first_line(statement: ast.stmt) -> int:
+    """The line on which a statement begins, with its decorators."""
+    decorators: list[ast.expr] = getattr(statement, "decorator_list", [])
+    return min([statement.lineno, *(each.lineno for each in decorators)])
+
+
+def _above_comments(source: SourceFile, line: int) -> int:
+    """Go up over the comment that belongs to a statement, but not over the first lines of the file."""
+    top = opening_lines(source.text) + 1
+    while line > top and source.line(line - 1).lstrip(" \t\f").startswith("#"):
+        line -= 1
+    return line
+
+
+_BEFORE = re.compile(r"[ \t\f]*(?:;[ \t\f]*)?\Z")
+_SEMICOLON = re.compile(r"[ \t\f]*;[ \t\f]*")
+_NOTHING_MORE = re.compile(r"[ \t\f]*(?:#|[\r\n]|\Z)")
+_FIRST_NEWLINE = re.compile(r"\r\n|\n|\r")
+
+
+def _block_edit(source: SourceFile, lowered: LoweredBlock, starts: set[int]) -> _Edit:
+    """Put the call in place of a block, on lines of its own."""
+    block, placement = lowered.block, lowered.block.placement
+    opened = _FIRST_NEWLINE.search(block.literal)
+    assert opened, "the marker of a block ends its line"
+    newline = opened.group()
+    step = "\t" if "\t" in placement.indent else "    "
+    indent = placement.indent + step if placement.one_line else placement.indent
+    above, below = _scaffold(lowered, indent, step)
+    start, end, before = block.start, block.end, ""
+    if placement.one_line or placement.after_semicolon:
+        line_start = source.starts[block.line - 1]
+        gap = _BEFORE.search(source.text, line_start, block.start)
+        start = gap.start() if gap else block.start
+        before = newline + indent
+    after = ""
+    semicolon = _SEMICOLON.match(source.text, end)
+    if (
+        semicolon
+        and semicolon.end() not in starts
+        and not _NOTHING_MORE.match(source.text, semicolon.end())
+    ):
+        end, after = semicolon.end(), newline + indent
+    head = before + "".join(line + newline + indent for line in above)
+    last = step + step if lowered.arms else step
+    tail = "," + newline + newline.join(indent + line for line in below)
+    pieces = [
+        Piece(head + last, block.line, False),
+        Piece(block.literal, block.line, True),
+        Piece(tail, block.line, False),
+    ]
+    if after:
+        pieces.append(Piece(after, block.end_line, False))
+    return _Edit(start, end, tuple(pieces))
+
+
+def _scaffold(lowered: LoweredBlock, indent: str, step: str) -> tuple[list[str], list[str]]:
+    """Lay out the lines above the prompt and those below it, without the suite's own indentation."""
+    inner = step if lowered.arms else ""
+    room = _WIDTH - len((indent + inner + step).expandtabs(4))
+    above = [*lowered.declarations, *(["try:"] if lowered.arms else []), f"{inner}{lowered.call}("]
+    below = [
+        f"{inner}{step}{line}" for each in lowered.arguments for line in _laid_out(each, room, step)
+    ]
+    below.append(f"{inner})")
+    for caught, statement in lowered.arms:
+        below += [f"except {caught}:", f"{step}{statement}"]
+    return above, below
+
+
+def _laid_out(argument: Argument, room: int, step: str) -> list[str]:
+    """Write an argument on one line if it fits, else one item a line, as black does."""
+    items = ", ".join(argument.items)
+    if len(argument.items) == 1 and argument.closing == ")":
+        items += ","
+    line = f"{argument.opening}{items}{argument.closing},"
+    if len(line) <= room or not argument.items:
+        return [line]
+    return [
+        argument.opening,
+        *(f"{step}{item}," for item in argument.items),
+        f"{argument.closing},",
+    ]

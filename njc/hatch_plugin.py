@@ -1,0 +1,61 @@
+"""The build hook for hatchling: wheels carry the compiled file of every `.njpy` file in them.
+
+    [build-system]
+    requires = ["hatchling", "njpy"]
+    build-backend = "hatchling.build"
+
+    [tool.hatch.build.hooks.njc]
+
+An editable install stays as it is: development goes by `njc.hook` or by building beside the sources.
+"""
+
+from __future__ import annotations
+
+import os
+import tempfile
+from pathlib import Path
+from typing import Any
+
+from hatchling.builders.hooks.plugin.interface import BuildHookInterface
+from hatchling.plugin import hookimpl
+
+from njc.wheel import UncompilableSources, compiled_files_for, is_source
+from njrt.errors import ConfigurationError
+
+
+class NaturalBuildHook(BuildHookInterface[Any]):
+    """Compiles into a temporary directory what hatchling then packs as if it lay beside the sources."""
+
+    PLUGIN_NAME = "njc"
+
+    def initialize(self, version: str, build_data: dict[str, Any]) -> None:
+        """Compile all natural code that the wheel includes."""
+        if self.target_name != "wheel" or version == "editable":
+            return
+        included = self.build_config.builder.recurse_included_files()
+        sources = {
+            each.distribution_path.replace(os.sep, "/"): Path(each.path)
+            for each in included
+            if is_source(each.path)
+        }
+        try:
+            compiled = compiled_files_for(sources, Path(self.root))
+        except (UncompilableSources, ConfigurationError) as error:
+            self.app.abort(str(error))
+        self._folder = tempfile.TemporaryDirectory(prefix="njc-")
+        for path, data in compiled.items():
+            file = Path(self._folder.name, path)
+            file.parent.mkdir(parents=True, exist_ok=True)
+            file.write_bytes(data)
+            build_data["force_include"][str(file)] = path
+
+    def finalize(self, version: str, build_data: dict[str, Any], artifact_path: str) -> None:
+        """Remove the temporary directory."""
+        if hasattr(self, "_folder"):
+            self._folder.cleanup()
+
+
+@hookimpl
+def hatch_register_build_hook() -> type[NaturalBuildHook]:
+    """Make the hook known to hatchling."""
+    return NaturalBuildHook

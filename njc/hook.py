@@ -1,0 +1,88 @@
+"""The import hook for development: `.njpy` modules and packages import like any others.
+
+    import njc.hook
+    njc.hook.install()
+    import mailbox_triage           # finds mailbox_triage.njpy on sys.path, compiles it in memory
+
+Tracebacks, pdb and coverage show the `.njpy` lines. No bytecode is cached: an edit counts at the next
+start, and a `.py` beside the source, compiled earlier, is passed over.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+import warnings
+from collections.abc import Sequence
+from importlib.machinery import FileFinder, ModuleSpec, PathFinder, SourceFileLoader
+from pathlib import Path
+from types import CodeType, ModuleType
+
+from njc.plan import SUFFIX
+
+
+def install() -> None:
+    """Make `.njpy` files importable in this process; once is enough, more does no harm."""
+    if not any(isinstance(finder, NaturalFinder) for finder in sys.meta_path):
+        sys.meta_path.insert(_before_path_finder(), NaturalFinder())
+
+
+def uninstall() -> None:
+    """Take the hook out again; modules that are imported stay."""
+    sys.meta_path[:] = [each for each in sys.meta_path if not isinstance(each, NaturalFinder)]
+
+
+class NaturalLoader(SourceFileLoader):
+    """Loads one `.njpy` module. The importing itself, and hiding its frames, is Python's own."""
+
+    def get_code(self, fullname: str) -> CodeType:
+        """Compile the source, always anew: bytecode would be taken for that of a `.py` beside it."""
+        from njc.config import find_project
+        from njc.load import code_of
+
+        path = self.get_filename(fullname)
+        project = find_project(Path(path), os.environ)
+        code, findings = code_of(Path(path), self.get_data(path), project)
+        for finding in findings:
+            found = finding.diagnostic
+            text = f"{found.message} [{found.code}]"
+            warnings.warn_explicit(text, SyntaxWarning, path, found.line)
+        return code
+
+
+class NaturalFinder:
+    """Finds `.njpy` modules wherever Python looks for modules: on sys.path and in packages."""
+
+    def __init__(self) -> None:
+        self._finders: dict[str, FileFinder] = {}
+
+    def find_spec(
+        self, fullname: str, path: Sequence[str] | None, target: ModuleType | None = None
+    ) -> ModuleSpec | None:
+        """Find a module's `.njpy` file, unless an entry further to the left on the path has the module."""
+        entries = [entry or os.getcwd() for entry in (sys.path if path is None else path)]
+        for number, entry in enumerate(entries):
+            spec = self._finder(entry).find_spec(fullname)
+            if spec is not None and spec.loader is not None:
+                spec.cached = None
+                return None if _is_found(fullname, entries[:number]) else spec
+        return None
+
+    def invalidate_caches(self) -> None:
+        """Forget what directories hold, as `importlib.invalidate_caches` asks."""
+        self._finders.clear()
+
+    def _finder(self, entry: str) -> FileFinder:
+        if entry not in self._finders:
+            self._finders[entry] = FileFinder(entry, (NaturalLoader, [SUFFIX]))
+        return self._finders[entry]
+
+
+def _is_found(fullname: str, entries: list[str]) -> bool:
+    spec = PathFinder.find_spec(fullname, entries) if entries else None
+    return spec is not None and spec.loader is not None
+
+
+def _before_path_finder() -> int:
+    """The place for our finder: built-in and frozen modules go before it, files after it."""
+    return sys.meta_path.index(PathFinder) if PathFinder in sys.meta_path else len(sys.meta_path)

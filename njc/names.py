@@ -1,0 +1,375 @@
+"""Which variable a name means: Python's scoping rules, read from the tree.
+
+    def outer(k):                       Scope("function", bindings: k, inner)
+        def inner():                    Scope("function", bindings: y, nonlocals: k)
+            nonlocal k
+            y = [i for i in k]          binds y; the i of a comprehension is its own
+
+`symtable` would answer most of this, but from Python 3.12 it lists the variables of inlined
+comprehensions (PEP 709) among those of the function, and a natural block may bind a variable that
+`symtable` has never heard of. So this is a binder of our own. It looks only at scopes that enclose a block.
+
+All names are kept as the compiler stores them: `__x` inside `class Box` is `_Box__x`.
+"""
+
+from __future__ import annotations
+
+import ast
+import builtins
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Literal
+
+ScopeKind = Literal["module", "class", "function", "async function", "generator", "async generator"]
+Definition = ast.FunctionDef | ast.AsyncFunctionDef
+ScopeNode = ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef
+
+
+@dataclass(frozen=True, slots=True)
+class Bindings:
+    """What the statements of one scope do to names: bind them, or declare them to live elsewhere."""
+
+    bound: frozenset[str]
+    globals: frozenset[str]
+    nonlocals: frozenset[str]
+    annotations: Mapping[str, ast.expr]
+    """The first annotation of each annotated variable that is not a parameter."""
+    parameters: Mapping[str, ast.expr | None]
+    """The parameters of a function with their annotations, `*args` and `**kwargs` without."""
+    type_parameters: frozenset[str]
+    star_import: bool
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Scope:
+    """A module, class or function that encloses a block, within the scopes that enclose it."""
+
+    kind: ScopeKind
+    name: str
+    node: ScopeNode
+    bindings: Bindings
+    parent: Scope | None = None
+
+    @property
+    def is_function(self) -> bool:
+        """Whether the scope's variables are a function's."""
+        return self.kind not in ("module", "class")
+
+    @property
+    def is_async(self) -> bool:
+        """Whether `await` is legal in it."""
+        return self.kind in ("async function", "async generator")
+
+    @property
+    def mangler(self) -> str | None:
+        """The name of the innermost class whose body this is in, through functions."""
+        return next((scope.name for scope in outwards(self) if scope.kind == "class"), None)
+
+
+def outwards(scope: Scope) -> Iterator[Scope]:
+    """Go from a scope to the module."""
+    inner: Scope | None = scope
+    while inner is not None:
+        yield inner
+        inner = inner.parent
+
+
+def mangled(name: str, class_name: str | None) -> str:
+    """Spell a private name as the compiler stores it inside a class."""
+    if class_name is None or not name.startswith("__") or name.endswith("__"):
+        return name
+    stem = class_name.lstrip("_")
+    return f"_{stem}{name}" if stem else name
+
+
+Outputs = Mapping[Scope, frozenset[str]]
+"""The names that natural blocks bind directly in a scope, as the compiler stores them."""
+
+
+@dataclass(frozen=True, slots=True)
+class Local:
+    """The name lives in this function or class body."""
+
+    scope: Scope
+
+
+@dataclass(frozen=True, slots=True)
+class Global:
+    """The name lives in the module, or in the builtins behind it; `known` says that it is bound there."""
+
+    scope: Scope
+    known: bool
+
+
+@dataclass(frozen=True, slots=True)
+class TypeParameter:
+    """The name is a type parameter of this function or class."""
+
+    scope: Scope
+
+
+Home = Local | Global | TypeParameter
+
+
+def home_of(name: str, scope: Scope, outputs: Outputs) -> Home:
+    """Say where Python looks for `name`, as it is written in `scope`."""
+    name = mangled(name, scope.mangler)
+    explicit = False
+    for place in outwards(scope):
+        bindings = place.bindings
+        if place.kind == "module":
+            return Global(place, is_bound(name, place, outputs))
+        visible = place is scope or place.is_function
+        if not explicit and visible and name in bindings.globals:
+            explicit = True
+        if (
+            not explicit
+            and visible
+            and name not in bindings.nonlocals
+            and is_bound(name, place, outputs)
+        ):
+            return Local(place)
+        if not explicit and name in bindings.type_parameters:
+            return TypeParameter(place)
+    raise AssertionError("the outermost scope is a module")
+
+
+def is_bound(name: str, scope: Scope, outputs: Outputs) -> bool:
+    """Whether a statement or a natural block of `scope` binds the (stored) name there."""
+    return name in scope.bindings.bound or name in outputs.get(scope, ())
+
+
+_MODULE_NAMES = frozenset(
+    [
+        "__name__",
+        "__file__",
+        "__doc__",
+        "__package__",
+        "__spec__",
+        "__loader__",
+        "__path__",
+        "__builtins__",
+        "__annotations__",
+        "__debug__",
+        "__dict__",
+        "__cached__",
+    ]
+)
+
+
+def is_defined(name: str, scope: Scope, outputs: Outputs) -> bool:
+    """Whether reading `name` in `scope` can find anything, as far as the file itself tells."""
+    home = home_of(name, scope, outputs)
+    if not isinstance(home, Global) or home.known or home.scope.bindings.star_import:
+        return True
+    if name in _MODULE_NAMES or hasattr(builtins, name):
+        return True
+    if name == "__class__":
+        return scope.is_function and scope.mangler is not None
+    if name in ("__qualname__", "__module__"):
+        return scope.kind == "class"
+    return name in _declared_global(home.scope.node)
+
+
+def visible_names(scope: Scope, outputs: Outputs) -> list[str]:
+    """List the program's names that a block in `scope` could mean, for did-you-mean."""
+    names: dict[str, None] = {}
+    for place in outwards(scope):
+        if place is scope or place.kind != "class":
+            bindings = place.bindings
+            names |= dict.fromkeys(sorted(bindings.bound | outputs.get(place, frozenset())))
+            names |= dict.fromkeys(sorted(bindings.type_parameters))
+    return list(names)
+
+
+def _declared_global(module: ScopeNode) -> set[str]:
+    """Collect the names that some function of the module declares global, and so may bind in it."""
+    return {
+        name for node in ast.walk(module) if isinstance(node, ast.Global) for name in node.names
+    }
+
+
+def bindings_of(node: ScopeNode, class_name: str | None, walrus: bool = True) -> Bindings:
+    """Read what the statements of a scope bind; `walrus=False` promises that there is no `:=` in it."""
+    seen = _Seen()
+    _bind_statements(node.body, seen, walrus)
+    parameters = _parameters(node) if not isinstance(node, (ast.Module, ast.ClassDef)) else {}
+    declared = set(seen.globals) | set(seen.nonlocals)
+    bound = (set(seen.bound) | set(parameters)) - declared
+
+    def stored(names: Iterable[str]) -> frozenset[str]:
+        return frozenset(mangled(name, class_name) for name in names)
+
+    return Bindings(
+        stored(bound),
+        stored(seen.globals),
+        stored(seen.nonlocals),
+        {mangled(name, class_name): each for name, each in seen.annotations.items()},
+        {mangled(name, class_name): each for name, each in parameters.items()},
+        stored(each.name for each in getattr(node, "type_params", ())),
+        seen.star_import,
+    )
+
+
+def _parameters(node: Definition) -> dict[str, ast.expr | None]:
+    arguments = node.args
+    named = [*arguments.posonlyargs, *arguments.args, *arguments.kwonlyargs]
+    rest = [each for each in (arguments.vararg, arguments.kwarg) if each]
+    return {each.arg: each.annotation for each in named} | {each.arg: None for each in rest}
+
+
+@dataclass(slots=True)
+class _Seen:
+    bound: set[str] = field(default_factory=set)
+    globals: set[str] = field(default_factory=set)
+    nonlocals: set[str] = field(default_factory=set)
+    annotations: dict[str, ast.expr] = field(default_factory=dict)
+    star_import: bool = False
+
+
+def _bind_statements(body: Iterable[ast.stmt], seen: _Seen, walrus: bool) -> None:
+    """Note what each statement binds in its own scope, nested suites included."""
+    for statement in body:
+        _bind_statement(statement, seen)
+        if walrus:
+            _bind_walrus(own_expressions(statement), seen)
+        for suite in suites_of(statement):
+            _bind_statements(suite, seen, walrus)
+
+
+def _bind_statement(statement: ast.stmt, seen: _Seen) -> None:
+    match statement:
+        case ast.Expr() | ast.Return() | ast.If() | ast.Pass():
+            pass
+        case ast.Assign(targets=targets) | ast.Delete(targets=targets):
+            for target in targets:
+                _bind_target(target, seen)
+        case ast.AnnAssign(target=ast.Name(id=name), annotation=annotation, simple=1):
+            seen.bound.add(name)
+            seen.annotations.setdefault(name, annotation)
+        case ast.AugAssign(target=target) | ast.AnnAssign(target=target):
+            _bind_target(target, seen)
+        case ast.For(target=target) | ast.AsyncFor(target=target):
+            _bind_target(target, seen)
+        case ast.With(items=items) | ast.AsyncWith(items=items):
+            for item in items:
+                if item.optional_vars is not None:
+                    _bind_target(item.optional_vars, seen)
+        case ast.FunctionDef(name=name) | ast.AsyncFunctionDef(name=name) | ast.ClassDef(name=name):
+            seen.bound.add(name)
+        case ast.Import(names=aliases):
+            seen.bound.update(each.asname or each.name.partition(".")[0] for each in aliases)
+        case ast.ImportFrom(names=aliases):
+            seen.bound.update(each.asname or each.name for each in aliases if each.name != "*")
+            seen.star_import |= any(each.name == "*" for each in aliases)
+        case ast.Global(names=names):
+            seen.globals.update(names)
+        case ast.Nonlocal(names=names):
+            seen.nonlocals.update(names)
+        case ast.Try(handlers=handlers) | ast.TryStar(handlers=handlers):
+            seen.bound.update(each.name for each in handlers if each.name)
+        case ast.Match(cases=cases):
+            for each in cases:
+                _bind_pattern(each.pattern, seen)
+        case _ if type(statement).__name__ == "TypeAlias":  # Python 3.12
+            _bind_target(statement.name, seen)  # type: ignore[attr-defined]
+
+
+def _bind_target(target: ast.expr, seen: _Seen) -> None:
+    match target:
+        case ast.Name(id=name):
+            seen.bound.add(name)
+        case ast.Tuple(elts=elements) | ast.List(elts=elements):
+            for element in elements:
+                _bind_target(element, seen)
+        case ast.Starred(value=value):
+            _bind_target(value, seen)
+
+
+def _bind_pattern(pattern: ast.pattern, seen: _Seen) -> None:
+    for part in ast.walk(pattern):
+        match part:
+            case ast.MatchAs(name=str(name)) | ast.MatchStar(name=str(name)):
+                seen.bound.add(name)
+            case ast.MatchMapping(rest=str(name)):
+                seen.bound.add(name)
+
+
+def _bind_walrus(expressions: Iterable[ast.expr], seen: _Seen) -> None:
+    """Note the targets of `:=`, also in comprehensions, where they bind in the scope around them."""
+    waiting: list[ast.AST] = list(expressions)
+    while waiting:
+        node = waiting.pop()
+        if isinstance(node, ast.NamedExpr):
+            seen.bound.add(node.target.id)
+        if isinstance(node, ast.Lambda):
+            waiting += [each for each in (*node.args.defaults, *node.args.kw_defaults) if each]
+        else:
+            waiting += ast.iter_child_nodes(node)
+
+
+def branches(statement: ast.If) -> list[ast.If]:
+    """Give an `if` and its `elif`s, which `ast` nests, so that a long chain is not a deep recursion."""
+    chain = [statement]
+    while len(chain[-1].orelse) == 1 and isinstance(inner := chain[-1].orelse[0], ast.If):
+        chain.append(inner)
+    return chain
+
+
+def suites_of(statement: ast.stmt) -> Iterator[list[ast.stmt]]:
+    """Give the suites of a compound statement that belong to the same scope as the statement."""
+    match statement:
+        case ast.If():
+            yield from (branch.body for branch in branches(statement))
+            yield branches(statement)[-1].orelse
+        case ast.While(body=body, orelse=orelse):
+            yield from (body, orelse)
+        case ast.For(body=body, orelse=orelse) | ast.AsyncFor(body=body, orelse=orelse):
+            yield from (body, orelse)
+        case ast.With(body=body) | ast.AsyncWith(body=body):
+            yield body
+        case ast.Try() | ast.TryStar():
+            yield statement.body
+            yield from (handler.body for handler in statement.handlers)
+            yield from (statement.orelse, statement.finalbody)
+        case ast.Match(cases=cases):
+            yield from (each.body for each in cases)
+
+
+def own_expressions(statement: ast.stmt) -> Iterator[ast.expr]:
+    """Give the expressions of a statement that are evaluated in its own scope, its suites left out."""
+    match statement:
+        case ast.If():
+            yield from (branch.test for branch in branches(statement))
+        case ast.FunctionDef(args=arguments) | ast.AsyncFunctionDef(args=arguments):
+            yield from statement.decorator_list
+            yield from (each for each in (*arguments.defaults, *arguments.kw_defaults) if each)
+            if not getattr(statement, "type_params", ()):
+                named = [*arguments.posonlyargs, *arguments.args, *arguments.kwonlyargs]
+                rest = [each for each in (arguments.vararg, arguments.kwarg) if each]
+                yield from (each.annotation for each in (*named, *rest) if each.annotation)
+                if statement.returns:
+                    yield statement.returns
+        case ast.ClassDef():
+            yield from (*statement.decorator_list, *statement.bases)
+            yield from (each.value for each in statement.keywords)
+        case ast.Try() | ast.TryStar():
+            yield from (each.type for each in statement.handlers if each.type)
+        case ast.Match(subject=subject, cases=cases):
+            yield subject
+            yield from (each.guard for each in cases if each.guard)
+            for each in cases:
+                yield from (
+                    part.value
+                    for part in ast.walk(each.pattern)
+                    if isinstance(part, ast.MatchValue)
+                )
+        case ast.With(items=items) | ast.AsyncWith(items=items):
+            for item in items:
+                yield item.context_expr
+                if item.optional_vars:
+                    yield item.optional_vars
+        case _:
+            for child in ast.iter_child_nodes(statement):
+                if isinstance(child, ast.expr):
+                    yield child

@@ -1,0 +1,83 @@
+"""From bytes to a syntax tree, if there is a reason to.
+
+    SourceFile  ->  Module(source, tree, candidates)    or    Diagnostic NJ001, NJ002
+
+`candidates` are the lines on which a natural block could open; every later stage looks only at suites
+that contain one. A file without the bytes of a marker is never parsed at all.
+"""
+
+from __future__ import annotations
+
+import ast
+import re
+import warnings
+from bisect import bisect_left
+from dataclasses import dataclass
+
+from njc.diagnostics import Diagnostic, finding
+from njc.source import SourceFile, UnreadableSource
+
+_MARKER = r"""(?:\"{3}|'{3})[ \t\f\\\r\n]*(?:natural|prompt)\b"""
+_MARKER_BYTES = re.compile(_MARKER.encode(), re.IGNORECASE)
+_MARKER_TEXT = re.compile(_MARKER, re.IGNORECASE)
+
+
+@dataclass(frozen=True, slots=True)
+class Module:
+    """A parsed file; `candidates` are the numbers of the lines where a block could open, ascending."""
+
+    source: SourceFile
+    tree: ast.Module
+    candidates: tuple[int, ...]
+
+    def may_open_in(self, first: int, last: int | None) -> bool:
+        """Whether a natural block could open on one of the lines `first` to `last`."""
+        following = bisect_left(self.candidates, first)
+        return following < len(self.candidates) and self.candidates[following] <= (last or first)
+
+
+def may_hold_blocks(data: bytes) -> bool:
+    """Whether the bytes contain what could be the opening of a natural block, or nearly one."""
+    return _MARKER_BYTES.search(data) is not None
+
+
+def parse(source: SourceFile) -> Module | Diagnostic:
+    """Parse a file, or say why it is not Python."""
+    try:
+        text = source.text
+    except UnreadableSource as error:
+        hint = "save the file as UTF-8, or correct its coding comment"
+        return Diagnostic(source.path, 1, 1, 1, 2, "NJ002", "error", str(error), hint)
+    try:
+        tree = parse_quietly(text)
+    except SyntaxError as error:
+        return _not_python(source, error)
+    except (ValueError, RecursionError, MemoryError) as error:
+        return finding(source, "NJ001", 0, 1, f"not Python: {error}")
+    lines = dict.fromkeys(source.place(match.start())[0] for match in _MARKER_TEXT.finditer(text))
+    return Module(source, tree, tuple(lines))
+
+
+def parse_quietly(text: str) -> ast.Module:
+    """Parse Python without the warnings that Python itself will give when the program is compiled."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        return ast.parse(text)
+
+
+def _not_python(source: SourceFile, error: SyntaxError) -> Diagnostic:
+    line = min(max(error.lineno or 1, 1), len(source.starts))
+    width = len(source.line(line).rstrip("\r\n")) + 1
+    column = min(max(error.offset or 1, 1), width)
+    end_line = line if error.end_lineno in (None, 0, -1) else max(line, error.end_lineno or line)
+    end_column = (error.end_offset or 0) if end_line == line else 0
+    return Diagnostic(
+        source.path,
+        line,
+        column,
+        line,
+        max(end_column, column + 1),
+        "NJ001",
+        "error",
+        f"not Python: {error.msg}",
+    )

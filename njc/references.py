@@ -1,0 +1,198 @@
+"""The small language inside a prompt: `<x>`, `<x.a>`, `<:y>`, `<:y.a>`, `<:y: T>` and `<<`.
+
+    "Save a <:count: int> of <items.open>; 1 << 2, a < b and <<b> are text."
+
+        Reference("count", writes=True, type="int")    Reference("items.open", writes=False)
+
+Whatever else stands in angle brackets is plain text. References are read from the literal as it
+stands in the source; the fields of an f-string are blanked first, so that data can never name a
+variable. Offsets count from the start of the text that was given.
+"""
+
+from __future__ import annotations
+
+import ast
+import keyword
+import re
+import unicodedata
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+_TAG = re.compile(
+    r"<<|<(?P<writes>:?)(?P<path>[^\W\d]\w*(?:\.[^\W\d]\w*)*)(?:(?P<close>>)|[ \t]*:(?=[^>]))"
+)
+_LONGEST_TYPE = 1000
+
+
+@dataclass(frozen=True, slots=True)
+class Reference:
+    """One reference: the path as Python reads it (NFKC), its place, and the type an output asks for.
+
+    `type` is a Python expression in canonical spelling, None where the prompt says none.
+    """
+
+    path: str
+    writes: bool
+    start: int
+    end: int
+    type: str | None = None
+
+    @property
+    def root(self) -> str:
+        """The variable that the path starts from."""
+        return self.path.partition(".")[0]
+
+    @property
+    def dotted(self) -> bool:
+        """Whether the path leads to an attribute."""
+        return "." in self.path
+
+
+@dataclass(frozen=True, slots=True)
+class KeywordTag:
+    """`<class>` or `<:None>`: the form of a reference, but no name. A read of one is plain text."""
+
+    path: str
+    writes: bool
+    start: int
+    end: int
+
+
+@dataclass(frozen=True, slots=True)
+class MistypedTag:
+    """`<:y: the sum>`: the form of a typed output, but what should be the type is not Python."""
+
+    path: str
+    start: int
+    end: int
+
+
+Tag = Reference | KeywordTag | MistypedTag
+
+
+def tags_in(text: str) -> Iterator[Tag]:
+    """Find, in order, all that has the form of a reference in `text`."""
+    position = 0
+    while match := _TAG.search(text, position):
+        position = match.end()
+        if match["path"] is None:
+            continue
+        writes = bool(match["writes"])
+        path = unicodedata.normalize("NFKC", match["path"])
+        if match["close"]:
+            kind = KeywordTag if _has_keyword(path) else Reference
+            yield kind(path, writes, match.start(), match.end())
+        elif writes:
+            tag = _typed(text, match, path)
+            if tag is not None:
+                position = position if isinstance(tag, MistypedTag) else tag.end
+                yield tag
+
+
+def _typed(text: str, match: re.Match[str], path: str) -> Tag | None:
+    """Read `<:path: TYPE>`: the type ends at the first `>` that leaves a Python expression."""
+    first = end = text.find(">", match.end(), match.end() + _LONGEST_TYPE)
+    while end >= 0:
+        if (annotation := parsed_type(text[match.end() : end])) is not None:
+            if _has_keyword(path):
+                return KeywordTag(path, True, match.start(), end + 1)
+            return Reference(path, True, match.start(), end + 1, spelled(annotation))
+        end = text.find(">", end + 1, match.end() + _LONGEST_TYPE)
+    on_one_line = first >= 0 and "\n" not in text[match.end() : first]
+    return MistypedTag(path, match.start(), first + 1) if on_one_line else None
+
+
+def _has_keyword(path: str) -> bool:
+    return any(keyword.iskeyword(part) for part in path.split("."))
+
+
+_NEVER_A_TYPE = (ast.Tuple, ast.GeneratorExp, ast.Starred, ast.Compare, ast.BoolOp, ast.IfExp)
+_NEVER_IN_A_TYPE = (ast.NamedExpr, ast.Yield, ast.YieldFrom, ast.Await, ast.Lambda)
+
+
+def is_type(expression: ast.expr) -> bool:
+    """Whether an expression can stand as the annotation of a variable."""
+    return not isinstance(expression, _NEVER_A_TYPE) and not any(
+        isinstance(node, _NEVER_IN_A_TYPE) for node in ast.walk(expression)
+    )
+
+
+def parsed_type(text: str) -> ast.expr | None:
+    """Parse the text of a type; None where it is not one."""
+    try:
+        expression = ast.parse(f"({text.strip()}\n)", mode="eval").body
+    except (SyntaxError, ValueError, MemoryError, RecursionError):
+        return None
+    return expression if is_type(expression) else None
+
+
+_QUOTED = re.compile(r""""(?:[^"\\]|\\.)*"|'(?:[^"'\\]|\\.)*'""")
+
+
+def spelled(annotation: ast.expr) -> str:
+    """Spell an annotation as black would: one line, double quotes where they cost no escape."""
+    return _QUOTED.sub(
+        lambda quoted: f'"{quoted[0][1:-1]}"' if quoted[0][0] == "'" else quoted[0],
+        ast.unparse(annotation),
+    )
+
+
+def without_fields(literal: str, raw: bool) -> str:
+    """Blank the `{...}` fields of an f-string's source, keeping every offset."""
+    kept, position, start = [], 0, 0
+    while position < len(literal):
+        two = literal[position : position + 2]
+        if two in ("{{", "}}"):
+            position += 2
+        elif not raw and two == "\\N" and literal[position + 2 : position + 3] == "{":
+            position = literal.find("}", position) + 1 or len(literal)
+        elif not raw and two[:1] == "\\" and two != "\\{":
+            position += 2
+        elif two[:1] == "{":
+            end = _end_of_field(literal, position + 1)
+            kept += [literal[start:position], "\0" * (end - position)]
+            position = start = end
+        else:
+            position += 1
+    return "".join([*kept, literal[start:]])
+
+
+_STRING = re.compile(
+    r'"""(?:[^\\]|\\.)*?"""'
+    + r"|'''(?:[^\\]|\\.)*?'''"
+    + r'|"(?:[^"\\]|\\.)*"|'
+    + r"'(?:[^'\\]|\\.)*'",
+    re.DOTALL,
+)
+
+
+def _end_of_field(literal: str, position: int) -> int:
+    """Find the end of the replacement field whose expression starts at `position`."""
+    depth = 0
+    while position < len(literal):
+        character = literal[position]
+        if character in "\"'" and (quoted := _STRING.match(literal, position)):
+            position = quoted.end()
+            continue
+        if character in "([{":
+            depth += 1
+        elif character in ")]" or (character == "}" and depth):
+            depth -= 1
+        elif character == "}":
+            return position + 1
+        elif character == ":" and not depth:
+            return _end_of_format(literal, position + 1)
+        position += 1
+    return position
+
+
+def _end_of_format(literal: str, position: int) -> int:
+    """Find the end of the field whose format specification starts at `position`."""
+    while position < len(literal):
+        if literal[position] == "{":
+            position = _end_of_field(literal, position + 1)
+        elif literal[position] == "}":
+            return position + 1
+        else:
+            position += 1
+    return position

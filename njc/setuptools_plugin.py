@@ -1,0 +1,58 @@
+"""The command for setuptools: wheels carry the compiled file of every `.njpy` file in their packages.
+
+    [build-system]
+    requires = ["setuptools>=70.1", "njpy"]
+    build-backend = "setuptools.build_meta"
+
+    [tool.setuptools.cmdclass]
+    build_py = "njc.setuptools_plugin.BuildNatural"
+
+Source distributions carry the `.njpy` files themselves. An editable install stays as it is.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+from setuptools.command.build_py import build_py
+from setuptools.errors import CompileError
+
+from njc.plan import SUFFIX
+from njc.wheel import UncompilableSources, compiled_files_for
+from njrt.errors import ConfigurationError
+
+
+class BuildNatural(build_py):
+    """`build_py`, and beside what it copies, the compiled natural code."""
+
+    editable_mode: bool = False
+
+    def run(self) -> None:
+        """Copy Python code, and compile natural code, into the build directory."""
+        super().run()
+        if self.editable_mode:
+            return
+        try:
+            compiled = compiled_files_for(dict(self._natural_sources()), Path.cwd())
+        except (UncompilableSources, ConfigurationError) as error:
+            raise CompileError(str(error)) from None
+        for path, data in compiled.items():
+            file = Path(self.build_lib, path)
+            file.parent.mkdir(parents=True, exist_ok=True)
+            file.write_bytes(data)
+
+    def get_source_files(self) -> list[str]:
+        """Name the files of a source distribution."""
+        return [*super().get_source_files(), *(str(file) for _, file in self._natural_sources())]
+
+    def _natural_sources(self) -> Iterator[tuple[str, Path]]:
+        """Find the natural code of the distribution's packages and single modules."""
+        for package in self.packages or ():
+            for file in sorted(Path(self.get_package_dir(package)).glob(f"*{SUFFIX}")):
+                yield f"{package.replace('.', '/')}/{file.name}", file
+        for module in self.py_modules or ():
+            package, _, name = module.rpartition(".")
+            file = Path(self.get_package_dir(package), name + SUFFIX)
+            if file.exists():
+                yield module.replace(".", "/") + SUFFIX, file

@@ -1,0 +1,103 @@
+"""A source file as bytes, and what follows from the bytes alone.
+
+    SourceFile("a.njpy", b"# coding: latin-1\\r\\nx = 1\\r\\n")
+        .encoding   "iso-8859-1"
+        .text       "# coding: latin-1\\r\\nx = 1\\r\\n"
+        .newline    "\\r\\n"
+        .place(19)  (2, 1)        line and column, both from 1, the column in characters
+
+Lines end at `\\n`, `\\r\\n` and `\\r` and nowhere else, as Python's tokenizer has it; `str.splitlines`
+would also split at form feeds and at U+2028, which may stand inside a prompt.
+"""
+
+from __future__ import annotations
+
+import codecs
+import io
+import re
+import tokenize
+from bisect import bisect_right
+from dataclasses import dataclass
+from functools import cached_property
+
+_NEWLINE = re.compile(r"\r\n|\n|\r")
+_COOKIE = re.compile(r"^[ \t\f]*#.*?coding[:=][ \t]*[-\w.]+", re.ASCII)
+
+
+class UnreadableSource(Exception):
+    """The bytes are not text in the encoding that they name."""
+
+
+@dataclass(frozen=True)
+class SourceFile:
+    """A `.njpy` file: its path as shown to users (relative, posix) and its bytes."""
+
+    path: str
+    data: bytes
+    known_encoding: str | None = None
+    """The encoding, where it is not to be read from the bytes."""
+
+    @cached_property
+    def bom(self) -> bytes:
+        """The UTF-8 byte order mark, if the file begins with one."""
+        return codecs.BOM_UTF8 if self.data.startswith(codecs.BOM_UTF8) else b""
+
+    @cached_property
+    def encoding(self) -> str:
+        """The name of the encoding, from the byte order mark, the coding cookie, or the default."""
+        if self.known_encoding:
+            return self.known_encoding
+        try:
+            name, _ = tokenize.detect_encoding(io.BytesIO(self.data).readline)
+        except (SyntaxError, LookupError) as error:
+            raise UnreadableSource(str(error)) from error
+        return "utf-8" if name == "utf-8-sig" else name
+
+    @cached_property
+    def text(self) -> str:
+        """The file as text, without the byte order mark; encoding it again gives the same bytes."""
+        content = self.data[len(self.bom) :]
+        try:
+            text = content.decode(self.encoding)
+            if text.encode(self.encoding) != content:
+                raise UnreadableSource(f"{self.encoding} text does not encode to the same bytes")
+        except (UnicodeError, LookupError) as error:
+            raise UnreadableSource(f"not {self.encoding} text: {error}") from error
+        return text
+
+    @cached_property
+    def starts(self) -> tuple[int, ...]:
+        """The offset in `text` at which each line starts."""
+        return (0, *(newline.end() for newline in _NEWLINE.finditer(self.text)))
+
+    @cached_property
+    def newline(self) -> str:
+        """The line end that the first line has; `\\n` where there is none."""
+        first = _NEWLINE.search(self.text)
+        return first.group() if first else "\n"
+
+    def line(self, number: int) -> str:
+        """The text of a line, numbered from 1, with its line end."""
+        start = self.starts[number - 1]
+        end = self.starts[number] if number < len(self.starts) else len(self.text)
+        return self.text[start:end]
+
+    def offset(self, number: int, utf8_column: int) -> int:
+        """The offset in `text` of a place as `ast` gives it: the column counts UTF-8 bytes from 0."""
+        line = self.line(number)
+        if not line.isascii():
+            utf8_column = len(line.encode()[:utf8_column].decode())
+        return self.starts[number - 1] + utf8_column
+
+    def place(self, offset: int) -> tuple[int, int]:
+        """The line and the column, both from 1, of an offset in `text`."""
+        number = bisect_right(self.starts, offset)
+        return number, offset - self.starts[number - 1] + 1
+
+
+def opening_lines(text: str) -> int:
+    """Count the lines at the head of a file that must stay first: the shebang and the coding cookie."""
+    lines = [line for line, _ in zip(_NEWLINE.split(text), range(2), strict=False)]
+    if len(lines) > 1 and _COOKIE.match(lines[1]) and not lines[0].split("#")[0].strip():
+        return 2
+    return int(lines[0].startswith("#!") or bool(_COOKIE.match(lines[0])))

@@ -1,0 +1,249 @@
+"""`njc build` and `njc clean` on real files: what is written, what is refused, what is left alone."""
+
+from __future__ import annotations
+
+import os
+import stat
+
+import pytest
+from workplace import GREETING, MISSPELT, NOT_PYTHON, Workplace
+
+HEADER = "# compiled by njc "
+
+
+def test_a_tree_is_compiled_into_a_tree(here: Workplace) -> None:
+    here.write({"src/a.njpy": GREETING, "src/pkg/b.njpy": GREETING, "src/pkg/data.txt": "x"})
+    result = here.njc("build", "src", "-o", "out", "-v")
+    assert result.exit_code == 0
+    assert here.files("out") == ["out/a.py", "out/pkg/b.py"]
+    assert here.read("out/pkg/b.py").startswith(f"{HEADER}")
+    assert "from pkg/b.njpy" in here.read("out/pkg/b.py")
+    assert 'at="pkg/b.njpy:2"' in here.read("out/pkg/b.py")
+    assert "src/a.njpy -> out/a.py" in result.stderr
+    assert "2 files compiled" in result.stderr
+    assert result.stdout == ""
+
+
+def test_without_a_directory_compiled_files_go_beside_their_sources(here: Workplace) -> None:
+    here.write({"a.njpy": GREETING})
+    assert here.njc("build", "a.njpy").exit_code == 0
+    assert here.files() == ["a.njpy", "a.py"]
+
+
+def test_the_project_says_what_and_where(here: Workplace) -> None:
+    here.write(
+        {
+            "pyproject.toml": '[tool.njc]\nsrc = "src"\nout = "out"\nexclude = ["drafts"]\nmax-effects = 7\n',
+            "src/pkg/a.njpy": GREETING,
+            "src/drafts/b.njpy": NOT_PYTHON,
+        }
+    )
+    assert here.njc("build").exit_code == 0
+    assert here.files("out") == ["out/pkg/a.py"]
+    assert 'project={"max_effects": 7}' in here.read("out/pkg/a.py")
+    whole = here.read("out/pkg/a.py")
+    assert here.njc("build", "src/pkg/a.njpy", "--force").exit_code == 0
+    assert here.read("out/pkg/a.py") == whole, "named alone, a file of the tree is the same file"
+    assert here.njc("build", "--set", "max-effects=8", "--check").exit_code == 1
+    assert here.njc("build", "-o", "elsewhere").exit_code == 0
+    assert here.files("elsewhere") == ["elsewhere/pkg/a.py"]
+    assert here.njc("build", "--exclude", "pkg", "--exclude", "drafts").exit_code == 2
+
+
+def test_only_what_changed_is_compiled(here: Workplace) -> None:
+    here.write({"src/a.njpy": GREETING, "src/b.njpy": GREETING})
+    here.njc("build", "src", "-o", "out")
+    before = (here.folder / "out/a.py").stat().st_mtime_ns
+    here.write({"src/b.njpy": GREETING.replace("Greet", "Welcome")})
+    os.utime(here.folder / "src/a.njpy")
+    result = here.njc("build", "src", "-o", "out")
+    assert "1 file compiled, 1 up to date" in result.stderr
+    assert (here.folder / "out/a.py").stat().st_mtime_ns == before
+    assert "Welcome" in here.read("out/b.py")
+
+
+def test_the_same_bytes_by_any_number_of_processes(here: Workplace) -> None:
+    here.write({f"src/{name}.njpy": GREETING for name in "abcde"})
+    here.njc("build", "src", "-o", "one", "-j", "1")
+    here.njc("build", "src", "-o", "two", "-j", "2")
+    for name in "abcde":
+        assert here.read(f"one/{name}.py") == here.read(f"two/{name}.py")
+
+
+def test_one_error_and_nothing_is_written(here: Workplace) -> None:
+    here.write({"src/a.njpy": GREETING, "src/b.njpy": MISSPELT})
+    result = here.njc("build", "src", "-o", "out")
+    assert result.exit_code == 1
+    assert "src/b.njpy:3:11: error[NJ201]" in result.stderr
+    assert "nothing was written" in result.stderr
+    assert not (here.folder / "out").exists()
+
+
+def test_warnings_are_errors_by_choice(here: Workplace) -> None:
+    here.write({"a.njpy": 'def f():\n    """natural\n    Find an <:answer>.\n    """\n'})
+    assert here.njc("build", "a.njpy").exit_code == 0
+    result = here.njc("build", "a.njpy", "-W", "error")
+    assert result.exit_code == 1, "though the compiled file is up to date"
+    assert "error[NJ204]" in result.stderr
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("x = 1\n", "out/a.py was not written by njc and would be overwritten"),
+        (None, "out/a.py was compiled by njc and then edited by hand"),
+    ],
+)
+def test_the_work_of_others_is_never_overwritten(
+    here: Workplace, text: str | None, message: str
+) -> None:
+    here.write({"src/a.njpy": GREETING, "src/b.njpy": GREETING})
+    if text is None:
+        here.njc("build", "src/a.njpy", "-o", "out")
+        text = here.read("out/a.py").replace("return greeting", "return greeting + '!'")
+    here.write({"out/a.py": text})
+    result = here.njc("build", "src", "-o", "out")
+    assert result.exit_code == 2
+    assert message in result.stderr
+    assert "--force" in result.stderr
+    assert here.read("out/a.py") == text
+    assert here.files("out") == ["out/a.py"], "b.py is not written either"
+    assert here.njc("build", "src", "-o", "out", "--force").exit_code == 0
+    assert here.read("out/a.py").startswith(HEADER)
+
+
+def test_line_ends_changed_by_a_checkout_are_no_edit(here: Workplace) -> None:
+    here.write({"a.njpy": GREETING})
+    here.njc("build", "a.njpy")
+    here.write({"a.py": here.read("a.py").replace("\n", "\r\n")})
+    here.write({"a.njpy": GREETING.replace("Greet", "Welcome")})
+    assert here.njc("build", "a.njpy").exit_code == 0
+
+
+@pytest.mark.parametrize("kind", ["plain", "bom", "cr", "crlf", "shebang", "latin-1", "no blocks"])
+def test_compiled_files_of_every_kind_are_known_again(here: Workplace, kind: str) -> None:
+    text = GREETING
+    match kind:
+        case "cr" | "crlf":
+            text = GREETING.replace("\n", {"cr": "\r", "crlf": "\r\n"}[kind])
+        case "shebang":
+            text = f"#!/usr/bin/env python3\n{GREETING}"
+        case "latin-1":
+            text = f"# coding: latin-1\n# caf\xe9\n{GREETING}"
+        case "no blocks":
+            text = "x = 1"
+    source = here.folder / "gr\xfc\xdfe.njpy"
+    encoding = {"bom": "utf-8-sig", "latin-1": "latin-1"}.get(kind, "utf-8")
+    for content in (text, f"{text}# changed"):
+        source.write_bytes(content.encode(encoding))
+        assert "1 file compiled" in here.njc("build", ".").stderr
+        assert "1 up to date" in here.njc("build", ".").stderr
+        assert here.njc("where", "gr\xfc\xdfe.py:1").exit_code == 0
+    compiled = source.with_suffix(".py")
+    compiled.write_bytes(compiled.read_bytes() + b"# mine\n")
+    assert "edited by hand" in here.njc("clean", ".", "--all").stderr
+
+
+def test_check_and_diff_write_nothing(here: Workplace) -> None:
+    here.write({"a.njpy": GREETING})
+    assert here.njc("build", "a.njpy", "--check").exit_code == 1
+    diff = here.njc("build", "a.njpy", "--diff")
+    assert diff.exit_code == 0
+    assert "+++ b/a.py" in diff.stdout
+    assert "+        _nj.run(" in diff.stdout.replace("    +", "+") or "_nj.run(" in diff.stdout
+    assert here.files() == ["a.njpy"]
+    here.njc("build", "a.njpy")
+    assert here.njc("build", "a.njpy", "--check").exit_code == 0
+    assert here.njc("build", "a.njpy", "--diff").stdout == ""
+
+
+def test_stale_files_are_reported_and_cleaned(here: Workplace) -> None:
+    here.write({"src/a.njpy": GREETING, "src/old/b.njpy": GREETING, "out/mine.py": "x = 1\n"})
+    here.njc("build", "src", "-o", "out")
+    (here.folder / "src/old/b.njpy").unlink()
+    result = here.njc("build", "src", "-o", "out")
+    assert "stale: out/old/b.py has no source any more; `njc clean` removes it" in result.stderr
+    assert here.njc("build", "src", "-o", "out", "--check").exit_code == 1
+    here.njc("clean", "src", "-o", "out", "--dry-run")
+    assert "out/old/b.py" in here.files("out")
+    assert here.njc("clean", "src", "-o", "out").exit_code == 0
+    assert here.files("out") == ["out/a.py", "out/mine.py"]
+    assert not (here.folder / "out/old").exists()
+    assert here.njc("clean", "src", "-o", "out", "--all").exit_code == 0
+    assert here.files("out") == ["out/mine.py"]
+
+
+def test_clean_works_beside_sources_and_when_all_are_gone(here: Workplace) -> None:
+    here.write({"src/a.njpy": GREETING, "src/b.njpy": GREETING})
+    here.njc("build", "src")
+    (here.folder / "src/a.njpy").unlink()
+    (here.folder / "src/b.njpy").unlink()
+    edited = here.read("src/b.py") + "# mine\n"
+    here.write({"src/b.py": edited})
+    result = here.njc("clean", "src")
+    assert result.exit_code == 2
+    assert "edited by hand" in result.stderr
+    assert here.files("src") == ["src/b.py"]
+    assert here.njc("clean", "src", "--force").exit_code == 0
+    assert here.files("src") == []
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["build"], "nothing says what to compile"),
+        (["build", "nowhere"], "no such file or directory: nowhere"),
+        (["build", "empty"], "no .njpy file in empty"),
+        (["build", "plain.py"], "plain.py is not a .njpy file"),
+        (["build", "a.njpy", "-o", "plain.py"], "cannot write plain.py/a.py: "),
+        (["build", "a.njpy", "-o", "/proc/out"], "cannot write /proc/out/a.py: "),
+        (["build", "a.njpy", "--required-version", ">=9"], "requires >=9"),
+        (["build", "a.njpy", "--set", "max-effect=2"], "did you mean `max_effects`?"),
+        (["build", "a.njpy", "--set", "max-effects"], "--set takes KEY=VALUE"),
+        (["build", "one", "two", "-o", "out"], "would both become out/x.py"),
+        (["build", "a.njpy", "-j", "0"], "0 is not in the range"),
+    ],
+)
+def test_wrong_usage_is_named(here: Workplace, arguments: list[str], message: str) -> None:
+    here.write({"a.njpy": GREETING, "plain.py": "", "empty/readme.md": ""})
+    here.write({"one/x.njpy": GREETING, "two/x.njpy": GREETING})
+    before = here.files()
+    result = here.njc(*arguments)
+    assert result.exit_code == 2
+    assert message in result.stderr
+    assert here.files() == before
+
+
+def test_hidden_directories_and_virtual_environments_hold_no_sources(here: Workplace) -> None:
+    here.write({"a.njpy": GREETING, ".cache/b.njpy": GREETING, "env/lib/c.njpy": GREETING})
+    here.write({"env/pyvenv.cfg": ""})
+    here.njc("build", ".", "-o", "out")
+    assert here.files("out") == ["out/a.py"]
+
+
+def test_an_executable_source_gives_an_executable_file(here: Workplace) -> None:
+    here.write({"a.njpy": "#!/usr/bin/env python3\n" + GREETING})
+    (here.folder / "a.njpy").chmod(0o755)
+    here.njc("build", "a.njpy")
+    assert (here.folder / "a.py").stat().st_mode & stat.S_IXUSR
+    assert here.read("a.py").startswith("#!/usr/bin/env python3\n")
+
+
+def test_a_watch_builds_again(here: Workplace) -> None:
+    import signal
+    import subprocess
+    import sys
+    import time
+
+    here.write({"src/a.njpy": GREETING})
+    command = [sys.executable, "-m", "njc", "build", "src", "-o", "out", "--watch"]
+    with subprocess.Popen(command, cwd=here.folder, stderr=subprocess.PIPE, text=True) as watch:
+        assert watch.stderr is not None
+        assert "1 file compiled" in watch.stderr.readline()
+        deadline = time.monotonic() + 20
+        while "Welcome" not in here.read("out/a.py") and time.monotonic() < deadline:
+            here.write({"src/a.njpy": GREETING.replace("Greet", f"Welcome {time.monotonic()}")})
+            time.sleep(0.3)
+        assert "Welcome" in here.read("out/a.py")
+        watch.send_signal(signal.SIGINT)
+        assert watch.wait(20) == 0

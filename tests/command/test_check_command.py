@@ -1,0 +1,95 @@
+"""`njc check`: all findings, in every format, and the exit code."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+from workplace import GREETING, MISSPELT, NOT_PYTHON, Workplace
+
+UNUSED = 'def f():\n    """natural\n    Find an <:answer>.\n    """\n'
+
+
+def test_all_findings_of_all_files(here: Workplace) -> None:
+    here.write({"src/a.njpy": MISSPELT, "src/b.njpy": NOT_PYTHON, "src/c.njpy": UNUSED})
+    result = here.njc("check", "src")
+    assert result.exit_code == 1
+    assert "src/a.njpy:3:11: error[NJ201]" in result.stdout
+    assert "    Greet <nmae> in a <:greeting>." in result.stdout
+    assert "did you mean `name`?" in result.stdout
+    assert "src/b.njpy:1:" in result.stdout, "not Python is found even where no block stands"
+    assert "src/c.njpy:3:13: warning[NJ204]" in result.stdout
+    assert "2 errors, 1 warning in 3 files" in result.stderr
+    assert here.files() == ["src/a.njpy", "src/b.njpy", "src/c.njpy"]
+
+
+def test_nothing_found(here: Workplace) -> None:
+    here.write({"a.njpy": GREETING})
+    result = here.njc("check", "a.njpy")
+    assert (result.exit_code, result.stdout) == (0, "")
+    assert "1 file, nothing found" in result.stderr
+
+
+@pytest.mark.parametrize("by", ["flag", "project", "environment"])
+def test_warnings_as_errors(here: Workplace, by: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    here.write({"c.njpy": UNUSED})
+    assert here.njc("check", "c.njpy").exit_code == 0
+    if by == "project":
+        here.write({"pyproject.toml": '[tool.njc]\nwarnings = "error"\n'})
+    if by == "environment":
+        monkeypatch.setenv("NJC_WARNINGS", "error")
+    flags = ["-W", "error"] if by == "flag" else []
+    result = here.njc("check", "c.njpy", *flags)
+    assert result.exit_code == 1
+    assert "error[NJ204]" in result.stdout
+
+
+def test_formats_for_programs(here: Workplace) -> None:
+    here.write({"src/a.njpy": MISSPELT})
+    found = json.loads(here.njc("check", "src", "--output-format", "json").stdout)
+    assert [(each["code"], each["path"], each["line"]) for each in found] == [
+        ("NJ201", "src/a.njpy", 3)
+    ]
+    github = here.njc("check", "src", "--output-format", "github").stdout
+    assert github.startswith("::error file=src/a.njpy,line=3,")
+    sarif = json.loads(here.njc("check", "src", "--output-format", "sarif").stdout)
+    assert sarif["runs"][0]["results"][0]["ruleId"] == "NJ201"
+    here.write({"src/a.njpy": GREETING})
+    assert json.loads(here.njc("check", "src", "--output-format", "json").stdout) == []
+
+
+@pytest.mark.parametrize(
+    ("arguments", "told"),
+    [
+        (["check", "-q", "a.njpy"], False),
+        (["-q", "check", "a.njpy"], False),
+        (["check", "a.njpy"], True),
+        (["-q", "check", "-v", "a.njpy"], True),
+    ],
+)
+def test_quiet(here: Workplace, arguments: list[str], told: bool) -> None:
+    here.write({"a.njpy": MISSPELT})
+    result = here.njc(*arguments)
+    assert result.exit_code == 1
+    assert "NJ201" in result.stdout, "findings are the result, and are always printed"
+    assert ("1 error in 1 file" in result.stderr) is told
+
+
+def test_color(here: Workplace, monkeypatch: pytest.MonkeyPatch) -> None:
+    here.write({"a.njpy": MISSPELT})
+    assert "\x1b[" not in here.njc("check", "a.njpy").stdout
+    colored = here.process("check", "a.njpy", "--color", "always").stdout
+    assert "\x1b[31m\x1b[1merror[NJ201]\x1b[0m: " in colored
+    assert here.process("check", "a.njpy", environ={"FORCE_COLOR": "1"}).stdout == colored
+    never = here.process("check", "a.njpy", "--color", "never", environ={"FORCE_COLOR": "1"})
+    assert "\x1b[" not in never.stdout
+
+
+def test_an_unreadable_source_is_named(here: Workplace) -> None:
+    (here.folder / "a.njpy").symlink_to("nowhere.njpy")
+    result = here.njc("check", "a.njpy")
+    assert result.exit_code == 2
+    assert "no such file or directory: a.njpy" in result.stderr
+    result = here.njc("check", ".")
+    assert result.exit_code == 2
+    assert "cannot read a.njpy" in result.stderr

@@ -1,0 +1,73 @@
+"""The command itself: its names, its help, its start."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+import pytest
+from workplace import GREETING, Workplace
+
+from njc import __version__
+from njc.commands import COMMANDS
+
+
+@pytest.mark.parametrize("arguments", [["--version"], ["-v", "--version"]])
+def test_version(here: Workplace, arguments: list[str]) -> None:
+    assert here.process(*arguments).stdout == f"njc {__version__}\n"
+
+
+def test_the_installed_command_is_the_module(here: Workplace) -> None:
+    script = Path(sys.executable).with_name("njc")
+    here.write({"a.njpy": GREETING})
+    here.python("-c", f"import subprocess; subprocess.run([{str(script)!r}, 'build', 'a.njpy'])")
+    assert here.files() == ["a.njpy", "a.py"]
+
+
+def test_help_names_every_command(here: Workplace) -> None:
+    top = here.njc("--help").stdout
+    for name in COMMANDS:
+        assert f"\n  {name} " in top
+        assert here.njc(name, "--help").stdout.startswith(f"Usage: njc {name} ")
+    assert "_NJC_COMPLETE=bash_source" in top
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["bild"], "no such command `bild`; did you mean `build`?"),
+        (["xyzzy"], "No such command 'xyzzy'"),
+        (["build", "--chek"], "--check"),
+        (["check", "--output-format", "xml"], "'xml' is not one of"),
+    ],
+)
+def test_misspelt(here: Workplace, arguments: list[str], message: str) -> None:
+    result = here.njc(*arguments)
+    assert result.exit_code == 2
+    assert message in result.stderr
+
+
+def test_completion_knows_the_commands(here: Workplace) -> None:
+    environ = {"_NJC_COMPLETE": "bash_complete", "COMP_WORDS": "njc b", "COMP_CWORD": "1"}
+    script = Path(sys.executable).with_name("njc")
+    program = f"import runpy, sys; sys.argv = ['njc']; runpy.run_path({str(script)!r}, run_name='__main__')"
+    assert here.python("-c", program, environ=environ).stdout == "plain,build\n"
+
+
+def test_a_command_imports_only_what_it_needs(here: Workplace) -> None:
+    program = (
+        "import sys; sys.argv = ['njc', '--version']; from njc.cli import main; main();"
+        "print(sorted(sys.modules.keys() & {'click', 'njrt', 'ast', 'njc.build', 'njc.compiler'}))"
+    )
+    assert here.python(
+        "-S", "-E", "-c", f"import sys; sys.path[:0] = {sys.path!r}; {program}"
+    ).stdout == (f"njc {__version__}\n[]\n")
+    here.write({"a.njpy": GREETING})
+    here.njc("build", "a.njpy")
+    unchanged = (
+        "import sys; sys.argv = ['njc', 'build', 'a.njpy'];"
+        "import atexit; atexit.register(lambda: print(sorted(sys.modules.keys() & "
+        "{'njc.compiler', 'concurrent.futures', 'watchfiles', 'asyncio', 'pydantic'})));"
+        "from njc.cli import main; main()"
+    )
+    assert here.python("-c", unchanged).stdout == "[]\n"

@@ -1,0 +1,210 @@
+"""`njc run`: the program runs as Python would run it, and fails as Python would fail."""
+
+from __future__ import annotations
+
+import textwrap
+
+import pytest
+from workplace import GREETING, MISSPELT, NOT_PYTHON, Workplace
+
+FAILING = GREETING + (
+    "\n\ndef fail(number):\n    return 1 / number\n\n\nif __name__ == '__main__':\n    fail(0)\n"
+)
+
+
+def test_the_program_finds_itself_at_home(here: Workplace) -> None:
+    here.write(
+        {
+            "app/prog.njpy": GREETING
+            + "import sys, helper, pickle\n"
+            + "class Thing: pass\n"
+            + "print(__name__, sys.argv, __file__, sys.path[0])\n"
+            + "print(helper.greet.__module__, helper.__file__)\n"
+            + "print(type(pickle.loads(pickle.dumps(Thing()))) is Thing, __doc__, __spec__)\n"
+            + "sys.exit(7)\n",
+            "app/helper.njpy": GREETING,
+        }
+    )
+    result = here.process("run", "app/prog.njpy", "--fast", "-v", "x")
+    assert result.returncode == 7, result.stderr
+    app = here.folder / "app"
+    assert result.stdout.splitlines() == [
+        f"__main__ ['app/prog.njpy', '--fast', '-v', 'x'] {app}/prog.njpy {app}",
+        f"helper {app}/helper.njpy",
+        "True None None",
+    ]
+    assert here.files() == ["app/helper.njpy", "app/prog.njpy"], "nothing is written, no bytecode"
+
+
+def test_tracebacks_show_the_source_and_nothing_of_njc(here: Workplace) -> None:
+    here.write({"prog.njpy": FAILING})
+    result = here.process("run", "prog.njpy")
+    assert result.returncode == 1
+    frames = [line.strip() for line in result.stderr.splitlines() if " File " in line]
+    file = here.folder / "prog.njpy"
+    assert frames == [
+        f'File "{file}", line 13, in <module>',
+        f'File "{file}", line 9, in fail',
+    ]
+    assert "    return 1 / number\n" in result.stderr
+    assert result.stderr.endswith("ZeroDivisionError: division by zero\n")
+
+
+def test_tracebacks_through_imports_show_the_source(here: Workplace) -> None:
+    here.write({"prog.njpy": "import pkg.broken\n", "pkg/broken.njpy": GREETING + "1 / 0\n"})
+    result = here.process("run", "prog.njpy")
+    frames = [line.strip() for line in result.stderr.splitlines() if " File " in line]
+    assert [frame.split('"')[2] for frame in frames] == [
+        ", line 1, in <module>",
+        ", line 6, in <module>",
+    ]
+    assert "broken.njpy" in frames[1]
+
+
+@pytest.mark.parametrize(
+    ("program", "code", "message"),
+    [
+        ("raise SystemExit", 0, ""),
+        ("raise SystemExit(3)", 3, ""),
+        ("raise SystemExit('that is all')", 1, "that is all\n"),
+        ("raise KeyboardInterrupt", 130, ""),
+        ("import os; os._exit(5)", 5, ""),
+        (
+            "from njrt.errors import TimeLimitError as E; raise E('too slow; raise max_seconds')",
+            3,
+            "error: too slow; raise max_seconds\n",
+        ),
+        (
+            "from njrt.errors import NoModelError as E; raise E('no model; set NJC_MODEL')",
+            2,
+            "error: no model; set NJC_MODEL\n",
+        ),
+        (
+            "import sys; sys.excepthook = lambda *error: print('mine', file=sys.stderr); 1 / 0",
+            1,
+            "mine\n",
+        ),
+    ],
+)
+def test_exit_codes(here: Workplace, program: str, code: int, message: str) -> None:
+    here.write({"prog.njpy": program + "\n"})
+    result = here.process("run", "prog.njpy")
+    assert (result.returncode, result.stderr) == (code, message)
+
+
+COUNTING = '''\
+import njrt
+from njrt.models.scripted import run
+
+
+def count(words):
+    total = 0
+    for word in words:
+        """natural
+        Add the length of <word> to <:total>. Break if the <word> is "stop".
+        """
+    return total
+
+
+def replies(*codes):
+    return njrt.using(model=njrt.Scripted([run(code, done=True) for code in codes]))
+
+
+'''
+
+
+def test_natural_blocks_are_carried_out(here: Workplace) -> None:
+    script = """
+        with replies("total += len(word)", "total += len(word)", "break"):
+            print(count(["a", "bcd", "stop", "never"]))
+        """
+    here.write({"prog.njpy": COUNTING + textwrap.dedent(script)})
+    result = here.process("run", "prog.njpy")
+    assert (result.returncode, result.stdout, result.stderr) == (0, "4\n", "")
+
+
+def test_the_runtime_is_told_what_the_project_says(here: Workplace) -> None:
+    here.write({"pyproject.toml": "[tool.njc]\nmax-calls = 1\n"})
+    here.write({"prog.njpy": COUNTING + "with replies('total.x', 'total.y'):\n    count('a')\n"})
+    result = here.process("run", "prog.njpy")
+    assert result.returncode == 3
+    assert result.stderr.startswith("error: ")
+    assert "prog.njpy:8" in result.stderr
+    assert "max_calls" in result.stderr
+
+
+def test_no_model_is_a_matter_of_configuration(here: Workplace) -> None:
+    here.write({"prog.njpy": 'x = 1\n"""natural\nSet <:x> to 2.\n"""\n'})
+    result = here.process("run", "prog.njpy")
+    assert result.returncode == 2
+    assert result.stderr.startswith("error: prog.njpy:2: no model is configured; ")
+
+
+def test_a_flag_is_stronger_than_the_environment(here: Workplace) -> None:
+    here.write({"prog.njpy": 'x = 1\n"""natural\nSet <:x> to 2.\n"""\n'})
+    environ = {"NJC_MODEL": "atlantis/one"}
+    by_environment = here.process("run", "prog.njpy", environ=environ)
+    by_flag = here.process("run", "--set", "model=lemuria/two", "prog.njpy", environ=environ)
+    assert by_environment.returncode == by_flag.returncode == 2
+    assert "atlantis" in by_environment.stderr
+    assert "lemuria" in by_flag.stderr
+    assert "atlantis" not in by_flag.stderr
+
+
+def test_verbose_shows_a_natural_error_in_full(here: Workplace) -> None:
+    here.write({"prog.njpy": "from njrt.errors import ModelError\nraise ModelError('down')\n"})
+    result = here.process("run", "-v", "prog.njpy")
+    assert result.returncode == 3
+    assert 'prog.njpy", line 2, in <module>' in result.stderr
+    assert result.stderr.endswith("ModelError: down\n")
+
+
+@pytest.mark.parametrize("text", [MISSPELT, NOT_PYTHON])
+def test_what_cannot_be_compiled_is_not_run(here: Workplace, text: str) -> None:
+    here.write({"prog.njpy": "print('running')\n", "other.njpy": text})
+    here.write({"importing.njpy": "import other\n"})
+    alone = here.process("run", "other.njpy")
+    imported = here.process("run", "importing.njpy")
+    assert alone.returncode == imported.returncode == 1
+    assert "other.njpy:" in alone.stderr
+    assert "Traceback" not in alone.stderr + imported.stderr
+    assert alone.stderr == imported.stderr
+    assert "1 error in 1 file" in alone.stderr
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["run", "nowhere.njpy"], "no such file or directory: nowhere.njpy"),
+        (["run", "."], "is a directory"),
+        (["run", "plain.py"], "plain.py is not a .njpy file"),
+        (["run"], "Missing argument 'FILE'"),
+    ],
+)
+def test_wrong_usage(here: Workplace, arguments: list[str], message: str) -> None:
+    here.write({"plain.py": ""})
+    result = here.njc(*arguments)
+    assert result.exit_code == 2
+    assert message in result.stderr
+
+
+def test_pdb_stops_at_the_line_of_the_source(here: Workplace) -> None:
+    here.write(
+        {"prog.njpy": GREETING + "\ndef f():\n    x = 41\n    breakpoint()\n    return x\nf()\n"}
+    )
+    result = here.process("run", "prog.njpy", environ={"PYTHONBREAKPOINT": "pdb.set_trace"})
+    assert "prog.njpy(9)f()" in result.stdout or "prog.njpy(10)f()" in result.stdout
+    assert "-> return x" in result.stdout or "-> breakpoint()" in result.stdout
+
+
+def test_coverage_counts_the_lines_of_the_source(here: Workplace) -> None:
+    here.write(
+        {"prog.njpy": GREETING + "\ndef f(x):\n    if x:\n        return 1\n    return 2\n\nf(1)\n"}
+    )
+    run = here.python(
+        "-m", "coverage", "run", "--include", "*.njpy", "-m", "njc", "run", "prog.njpy"
+    )
+    assert run.returncode == 0, run.stderr
+    report = here.python("-m", "coverage", "report", "-m")
+    (row,) = (line for line in report.stdout.splitlines() if line.startswith("prog.njpy"))
+    assert row.split("%")[1].split(",") == ["   5", " 10"], "the lines that did not run"

@@ -1,0 +1,122 @@
+"""`njc show`, `njc where` and `njc explain`."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from workplace import MISSPELT, NOT_PYTHON, Workplace
+
+from njc.diagnostics import CODES
+
+LOOP = '''\
+# njc: max_calls=3
+async def answer(queries: list[str], graph: dict) -> list:
+    responses = []
+    for query in queries:
+        """natural(max_effects=20)
+        Perform the <query> on <graph>, save a <:response>, and update <:graph.size>.
+        """
+        responses.append(response)
+    return responses
+
+
+class Box:
+    """natural
+    Fill <:content>.
+    """
+'''
+
+
+def test_blocks_as_data(here: Workplace) -> None:
+    here.write({"a.njpy": LOOP})
+    result = here.njc("show", "--stage", "blocks", "a.njpy", "--output-format", "json")
+    assert result.exit_code == 0
+    first, second = json.loads(result.stdout)
+    assert (first["line"], first["end_line"]) == (5, 7)
+    assert first["reads"] == ["query", "graph"]
+    assert first["writes"] == ["response", "graph.size"]
+    assert first["labels"] == ["raise", "break", "continue", "return", "return_value"]
+    assert first["scope"] == "async function"
+    assert first["options"] == {"max_effects": 20, "max_calls": 3}
+    assert (second["scope"], second["labels"]) == ("class", ["raise"])
+
+
+def test_labels_are_those_of_the_cases(here: Workplace) -> None:
+    cases = json.loads(Path(__file__).parents[1].joinpath("data/label_cases.json").read_text())
+    for case in cases:
+        if case["min_python"] != "3.11":
+            continue
+        here.write({"case.njpy": case["source"]})
+        shown = here.njc("show", "case.njpy", "--output-format", "json")
+        blocks = json.loads(shown.stdout)
+        assert blocks[case["block_index"]]["labels"] == case["labels"], case["name"]
+
+
+def test_blocks_for_people(here: Workplace) -> None:
+    here.write({"a.njpy": LOOP})
+    shown = here.njc("show", "a.njpy").stdout
+    assert "lines 5-7, async function answer\n" in shown
+    assert "  writes   response graph.size\n" in shown
+    assert "  options  max_effects=20 max_calls=3\n" in shown
+
+
+def test_the_compiled_file(here: Workplace) -> None:
+    here.write({"a.njpy": LOOP})
+    shown = here.njc("show", "--stage", "lower", "a.njpy").stdout
+    here.njc("build", "a.njpy")
+    assert shown == here.read("a.py")
+    assert not (here.folder / "b.py").exists()
+
+
+@pytest.mark.parametrize("text", [MISSPELT, NOT_PYTHON])
+def test_a_file_with_errors_shows_them(here: Workplace, text: str) -> None:
+    here.write({"a.njpy": text})
+    for stage in ("blocks", "lower"):
+        result = here.njc("show", "--stage", stage, "a.njpy", "--output-format", "json")
+        assert result.exit_code == 1
+        assert "a.njpy:" in result.stderr
+
+
+def test_where_goes_both_ways(here: Workplace) -> None:
+    here.write({"pyproject.toml": '[tool.njc]\nsrc = "src"\nout = "out"\n', "src/pkg/a.njpy": LOOP})
+    here.njc("build")
+    compiled = here.read("out/pkg/a.py").splitlines()
+    source = LOOP.splitlines()
+    for text in ("    return responses", "        Perform the <query> on"):
+        (at,) = (number for number, line in enumerate(compiled, 1) if line.startswith(text))
+        (line,) = (number for number, line in enumerate(source, 1) if line.startswith(text))
+        assert here.njc("where", f"out/pkg/a.py:{at}").stdout == f"src/pkg/a.njpy:{line}\n"
+        assert here.njc("where", f"src/pkg/a.njpy:{line}").stdout == f"out/pkg/a.py:{at}\n"
+    (arm,) = (number for number, line in enumerate(compiled, 1) if "except _nj.Break" in line)
+    assert here.njc("where", f"out/pkg/a.py:{arm}:9").stdout == "src/pkg/a.njpy:5\n"
+
+
+@pytest.mark.parametrize(
+    ("place", "message"),
+    [
+        ("a.py", "`a.py` is not a place; write FILE:LINE"),
+        ("a.py:x", "is not a place"),
+        ("a.py:0", "is not a place"),
+        ("a.py:1", "a.py is no file that njc compiled"),
+        ("none.py:1", "cannot read none.py"),
+        ("none.njpy:1", "no such file or directory"),
+        ("wrong.njpy:1", "`njc check wrong.njpy` shows them"),
+    ],
+)
+def test_where_not(here: Workplace, place: str, message: str) -> None:
+    here.write({"a.py": "x = 1\n", "wrong.njpy": MISSPELT})
+    result = here.njc("where", place)
+    assert result.exit_code == 2
+    assert message in result.stderr
+
+
+def test_explanations(here: Workplace) -> None:
+    for code in CODES:
+        text = here.njc("explain", code.lower()).stdout
+        assert text.startswith(f"{code} ({CODES[code].severity}): {CODES[code].title}\n")
+    assert len(here.njc("explain").stdout.splitlines()) == len(CODES)
+    unknown = here.njc("explain", "NJ2011")
+    assert unknown.exit_code == 2
+    assert "did you mean NJ201?" in unknown.stderr
