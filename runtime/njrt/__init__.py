@@ -2,6 +2,7 @@
 
     import njrt as _nj                                  what njc writes into compiled files
 
+    njrt.llm(prompt, schema)                            one question to a model, from ordinary code
     njrt.using(model=..., record=..., max_calls=...)    settings for the blocks inside a `with`
     njrt.limit(usd=0.50)                                a budget for all blocks inside a `with`
     njrt.watch(), njrt.last_run()                       calls, tokens, cost, seconds of the blocks run
@@ -40,9 +41,10 @@ from njrt.outcome import Break, Continue, Return
 if TYPE_CHECKING:
     from njrt.account import last_run, watch
     from njrt.limits import limit
+    from njrt.question import allm, allm_at, llm, llm_at
     from njrt.models.scripted import Scripted
     from njrt.record import Recorder
-    from njrt.run import arun, run
+    from njrt.running import arun, run
     from njrt.settings import using
 
 __all__ = [
@@ -72,9 +74,13 @@ __all__ = [
     "ServerError",
     "TimeLimitError",
     "TokenLimitError",
+    "allm",
+    "allm_at",
     "arun",
     "last_run",
     "limit",
+    "llm",
+    "llm_at",
     "run",
     "using",
     "watch",
@@ -83,10 +89,14 @@ __all__ = [
 _LOADED_LATER = {
     "Recorder": "njrt.record",
     "Scripted": "njrt.models.scripted",
-    "arun": "njrt.run",
+    "allm": "njrt.question",
+    "allm_at": "njrt.question",
+    "arun": "njrt.running",
     "last_run": "njrt.account",
     "limit": "njrt.limits",
-    "run": "njrt.run",
+    "llm": "njrt.question",
+    "llm_at": "njrt.question",
+    "run": "njrt.running",
     "using": "njrt.settings",
     "watch": "njrt.account",
 }

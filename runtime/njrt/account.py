@@ -105,8 +105,8 @@ class Run:
     id: RunId
     place: str
     model: str
-    calls: tuple[Call, ...]
-    effects: tuple[Act, ...]
+    calls: tuple[Call, ...] = field(repr=False)
+    effects: tuple[Act, ...] = field(repr=False)
     outcome: str
     error: str | None
     seconds: float
@@ -223,6 +223,8 @@ def ending(outcome: Outcome | BaseException) -> tuple[str, str | None]:
 
 def error_text(error: BaseException) -> str:
     """Write an exception on one line, be it as hostile as it may."""
+    if isinstance(error, NaturalError) and error.args:
+        return f"{type(error).__name__}: {error.args[0]}"
     return brief(error, 400)
 
 

@@ -15,7 +15,7 @@ from __future__ import annotations
 import array
 import types
 from collections import OrderedDict, deque
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from enum import EnumMeta
 from itertools import islice
 from typing import Any
@@ -35,11 +35,11 @@ from njrt.anatomy import (
 from njrt.foreign import foreign_writer
 from njrt.outcome import UserValue
 from njrt.pen import MOST_ITEMS, Pen, TooLong, Writer, printable
+from njrt.scalars import SCALARS, of_subclass
 from njrt.signatures import function_name, kind_of, type_text
 
 MOST_SORTED = 256
 """Elements up to which a set is put into an order; a larger one is shown by its length."""
-_LARGEST_INT = 2000  # bits; from about 4,300 digits on, Python refuses to write an int in decimal
 _STRUCTURAL_MODULES = ("collections", "pydantic.main", "types")
 
 
@@ -51,69 +51,6 @@ def brief(value: UserValue, room: int) -> str:
 def whole(value: UserValue, room: int) -> str | None:
     """Write all of `value` on one line of at most `room` characters, or give None."""
     return Pen(writer_of).whole(value, room)
-
-
-# --- scalars
-
-
-def _int(pen: Pen, value: int, room: int, exact: bool) -> str:
-    bits = int.bit_length(value)
-    return int.__repr__(value) if bits <= _LARGEST_INT else f"<int of {bits:,} bits>"
-
-
-def _quoted(written: Callable[[Any], str], noun: str) -> Writer:
-    """Make the writer of a text: quoted whole, or its beginning, its end and its length."""
-
-    def cut(value: Any, room: int) -> str:
-        text = written(value[: max(0, room)])
-        for _ in range(8):
-            if len(text) <= room:
-                break
-            value = value[: max(0, min(room, len(value)) * room // (len(text) + 1))]
-            text = written(value)
-        return text
-
-    def write(pen: Pen, value: Any, room: int, exact: bool) -> str:
-        length = len(value)
-        if length + 2 <= room:
-            text = written(value)
-            if len(text) <= room:
-                return text
-        if exact:
-            raise TooLong
-        if room < 160:
-            return cut(value, room - 3) + "..."
-        note = f" ({length:,} {noun})"
-        end = written(value[-(room // 8) :])
-        end = end if len(end) <= room // 4 else ""
-        return cut(value, room - len(note) - len(end) - 3) + "..." + end + note
-
-    return write
-
-
-SCALARS: dict[type, Writer] = {
-    type(None): lambda pen, value, room, exact: "None",
-    bool: lambda pen, value, room, exact: "True" if value else "False",
-    int: _int,
-    float: lambda pen, value, room, exact: float.__repr__(value),
-    complex: lambda pen, value, room, exact: complex.__repr__(value),
-    str: _quoted(str.__repr__, "characters"),
-    bytes: _quoted(bytes.__repr__, "bytes"),
-}
-
-# --- everything else
-
-
-def _scalar_subclass(cls: type) -> Writer:
-    """Write an instance of a subclass of a scalar as `UserId(3)`."""
-    plain = SCALARS[cls]
-
-    def write(pen: Pen, value: Any, room: int, exact: bool) -> str:
-        name = class_name(type(value))
-        base = cls.__getitem__(value, slice(None)) if cls in (str, bytes) else value
-        return f"{name}({plain(pen, base, room - len(name) - 2, exact)})"
-
-    return write
 
 
 def _collection(cls: type, opening: str, closing: str) -> Writer:
@@ -157,7 +94,8 @@ def _set(cls: type) -> Writer:
             if exact:
                 raise TooLong
             return f"{opening}...{closing}"
-        texts = in_order(pen, cls.__iter__(value), max(24, room // 3))  # type: ignore[attr-defined]
+        share = room if exact else max(24, room // 3)
+        texts = in_order(pen, cls.__iter__(value), share, exact)  # type: ignore[attr-defined]
         left = room - len(opening) - len(closing)
         line = ", ".join(texts)
         if len(line) > left:
@@ -175,11 +113,11 @@ def _set(cls: type) -> Writer:
     return write
 
 
-def in_order(pen: Pen, elements: Iterable[UserValue], room: int) -> list[str]:
+def in_order(pen: Pen, elements: Iterable[UserValue], room: int, exact: bool) -> list[str]:
     """Write the elements of a set, numbers by their value and all others by their text."""
 
     def order(element: UserValue) -> tuple[bool, float, str]:
-        text = pen.brief(element, room)
+        text = pen.inside(element, room, exact)
         is_number = is_exactly(element, int, float) and element == element
         return (not is_number, element if is_number else 0, text)
 
@@ -189,7 +127,7 @@ def in_order(pen: Pen, elements: Iterable[UserValue], room: int) -> list[str]:
 def _dict(pen: Pen, value: dict[Any, Any], room: int, exact: bool) -> str:
     head, tail = ("{", "}") if type(value) is dict else (f"{class_name(type(value))}({{", "})")
     items = OrderedDict.items(value) if type(value) is OrderedDict else dict.items(value)
-    return pen.row(head, pen.labelled(items, room), dict.__len__(value), tail, room, exact)
+    return pen.row(head, pen.labelled(items, room, exact), dict.__len__(value), tail, room, exact)
 
 
 def _view(pen: Pen, value: Any, room: int, exact: bool) -> str:
@@ -296,7 +234,7 @@ def writes_itself(cls: type) -> bool:
 
 
 def shown_attributes(value: UserValue) -> list[tuple[str, UserValue]]:
-    """The attributes by which an object is shown: its fields if it has some, else the public ones, else all.
+    """The attributes by which an object is shown: its fields if it has some, else all, public ones first.
 
     Fields that their class keeps out of its `repr`, such as a password, are kept out here too.
     """
@@ -304,9 +242,9 @@ def shown_attributes(value: UserValue) -> list[tuple[str, UserValue]]:
     names = fields_shown(type(value))
     if names is not None:
         return [(name, held[name]) for name in names if name in held]
-    some = [(str(name), item) for name, item in islice(held.items(), 1000) if type(name) is str]
-    public = [(name, item) for name, item in some if not name.startswith("_")]
-    return public or [(name, item) for name, item in some if not name.endswith("__")]
+    some = [(name, item) for name, item in islice(held.items(), 1000) if type(name) is str]
+    own = [(name, item) for name, item in some if not name.endswith("__")]
+    return sorted(own, key=lambda pair: pair[0].startswith("_"))
 
 
 def fields_shown(cls: type) -> list[str] | None:
@@ -329,7 +267,7 @@ def _enum_member(pen: Pen, value: Any, room: int, exact: bool) -> str:
 
 
 WRITERS: dict[type, Writer] = {
-    **{cls: _scalar_subclass(cls) for cls in (int, float, complex, str, bytes)},
+    **{cls: of_subclass(cls) for cls in (int, float, complex, str, bytes)},
     list: _collection(list, "[", "]"),
     deque: _collection(deque, "deque([", "])"),
     tuple: _tuple,

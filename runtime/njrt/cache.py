@@ -12,12 +12,14 @@ from __future__ import annotations
 
 import json
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from njrt.messages import Reply, Request
 from njrt.models.model import Flow
-from njrt.store import Store
 from njrt.written import json_line, key_of, message_json, reply_json, reply_of
+
+if TYPE_CHECKING:
+    from njrt.store import Store  # brings SQLite, which a program without a cache need not load
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,12 +14,13 @@ program, an error of the runtime in a block further down) passes through both.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import partial
 from types import FunctionType
 from typing import Any, assert_never
 
 from njrt.errors import CodeTimeLimitError, NaturalError
 from njrt.failure import failure_text
-from njrt.interrupt import OutOfTime, awaited_within, time_limit
+from njrt.interrupt import OutOfTime, awaited_within, within
 from njrt.lowering import How
 from njrt.outcome import Broke, Continued, Outcome, Raised, Returned, UserValue
 from njrt.scope import Scope
@@ -61,12 +62,10 @@ def execute(snippet: Snippet, *, seconds: float | None = None) -> Execution:
     Raises what is not the model's: KeyboardInterrupt, SystemExit, GeneratorExit, cancellation, an error of
     the runtime from a block further down, and `CodeTimeLimitError` when the time is up.
     """
-    region = time_limit(seconds)
     try:
-        with region:
-            result = _entered(snippet)
+        result = within(seconds, partial(_entered, snippet))
     except BaseException as error:
-        if region.fired and isinstance(error, OutOfTime):
+        if seconds is not None and isinstance(error, OutOfTime):
             raise _too_long(error) from None
         return _escaped(error, snippet)
     return _ended(result, snippet)

@@ -19,7 +19,7 @@ import traceback
 from collections.abc import Iterator
 from types import CodeType, TracebackType
 
-from njrt.interrupt import time_limit
+from njrt.interrupt import within
 from njrt.sources import is_snippet
 
 _RUNTIME = os.path.dirname(__file__)
@@ -39,8 +39,7 @@ def error_text(error: BaseException) -> str:
     """Type, message and notes of an exception, bounded, whatever its `__str__` does."""
     name = type(error).__qualname__.rpartition("<locals>.")[2]
     try:
-        with time_limit(_MESSAGE_SECONDS):
-            message = str(error)
+        message = within(_MESSAGE_SECONDS, lambda: str(error))
     except Exception as nested:
         message = f"<its message cannot be shown: {type(nested).__name__}>"
     text = f"{name}: {message}" if message else name

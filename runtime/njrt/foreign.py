@@ -1,7 +1,7 @@
 """Writes numpy arrays and pandas tables on one line; imports neither.
 
     array([[1., 2.], [3., 4.]])     [[1.0, 2.0], [3.0, 4.0]]
-    DataFrame(...)                  {'city': ['Rome', 'Oslo', ...], 'people': [2.8, 0.7, ...]}
+    DataFrame(...)                  {'city' (str): ['Rome', 'Oslo'], 'people' (float64): [2.8, 0.7]}
 
 An object of such a class can only exist when its library has been imported, so it is found there.
 Only the first few items are ever read.
@@ -10,12 +10,13 @@ Only the first few items are ever read.
 from __future__ import annotations
 
 import sys
+from collections.abc import Iterator
 from typing import Any
 
 from njrt.anatomy import class_name, module_name
-from njrt.pen import MOST_ITEMS, Pen, TooLong, Writer
+from njrt.pen import FEW_ITEMS, MOST_ITEMS, Pen, TooLong, Writer
 
-MOST_COLUMNS = 20
+LABEL_CHARS = 40
 
 
 def foreign_kind(cls: type) -> str:
@@ -53,24 +54,26 @@ def _array(pen: Pen, value: Any, room: int, exact: bool) -> str:
 
 
 def _frame(pen: Pen, value: Any, room: int, exact: bool) -> str:
-    if exact and value.shape[0] > MOST_ITEMS:
+    rows, width = value.shape
+    if exact and rows > MOST_ITEMS:
         raise TooLong
-    head = value.iloc[:MOST_ITEMS, :MOST_COLUMNS]
-    columns = {
-        column: _head(head.iloc[:, at].tolist(), value.shape[0])
-        for at, column in enumerate(head.columns)
-    }
-    return pen.inside(columns, room, exact)
+
+    def columns() -> Iterator[tuple[str, list[Any]]]:
+        for at, dtype in enumerate(value.dtypes):
+            label = f"{pen.brief(value.columns[at], LABEL_CHARS)} ({dtype}): "
+            yield label, _head(value.iloc[:MOST_ITEMS, at].tolist(), rows)
+
+    return pen.row("{", columns(), width, "}", room, exact)
 
 
 def _series(pen: Pen, value: Any, room: int, exact: bool) -> str:
     if exact and len(value) > MOST_ITEMS:
         raise TooLong
-    return pen.inside(value.iloc[:MOST_ITEMS].tolist(), room, exact)
+    return pen.inside(_head(value.iloc[:MOST_ITEMS].tolist(), len(value)), room, exact)
 
 
 def _head(items: list[Any], length: int) -> list[Any]:
-    return items if len(items) == length else [*items[:3], ...]
+    return items if len(items) == length else [*items[:FEW_ITEMS], ...]
 
 
 WRITERS: dict[str, Writer] = {
@@ -89,12 +92,5 @@ def foreign_title(value: Any, kind: str) -> str:
         case "pandas.Series":
             return f"{kind}, {len(value):,} items, dtype {value.dtype}"
         case _:
-            dtypes = dict(
-                zip(value.columns[:MOST_COLUMNS], value.dtypes[:MOST_COLUMNS], strict=True)
-            )
-            columns = ", ".join(
-                f"{str(column)[:40]!r}: {dtype}" for column, dtype in dtypes.items()
-            )
-            more = ", ..." if len(value.columns) > MOST_COLUMNS else ""
             rows, width = value.shape
-            return f"{kind}, {rows:,} rows, {width:,} columns ({columns}{more})"
+            return f"{kind}, {rows:,} rows, {width:,} columns"

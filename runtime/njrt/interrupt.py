@@ -1,13 +1,14 @@
 """Stopping Python code that takes too long, in any thread.
 
-    with time_limit(2.0):
-        while True: ...              OutOfTime leaves the `with`, at most a fifth of a second late
+    within(2.0, endless)         raises OutOfTime, at most a fifth of a second late
+    within(2.0, quick)           gives what quick() gives
 
-One daemon thread watches all open regions. When a region's time is up, code in the main thread is
+One daemon thread watches all such calls. When the time of one is up, code in the main thread is
 interrupted by a signal of the runtime's own, which also ends waiting C calls such as `time.sleep` and
 `lock.acquire`; code in another thread by an asynchronous exception, raised at its next bytecode. Both are
-repeated for as long as the code swallows them, and neither reaches code outside the region: a region is
+repeated for as long as the code swallows them, and neither reaches code after the call: its region is
 closed under the same lock under which it is interrupted, and what is still pending then is withdrawn.
+A context manager could not promise that: `__exit__` may be struck before its first line.
 
 What cannot be stopped: a C call that holds the interpreter's lock (`10 ** 10 ** 8`, a catastrophic regular
 expression), in any thread; a waiting C call in another thread than the main one, before it returns; in
@@ -19,10 +20,13 @@ from __future__ import annotations
 
 import os
 import signal
+import sys
 import threading
 import time
 import types
 from collections.abc import Callable, Coroutine, Generator
+from dataclasses import dataclass
+from functools import partial
 from typing import Any, Final, TypeVar
 
 T = TypeVar("T")
@@ -38,64 +42,56 @@ _QUIET_TICKS: Final = 20
 
 
 class OutOfTime(TimeoutError):
-    """The code in a `time_limit` region took longer than its limit and was stopped."""
+    """The code took longer than its limit and was stopped."""
 
 
 class Interruption(BaseException):
-    """Raised inside a region whose time is up; leaves the region as `OutOfTime`."""
+    """Raised inside a region whose time is up; leaves `within` as `OutOfTime`."""
 
 
-class time_limit:
-    """A region that is interrupted when its `seconds` of wall time are up; None is no limit.
+@dataclass(eq=False, slots=True)
+class Region:
+    """One call that is limited: until when, in which thread, and how far it has come."""
 
-    Regions may be nested and may be open in many threads at once. Each ends in the thread it began in.
-    Let the body be a call: an interruption (or a Ctrl-C) that strikes just where a `try` begins in the
-    frame of the `with` itself can miss its `__exit__` on CPython 3.11 and 3.12.
+    deadline: float
+    thread: int
+    by_signal: bool = False
+    fired: bool = False
+    leaving: bool = False
+
+
+def within(seconds: float | None, action: Callable[[], T]) -> T:
+    """Call `action`, which is Python code, for at most `seconds` of wall time, else `OutOfTime`.
+
+    Calls may be nested and may run in many threads at once.
     """
-
-    __slots__ = ("deadline", "fired", "leaving", "seconds", "signalled", "thread")
-
-    def __init__(self, seconds: float | None) -> None:
-        self.seconds = seconds
-        self.fired = False
-        self.leaving = False
-        self.signalled = False
-
-    def __enter__(self) -> None:
-        if self.seconds is None:
-            return
-        self.deadline = time.monotonic() + self.seconds
-        self.thread = threading.get_ident()
+    if seconds is None:
+        return action()
+    region = Region(time.monotonic() + seconds, threading.get_ident())
+    try:
         try:
-            _watchdog.watch(self)
-        except BaseException:  # the interruption of a region around this one
-            _watchdog.leave(self)
-            raise
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, _: object
-    ) -> None:
-        if self.seconds is None:
-            return
-        # An interruption may strike at any bytecode until `leave` is through. Once `leaving` is set no
-        # further one is sent, so the second attempt is always the last.
-        try:
-            self.leaving = True
-            _watchdog.leave(self)
-        except Interruption:
-            self.leaving = True
-            try:
-                _watchdog.leave(self)
-            except Interruption:
-                _watchdog.leave(self)
-        if self.fired and (not isinstance(error, Interruption) or error.args == (self,)):
-            raise OutOfTime(_too_long(self.seconds)) from None
+            _watchdog.watch(region)
+            result = action()
+        finally:
+            region.leaving = True
+            _watchdog.leave(region)
+    except BaseException as error:
+        # An interruption that was under way when the action ended strikes in `leave`, and this is the
+        # second attempt. There is no third: nothing is sent to a thread while it runs in this module.
+        region.leaving = True
+        _watchdog.leave(region)
+        if region.fired and (not isinstance(error, Interruption) or error.args == (region,)):
+            raise OutOfTime(_too_long(seconds)) from None
+        raise
+    if region.fired:
+        raise OutOfTime(_too_long(seconds))
+    return result
 
 
 async def awaited_within(seconds: float | None, coroutine: Coroutine[Any, Any, T]) -> T:
     """Await `coroutine` for at most `seconds` of wall time, else `OutOfTime`.
 
-    While it runs, it is interrupted as in a `time_limit`; while it waits, it is cancelled by its asyncio
+    While it runs, it is interrupted as by `within`; while it waits, it is cancelled by its asyncio
     task, as `asyncio.timeout` does it, so that other tasks of the thread are never touched. Under another
     event loop than asyncio's it may wait for as long as that loop lets it.
     """
@@ -123,12 +119,12 @@ def _in_steps(coroutine: Coroutine[Any, Any, T], deadline: float) -> Generator[A
     step: Callable[[Any], Any] = coroutine.send
     value: Any = None
     while True:
-        with time_limit(max(deadline - time.monotonic(), _GRACE)):
-            try:
-                awaited = step(value)
-            except StopIteration as stop:
-                result: T = stop.value
-                return result
+        left = max(deadline - time.monotonic(), _GRACE)
+        try:
+            awaited = within(left, partial(step, value))
+        except StopIteration as stop:
+            result: T = stop.value
+            return result
         try:
             step, value = coroutine.send, (yield awaited)
         except GeneratorExit:
@@ -148,11 +144,11 @@ class _Watchdog:
     def __init__(self) -> None:
         self.lock = threading.Lock()
         self.needed = threading.Event()
-        self.regions: dict[int, time_limit] = {}
+        self.regions: dict[int, Region] = {}
         self.runs = False
         self.sleeps = False
 
-    def watch(self, region: time_limit) -> None:
+    def watch(self, region: Region) -> None:
         with self.lock:
             self.regions[id(region)] = region
             if not self.runs:
@@ -161,12 +157,12 @@ class _Watchdog:
                 self.sleeps = False
                 self.needed.set()
         if threading.main_thread().ident == region.thread:
-            region.signalled = _signal_is_ours()
+            region.by_signal = _signal_is_ours()
 
-    def leave(self, region: time_limit) -> None:
+    def leave(self, region: Region) -> None:
         with self.lock:
             self.regions.pop(id(region), None)
-            if region.fired and not region.signalled:
+            if region.fired and not region.by_signal:
                 _send(region.thread, None)
 
     def start(self) -> None:
@@ -190,9 +186,12 @@ class _Watchdog:
                 self.needed.wait()
                 quiet = 0
 
-    def interrupt(self, region: time_limit) -> None:
+    def interrupt(self, region: Region) -> None:
+        frame = sys._current_frames().get(region.thread)
+        if frame is None or frame.f_globals is globals():
+            return  # between two calls; there will be another look
         region.fired = True
-        if region.signalled:
+        if region.by_signal:
             signal.pthread_kill(region.thread, _SIGNAL)
         else:
             _send(region.thread, region)
@@ -212,7 +211,7 @@ if hasattr(os, "register_at_fork"):
     os.register_at_fork(after_in_child=_watchdog.restart_in_child)
 
 
-def _send(thread: int, region: time_limit | None) -> None:
+def _send(thread: int, region: Region | None) -> None:
     """Have an `Interruption` raised in `thread` at its next bytecode, or withdraw a pending one."""
     import ctypes
 
@@ -246,7 +245,9 @@ def _signal_is_ours() -> bool:
 
 def _on_signal(number: int, frame: types.FrameType | None) -> None:
     """In the main thread: raise for the outermost open region whose time is up, if there still is one."""
+    if frame is not None and frame.f_globals is globals():
+        return
     now = time.monotonic()
     for region in list(_watchdog.regions.values()):
-        if region.signalled and region.fired and not region.leaving and now >= region.deadline:
+        if region.by_signal and region.fired and not region.leaving and now >= region.deadline:
             raise Interruption(region)

@@ -14,20 +14,17 @@ from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
 from njrt.anatomy import class_name, is_a
-from njrt.interrupt import OutOfTime, time_limit
+from njrt.interrupt import OutOfTime, within
 from njrt.outcome import UserValue
 
 REPR_SECONDS = 0.2
 """How long a `__repr__` of the program may run."""
 FEW_ITEMS, MOST_ITEMS = 3, 8
 """Items shown of a collection that does not fit: a few, shortened if need be, then more if they are short."""
-MOST_SORTED = 256
-"""Elements up to which a set is put into an order; a larger one is shown by its length."""
-ATOMS = frozenset({type(None), bool, int, float, complex, str, bytes})
+ATOMS = frozenset({type(None), type(...), bool, int, float, complex, str, bytes})
 """Classes whose instances hold nothing else."""
 DEEPEST_WHOLE, DEEPEST_SHORT = 8, 4
 """Levels of nesting shown of a value that fits, and of one that does not."""
-_LARGEST_INT = 2000  # bits; from about 4,300 digits on, Python refuses to write an int in decimal
 
 _UNSTABLE = re.compile(
     r" at 0x[0-9A-Fa-f]+| owner=\d+(?= count)| id='\d+'|(?<=started) \d+(?=\)>)|(?<=daemon) \d+(?=\)>)"
@@ -111,16 +108,15 @@ class Pen:
             raise
         except KeyboardInterrupt:
             raise
-        except (
-            Exception
-        ) as error:  # another thread changed the value meanwhile, or a stranger thing
+        except Exception as error:
+            # Another thread has changed the value meanwhile, or a stranger thing has happened.
             return f"<{class_name(cls)} that cannot be shown: {class_name(type(error))}>"
         finally:
             self._path.pop()
 
     def inside(self, value: UserValue, room: int, exact: bool) -> str:
-        """Write a value that stands for the one being written."""
-        return self._write(value, room, exact)
+        """Write a part of the value being written: all of it (`exact`, or `TooLong`), or shortened."""
+        return self._write(value, room, True) if exact else self.brief(value, room)
 
     def row(
         self,
@@ -166,11 +162,11 @@ class Pen:
         return self.whole(value, share) if enough else self.brief(value, share)
 
     def labelled(
-        self, pairs: Iterable[tuple[UserValue, UserValue]], room: int
+        self, pairs: Iterable[tuple[UserValue, UserValue]], room: int, exact: bool
     ) -> Iterator[tuple[str, UserValue]]:
         """Write the keys of a dict, so that they can stand as labels of its values."""
         for key, value in pairs:
-            yield self.brief(key, max(16, room // 3)) + ": ", value
+            yield self.inside(key, room if exact else max(16, room // 3), exact) + ": ", value
 
     def repr(self, value: UserValue, room: int) -> str:
         """Write what the `__repr__` of the value says, or how it fails."""
@@ -178,8 +174,7 @@ class Pen:
         if id(cls) in self._hung:
             return f"<{class_name(cls)}>"
         try:
-            with time_limit(REPR_SECONDS):
-                text = repr(value)
+            text = within(REPR_SECONDS, lambda: repr(value))
         except KeyboardInterrupt:
             raise
         except BaseException as error:

@@ -28,7 +28,14 @@ from typing import Literal
 from njrt.errors import RecordingMismatchError, RecordingMissingError
 from njrt.messages import Json, Protocol, Reply, Request
 from njrt.models.model import Flow
-from njrt.recording import Entry, Header, Recording, read_recording, write_recording
+from njrt.recording import (
+    Entry,
+    Header,
+    Recording,
+    read_recording,
+    readable_of,
+    write_recording,
+)
 from njrt.written import conversation_key, message_json, new_messages, reply_json, reply_of
 
 Mode = Literal["none", "once", "new", "all"]
@@ -66,9 +73,8 @@ class Recorder:
     @property
     def protocol(self) -> Protocol | None:
         """The protocol in which the recording was made, if there is one to replay."""
-        if self.mode == "all" or not self.path.exists():
-            return None
-        return self._opened().old.header.protocol
+        shelf = self._opened()
+        return shelf.old.header.protocol if shelf.replays else None
 
     def flow(self, request: Request) -> Flow:
         """Answer from the recording, or ask further down and record the reply."""
@@ -106,7 +112,10 @@ class Recorder:
             raise RecordingMissingError(
                 f"there is no recording {self.path}; make one with NJC_RECORD=once:{self.path} and a model"
             )
-        old = read_recording(self.path) if exists else Recording(Header(), ())
+        if mode == "all":
+            old = readable_of(self.path)
+        else:
+            old = read_recording(self.path) if exists else Recording(Header(), ())
         replays = exists and mode != "all"
         return Shelf(old, replays=replays, records=mode in ("new", "all") or not exists)
 

@@ -79,6 +79,14 @@ def read_recording(path: Path) -> Recording:
     return Recording(header, entries, frozenset(lines))
 
 
+def readable_of(path: Path) -> Recording:
+    """Read what can be read of a recording that is to be made anew: all of it, or only its lines."""
+    try:
+        return read_recording(path)
+    except RecordingError:
+        return Recording(Header(), (), frozenset(_lines_there(path)))
+
+
 def _json_of(line: str, path: Path, number: int) -> Mapping[str, Any]:
     try:
         written = json.loads(line)

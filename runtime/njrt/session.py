@@ -23,6 +23,7 @@ from njrt.handlers import Handlers
 from njrt.limits import Meter, limits_of, meters_around
 from njrt.messages import Protocol, Request
 from njrt.models.model import Flow, Layer, Layered, Model
+from njrt.options import OnError
 from njrt.outcome import Outcome
 from njrt.prompt import EAGER, opening
 from njrt.scope import Absent, Bound, Scope
@@ -44,49 +45,65 @@ _numbers = itertools.count(1)
 _process = os.urandom(4).hex()
 
 
+def new_run() -> RunId:
+    """Name a run that no other has in any process."""
+    return f"{_process}-{next(_numbers)}"
+
+
 def session_of(
     block: Block, scope: Scope, model: Model, layers: tuple[Layer, ...], tell: Listener
 ) -> Session:
     """Put a run together from its parts."""
     options = block.options
-    run = f"{_process}-{next(_numbers)}"
+    run = new_run()
     protocol = options.protocol or model.protocol
     meter = Meter(limits_of(options), place=block.place, around=meters_around())
     serve = told(metered(Handlers(block, scope).serve, meter), run, tell)
     opening = opening_of(block, scope)
-    conversation = converse(tempered(block, protocol), protocol, opening, serve)
+    conversation = scoped(
+        converse(tempered(block, protocol), protocol, opening, serve), scope, options.on_error
+    )
     return Session(
-        living(conversation, block, scope, run, model.name, tell),
+        living(conversation, block.place, options.effects or "", run, model.name, tell),
         Layered(model, (Told(run, tell), Metered(meter), *layers)),
         options.max_code_seconds,
     )
 
 
 def living(
-    conversation: Conversation, block: Block, scope: Scope, run: RunId, model: str, tell: Listener
+    conversation: Conversation, place: str, effects: str, run: RunId, model: str, tell: Listener
 ) -> Conversation:
-    """The life of a run around its conversation: announced, accounted for, undone if need be, let go of."""
+    """The life of a run around its conversation: announced, and accounted for at its end."""
     began = time.monotonic()
-    before = scope.snapshot() if block.options.on_error == "rollback" else None
     parent = _running.get()
     token = _running.set(run)
-    tell(Began(run, time.time(), block.place, model, block.options.effects or "", parent))
+    tell(Began(run, time.time(), place, model, effects, parent))
     ended: Outcome | BaseException | None = None
     try:
         ended = yield from conversation
         return ended
     except BaseException as error:
         ended = error
-        if before is not None:
-            scope.restore(before)
         if isinstance(error, NaturalError):
-            placed(error, block.place)
+            placed(error, place)
         raise
     finally:
         _running.reset(token)
-        scope.close()
         assert ended is not None
         tell(Ended(run, time.time(), ended, time.monotonic() - began))
+
+
+def scoped(conversation: Conversation, scope: Scope, on_error: OnError | None) -> Conversation:
+    """The conversation on a scope that is put back if need be, and let go of at the end."""
+    before = scope.snapshot() if on_error == "rollback" else None
+    try:
+        return (yield from conversation)
+    except BaseException:
+        if before is not None:
+            scope.restore(before)
+        raise
+    finally:
+        scope.close()
 
 
 def placed(error: NaturalError, place: str) -> NaturalError:

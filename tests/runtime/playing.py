@@ -1,0 +1,96 @@
+"""Plays the model's part: runs snippets in a scope as the compiled program's `run` would.
+
+def f(x):
+    y: int
+    play(lambda: (x, y), "y = x * 2", writes="y")
+    return y
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, assert_never
+
+from njrt.code import Execution, Failed, Jumped, Ran, Snippet, aexecute, execute, prepare
+from njrt.outcome import Break, Broke, Completed, Continue, Continued, Raised, Return, Returned
+from njrt.scope import Scope, scope_of
+
+
+class Refused(Exception):
+    """A snippet was refused; the message is the model's."""
+
+
+class FailedCode(Exception):
+    """A snippet failed; the message is the model's."""
+
+
+def ready(source: str, scope: Scope, labels: str = "", **options: Any) -> Snippet:
+    """Prepare a snippet that must be legal."""
+    snippet = prepare(source, scope, labels=tuple(labels.split()), **options)
+    if not isinstance(snippet, Snippet):
+        raise Refused(snippet.message)
+    return snippet
+
+
+def play(
+    variables: Callable[[], tuple[Any, ...]], *sources: str, labels: str = "", **arguments: Any
+) -> Any:
+    """Run snippets one after the other and jump as they say; gives the last one's value."""
+    scope = scope_of(variables, at="case.njpy:1", **arguments)
+    value = None
+    try:
+        for source in sources:
+            value = concluded(execute(ready(source, scope, labels)))
+    finally:
+        scope.close()
+    return value
+
+
+async def aplay(
+    variables: Callable[[], tuple[Any, ...]], *sources: str, labels: str = "", **arguments: Any
+) -> Any:
+    """Like `play`, in an async function."""
+    scope = scope_of(variables, at="case.njpy:1", **arguments)
+    value = None
+    try:
+        for source in sources:
+            value = concluded(await aexecute(ready(source, scope, labels, is_async=True)))
+    finally:
+        scope.close()
+    return value
+
+
+def concluded(execution: Execution) -> Any:
+    """The value of an execution, or its jump as an exception."""
+    match execution:
+        case Ran(value):
+            return value
+        case Failed(message):
+            raise FailedCode(message)
+        case Jumped(outcome):
+            match outcome:
+                case Broke():
+                    raise Break
+                case Continued():
+                    raise Continue
+                case Returned(value):
+                    raise Return(value)
+                case Raised(exception):
+                    raise exception
+                case Completed():
+                    return None
+                case never:
+                    assert_never(never)
+        case never:
+            assert_never(never)
+
+
+def message_of(
+    source: str, variables: Callable[[], tuple[Any, ...]] = lambda: (), **more: Any
+) -> str:
+    """What the model is told about a snippet that is refused or fails; empty if it runs."""
+    try:
+        play(variables, source, **more)
+    except (Refused, FailedCode) as error:
+        return str(error)
+    return ""

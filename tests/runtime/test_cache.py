@@ -1,0 +1,339 @@
+"""The cache: the same question is asked once; nothing wrong is served; nothing that fails reaches the program."""
+
+from __future__ import annotations
+
+import logging
+import os
+import random
+import resource
+import signal
+import sqlite3
+import subprocess
+import sys
+import threading
+import time
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from njrt.cache import Cache, request_key
+from njrt.messages import ModelMessage, Reply, Request, Tool, ToolCall, Usage, UserMessage
+from njrt.models.model import Layered
+from njrt.models.scripted import Said, Scripted
+from njrt.store import Store
+
+RUN = Tool("run", "Run Python.", {"type": "object"})
+REQUEST = Request("system", (UserMessage("A"),), (RUN,))
+
+
+def asked(
+    store: Store, *script: Said, request: Request = REQUEST, times: int = 2, **cache: Any
+) -> list[Reply]:
+    """What a model says to the same request, asked several times through the cache."""
+    model = Layered(Scripted(script), (Cache(store, "m/1", **cache),))
+    return [model.ask(request) for _ in range(times)]
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> Store:
+    return Store(tmp_path / ".njc_cache")
+
+
+def test_the_same_question_is_asked_once(store: Store) -> None:
+    said = ModelMessage("ß", (ToolCall("c1", "run", {"code": "x = 1\ny = 2", "done": True}, "{}"),))
+    first, second = asked(store, Reply(said, "end", Usage(10, 2, 1, 0.5), "m-1"))
+    assert (first.source, second.source) == ("model", "cache")
+    assert second.message.text == "ß"
+    assert second.message.calls[0].arguments == said.calls[0].arguments
+    assert (second.usage, second.model) == (first.usage, "m-1")
+
+
+KEPT_APART: dict[str, dict[str, Any]] = {
+    "system": {"system": "another"},
+    "messages": {"messages": (UserMessage("B"),)},
+    "tools": {"tools": ()},
+    "a tool's description": {"tools": (replace(RUN, description="Else."),)},
+    "temperature": {"temperature": 0.0},
+    "reply tokens": {"max_reply_tokens": 7},
+}
+THE_SAME: dict[str, dict[str, Any]] = {
+    "place": {"place": "moved.njpy:9"},
+    "turn": {"turn": 3},
+    "timeout": {"timeout": 1.0},
+}
+
+
+@pytest.mark.parametrize("change", KEPT_APART.values(), ids=KEPT_APART.keys())
+def test_what_the_model_sees_is_in_the_key(change: dict[str, Any]) -> None:
+    assert request_key(replace(REQUEST, **change), "m") != request_key(REQUEST, "m")
+    assert request_key(REQUEST, "m") != request_key(REQUEST, "n")
+    assert request_key(REQUEST, "m", 1) != request_key(REQUEST, "m", 2)
+
+
+@pytest.mark.parametrize("change", THE_SAME.values(), ids=THE_SAME.keys())
+def test_who_asks_and_for_how_long_is_not(change: dict[str, Any]) -> None:
+    assert request_key(replace(REQUEST, **change), "m") == request_key(REQUEST, "m")
+
+
+def test_the_key_is_the_same_in_every_process() -> None:
+    program = (
+        "from njrt.cache import request_key; from njrt.messages import *;"
+        "print(request_key(Request('system', (UserMessage('A'),), (Tool('run', 'Run Python.', {'type': 'object'}),)), 'm'))"
+    )
+    said = subprocess.run(
+        [sys.executable, "-c", program], capture_output=True, text=True, check=True
+    )
+    assert said.stdout.strip() == request_key(REQUEST, "m")
+
+
+def test_sampled_replies_are_kept_by_their_number_only(store: Store) -> None:
+    sampled = replace(REQUEST, temperature=0.7)
+    assert [r.message.text for r in asked(store, "1", "2", request=sampled)] == ["1", "2"]
+    assert [r.message.text for r in asked(store, "3", request=sampled, repeat=1)] == ["3", "3"]
+    assert [r.message.text for r in asked(store, "4", request=sampled, repeat=2)] == ["4", "4"]
+    assert store.stats().entries == 2
+
+
+@pytest.mark.parametrize(
+    "reply",
+    [
+        Reply(ModelMessage("half"), "length"),
+        Reply(ModelMessage("no"), "refusal"),
+        Reply(ModelMessage(" ")),
+    ],
+)
+def test_replies_that_are_no_answers_are_not_kept(store: Store, reply: Reply) -> None:
+    assert [r.message.text for r in asked(store, reply, "yes")] == [reply.message.text, "yes"]
+
+
+def test_an_error_is_not_kept(store: Store) -> None:
+    model = Layered(Scripted([RuntimeError("down"), "yes"]), (Cache(store, "m"),))
+    with pytest.raises(RuntimeError):
+        model.ask(REQUEST)
+    assert model.ask(REQUEST).message.text == "yes"
+
+
+def test_an_entry_of_another_version_is_asked_anew(store: Store) -> None:
+    store.put(request_key(REQUEST, "m/1"), '{"reply": "in another form"}')
+    assert [r.source for r in asked(store, "yes")] == ["script", "cache"]
+
+
+def test_stats_and_clear(store: Store) -> None:
+    asked(store, "yes", times=3)
+    stats = store.stats()
+    assert (stats.entries, stats.hits, stats.misses) == (1, 2, 1)
+    assert stats.size > 10
+    assert store.clear() == 1
+    assert store.stats().entries == 0
+
+
+def test_the_store_is_bounded_and_keeps_what_was_used_last(tmp_path: Path) -> None:
+    hours = iter(range(0, 10_000_000, 4000))
+    store = Store(tmp_path, most_bytes=200_000, now=lambda: float(next(hours)))
+    store.put("used", "x" * 1000)
+    for number in range(1000):
+        store.put(f"key {number}", "x" * 1000)
+        assert store.get("used") is not None
+    assert store.stats().size < 300_000
+    assert store.get("key 0") is None
+    assert store.get("key 999") is not None
+
+
+def test_a_text_too_large_for_the_store_is_not_kept(tmp_path: Path) -> None:
+    store = Store(tmp_path, most_bytes=1000)
+    store.put("key", "x" * 600)
+    assert store.get("key") is None
+
+
+# --- trouble with the file
+
+
+def corrupt(path: Path) -> None:
+    with sqlite3.connect(path) as connection:
+        connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+    connection.close()
+    size = path.stat().st_size
+    noise = random.Random(7).randbytes(size - 100)
+    path.write_bytes(path.read_bytes()[:100] + noise)
+
+
+def empty(path: Path) -> None:
+    path.write_bytes(b"")
+
+
+def text(path: Path) -> None:
+    path.write_bytes(b"this is not a database" * 1000)
+
+
+def truncate(path: Path) -> None:
+    with sqlite3.connect(path) as connection:
+        connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+    connection.close()
+    os.truncate(path, path.stat().st_size // 2)
+
+
+def old_schema(path: Path) -> None:
+    path.unlink()
+    with sqlite3.connect(path) as connection:
+        connection.executescript("CREATE TABLE kept(old TEXT); PRAGMA user_version = 77;")
+    connection.close()
+
+
+def swapped(path: Path) -> None:
+    with sqlite3.connect(path) as connection:
+        connection.execute("UPDATE kept SET text = 'wrong'")
+    connection.close()
+
+
+@pytest.mark.parametrize("harm", [corrupt, empty, text, truncate, old_schema, swapped])
+def test_a_damaged_file_serves_nothing_wrong_and_is_replaced(tmp_path: Path, harm: Any) -> None:
+    store = Store(tmp_path)
+    right = {f"key {number}": f"text {number}" * 200 for number in range(50)}
+    for key, value in right.items():
+        store.put(key, value)
+    store.close()
+    harm(store.path)
+    again = Store(tmp_path)
+    for _ in range(3):
+        for key, value in right.items():
+            assert again.get(key) in (None, value)
+            again.put(key, value)
+    assert {key: again.get(key) for key in right} == right
+    assert again.stats().entries == 50
+
+
+def test_a_folder_that_cannot_be_used_costs_one_warning(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    (tmp_path / "file").write_text("")
+    store = Store(tmp_path / "file" / "cache")
+    with caplog.at_level(logging.WARNING, "njrt"):
+        assert [reply.source for reply in asked(store, "1", "2")] == ["script", "script"]
+    assert [record.levelname for record in caplog.records] == ["WARNING"]
+    assert "going on without it" in caplog.text
+    assert (store.stats().entries, store.clear()) == (0, 0)
+
+
+FULL = """
+import resource, signal, sys
+from njrt.store import Store
+store = Store(sys.argv[1])
+store.put("before", "x")
+signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+resource.setrlimit(resource.RLIMIT_FSIZE, (200_000, 200_000))
+for number in range(200):
+    store.put(f"key {number}", str(number) * 5000)
+for number in range(200):
+    assert store.get(f"key {number}") in (None, str(number) * 5000)
+assert store.get("before") == "x"
+"""
+
+
+def test_a_full_disk_is_survived(tmp_path: Path) -> None:
+    assert resource.RLIMIT_FSIZE is not None
+    subprocess.run([sys.executable, "-c", FULL, tmp_path], check=True)
+    store = Store(tmp_path)
+    assert store.get("before") == "x"
+    store.put("after", "y")
+    assert store.get("after") == "y"
+
+
+# --- threads and processes
+
+WORKER = """
+import sys
+from njrt.store import Store
+store = Store(sys.argv[1])
+print("ready", flush=True)
+sys.stdin.readline()
+for number in range(60):
+    key = f"key {number}"
+    text = store.get(key)
+    assert text in (None, key * 300), text
+    store.put(key, key * 300)
+while sys.argv[2] == "forever":
+    number += 1
+    store.put(f"key {number % 500}", f"key {number % 500}" * 300)
+"""
+
+
+def start(folder: Path, how: str) -> subprocess.Popen[str]:
+    child = subprocess.Popen(
+        [sys.executable, "-c", WORKER, folder, how],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
+    )
+    assert child.stdout is not None
+    assert child.stdout.readline() == "ready\n"
+    return child
+
+
+def go(child: subprocess.Popen[str]) -> None:
+    assert child.stdin is not None
+    child.stdin.write("go\n")
+    child.stdin.flush()
+
+
+def test_sixteen_processes_at_once(tmp_path: Path) -> None:
+    children = [start(tmp_path, "once") for _ in range(16)]
+    for child in children:
+        go(child)
+    assert [child.wait(60) for child in children] == [0] * 16
+    store = Store(tmp_path)
+    assert [store.get(f"key {number}") for number in range(60)] == [
+        f"key {number}" * 300 for number in range(60)
+    ]
+
+
+def test_a_process_killed_while_writing_harms_nobody(tmp_path: Path) -> None:
+    for _ in range(3):
+        child = start(tmp_path, "forever")
+        go(child)
+        time.sleep(0.3)
+        child.send_signal(signal.SIGKILL)
+        child.wait(10)
+        store = Store(tmp_path)
+        kept = {f"key {number}": store.get(f"key {number}") for number in range(500)}
+        assert all(value in (None, key * 300) for key, value in kept.items())
+        assert kept["key 0"] is not None
+    assert not list(tmp_path.glob("*.bad"))
+
+
+def test_threads_share_a_store(store: Store) -> None:
+    wrong: list[str | None] = []
+
+    def work() -> None:
+        for number in range(50):
+            store.put(f"{number}", f"text {number}")
+            if store.get(f"{number}") != f"text {number}":
+                wrong.append(store.get(f"{number}"))
+
+    threads = [threading.Thread(target=work) for _ in range(8)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert wrong == []
+
+
+FORK = """
+import os, sys
+from njrt.store import Store
+store = Store(sys.argv[1])
+store.put("before", "x")
+child = os.fork()
+if child == 0:
+    store.put("child", "y")
+    os._exit(0 if store.get("before") == "x" else 1)
+assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
+assert store.get("child") == "y"
+store.put("after", "z")
+assert store.get("after") == "z"
+"""
+
+
+def test_a_forked_child_goes_on_with_a_connection_of_its_own(tmp_path: Path) -> None:
+    subprocess.run([sys.executable, "-c", FORK, tmp_path], check=True)

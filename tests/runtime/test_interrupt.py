@@ -1,0 +1,220 @@
+"""Stopping runaway code: in the main thread and in others, nested, concurrent, swallowed, after a fork."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import signal
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Callable
+
+import pytest
+from playing import aplay, ready
+
+from njrt.code import execute
+from njrt.errors import CodeTimeLimitError
+from njrt.interrupt import OutOfTime, awaited_within, within
+from njrt.scope import scope_of
+
+
+def loop() -> None:
+    while True:
+        pass
+
+
+def stubborn() -> None:
+    swallowed = 0
+    while swallowed < 3:
+        try:
+            while True:
+                swallowed += 0
+        except BaseException:
+            swallowed += 1
+
+
+def limited(seconds: float, code: Callable[[], object]) -> float:
+    """Run `code`, which never ends, for `seconds`; gives the seconds that it took to be stopped."""
+    start = time.monotonic()
+    with pytest.raises(OutOfTime):
+        within(seconds, code)
+    return time.monotonic() - start
+
+
+def in_thread(action: Callable[[], float]) -> float:
+    found: list[float] = []
+    thread = threading.Thread(target=lambda: found.append(action()), daemon=True)
+    thread.start()
+    thread.join(10)
+    return found[0]
+
+
+@pytest.mark.parametrize("code", [loop, stubborn])
+def test_python_code_is_stopped_in_any_thread(code: Callable[[], None]) -> None:
+    assert 0.2 <= limited(0.2, code) < 1.2
+    assert 0.2 <= in_thread(lambda: limited(0.2, code)) < 1.2
+
+
+def test_waiting_calls_are_stopped_in_the_main_thread() -> None:
+    lock = threading.Lock()
+    lock.acquire()
+    assert limited(0.2, lambda: time.sleep(20)) < 1.2
+    assert limited(0.2, lambda: lock.acquire()) < 1.2
+    assert limited(0.2, lambda: threading.Event().wait()) < 1.2
+
+
+def test_nested_regions_end_by_the_nearest_deadline() -> None:
+    def inner_first() -> str:
+        try:
+            within(0.2, loop)
+        except OutOfTime:
+            return "inner"
+        return "outer"
+
+    assert limited(0.2, lambda: within(9, loop)) < 1.2
+    assert within(9, inner_first) == "inner"
+
+
+def test_nothing_strikes_after_the_region() -> None:
+    def short() -> None:
+        end = time.monotonic() + 0.1
+        while time.monotonic() < end:
+            pass
+
+    def many() -> float:
+        late = 0
+        for _ in range(10):
+            try:
+                within(0.1, short)
+            except OutOfTime:
+                late += 1
+        end = time.monotonic() + 0.5
+        while time.monotonic() < end:
+            pass
+        return float(late)
+
+    assert many() <= 10
+    assert in_thread(many) <= 10
+
+
+def test_eight_threads_are_stopped_at_once() -> None:
+    start = time.monotonic()
+    threads = [threading.Thread(target=limited, args=(0.2, loop), daemon=True) for _ in range(8)]
+    for each in threads:
+        each.start()
+    for each in threads:
+        each.join(10)
+    assert not any(each.is_alive() for each in threads)
+    assert time.monotonic() - start < 3
+
+
+def test_no_limit_and_enough_time() -> None:
+    def fails() -> None:
+        raise KeyError
+
+    assert within(None, lambda: 5) == 5
+    assert within(60, lambda: time.sleep(0.01)) is None
+    with pytest.raises(KeyError):
+        within(60, fails)
+
+
+def test_the_programs_own_signal_handlers_stay() -> None:
+    before = {
+        number: signal.getsignal(number)
+        for number in (signal.SIGALRM, signal.SIGINT, signal.SIGUSR1)
+    }
+    limited(0.1, loop)
+    assert {number: signal.getsignal(number) for number in before} == before
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
+def test_regions_work_in_a_forked_child() -> None:
+    program = (
+        "import os, sys, warnings\nwarnings.simplefilter('ignore')\nfrom njrt.interrupt import *\n"
+        "def loop():\n    while True: pass\n"
+        "def stopped():\n    try:\n        within(0.2, loop)\n    except OutOfTime: return 7\n"
+        "stopped()\nchild = os.fork()\nif child == 0: os._exit(stopped())\n"
+        "sys.exit(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]))"
+    )
+    assert subprocess.run([sys.executable, "-c", program], timeout=20).returncode == 7
+
+
+# --- snippets
+
+
+def test_runaway_snippets_raise_the_named_error() -> None:
+    snippet = ready(
+        "while True:\n    try:\n        x = 1\n    except Exception:\n        pass",
+        scope_of(lambda: ()),
+    )
+    with pytest.raises(CodeTimeLimitError, match=r"more than 0.2 seconds .* max_code_seconds"):
+        execute(snippet, seconds=0.2)
+
+
+def test_a_snippets_own_timeout_is_its_own() -> None:
+    result = execute(ready("raise TimeoutError('mine')", scope_of(lambda: ())), seconds=5)
+    assert "mine" in repr(result)
+
+
+async def forever() -> None:
+    await asyncio.sleep(60)
+
+
+def test_awaiting_code_is_stopped_whether_it_waits_or_runs() -> None:
+    async def spin() -> None:
+        await asyncio.sleep(0)
+        loop()
+
+    for code in (forever, spin):
+        start = time.monotonic()
+        with pytest.raises(OutOfTime):
+            asyncio.run(awaited_within(0.2, code()))
+        assert time.monotonic() - start < 1.2
+
+
+def test_waiting_does_not_count_against_other_tasks() -> None:
+    async def main() -> list[object]:
+        async def fine(n: int) -> int:
+            await asyncio.sleep(0.3)
+            return n
+
+        others = [awaited_within(5, fine(n)) for n in range(100)]
+        return await asyncio.gather(awaited_within(0.1, forever()), *others, return_exceptions=True)
+
+    first, *others = asyncio.run(main())
+    assert isinstance(first, OutOfTime)
+    assert others == list(range(100))
+
+
+def test_values_and_exceptions_pass_through_the_steps() -> None:
+    async def value(n: int) -> int:
+        await asyncio.sleep(0)
+        return n
+
+    async def fails() -> None:
+        await asyncio.sleep(0)
+        raise TimeoutError("mine")
+
+    assert asyncio.run(awaited_within(5, value(3))) == 3
+    with pytest.raises(TimeoutError, match="mine"):
+        asyncio.run(awaited_within(5, fails()))
+
+
+def test_async_snippets_have_the_limit_too() -> None:
+    from njrt.code import aexecute
+
+    async def main() -> None:
+        snippet = ready("await asyncio.sleep(60)", scope_of(lambda: (asyncio,)), is_async=True)
+        await aexecute(snippet, seconds=0.2)
+
+    with pytest.raises(CodeTimeLimitError):
+        asyncio.run(main())
+
+
+def test_async_blocks_without_limit() -> None:
+    async def main() -> object:
+        return await aplay(lambda: (asyncio,), "await asyncio.sleep(0, 5)")
+
+    assert asyncio.run(main()) == 5

@@ -1,0 +1,202 @@
+"""A run stops at the first limit that it reaches, and the message says how to raise it."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+
+import pytest
+
+from njrt.errors import (
+    CallLimitError,
+    CostLimitError,
+    EffectLimitError,
+    LimitError,
+    TimeLimitError,
+    TokenLimitError,
+)
+from njrt.limits import Limits, Meter, Spent, limit, limits_of, meters_around
+from njrt.messages import ModelMessage, Reply, Usage
+from njrt.options import DEFAULTS
+
+
+class Clock:
+    """A clock that is set by hand."""
+
+    def __init__(self) -> None:
+        self.now = 100.0
+
+    def __call__(self) -> float:
+        return self.now
+
+
+def reply(tokens: int = 10, usd: float | None = 0.01, source: str = "model") -> Reply:
+    return Reply(ModelMessage("x"), usage=Usage(tokens, 0, 0, usd), model="m-1", source=source)  # type: ignore[arg-type]
+
+
+Step = Callable[[Meter, Clock], object]
+
+
+def later(seconds: float) -> Step:
+    return lambda meter, clock: setattr(clock, "now", clock.now + seconds)
+
+
+def call(meter: Meter, clock: Clock) -> object:
+    return meter.begin_call()
+
+
+def effect(meter: Meter, clock: Clock) -> object:
+    return meter.begin_effect()
+
+
+def spend(*args: object) -> Step:
+    return lambda meter, clock: meter.spend(reply(*args))  # type: ignore[arg-type]
+
+
+REACHED: list[tuple[Limits, list[Step], type[LimitError], str]] = [
+    (
+        Limits(calls=2),
+        [call, call, call],
+        CallLimitError,
+        "limit of 2 model calls; allow more with `max_calls` (now 2)",
+    ),
+    (
+        Limits(effects=1),
+        [effect, effect],
+        EffectLimitError,
+        "limit of 1 effect; allow more with `max_effects` (now 1)",
+    ),
+    (
+        Limits(seconds=5),
+        [call, later(5), call],
+        TimeLimitError,
+        "limit of 5 seconds; allow more with `max_seconds`",
+    ),
+    (Limits(seconds=5), [later(9), effect], TimeLimitError, "limit of 5 seconds"),
+    (
+        Limits(tokens=15),
+        [spend(), spend()],
+        TokenLimitError,
+        "limit of 15 tokens; allow more with `max_tokens`",
+    ),
+    (Limits(tokens=10), [spend(), call], TokenLimitError, "limit of 10 tokens"),
+    (Limits(usd=0.015), [spend(), spend()], CostLimitError, "limit of 0.015 US dollars"),
+    (Limits(usd=1), [spend(10, None)], CostLimitError, "no price is known for the model m-1"),
+]
+
+
+@pytest.mark.parametrize(("limits", "steps", "error", "says"), REACHED)
+def test_the_last_step_reaches_the_limit(
+    limits: Limits, steps: list[Step], error: type[LimitError], says: str
+) -> None:
+    clock = Clock()
+    meter = Meter(limits, clock, place="mail.njpy:12")
+    for step in steps[:-1]:
+        step(meter, clock)
+    with pytest.raises(error) as raised:
+        steps[-1](meter, clock)
+    assert str(raised.value).startswith("mail.njpy:12: the block ")
+    assert says in str(raised.value)
+    assert raised.value.place == "mail.njpy:12"
+
+
+def test_exactly_as_much_as_is_allowed_is_allowed() -> None:
+    meter = Meter(Limits(effects=2, calls=2, tokens=20, usd=0.02, seconds=9), Clock())
+    for _ in range(2):
+        meter.begin_call()
+        meter.spend(reply())
+        meter.begin_effect() if meter.spent().tokens < 20 else None
+    assert meter.spent() == Spent(effects=1, calls=2, seconds=0.0, tokens=20, usd=0.02)
+
+
+def test_replies_from_the_cache_cost_no_money_but_have_tokens() -> None:
+    meter = Meter(Limits(usd=0.001), Clock())
+    meter.spend(reply(source="cache"))
+    assert meter.spent().usd == 0
+    assert meter.spent().tokens == 10
+
+
+def test_a_recorded_reply_without_a_price_is_no_reason_to_stop() -> None:
+    meter = Meter(Limits(usd=0.001), Clock())
+    meter.spend(reply(10, None, "recording"))
+    assert meter.spent().usd == 0
+
+
+def test_the_tightest_limit_says_how_much_time_is_left() -> None:
+    clock = Clock()
+    around = Meter(Limits(seconds=3), clock)
+    meter = Meter(Limits(seconds=10), clock, around=(around,))
+    clock.now += 1
+    assert meter.seconds_left() == 2
+    clock.now += 5
+    assert meter.seconds_left() == 0
+    assert Meter(Limits(), clock).seconds_left() is None
+
+
+def test_the_options_default_to_limits_on_everything_but_tokens_and_money() -> None:
+    assert limits_of(DEFAULTS) == Limits(effects=300, calls=30, seconds=600.0)
+
+
+def test_a_limit_around_several_runs_counts_them_together() -> None:
+    with limit(calls=3) as around:
+        for _ in range(3):
+            Meter(Limits(calls=1), around=meters_around()).begin_call()
+        with pytest.raises(
+            CallLimitError,
+            match=r"the program reached its limit of 3 model calls; .*`njrt.limit\(calls=...\)`",
+        ):
+            Meter(Limits(calls=1), around=meters_around()).begin_call()
+        assert around.spent().calls == 4
+    assert meters_around() == ()
+
+
+def test_threads_started_inside_count_and_those_outside_do_not() -> None:
+    seen: list[int] = []
+
+    def look() -> None:
+        seen.append(len(meters_around()))
+
+    def run_a_thread() -> None:
+        thread = threading.Thread(target=look)
+        thread.start()
+        thread.join()
+
+    with limit(calls=1), limit(usd=1):
+        run_a_thread()
+    run_a_thread()
+    assert seen == [2, 0]
+
+
+def test_a_limit_in_another_thread_is_none_of_ours() -> None:
+    inside, over = threading.Event(), threading.Event()
+
+    def hold() -> None:
+        with limit(calls=1):
+            inside.set()
+            over.wait(5)
+
+    thread = threading.Thread(target=hold)
+    thread.start()
+    inside.wait(5)
+    assert meters_around() == ()
+    over.set()
+    thread.join()
+
+
+def test_counting_is_exact_across_threads() -> None:
+    around = Meter(Limits())
+
+    def count() -> None:
+        for _ in range(500):
+            meter = Meter(Limits(), around=(around,))
+            meter.begin_call()
+            meter.begin_effect()
+            meter.spend(reply(1, 0.0))
+
+    threads = [threading.Thread(target=count) for _ in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    spent = around.spent()
+    assert (spent.calls, spent.effects, spent.tokens) == (2000, 2000, 2000)
