@@ -15,11 +15,10 @@ first line is the marker and its options. What is nearly one is reported, never 
 from __future__ import annotations
 
 import ast
-import io
 import re
-import tokenize
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from types import NoneType
 from typing import Any
 
 from njc.diagnostics import Diagnostic, finding
@@ -32,7 +31,9 @@ from njc.frames import (
     labels_at,
     labels_leaving_finally,
 )
+from njc.markers import near_miss_in, opening_of, read_options, text_of
 from njc.names import (
+    Definition,
     Outputs,
     Scope,
     ScopeKind,
@@ -43,21 +44,10 @@ from njc.names import (
     outwards,
 )
 from njc.parse import Module
-from njc.references import Reference, Tag, tags_in, without_fields
+from njc.placement import Placement, obstacle_to, placement_of
+from njc.references import Reference, Tag, tags_in
 from njc.source import SourceFile
-from njrt.options import NAMES, Options, problem_with
-
-
-@dataclass(frozen=True, slots=True)
-class Placement:
-    """How the block stands among the lines around it."""
-
-    indent: str
-    """The indentation of the suite's statements; of the header, if the suite is on its line."""
-    one_line: bool
-    """The suite stands on the line of its header: `if x: \"\"\"natural...`."""
-    after_semicolon: bool
-    """Another statement stands before it on the line: `a = 1; \"\"\"natural...`."""
+from njrt.options import NAMES, Options
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,7 +111,7 @@ class NaturalBlock:
     @property
     def prompt(self) -> str:
         """The text between the marker line and the closing quotes, as it stands in the source."""
-        opened = OPENING.match(self.literal)
+        opened = opening_of(self.literal)
         assert opened, "a block begins with its marker"
         return self.literal[opened.end() : -3]
 
@@ -159,22 +149,6 @@ def described(block: NaturalBlock) -> dict[str, Any]:
         "prompt": block.prompt,
     }
 
-
-OPENING = re.compile(
-    r"(?P<prefix>[rRuUfF]{0,2})(?P<quotes>\"{3}|'{3})(?P<marker>natural|prompt)[ \t]*"
-    r"(?P<options>\([^\r\n]*\))?[ \t]*(?:\r\n|\n|\r)"
-)
-_NEARLY = re.compile(
-    r"(?P<prefix>\w{0,2})(?P<quotes>\"{3}|'{3})(?P<before>[ \t\f\\\r\n]*)(?P<marker>natural|prompt)\b"
-    r"(?P<after>[^\r\n]*)",
-    re.IGNORECASE,
-)
-_REST_OF_STRING = {
-    '"""': re.compile(r'(?:[^\\"]|\\.|"(?!""))*"""', re.DOTALL),
-    "'''": re.compile(r"(?:[^\\']|\\.|'(?!''))*'''", re.DOTALL),
-}
-_CONTINUED = re.compile(r"\\(?:\r\n|\n|\r)[ \t\f]*\Z")
-_CONTINUES = re.compile(r"[ \t\f;]*\\(?:\r\n|\n|\r)")
 
 Found = NaturalBlock | Diagnostic
 
@@ -282,45 +256,44 @@ def _in_expression(
     start = source.offset(statement.lineno, statement.col_offset)
     end = source.offset(statement.end_lineno or 0, statement.end_col_offset or 0)
     literal = source.text[start:end]
-    opened = OPENING.match(literal)
-    if opened and _is_one_token(literal, opened):
-        block = _block(source, literal, opened, start, frame)
-        yield from block.problems
-        yield from _placed(module, statement, body, owner, block.block)
-    elif nearly := _NEARLY.search(literal):
-        is_docstring = statement is body[0] and (owner is None or _has_docstring(owner))
-        if reason := _why_not(literal, nearly, bool(opened), is_docstring):
-            hint = "a block is one triple-quoted string that begins with the line `natural`"
-            at = start + nearly.start()
-            yield finding(source, "NJ103", at, start + nearly.end("marker"), reason, hint)
+    if opened := opening_of(literal):
+        yield from _option_problems(source, opened, start)
+        if obstacle := obstacle_to(source, start, end, body):
+            yield obstacle
+        yield _block(
+            source, literal, opened, start, frame, placement_of(source, start, body, owner)
+        )
+        return
+    is_docstring = statement is body[0] and isinstance(owner, NoneType | Definition | ast.ClassDef)
+    if miss := near_miss_in(literal, is_docstring):
+        hint = "a block is one triple-quoted string that begins with the line `natural`"
+        yield finding(source, "NJ103", start + miss.start, start + miss.end, miss.reason, hint)
 
 
-@dataclass(frozen=True, slots=True)
-class _Opened:
-    block: NaturalBlock
-    problems: tuple[Diagnostic, ...]
+def _option_problems(source: SourceFile, opened: re.Match[str], start: int) -> Iterator[Diagnostic]:
+    if opened["options"]:
+        shift = start + opened.start("options")
+        for each in read_options(opened["options"])[1]:
+            yield finding(source, "NJ104", shift + each.start, shift + each.end, each.message)
 
 
 def _block(
-    source: SourceFile, literal: str, opened: re.Match[str], start: int, frame: Frame
-) -> _Opened:
-    """Read a literal that is a block: its references and its options; its placement comes later."""
-    body = _text(literal, opened)
+    source: SourceFile,
+    literal: str,
+    opened: re.Match[str],
+    start: int,
+    frame: Frame,
+    placement: Placement,
+) -> NaturalBlock:
+    """Read a literal that is a block: its references and its options."""
     shift = start + opened.end()
     tags = tuple(
-        replace(tag, start=tag.start + shift, end=tag.end + shift) for tag in tags_in(body)
+        replace(tag, start=tag.start + shift, end=tag.end + shift)
+        for tag in tags_in(text_of(literal, opened))
     )
-    options, problems = Options(), []
-    if opened["options"]:
-        options, complaints = _read_options(opened["options"])
-        shift = start + opened.start("options")
-        problems = [
-            finding(source, "NJ104", shift + each.start, shift + each.end, each.message)
-            for each in complaints
-        ]
     line, column = source.place(start)
     end_line, end_column = source.place(start + len(literal))
-    block = NaturalBlock(
+    return NaturalBlock(
         literal,
         start,
         start + len(literal),
@@ -330,172 +303,6 @@ def _block(
         end_column,
         tags,
         frame,
-        Placement("", False, False),
-        options,
+        placement,
+        read_options(opened["options"])[0] if opened["options"] else Options(),
     )
-    return _Opened(block, tuple(problems))
-
-
-def _text(literal: str, opened: re.Match[str]) -> str:
-    """The text of the prompt as it stands in the source, the fields of an f-string blanked."""
-    prefix = opened["prefix"].lower()
-    text = without_fields(literal, "r" in prefix) if "f" in prefix else literal
-    return text[opened.end() : -3]
-
-
-@dataclass(frozen=True, slots=True)
-class _Complaint:
-    """What is wrong with some characters of the options."""
-
-    start: int
-    end: int
-    message: str
-
-
-def _read_options(text: str) -> tuple[Options, list[_Complaint]]:
-    """Read `(model="...", max_effects=20)`."""
-    try:
-        call = ast.parse(f"_{text}", mode="eval").body
-    except (SyntaxError, ValueError):
-        call = None
-    if not isinstance(call, ast.Call) or call.args or not isinstance(call.func, ast.Name):
-        return Options(), [_Complaint(0, len(text), "options are keyword arguments")]
-    settings: dict[str, Any] = {}
-    complaints: list[_Complaint] = []
-    encoded = text.encode()
-    for each in call.keywords:
-        start, end = (
-            len(encoded[: column - 1].decode())
-            for column in (each.col_offset, each.end_col_offset or 0)
-        )
-        if problem := _problem_with(each, settings):
-            complaints.append(_Complaint(start, end, problem))
-    return Options(**settings), complaints
-
-
-def _problem_with(keyword: ast.keyword, settings: dict[str, Any]) -> str | None:
-    """Add one option to the settings, or say what is wrong with it."""
-    if keyword.arg is None:
-        return "options cannot be unpacked: write each as `name=value`"
-    try:
-        value = ast.literal_eval(keyword.value)
-    except (ValueError, TypeError, MemoryError, RecursionError):
-        return f"option `{keyword.arg}` must be a literal value"
-    settings_problem = problem_with(keyword.arg, value)
-    if settings_problem is None:
-        settings[keyword.arg] = value
-    return settings_problem
-
-
-def _is_one_token(literal: str, opened: re.Match[str]) -> bool:
-    """Whether the literal is a single string; `ast` folds implicit concatenation into one node."""
-    rest = _REST_OF_STRING[opened["quotes"]].match(literal, opened.end("quotes"))
-    if rest is not None and rest.end() == len(literal):
-        return True
-    return "f" in opened["prefix"].lower() and _is_one_fstring(literal)
-
-
-def _is_one_fstring(literal: str) -> bool:
-    """Whether an f-string with its own quotes inside its fields (Python 3.12) is a single token."""
-    depth = strings = 0
-    for token in tokenize.generate_tokens(io.StringIO(re.sub(r"\r\n?", "\n", literal)).readline):
-        name = tokenize.tok_name[token.type]
-        strings += depth == 0 and name in ("STRING", "FSTRING_START")
-        depth += (name == "FSTRING_START") - (name == "FSTRING_END")
-    return strings == 1
-
-
-def _placed(
-    module: Module,
-    statement: ast.Expr,
-    body: Sequence[ast.stmt],
-    owner: ast.AST | None,
-    block: NaturalBlock,
-) -> Iterator[Found]:
-    """Find out how the block stands among its lines, and refuse what cannot be taken apart."""
-    source = module.source
-    before = source.text[source.starts[block.line - 1] : block.start]
-    first_line = source.line(body[0].lineno)
-    before_first = first_line[
-        : len(first_line.encode()[: body[0].col_offset].decode(errors="ignore"))
-    ]
-    if isinstance(body[0], (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)):
-        before_first = _indent(first_line)
-    one_line = bool(before_first.strip())
-    marked = (block.start, block.start + len('"""natural'))
-    if one_line and body[0] is not statement:
-        hint = "put the statements of the suite on lines of their own"
-        message = "natural block after `;` in a one-line suite"
-        yield finding(source, "NJ101", *marked, message, hint)
-    elif _is_continued(source, block) or _CONTINUES.match(source.text, block.end):
-        message = "natural block beside a backslash continuation"
-        yield finding(source, "NJ102", *marked, message, "remove the backslash")
-    indent = _header_indent(source, owner) if one_line else _indent(before_first)
-    placement = Placement(indent, one_line, bool(before.strip()) and not one_line)
-    yield replace(block, placement=placement)
-
-
-def _is_continued(source: SourceFile, block: NaturalBlock) -> bool:
-    """Whether a backslash, not one at the end of a comment, joins the block to the line before it."""
-    if not _CONTINUED.search(
-        source.text, 0 if block.line == 1 else source.starts[block.line - 2], block.start
-    ):
-        return False
-    line = source.line(block.line - 1)
-    if "#" not in line:
-        return True
-    return not any(
-        token.type == tokenize.COMMENT and token.start[0] == block.line - 1
-        for token in tokenize.generate_tokens(io.StringIO(source.text).readline)
-    )
-
-
-def _indent(line: str) -> str:
-    """The blanks at the head of a line; a form feed starts the count anew, as in the tokenizer."""
-    return line[: len(line) - len(line.lstrip(" \t\f"))].rpartition("\f")[2]
-
-
-def _header_indent(source: SourceFile, owner: ast.AST | None) -> str:
-    """The indentation of the header of a one-line suite."""
-    if isinstance(owner, ast.match_case):
-        number = owner.pattern.lineno
-        while number > 1 and not source.line(number).lstrip(" \t\f").startswith("case"):
-            number -= 1
-        return _indent(source.line(number))
-    assert isinstance(owner, ast.stmt), "a module has no header"
-    return _indent(source.line(owner.lineno))
-
-
-def _has_docstring(owner: ast.AST) -> bool:
-    return isinstance(owner, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef))
-
-
-def _why_not(
-    literal: str, nearly: re.Match[str], is_block_but: bool, is_docstring: bool
-) -> str | None:
-    """Say why a literal that begins almost like a natural block is not one; None if none was meant."""
-    marker, after = nearly["marker"], nearly["after"]
-    if literal[: nearly.start()].strip(" \t\f\r\n("):
-        return None
-    if nearly.start():
-        in_parentheses = OPENING.match(literal, nearly.start())
-        return "a natural block cannot stand in parentheses" if in_parentheses else None
-    if is_block_but:
-        return "a natural block cannot be joined with another string"
-    spans_lines = "\n" in literal or "\r" in literal
-    if set(nearly["prefix"].lower()) - set("ruf"):
-        return (
-            f"a natural block cannot have the prefix `{nearly['prefix']}`" if spans_lines else None
-        )
-    if not after.strip() and spans_lines:
-        if nearly["before"]:
-            return f"`{marker}` must follow the quotes at once"
-        return f"a natural block begins with `{marker.lower()}` in small letters"
-    addressed = re.search(r"<:?[^\W\d][\w.]*[:>]", literal)
-    if (
-        not nearly["before"]
-        and marker.islower()
-        and (addressed or (spans_lines and not is_docstring))
-    ):
-        return f"the prompt must begin on the line after `{marker}`"
-    return None

@@ -12,6 +12,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from types import MappingProxyType
 from typing import TYPE_CHECKING
 
 from njc.config import Project
@@ -26,7 +27,10 @@ from njrt.options import Options
 if TYPE_CHECKING:
     # The compiler is imported where it is called: a build in which nothing has changed does without.
     from njc.compiler import Compilation
+    from njc.lower import WrittenBlock
 
+Written = Mapping["Unit", Sequence["WrittenBlock"]]
+"""Code that takes the place of blocks, for the files that have some."""
 Progress = Callable[[int, int], None]
 """Is told how many files are done, and how many there are."""
 
@@ -50,6 +54,7 @@ class Task:
     source: SourceFile
     options: Options
     thorough: bool = False
+    written: Sequence[WrittenBlock] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,8 +103,12 @@ def build_of(
     force: bool = False,
     jobs: int | None = None,
     progress: Progress = lambda done, of: None,
+    written: Written = MappingProxyType({}),
 ) -> Build:
-    """Compile the units whose compiled files are not up to date, and find what hinders writing them."""
+    """Compile the units whose compiled files are not up to date, and find what hinders writing them.
+
+    `written` is code that takes the place of blocks.
+    """
     sources = {unit: source_of(unit) for unit in units}
     existing = {unit: existing_at(unit.output) for unit in units}
     outdated = [
@@ -107,9 +116,11 @@ def build_of(
         for unit in units
         if force
         or project.warnings == "error"
-        or not _is_fresh(existing[unit], sources[unit], project.options)
+        or not _is_fresh(existing[unit], sources[unit], project.options, written.get(unit, ()))
     ]
-    results = compile_all({unit: sources[unit] for unit in outdated}, project, jobs, progress)
+    results = compile_all(
+        {unit: sources[unit] for unit in outdated}, project, jobs, progress, written=written
+    )
     changes = tuple(
         Change(each.unit, existing[each.unit].data, each.output)
         for each in results
@@ -143,13 +154,17 @@ def compile_all(
     progress: Progress = lambda done, of: None,
     *,
     thorough: bool = False,
+    written: Written = MappingProxyType({}),
 ) -> list[Compiled]:
     """Compile sources, in several processes where that pays, and return the results in their order.
 
     A file without natural blocks is passed through unread, unless this is to be `thorough`: then it too
     must be Python.
     """
-    tasks = [Task(unit, source, project.options, thorough) for unit, source in sources.items()]
+    tasks = [
+        Task(unit, source, project.options, thorough, written.get(unit, ()))
+        for unit, source in sources.items()
+    ]
     workers = min(jobs or _worthwhile_jobs(sources.values()), len(tasks))
     results = []
     for result in _in_processes(tasks, workers) if workers > 1 else map(compiled, tasks):
@@ -162,7 +177,8 @@ def compiled(task: Task) -> Compiled:
     """Compile one source."""
     from njc.compiler import compile_source
 
-    return result_of(task, compile_source(task.source, project=task.options))
+    compilation = compile_source(task.source, project=task.options, written=task.written)
+    return result_of(task, compilation)
 
 
 def result_of(task: Task, compilation: Compilation) -> Compiled:
@@ -214,8 +230,16 @@ def _worthwhile_jobs(sources: Iterable[SourceFile]) -> int:
     return min(os.cpu_count() or 1, 1 + size // _BYTES_WORTH_A_PROCESS)
 
 
-def _is_fresh(existing: Existing, source: SourceFile, options: Options) -> bool:
-    return existing.state == "compiled" and existing.header == header_for(source, options)
+def _is_fresh(
+    existing: Existing, source: SourceFile, options: Options, written: Sequence[WrittenBlock]
+) -> bool:
+    if existing.state != "compiled":
+        return False
+    if not written:
+        return existing.header == header_for(source, options)
+    from njc.lower import digestible
+
+    return existing.header == header_for(source, options, written=digestible(written))
 
 
 def _as_reported(diagnostic: Diagnostic, unit: Unit, warnings: str) -> Diagnostic:

@@ -1,6 +1,7 @@
 """The compiler on one screen.
 
     SourceFile  ->  Module  ->  [NaturalBlock]  ->  [LoweredBlock]  ->  [Piece]  ->  bytes
+                              └──────────────────  [Diagnostic]
 
 `compile_source` is a pure function: it reads no file, no clock and no environment, and gives the same
 bytes for the same source on every platform and every Python.
@@ -21,8 +22,8 @@ from njc.emit import emit, emit_untouched
 from njc.flow import check_flow
 from njc.header import Header, closing_comment, header_for
 from njc.linemap import LineMap, Piece, line_map_of, remap, spelled
-from njc.lower import aliases_for, lower
-from njc.parse import may_hold_blocks, parse, parse_quietly
+from njc.lower import WrittenBlock, aliases_for, digestible, instead_of, lower
+from njc.parse import Module, error_in, may_hold_blocks, not_python, parse, parse_quietly
 from njc.source import SourceFile
 from njrt.options import Options, nearest
 
@@ -41,10 +42,17 @@ class Compilation:
 
 
 def compile_source(
-    source: SourceFile, *, project: Options = NO_OPTIONS, version: str = __version__
+    source: SourceFile,
+    *,
+    project: Options = NO_OPTIONS,
+    version: str = __version__,
+    written: Sequence[WrittenBlock] = (),
 ) -> Compilation:
-    """Compile a `.njpy` file, reporting everything that is to be said of it."""
-    header = header_for(source, project, version)
+    """Compile a `.njpy` file, reporting everything that is to be said of it.
+
+    `written` is code, generated beforehand, that takes the place of some of the blocks.
+    """
+    header = header_for(source, project, version, digestible(written))
     if not may_hold_blocks(source.data):
         return _untouched(source, header)
     module = parse(source)
@@ -66,10 +74,30 @@ def compile_source(
     if any(each.severity == "error" for each in diagnostics):
         return Compilation(source, blocks, diagnostics, None, LineMap())
     aliases = aliases_for(source.text)
-    lowered = tuple(lower(blocks, outputs, aliases, source.path, project))
+    instead = {each.block.start: each for each in written}
+    lowered = tuple(
+        instead_of(each, instead.get(each.block.start))
+        for each in lower(blocks, outputs, aliases, source.path, project)
+    )
     pieces = emit(module, lowered, header, aliases.runtime)
     encoded = [each.text.encode(source.encoding, _SPELLED) for each in pieces]
-    return _finished(source, blocks, diagnostics, pieces, encoded)
+    return _proven(module, _finished(source, blocks, diagnostics, pieces, encoded))
+
+
+def _proven(module: Module, compilation: Compilation) -> Compilation:
+    """Refuse a program that parses and yet does not compile, such as one with a stray `return`.
+
+    A block may bind what a `nonlocal` asks for, so where the source fails the result has the last word.
+    """
+    if error_in(module.tree) and (error := error_in(remapped_tree(compilation))):
+        diagnostics = (
+            *compilation.diagnostics,
+            not_python(module.source, error, counts_bytes=True),
+        )
+        return replace(
+            compilation, diagnostics=tuple(sorted(diagnostics)), output=None, line_map=LineMap()
+        )
+    return compilation
 
 
 def _settled(

@@ -15,7 +15,7 @@ from __future__ import annotations
 
 import unicodedata
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Literal
 
 from njc.source import SourceFile
@@ -35,7 +35,7 @@ class Diagnostic:
     code: str
     severity: Severity
     message: str
-    hint: str | None = None
+    hint: str | None = field(default=None, compare=False)
 
 
 @dataclass(frozen=True, slots=True)

@@ -24,10 +24,12 @@ import ast
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from typing import assert_never
 
 from njc.header import Header, header_lines
+from njc.indent import indented
 from njc.linemap import Piece
-from njc.lower import PACKAGE, Argument, LoweredBlock
+from njc.lower import PACKAGE, Argument, GuardedBlock, Lowered, LoweredBlock, WrittenBlock
 from njc.parse import Module
 from njc.source import SourceFile, opening_lines
 
@@ -48,16 +50,15 @@ def emit_untouched(source: SourceFile, header: Header) -> list[Piece]:
     return list(_spliced(source, [_header_edit(source, header)]))
 
 
-def emit(
-    module: Module, lowered: Sequence[LoweredBlock], header: Header, runtime: str
-) -> list[Piece]:
+def emit(module: Module, lowered: Sequence[Lowered], header: Header, runtime: str) -> list[Piece]:
     """Write a module with its blocks replaced, as pieces that remember where they come from."""
     source = module.source
     edits = [_header_edit(source, header)]
     if lowered:
-        edits.append(_import_edit(module, lowered, runtime))
+        if imports := _imports(lowered, runtime):
+            edits.append(_import_edit(module, lowered[0].block.line, imports))
         starts = {each.block.start for each in lowered}
-        edits += [_block_edit(source, each, starts) for each in lowered]
+        edits += [_block_edit(source, each, starts, runtime) for each in lowered]
     return list(_spliced(source, edits))
 
 
@@ -85,11 +86,20 @@ def _header_edit(source: SourceFile, header: Header) -> _Edit:
     return _Edit(at, at, (Piece(line_end + lines, first + 1, False),))
 
 
-def _import_edit(module: Module, lowered: Sequence[LoweredBlock], runtime: str) -> _Edit:
-    """Put the import of the runtime below the docstring and the future imports, above all else."""
+def _imports(lowered: Sequence[Lowered], runtime: str) -> list[str]:
+    """The imports that the calls and the written code need: of the runtime, if at all, last."""
+    written = [each for each in lowered if isinstance(each, WrittenBlock)]
+    tried = [each.written for each in lowered if isinstance(each, GuardedBlock)]
+    imports = dict.fromkeys(line for each in (*written, *tried) for line in each.imports)
+    needs_runtime = len(written) < len(lowered) or any(each.needs_runtime for each in written)
+    return [*imports, *([f"import {PACKAGE} as {runtime}"] if needs_runtime else [])]
+
+
+def _import_edit(module: Module, first_block_line: int, imports: Sequence[str]) -> _Edit:
+    """Put imports below the docstring and the future imports, above all else."""
     source, body = module.source, module.tree.body
-    line = f"import {PACKAGE} as {runtime}"
-    prologue = _prologue(body, lowered[0].block.line)
+    line = source.newline.join(imports)
+    prologue = _prologue(body, first_block_line)
     following = body[prologue]
     is_import = isinstance(following, (ast.Import, ast.ImportFrom))
     if not prologue:
@@ -101,7 +111,7 @@ def _import_edit(module: Module, lowered: Sequence[LoweredBlock], runtime: str) 
     last = body[prologue - 1]
     end = source.offset(last.end_lineno or 0, last.end_col_offset or 0)
     if source.text[end:].lstrip(" \t").startswith(";"):
-        return _insertion(source, end, f"; {line}")
+        return _insertion(source, end, f"; {'; '.join(imports)}")
     if is_import and following.lineno > (last.end_lineno or 0) + 1:
         return _insertion(source, source.starts[following.lineno - 1], line + source.newline)
     above = source.newline if isinstance(last, ast.Expr) else ""
@@ -154,15 +164,14 @@ _NOTHING_MORE = re.compile(r"[ \t\f]*(?:#|[\r\n]|\Z)")
 _FIRST_NEWLINE = re.compile(r"\r\n|\n|\r")
 
 
-def _block_edit(source: SourceFile, lowered: LoweredBlock, starts: set[int]) -> _Edit:
-    """Put the call in place of a block, on lines of its own."""
+def _block_edit(source: SourceFile, lowered: Lowered, starts: set[int], runtime: str) -> _Edit:
+    """Put the call, or the written code, in place of a block, on lines of its own."""
     block, placement = lowered.block, lowered.block.placement
     opened = _FIRST_NEWLINE.search(block.literal)
     assert opened, "the marker of a block ends its line"
     newline = opened.group()
     step = "\t" if "\t" in placement.indent else "    "
     indent = placement.indent + step if placement.one_line else placement.indent
-    above, below = _scaffold(lowered, indent, step)
     start, end, before = block.start, block.end, ""
     if placement.one_line or placement.after_semicolon:
         line_start = source.starts[block.line - 1]
@@ -177,17 +186,76 @@ def _block_edit(source: SourceFile, lowered: LoweredBlock, starts: set[int]) -> 
         and not _NOTHING_MORE.match(source.text, semicolon.end())
     ):
         end, after = semicolon.end(), newline + indent
+    match lowered:
+        case LoweredBlock():
+            pieces = _call(lowered, before, indent, step, newline)
+        case WrittenBlock(code=code):
+            text = indented(code, indent, step).removeprefix(indent).replace("\n", newline)
+            pieces = [Piece(before + text, block.line, False)]
+        case GuardedBlock(live=live):
+            tried = indented(_tried(lowered, indent, step, runtime), indent, step)
+            head = tried.removeprefix(indent).replace("\n", newline) + newline + indent + step
+            pieces = _call(live, before + head, indent + step, step, newline)
+        case _:
+            assert_never(lowered)
+    if after:
+        pieces.append(Piece(after, block.end_line, False))
+    return _Edit(start, end, tuple(pieces))
+
+
+def _tried(lowered: GuardedBlock, indent: str, step: str, runtime: str) -> str:
+    """The attempt before the call, with four blanks for each level."""
+    written, room = lowered.written, _WIDTH - len((indent + step).expandtabs(4))
+    name = written.attempt
+    shared = ("lambda: (", "writes=", "cls=", "at=")
+    arguments = [
+        f"    {line}"
+        for each in lowered.live.arguments
+        if each.opening.startswith(shared)
+        for line in _laid_out(each, room, "    ")
+    ]
+    return "\n".join(
+        [
+            f"{name} = {runtime}.attempt(",
+            *arguments,
+            ")",
+            "try:",
+            *_guard(written, room),
+            indented(written.code, "    "),
+            f"except Exception as {name}_error:",
+            f"    if not {name}.failed_by({name}_error):",
+            "        raise",
+            f"if {name}.has_failed:",
+        ]
+    )
+
+
+def _guard(written: WrittenBlock, room: int) -> list[str]:
+    """The guard of an attempt, on one line if it fits, else one condition a line, as black does."""
+    line = f"{written.attempt}.guard({' and '.join(written.conditions)})"
+    if len(line) <= room or not written.conditions:
+        return [f"    {line}"]
+    first, *others = written.conditions
+    return [
+        f"    {written.attempt}.guard(",
+        f"        {first}",
+        *(f"        and {each}" for each in others),
+        "    )",
+    ]
+
+
+def _call(lowered: LoweredBlock, before: str, indent: str, step: str, newline: str) -> list[Piece]:
+    """The call with the author's own literal in it."""
+    block = lowered.block
+    above, below = _scaffold(lowered, indent, step)
     head = before + "".join(line + newline + indent for line in above)
     last = step + step if lowered.arms else step
     tail = "," + newline + newline.join(indent + line for line in below)
-    pieces = [
+    return [
         Piece(head + last, block.line, False),
         Piece(block.literal, block.line, True),
         Piece(tail, block.line, False),
     ]
-    if after:
-        pieces.append(Piece(after, block.end_line, False))
-    return _Edit(start, end, tuple(pieces))
 
 
 def _scaffold(lowered: LoweredBlock, indent: str, step: str) -> tuple[list[str], list[str]]:

@@ -187,7 +187,8 @@ def _statement(module: Module, statement: ast.stmt, state: frozenset[str], flow:
             takes_all = isinstance(last.pattern, ast.MatchAs) and not last.pattern.pattern
             return _joined(*after, None if takes_all and not last.guard else state)
         case ast.Break():
-            flow.breaks[-1].append(state)
+            if flow.breaks:  # or Python will refuse the program
+                flow.breaks[-1].append(state)
             return None
         case ast.Return() | ast.Raise() | ast.Continue():
             return None

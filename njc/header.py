@@ -25,7 +25,7 @@ ABI = 1
 _HEADER = re.compile(
     rb"(?:^|(?<=\r))(?:\xef\xbb\xbf)?# compiled by njc (?P<version>\S+) "
     rb"from (?P<path>[^\r\n]+) \(sha256 (?P<digest>[0-9a-f]{16})"
-    rb"(?:, options (?P<options>[0-9a-f]{16}))?, abi (?P<abi>\d+)\)(?=[\r\n])",
+    rb"(?:, options (?P<options>[0-9a-f]{16}))?(?:, code (?P<code>[0-9a-f]{16}))?, abi (?P<abi>\d+)\)(?=[\r\n])",
     re.MULTILINE,
 )
 _CLOSING = re.compile(
@@ -45,18 +45,24 @@ class Header:
     options: str | None
     """A short SHA-256 of the project's options, None where it sets none."""
     abi: int
+    code: str | None = None
+    """A short SHA-256 of the code that was written for blocks, None where there is none."""
 
     @property
     def inputs(self) -> str:
         """All that the compiled file depends on, the path aside."""
-        return f"{self.version} {self.abi} {self.digest} {self.options or ''}".rstrip()
+        parts = (self.version, str(self.abi), self.digest, self.options, self.code)
+        return " ".join(part for part in parts if part)
 
 
-def header_for(source: SourceFile, project: Options, version: str = __version__) -> Header:
-    """Make the header that a compilation of `source` carries."""
+def header_for(
+    source: SourceFile, project: Options, version: str = __version__, written: str = ""
+) -> Header:
+    """Make the header that a compilation of `source` carries; `written` is all code written for it."""
     settings = [(name, value) for name in NAMES if (value := getattr(project, name)) is not None]
     options = _short(repr(settings).encode()) if settings else None
-    return Header(version, source.path, _short(source.data), options, ABI)
+    code = _short(written.encode()) if written else None
+    return Header(version, source.path, _short(source.data), options, ABI, code)
 
 
 def digest_of_inputs(source: SourceFile, project: Options) -> str:
@@ -67,9 +73,10 @@ def digest_of_inputs(source: SourceFile, project: Options) -> str:
 def header_lines(header: Header) -> tuple[str, str]:
     """Write the header as comments."""
     options = f", options {header.options}" if header.options else ""
+    code = f", code {header.code}" if header.code else ""
     return (
         f"# compiled by njc {header.version} from {header.path} "
-        f"(sha256 {header.digest}{options}, abi {header.abi})",
+        f"(sha256 {header.digest}{options}{code}, abi {header.abi})",
         f"# do not edit: change {header.path} and build again",
     )
 
@@ -85,6 +92,7 @@ def header_of(compiled: bytes) -> Header | None:
         found["digest"].decode(),
         found["options"].decode() if found["options"] else None,
         int(found["abi"]),
+        found["code"].decode() if found["code"] else None,
     )
 
 

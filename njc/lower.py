@@ -7,7 +7,7 @@
         call="_nj.run"
         arguments=(lambda: (query, response), writes="response", types=..., labels="break continue return",
                    at="mailbox.njpy:12")
-        arms=(("_nj.Break", "break"), ("_nj.Continue", "continue"), ("_nj.Return as _nj_r", "return _nj_r.value"))
+        arms=(("_nj.Break", "break"), ..., ("_nj.Return as _nj_r", "return _nj_r.value"))
     )
 
 The lambda makes closure cells of the variables, so the runtime shares the variables themselves. What is
@@ -57,6 +57,55 @@ class LoweredBlock:
     call: str
     arguments: tuple[Argument, ...]
     arms: tuple[tuple[str, str], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class WrittenBlock:
+    """Code that stands for a block in place of a call: generated when the program is built."""
+
+    block: NaturalBlock
+    code: str
+    """The lines that replace the block, without indentation."""
+    imports: tuple[str, ...] = ()
+    """Imports that go to the head of the file."""
+    needs_runtime: bool = False
+    """The code refers to the runtime."""
+    attempt: str = ""
+    """Where the code is only tried before the call: the name of the attempt."""
+    conditions: tuple[str, ...] = ()
+    """What must hold of the values for the attempt, as expressions."""
+
+
+@dataclass(frozen=True, slots=True)
+class GuardedBlock:
+    """Written code that is tried first, with the call behind it for all that the code is not fit for."""
+
+    written: WrittenBlock
+    live: LoweredBlock
+
+    @property
+    def block(self) -> NaturalBlock:
+        """The block that both stand for."""
+        return self.live.block
+
+
+Lowered = LoweredBlock | WrittenBlock | GuardedBlock
+
+
+def instead_of(lowered: LoweredBlock, written: WrittenBlock | None) -> Lowered:
+    """The call, or what was written to take its place or to be tried before it."""
+    if written is None:
+        return lowered
+    if not written.attempt:
+        return written
+    return GuardedBlock(written, lowered)
+
+
+def digestible(written: Iterable[WrittenBlock]) -> str:
+    """All that written code adds to a compiled file, as one text."""
+    return "\0".join(
+        f"{each.block.start}\0{each.imports}\0{each.conditions}\0{each.code}" for each in written
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -145,7 +194,7 @@ def _arguments(
     """List the arguments of the call after the prompt, in their fixed order."""
     scope = block.scope
     own = [name for name in block.names if scope.kind == "class" and _is_own(name, scope, outputs)]
-    me = _first_parameter(block, outputs)
+    me = first_parameter(block, outputs)
     shared = [name for name in block.names if name not in own]
     shared += [name for name in ("__class__", me) if me and name and name not in shared]
     yield Argument("lambda: (", tuple(shared), ")")
@@ -153,7 +202,7 @@ def _arguments(
         yield _text("writes", block.writes)
     if types := _types(block, outputs):
         yield types
-    if labels := _offered(block):
+    if labels := offered(block):
         yield _text("labels", labels)
     if scope.mangler is not None and (me or _has_private_name(block.literal)):
         yield _text("cls", [scope.mangler])
@@ -163,7 +212,7 @@ def _arguments(
         locals_ = (
             "locals()"
             if _is_builtin("locals", scope, outputs)
-            else "__import__('builtins').locals()"
+            else '__import__("builtins").locals()'
         )
         yield Argument(f"ns={locals_}")
         if own:
@@ -172,17 +221,17 @@ def _arguments(
         if declared := [name for name, key in stored if key in scope.bindings.nonlocals]:
             yield _text("nl", declared)
     yield _text("at", [f"{path}:{block.line}"])
-    for name, value in _set_options(block.options):
-        yield Argument(f"{name}={_quoted(value)}")
-    if settings := [f'"{name}": {_quoted(value)}' for name, value in _set_options(project)]:
+    for name, value in set_options(block.options):
+        yield Argument(f"{name}={quoted(value)}")
+    if settings := [f'"{name}": {quoted(value)}' for name, value in set_options(project)]:
         yield Argument("project={", tuple(settings), "}")
 
 
 def _text(name: str, words: Iterable[str]) -> Argument:
-    return Argument(f"{name}={_quoted(' '.join(words))}")
+    return Argument(f"{name}={quoted(' '.join(words))}")
 
 
-def _quoted(value: object) -> str:
+def quoted(value: object) -> str:
     """Spell a literal value; a string in double quotes, unless that would cost an escape."""
     text = repr(value)
     if isinstance(value, str) and text.startswith("'") and '"' not in text:
@@ -190,7 +239,8 @@ def _quoted(value: object) -> str:
     return text
 
 
-def _set_options(options: Options) -> list[tuple[str, object]]:
+def set_options(options: Options) -> list[tuple[str, object]]:
+    """The options that are given, in the order in which they are written."""
     return [(name, value) for name in NAMES if (value := getattr(options, name)) is not None]
 
 
@@ -203,7 +253,7 @@ def _is_builtin(name: str, scope: Scope, outputs: Outputs) -> bool:
     return isinstance(home, Global) and not home.known
 
 
-def _first_parameter(block: NaturalBlock, outputs: Outputs) -> str | None:
+def first_parameter(block: NaturalBlock, outputs: Outputs) -> str | None:
     """The parameter that `super()` would take, where the block refers to `super` in a method."""
     scope = block.scope
     if "super" not in block.names or not scope.is_function or scope.mangler is None:
@@ -220,7 +270,7 @@ def _has_private_name(literal: str) -> bool:
     return any(not word.endswith("__") for word in words)
 
 
-def _offered(block: NaturalBlock) -> list[str]:
+def offered(block: NaturalBlock) -> list[str]:
     """The labels that the block may use beyond raise, in fixed order, as the runtime names them."""
     legal = [label for label in block.labels if label not in block.exits_finally]
     offered: list[str] = [label for label in legal if label in ("break", "continue")]
@@ -232,7 +282,7 @@ def _offered(block: NaturalBlock) -> list[str]:
 def _arms(block: NaturalBlock, aliases: Aliases) -> Iterator[tuple[str, str]]:
     """Pair each offered label with what is caught and the statement that carries it out."""
     runtime, returned = aliases.runtime, aliases.returned
-    for label in _offered(block):
+    for label in offered(block):
         match label:
             case "break":
                 yield f"{runtime}.Break", "break"
@@ -256,7 +306,7 @@ def _types(block: NaturalBlock, outputs: Outputs) -> Argument | None:
             said[path] = spelled(annotation)
     if not said:
         return None
-    items = tuple(f"{_quoted(path)}: {said[path]}" for path in block.writes if path in said)
+    items = tuple(f"{quoted(path)}: {said[path]}" for path in block.writes if path in said)
     names = [name for text in said.values() for name in _names_in(parsed_type(text))]
     own = [
         f"{name}={name}"

@@ -51,7 +51,7 @@ def parse(source: SourceFile) -> Module | Diagnostic:
     try:
         tree = parse_quietly(text)
     except SyntaxError as error:
-        return _not_python(source, error)
+        return not_python(source, error)
     except (ValueError, RecursionError, MemoryError) as error:
         return finding(source, "NJ001", 0, 1, f"not Python: {error}")
     lines = dict.fromkeys(source.place(match.start())[0] for match in _MARKER_TEXT.finditer(text))
@@ -65,19 +65,32 @@ def parse_quietly(text: str) -> ast.Module:
         return ast.parse(text)
 
 
-def _not_python(source: SourceFile, error: SyntaxError) -> Diagnostic:
+def error_in(tree: ast.Module) -> SyntaxError | None:
+    """Find what only Python's compiler refuses, such as `return` outside of a function."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        try:
+            compile(tree, "<source>", "exec", dont_inherit=True)
+        except SyntaxError as error:
+            return error
+        except (ValueError, RecursionError, MemoryError) as error:
+            return SyntaxError(str(error))
+    return None
+
+
+def not_python(source: SourceFile, error: SyntaxError, *, counts_bytes: bool = False) -> Diagnostic:
+    """Say what Python says is wrong; its parser counts columns in characters, its compiler in bytes."""
     line = min(max(error.lineno or 1, 1), len(source.starts))
-    width = len(source.line(line).rstrip("\r\n")) + 1
-    column = min(max(error.offset or 1, 1), width)
-    end_line = line if error.end_lineno in (None, 0, -1) else max(line, error.end_lineno or line)
-    end_column = (error.end_offset or 0) if end_line == line else 0
-    return Diagnostic(
-        source.path,
-        line,
-        column,
-        line,
-        max(end_column, column + 1),
-        "NJ001",
-        "error",
-        f"not Python: {error.msg}",
-    )
+    text = source.line(line).rstrip("\r\n")
+
+    def column_of(offset: int | None) -> int:
+        offset = max(offset or 1, 1)
+        if counts_bytes:
+            offset = len(text.encode()[: offset - 1].decode(errors="ignore")) + 1
+        return min(offset, len(text) + 1)
+
+    column = column_of(error.offset)
+    end = column_of(error.end_offset) if error.end_lineno == error.lineno else 0
+    message = f"not Python: {error.msg}"
+    end_column = max(end, column + 1)
+    return Diagnostic(source.path, line, column, line, end_column, "NJ001", "error", message)

@@ -23,7 +23,7 @@ from njc.wheel import UncompilableSources, compiled_files_for
 from njrt.errors import ConfigurationError
 
 
-class BuildNatural(build_py):
+class BuildNatural(build_py):  # type: ignore[misc]
     """`build_py`, and beside what it copies, the compiled natural code."""
 
     editable_mode: bool = False

@@ -18,7 +18,20 @@ from njc.commands.flags import speaking
 from njc.console import Console
 from njrt.errors import NaturalError
 
-COMMANDS = ("build", "check", "run", "show", "where", "clean", "explain")
+COMMANDS = (
+    "build",
+    "check",
+    "run",
+    "show",
+    "where",
+    "clean",
+    "lock",
+    "compare",
+    "migrate",
+    "doctor",
+    "cache",
+    "explain",
+)
 """The names of the commands, in the order of the help."""
 
 

@@ -10,9 +10,12 @@ from typing import Any
 
 import click
 
-from njc.build import Build, Change, build_of, write
+from njc.build import Build, Change, Written, build_of, write
+from njc.commands.fill import filled, may_be_static
 from njc.commands.flags import (
+    ATTEMPTS,
     JOBS,
+    MODE,
     OUT,
     OUTPUT_FORMAT,
     SOURCES,
@@ -38,6 +41,9 @@ from njc.report import Format, counted, rendered, summed_up
 @click.option(
     "--force", is_flag=True, help="Build all, over foreign and hand-edited compiled files too."
 )
+@MODE
+@click.option("--locked", is_flag=True, help="Ask no model: static code comes from njc.lock.")
+@ATTEMPTS
 @JOBS
 @WATCH
 @OUTPUT_FORMAT
@@ -55,6 +61,8 @@ def command(
     check: bool,
     diff: bool,
     force: bool,
+    locked: bool,
+    attempts: int,
     jobs: int | None,
     watch: bool,
     **flags: Any,
@@ -67,8 +75,14 @@ def command(
     def once() -> int:
         project = project_for(sources, flags)
         units = units_of(sources, project)
+        written: Written = {}
+        if may_be_static(units, project):
+            static = filled(console, units, project, locked or check or diff, attempts)
+            if static.problems:
+                return 1
+            written = static.written
         progress = Progress(console, "compiling")
-        build = build_of(units, project, force=force, jobs=jobs, progress=progress)
+        build = build_of(units, project, force=force, jobs=jobs, progress=progress, written=written)
         _show_findings(console, build, format)
         if not build.may_be_written:
             return 1 if build.has_errors else 2

@@ -15,7 +15,7 @@ from njc.config import Project, check_required_version, find_project
 from njc.console import Console
 from njc.report import FORMATS
 from njrt.errors import ConfigurationError
-from njrt.options import Options, from_text, nearest, options_of
+from njrt.options import CHOICES, Options, from_text, nearest, options_of
 
 Decorated = TypeVar("Decorated", bound=Callable[..., Any])
 FlagValue = Any
@@ -45,6 +45,18 @@ OUTPUT_FORMAT = click.option(
     type=click.Choice(FORMATS),
     default="text",
     help="How findings are written; `text` by default.",
+)
+MODE = click.option(
+    "--mode",
+    type=click.Choice(CHOICES["mode"]),
+    help="What becomes of blocks that do not say it themselves; `live` by default.",
+)
+ATTEMPTS = click.option(
+    "--attempts",
+    type=click.IntRange(min=1),
+    default=4,
+    metavar="N",
+    help="How often a model may try to write the code of a static block; 4 by default.",
 )
 _SELECTION = (
     click.option("--include", multiple=True, metavar="GLOB", help="Compile only such sources."),
@@ -104,8 +116,11 @@ def project_for(places: Sequence[Path], flags: Mapping[str, FlagValue]) -> Proje
     Raises ConfigurationError where they contradict themselves, or this version of njc.
     """
     project = find_project(places[0] if places else Path(), os.environ)
-    options = flags.get("options", ())
-    said = {name: value for name, value in flags.items() if value and name != "options"}
+    options = (
+        *flags.get("options", ()),
+        *([f"mode={mode}"] if (mode := flags.get("mode")) else ()),
+    )
+    said = {name: each for name, each in flags.items() if each and name not in ("options", "mode")}
     if said.get("out"):
         said["out"] = Path(os.path.normpath(said["out"].absolute()))
     project = replace(project, **said, options=nearest(options_from(options), project.options))

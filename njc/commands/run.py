@@ -10,6 +10,7 @@ from typing import Any
 import click
 
 from njc.build import Finding, source_of
+from njc.commands.boundary import boundary_flags, is_wanted, run_in_sandbox
 from njc.commands.flags import (
     SOURCE,
     options_from,
@@ -35,6 +36,7 @@ _INTERRUPTED = 130
 )
 @SOURCE
 @click.argument("arguments", nargs=-1, type=click.UNPROCESSED)
+@boundary_flags
 @project_flags
 @speaking
 @pass_console
@@ -43,11 +45,14 @@ def command(
     ctx: click.Context, console: Console, /, source: Path, arguments: Sequence[str], **flags: Any
 ) -> None:
     """Run a natural program with its arguments, as `python` would; njc's own flags go before FILE."""
+    boundary = {name: flags.pop(name) for name in ("sandbox", "work", "read", "env")}
     project = project_for([source], flags)
     if source.is_dir():
         raise ConfigurationError(f"{source} is a directory; name the program, such as main.njpy")
     (unit,) = units_of([source], project)
     _set_flags_before_environment(flags["options"])
+    if is_wanted(boundary):
+        ctx.exit(run_in_sandbox(unit, arguments, project, console, flags, boundary))
     try:
         code, warnings = code_of(source, source_of(unit).data, project)
     except UncompilableSource as uncompilable:

@@ -12,8 +12,6 @@
 Importing it costs next to nothing: what runs a block is loaded when the first block runs.
 """
 
-from typing import TYPE_CHECKING, Any
-
 from njrt.errors import (
     AuthenticationError,
     CallLimitError,
@@ -36,16 +34,20 @@ from njrt.errors import (
     TimeLimitError,
     TokenLimitError,
 )
-from njrt.outcome import Break, Continue, Return
+from njrt.jumps import Break, Continue, Return
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from typing import Any
+
     from njrt.account import last_run, watch
     from njrt.limits import limit
-    from njrt.question import allm, allm_at, llm, llm_at
     from njrt.models.scripted import Scripted
+    from njrt.question import allm, allm_at, llm, llm_at
     from njrt.record import Recorder
     from njrt.running import arun, run
     from njrt.settings import using
+    from njrt.trying import attempt, attempts
 
 __all__ = [
     "Any",
@@ -77,6 +79,8 @@ __all__ = [
     "allm",
     "allm_at",
     "arun",
+    "attempt",
+    "attempts",
     "last_run",
     "limit",
     "llm",
@@ -87,11 +91,14 @@ __all__ = [
 ]
 
 _LOADED_LATER = {
+    "Any": "typing",
     "Recorder": "njrt.record",
     "Scripted": "njrt.models.scripted",
     "allm": "njrt.question",
     "allm_at": "njrt.question",
     "arun": "njrt.running",
+    "attempt": "njrt.trying",
+    "attempts": "njrt.trying",
     "last_run": "njrt.account",
     "limit": "njrt.limits",
     "llm": "njrt.question",
@@ -102,7 +109,7 @@ _LOADED_LATER = {
 }
 
 
-def __getattr__(name: str) -> Any:
+def __getattr__(name: str) -> "Any":
     """Load what runs blocks when it is first asked for (PEP 562)."""
     if name not in _LOADED_LATER:
         raise AttributeError(f"module 'njrt' has no attribute {name!r}")

@@ -24,6 +24,7 @@ from njrt.errors import NaturalError
 from njrt.events import Asked, Began, Ended, Event, Performed, Replied, RunId, Unanswered
 from njrt.messages import Reply, Request
 from njrt.outcome import Broke, Completed, Continued, Outcome, Raised, Returned
+from njrt.pen import clip
 
 _OUTCOMES: dict[type, str] = {
     Completed: "completed",
@@ -182,7 +183,7 @@ def account(event: Event) -> None:
         case Replied(reply=reply, seconds=seconds) if run.asked is not None:
             run.calls.append(Call(run.asked.request, reply, None, seconds))
         case Unanswered(error=error, seconds=seconds) if run.asked is not None:
-            run.calls.append(Call(run.asked.request, None, error_text(error), seconds))
+            run.calls.append(Call(run.asked.request, None, error_line(error), seconds))
         case Performed(effect=effect, result=result, seconds=seconds):
             refused = isinstance(result, Refusal)
             run.acts.append(Act(effect, result_text(result), refused, seconds))
@@ -215,13 +216,13 @@ def _close(run: _Open, ended: Ended) -> None:
 def ending(outcome: Outcome | BaseException) -> tuple[str, str | None]:
     """Name how a run ended, and the exception that it raised or failed with."""
     if isinstance(outcome, Raised):
-        return "raised", error_text(outcome.exception)
+        return "raised", error_line(outcome.exception)
     if isinstance(outcome, BaseException):
-        return "failed", error_text(outcome)
+        return "failed", error_line(outcome)
     return _OUTCOMES[type(outcome)], None
 
 
-def error_text(error: BaseException) -> str:
+def error_line(error: BaseException) -> str:
     """Write an exception on one line, be it as hostile as it may."""
     if isinstance(error, NaturalError) and error.args:
         return f"{type(error).__name__}: {error.args[0]}"
@@ -232,7 +233,7 @@ def result_text(result: Result) -> str:
     """What the prompt was resumed with, or the name of the outcome."""
     match result:
         case Answer(text) | Refusal(text):
-            return text if len(text) <= _RESULT_CHARS else text[:_RESULT_CHARS] + "..."
+            return clip(text, _RESULT_CHARS)
         case _:
             name, error = ending(result)
             return f"{name}: {error}" if error else name

@@ -4,7 +4,8 @@
     with _watches.opened(watch): ...         _watches.here() == (..., watch) for everything called inside
 
 It holds for the code and the asynchronous tasks inside the `with`. A new thread starts without any context;
-it sees what the main thread has open, so that a thread pool used inside a `with` counts as inside.
+it sees what the main thread has open, so that a thread pool used inside a `with` counts as inside. Tasks that
+run side by side never see what another of them has opened.
 """
 
 from __future__ import annotations
@@ -29,13 +30,15 @@ class Around(Generic[T]):
     def here(self) -> tuple[T, ...]:
         """What is open here."""
         here = self._here.get()
-        return self._opened_by_main if here is None else here
+        if here is not None:
+            return here
+        return () if _in_main() else self._opened_by_main
 
     @contextmanager
     def opened(self, thing: T) -> Iterator[T]:
         """Have `thing` open inside of a `with`."""
         token = self._here.set((*self.here(), thing))
-        in_main = threading.current_thread() is threading.main_thread()
+        in_main = _in_main()
         if in_main:
             with self._lock:
                 self._opened_by_main = (*self._opened_by_main, thing)
@@ -48,3 +51,7 @@ class Around(Generic[T]):
                     self._opened_by_main = tuple(
                         other for other in self._opened_by_main if other is not thing
                     )
+
+
+def _in_main() -> bool:
+    return threading.get_ident() == threading.main_thread().ident

@@ -44,6 +44,11 @@ class Names:
     """Where the block itself yields."""
 
 
+def at_line(node: ast.AST) -> str:
+    """How a message about a place in a snippet begins: `line 3: `."""
+    return f"line {getattr(node, 'lineno', 1)}: "
+
+
 @dataclass(eq=False, slots=True)
 class _Frame:
     kind: Kind

@@ -195,7 +195,17 @@ def _by_repr(pen: Pen, value: UserValue, room: int, exact: bool) -> str:
 
 def _by_attributes(pen: Pen, value: UserValue, room: int, exact: bool) -> str:
     """Write an object by what it holds: `Item(name='lamp', price=20)`, or `<list_iterator>`."""
-    attributes = shown_attributes(value)
+    return _by_all(pen, value, shown_attributes(value), room, exact)
+
+
+def _by_plain_attributes(pen: Pen, value: UserValue, room: int, exact: bool) -> str:
+    """The same for an object whose class is known to declare no fields."""
+    return _by_all(pen, value, _public_first(attributes_of(value)), room, exact)
+
+
+def _by_all(
+    pen: Pen, value: UserValue, attributes: list[tuple[str, UserValue]], room: int, exact: bool
+) -> str:
     if not attributes and not is_own(type(value)):
         return f"<{class_name(type(value))}>"
     return _called(type(value), attributes, pen, room, exact)
@@ -242,6 +252,10 @@ def shown_attributes(value: UserValue) -> list[tuple[str, UserValue]]:
     names = fields_shown(type(value))
     if names is not None:
         return [(name, held[name]) for name in names if name in held]
+    return _public_first(held)
+
+
+def _public_first(held: dict[str, UserValue]) -> list[tuple[str, UserValue]]:
     some = [(name, item) for name, item in islice(held.items(), 1000) if type(name) is str]
     own = [(name, item) for name, item in some if not name.endswith("__")]
     return sorted(own, key=lambda pair: pair[0].startswith("_"))
@@ -319,4 +333,4 @@ def _instance_writer(cls: type) -> Writer:
     names = fields_shown(cls)
     if names is not None:
         return _by_fields(names)
-    return _by_attributes
+    return _by_plain_attributes

@@ -14,7 +14,7 @@ import difflib
 import sys
 from collections.abc import Collection, Iterator, Sequence
 
-from njrt.bindings import Names
+from njrt.bindings import Names, at_line
 from njrt.effects import Refusal
 from njrt.lowering import HostJump, host_jumps, is_bare_super
 from njrt.scope import Bound, Scope, read_only
@@ -35,12 +35,12 @@ def refused(
 
     `nodes` are all nodes of `tree`.
     """
-    for problem in _problems(tree, nodes, names, scope, labels, is_async):
+    for problem in problems_in(tree, nodes, names, scope, labels, is_async):
         return Refusal(problem)
     return None
 
 
-def _problems(
+def problems_in(
     tree: ast.Module,
     nodes: Sequence[ast.AST],
     names: Names,
@@ -48,10 +48,11 @@ def _problems(
     labels: Collection[str],
     is_async: bool,
 ) -> Iterator[str]:
-    yield from (f"{_line(node)}a block cannot yield" for node in names.yields)
+    """Say why this snippet cannot run as part of the block: each reason, with its line."""
+    yield from (f"{at_line(node)}a block cannot yield" for node in names.yields)
     if not is_async or scope.namespace is not None:
         for node in names.awaits:
-            yield f"{_line(node)}this block does not run in an async function: it cannot await"
+            yield f"{at_line(node)}this block does not run in an async function: it cannot await"
     yield from (problem for jump in host_jumps(tree.body) if (problem := _illegal(jump, labels)))
     yield from _wrong_imports(nodes)
     yield from _bare_supers(nodes, names, scope)
@@ -69,18 +70,18 @@ def _illegal(jump: HostJump, labels: Collection[str]) -> str | None:
             label = "continue"
         case ast.Return(value=value):
             if value is not None and "bare_return" in labels:
-                return f"{_line(jump)}only a bare `return`, without a value, is possible here"
+                return f"{at_line(jump)}only a bare `return`, without a value, is possible here"
             label = "bare_return" if "bare_return" in labels else "return"
     if label in labels:
         return None
     possible = ", ".join(["raise", *(each.removeprefix("bare_") for each in labels)])
-    return f"{_line(jump)}`{label}` is not possible here; possible are: {possible}"
+    return f"{at_line(jump)}`{label}` is not possible here; possible are: {possible}"
 
 
 def _wrong_imports(nodes: Sequence[ast.AST]) -> Iterator[str]:
     for node in nodes:
         if isinstance(node, ast.ImportFrom) and any(each.name == "*" for each in node.names):
-            yield f"{_line(node)}`import *` is not possible in a block; import the names you need"
+            yield f"{at_line(node)}`import *` is not possible in a block; import the names you need"
 
 
 def _bare_supers(nodes: Sequence[ast.AST], names: Names, scope: Scope) -> Iterator[str]:
@@ -89,7 +90,7 @@ def _bare_supers(nodes: Sequence[ast.AST], names: Names, scope: Scope) -> Iterat
     for node in nodes:
         if is_bare_super(node):
             yield (
-                f"{_line(node)}`super()` works in a block only if its prompt names <super>; "
+                f"{at_line(node)}`super()` works in a block only if its prompt names <super>; "
                 "name the class instead"
             )
 
@@ -98,11 +99,11 @@ def _invisible(names: Names, scope: Scope) -> Iterator[str]:
     for name, node in names.read.items():
         if name in scope.own and name in names.nested and name not in scope.scratch:
             yield (
-                f"{_line(names.nested[name])}`{name}` belongs to a class body: as always in Python, "
+                f"{at_line(names.nested[name])}`{name}` belongs to a class body: as always in Python, "
                 "functions and comprehensions in it cannot see it; use a loop"
             )
         if not is_visible(name, names, scope):
-            yield f"{_line(node)}`{_plain(name, scope)}` is not visible in this block{_hint(name, names, scope)}"
+            yield f"{at_line(node)}`{_plain(name, scope)}` is not visible in this block{_hint(name, names, scope)}"
 
 
 def is_visible(name: str, names: Names, scope: Scope) -> bool:
@@ -119,7 +120,7 @@ def is_visible(name: str, names: Names, scope: Scope) -> bool:
 def _hidden(names: Names, scope: Scope) -> Iterator[str]:
     for name, node in names.hidden.items():
         yield (
-            f"{_line(node)}`global {_plain(name, scope)}` means the block's variable, but a function "
+            f"{at_line(node)}`global {_plain(name, scope)}` means the block's variable, but a function "
             "around it has one of the same name; rename one of them"
         )
 
@@ -127,7 +128,7 @@ def _hidden(names: Names, scope: Scope) -> Iterator[str]:
 def _read_only(names: Names, scope: Scope) -> Iterator[str]:
     for name, node in names.bound.items():
         if not scope.may_bind(name) and not _same_import(name, node, scope):
-            yield _line(node) + read_only(_plain(name, scope))
+            yield at_line(node) + read_only(_plain(name, scope))
 
 
 def _same_import(name: str, node: ast.AST, scope: Scope) -> bool:
@@ -164,7 +165,3 @@ def _plain(name: str, scope: Scope) -> str:
     return (
         name.removeprefix(prefix) if scope.class_name and name.startswith(f"{prefix}__") else name
     )
-
-
-def _line(node: ast.AST) -> str:
-    return f"line {getattr(node, 'lineno', 1)}: "

@@ -67,7 +67,11 @@ def execute(snippet: Snippet, *, seconds: float | None = None) -> Execution:
     except BaseException as error:
         if seconds is not None and isinstance(error, OutOfTime):
             raise _too_long(error) from None
+        if _passes(error, snippet):
+            raise
         return _escaped(error, snippet)
+    finally:
+        snippet.raised.last = None
     return _ended(result, snippet)
 
 
@@ -80,7 +84,11 @@ async def aexecute(snippet: Snippet, *, seconds: float | None = None) -> Executi
     except BaseException as error:
         if isinstance(error, OutOfTime):
             raise _too_long(error) from None
+        if _passes(error, snippet):
+            raise
         return _escaped(error, snippet)
+    finally:
+        snippet.raised.last = None
     return _ended(result, snippet)
 
 
@@ -120,18 +128,21 @@ def _ended(result: tuple[int, UserValue] | None, snippet: Snippet) -> Execution:
             assert_never(never)
 
 
+def _passes(error: BaseException, snippet: Snippet) -> bool:
+    """Whether an exception is neither the block's own nor the model's mistake."""
+    is_mistake = isinstance(error, Exception) and not isinstance(error, NaturalError)
+    return not is_mistake and not snippet.raised.is_mine(error)
+
+
 def _escaped(error: BaseException, snippet: Snippet) -> Execution:
-    """Tell the block's own exception, the model's mistake and what is neither apart."""
-    mine = snippet.raised.is_mine(error)
-    snippet.raised.last = None
+    """Tell the block's own exception and the model's mistake apart."""
+    printed = snippet.scope.transcript.take()
+    if not snippet.raised.is_mine(error):
+        return Failed(failure_text(error, snippet.code), printed)
     trace = error.__traceback__
     while trace is not None and trace.tb_frame.f_code is not snippet.code:
         trace = trace.tb_next
-    if mine:
-        return Jumped(Raised(error.with_traceback(trace)), snippet.scope.transcript.take())
-    if not isinstance(error, Exception) or isinstance(error, NaturalError):
-        raise error
-    return Failed(failure_text(error, snippet.code), snippet.scope.transcript.take())
+    return Jumped(Raised(error.with_traceback(trace)), printed)
 
 
 class ClassNamespace:

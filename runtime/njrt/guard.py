@@ -18,7 +18,7 @@ from collections.abc import Iterator, Sequence
 from types import MappingProxyType, ModuleType
 from typing import Any
 
-from njrt.bindings import Names
+from njrt.bindings import Names, at_line
 from njrt.effects import Refusal
 from njrt.outcome import UserValue
 from njrt.scope import Bound, Scope
@@ -73,12 +73,13 @@ _IN_FORMAT = re.compile(rf"\{{[^{{}}]*[.\[]\s*(?P<name>{'|'.join(sorted(REFUSED_
 
 def guarded(nodes: Sequence[ast.AST], names: Names, scope: Scope) -> Refusal | None:
     """The first thing among the nodes of a snippet that the guard refuses, or None."""
-    for problem in _problems(nodes, names, scope):
+    for problem in problems_in(nodes, names, scope):
         return Refusal(problem)
     return None
 
 
-def _problems(nodes: Sequence[ast.AST], names: Names, scope: Scope) -> Iterator[str]:
+def problems_in(nodes: Sequence[ast.AST], names: Names, scope: Scope) -> Iterator[str]:
+    """Say what of this code the guard refuses; lines are those of the snippet."""
     for name, node in names.read.items():
         if name in REFUSED_BUILTINS and not scope.is_referenced(name) and name not in names.bound:
             yield _refused(name, node)
@@ -90,7 +91,7 @@ def _problems(nodes: Sequence[ast.AST], names: Names, scope: Scope) -> Iterator[
                     yield from _import_problem(alias.name, node, scope)
             case ast.ImportFrom(module=module, level=level):
                 if level or module is None:
-                    yield f"{_line(node)}relative imports are refused in a block"
+                    yield f"{at_line(node)}relative imports are refused in a block"
                 else:
                     yield from _import_problem(module, node, scope)
                     yield from _member_problems(module, node)
@@ -118,7 +119,7 @@ def _import_problem(module: str, node: ast.AST, scope: Scope) -> Iterator[str]:
         return
     usual = "re, json, math, datetime, collections, itertools and others that only compute"
     yield (
-        f"{_line(node)}`{module}` cannot be imported in a block; {usual} can, "
+        f"{at_line(node)}`{module}` cannot be imported in a block; {usual} can, "
         f"and so can what the prompt names: <{top}>"
     )
 
@@ -140,7 +141,7 @@ def _member_problem(top: str, name: str, member: UserValue, node: ast.AST) -> It
     foreign = isinstance(member, ModuleType) and member.__name__.partition(".")[0] not in IMPORTABLE
     private = name.startswith("_") and not name.endswith("__")
     if foreign or private or name in REFUSED_MEMBERS.get(top, "").split():
-        yield f"{_line(node)}`{top}.{name}` is refused in a block: it is no part of what `{top}` is for here"
+        yield f"{at_line(node)}`{top}.{name}` is refused in a block: it is no part of what `{top}` is for here"
 
 
 def _modules(nodes: Sequence[ast.AST], scope: Scope) -> dict[str, ModuleType]:
@@ -222,18 +223,14 @@ def _getter_problem(node: ast.Call) -> Iterator[str]:
         return
     for each in node.args if name == "attrgetter" else node.args[:1]:
         if not (isinstance(each, ast.Constant) and isinstance(each.value, str)):
-            yield f"{_line(node)}`{name}` takes only literal names in a block; use a lambda"
+            yield f"{at_line(node)}`{name}` takes only literal names in a block; use a lambda"
         elif _is_refused(each.value):
             yield _refused(each.value, node)
 
 
 def _refused(name: str, node: ast.AST) -> str:
     way_out = f"; {_WAYS_OUT[name]}" if name in _WAYS_OUT else ""
-    return f"{_line(node)}`{name}` is refused in a block{way_out}"
-
-
-def _line(node: ast.AST) -> str:
-    return f"line {getattr(node, 'lineno', 1)}: "
+    return f"{at_line(node)}`{name}` is refused in a block{way_out}"
 
 
 def _checked(name: UserValue) -> UserValue:

@@ -5,7 +5,8 @@
     Exec("prices = []")                     ──serve──>   Refusal("`prices` is ...")   resumed, with advice
 
 A handler is a generator that yields the code it wants run (the driver runs it, awaiting it in an `async`
-block) and returns the result. It never asks a model, and it never raises for a model's mistake.
+block) and returns the result. It never asks a model. A model's mistake is answered, not raised; only an output
+that never fits its type ends the block by an `OutputTypeError`.
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ from __future__ import annotations
 import builtins
 import json
 from collections.abc import Generator
+from functools import partial
 from typing import assert_never
 
 from njrt.block import Block
@@ -38,47 +40,71 @@ from njrt.effects import (
     SetRef,
     Wire,
 )
+from njrt.errors import NaturalError, OutputTypeError
+from njrt.failure import error_text
 from njrt.heap import Heap, level_of, update, value_of, wire_of
+from njrt.interrupt import within
 from njrt.options import Policy
 from njrt.outcome import Broke, Completed, Continued, Raised, Returned, UserValue
+from njrt.pen import printable
 from njrt.scope import Absent, Bound, Scope, scope_of
 from njrt.values import show
 
 Serving = Generator[Snippet, Execution, Result]
+Plain = (
+    Lookup | Assign | Deref | Ref | SetRef | Goto
+    | BreakLoop | ContinueLoop | ReturnValue | RaiseError | Done
+)  # fmt: skip
+"""The effects that are served at once; the others have code run."""
 
 ANSWER_CHARS = 2000
 """How much of a value, of printed text or of an error a model is shown at once."""
 
+PATIENCE = 3
+"""How often the model may mend an output of the wrong type before the block gives up."""
+
 
 class Handlers:
-    """Serves the effects of one run of a block on its scope (state: references, the last failure)."""
+    """Serves the effects of one run of a block on its scope (state: references, failures)."""
 
     def __init__(self, block: Block, scope: Scope) -> None:
         self.block = block
         self.scope = scope
         self.heap = Heap()
         self.failed = False
+        self.misfits = 0
 
     def serve(self, effect: Effect | Refusal, turn: int) -> Serving:
-        """Serve one effect, or what was meant as one. A wrong reference is the model's mistake like any other."""
-        try:
-            result = yield from self.handle(effect)
-        except (LookupError, TypeError, ValueError, AttributeError) as error:
-            result = Refusal(f"{type(error).__name__}: {error}")
+        """Serve one effect, or what was meant as one."""
+        match effect:
+            case Run(code, done):
+                result = yield from self.run(code, done)
+            case Exec(code):
+                result = yield from self.execute(code, silent="Success")
+            case Eval(expression):
+                result = yield from self.evaluate(expression)
+            case Refusal():
+                result = effect
+            case _:
+                result = self.carefully(effect)
         self.failed = isinstance(result, Refusal)
         return result
 
-    def handle(self, effect: Effect | Refusal) -> Serving:
-        """Dispatch on the effect."""
+    def carefully(self, effect: Plain) -> Result:
+        """Serve an effect that runs no code of the model, but may well run the program's: a `__setattr__`,
+        an exception's constructor. Whatever that does, it is the model's request that has failed.
+        """
+        seconds = self.block.options.max_code_seconds
+        try:
+            return within(seconds, partial(self.plain, effect))
+        except NaturalError:
+            raise
+        except Exception as error:
+            return Refusal(error_text(error))
+
+    def plain(self, effect: Plain) -> Result:
+        """Serve an effect on the scope, on the heap or on the program's control flow."""
         match effect:
-            case Refusal():
-                return effect
-            case Run(code, done):
-                return (yield from self.run(code, done))
-            case Exec(code):
-                return (yield from self.execute(code, silent="Success"))
-            case Eval(expression):
-                return (yield from self.evaluate(expression))
             case Lookup(variable):
                 return self.shown_value(variable)
             case Assign(variable, value):
@@ -177,9 +203,8 @@ class Handlers:
             case Absent.UNBOUND:
                 return Refusal(f"`{variable}` is not bound yet")
             case _:
-                return Refusal(
-                    f"there is no variable `{variable}`; there are {', '.join(self.scope.names)}"
-                )
+                names = ", ".join(self.scope.names) or "none"
+                return Refusal(f"there is no variable `{variable}`; the variables are: {names}")
 
     def is_visible(self, variable: str) -> bool:
         """Whether the prompt names a variable, or the block made it; builtins are no variables."""
@@ -222,10 +247,11 @@ class Handlers:
                 return Returned(value)
             case "raise":
                 return raised(value)
+            case "return" if "bare_return" in legal:
+                return Refusal("only a `return` without a value is possible here")
             case _:
-                return Refusal(
-                    f"`{label}` is not possible here; the labels are {', '.join(sorted(legal))}"
-                )
+                known = ", ".join(name.removeprefix("bare_") for name in sorted(legal))
+                return Refusal(f"`{label}` is not possible here; the labels are {known}")
 
     # ── the end ──────────────────────────────────────────────────────────────────────────────────
 
@@ -236,8 +262,11 @@ class Handlers:
             return Refusal(
                 f"{names} {'is' if len(missing) == 1 else 'are'} not bound yet; bind what is missing"
             )
-        if misfits := self.scope.misfits():
-            return Refusal(f"an output does not fit its type: {'; '.join(misfits)}; bind it anew")
+        if misfits := "; ".join(self.scope.misfits()):
+            self.misfits += 1
+            if self.misfits > PATIENCE:
+                raise OutputTypeError(f"an output does not fit its type: {misfits}")
+            return Refusal(f"an output does not fit its type: {misfits}; bind it anew")
         return Completed()
 
     @property
@@ -254,10 +283,9 @@ def raised(value: UserValue) -> Raised | Refusal:
     if isinstance(value, BaseException):
         return Raised(value)
     if isinstance(value, type) and issubclass(value, BaseException):
-        try:
-            return Raised(value())
-        except Exception as error:
-            return Refusal(f"{value.__name__}() could not be made: {error}")
+        made = value()
+        if isinstance(made, BaseException):
+            return Raised(made)
     return Refusal(f"only exceptions can be raised, not a {type(value).__name__}")
 
 
@@ -268,7 +296,7 @@ def isolated_scope() -> Scope:
 
 def as_json(wire: Wire) -> str:
     """A value of the interface as the text that the model reads."""
-    return json.dumps(wire, ensure_ascii=False, default=repr)
+    return printable(json.dumps(wire, ensure_ascii=False))
 
 
 def joined(*parts: str) -> str:

@@ -5,22 +5,38 @@
     value_of([{"type": "Ref", "addr": 1}], heap)     [that very list]
 
 Nothing is encoded ahead of time and nothing is copied: an object gets its number when the model first
-meets it, and the number always means the object itself. What is shown of one is one level of it.
+meets it, and the number always means the object itself. What is shown of one is one level of it, and none
+of the program's code runs to show it.
 """
 
 from __future__ import annotations
 
-import contextlib
-import inspect
-import itertools
+import types
 from collections.abc import Iterable, Mapping
+from itertools import islice
 
+from njrt.anatomy import (
+    attributes_of,
+    class_name,
+    is_a,
+    is_exactly,
+    lineage_of,
+    namespace_of,
+)
+from njrt.brief import brief
 from njrt.effects import Reference, Wire
 from njrt.outcome import UserValue
+from njrt.values import show
 
 SCALARS = (str, int, float, bool, type(None))
 ITEMS_SHOWN = 100
 TEXT_SHOWN = 2000
+MOST_SORTED = 1000
+"""Elements of a set that are put into an order before the first of them are shown."""
+MOST_BITS = 4096
+"""Integers of more bits are shown as references: nobody reads them, and JSON does not hold them."""
+_METHODS = (types.FunctionType, classmethod, staticmethod, types.MethodDescriptorType)
+_TOLD_IN_WORDS = (types.FunctionType, types.MethodType, types.BuiltinFunctionType)
 
 
 class Heap:
@@ -45,72 +61,74 @@ class Heap:
             return self.objects[address]
         except KeyError:
             known = f"1 to {len(self.objects)}" if self.objects else "none yet"
-            raise LookupError(f"there is no reference {address}; there are: {known}") from None
+            raise ValueError(f"there is no reference {address}; there are: {known}") from None
 
 
 def wire_of(value: UserValue, heap: Heap) -> Wire:
     """A value as the model receives it: plain scalars as JSON, everything else as a reference."""
-    if type(value) in SCALARS and not (isinstance(value, str) and len(value) > TEXT_SHOWN):
-        return value if not isinstance(value, float) or value - value == 0 else repr(value)
+    if is_exactly(value, *SCALARS) and is_short(value):
+        return value if type(value) is not float or value - value == 0 else repr(value)
     return {
         "type": "Ref",
         "addr": heap.reference_to(value),
-        "class": type(value).__name__,
+        "class": class_name(type(value)),
     }
+
+
+def is_short(scalar: UserValue) -> bool:
+    """Whether a scalar is fit to be shown in the place where it stands."""
+    if type(scalar) is int:
+        return scalar.bit_length() <= MOST_BITS
+    return type(scalar) is not str or len(scalar) <= TEXT_SHOWN
 
 
 def level_of(value: UserValue, heap: Heap) -> Wire:
     """One level of an object: its items or attributes, each as `wire_of` shows it."""
-    if isinstance(value, str):
-        return {"text": value[:TEXT_SHOWN], "length": len(value)}
-    if isinstance(value, dict):
-        first = itertools.islice(dict.items(value), ITEMS_SHOWN)
+    if is_exactly(value, *SCALARS) and is_short(value):
+        return wire_of(value, heap)
+    if is_a(value, str):
+        text = str.__getitem__(value, slice(TEXT_SHOWN))
+        return {"text": text, "length": str.__len__(value)}
+    if is_a(value, dict):
+        first = list(islice(dict.items(value), ITEMS_SHOWN))
         pairs = [{"key": wire_of(k, heap), "value": wire_of(v, heap)} for k, v in first]
         return with_rest({"type": "dict", "items": pairs}, dict.__len__(value))
-    if isinstance(value, list | tuple):
-        items = [wire_of(item, heap) for item in value[:ITEMS_SHOWN]]
-        return items if len(value) <= ITEMS_SHOWN else with_rest({"items": items}, len(value))
-    if isinstance(value, set | frozenset):
-        elements = sorted(
-            itertools.islice(value, ITEMS_SHOWN), key=lambda item: (type(item).__name__, str(item))
-        )
-        return with_rest(
-            {"type": "set", "items": [wire_of(element, heap) for element in elements]}, len(value)
-        )
+    for kind in (list, tuple):
+        if is_a(value, kind):
+            some = kind.__getitem__(value, slice(ITEMS_SHOWN))
+            items, length = [wire_of(item, heap) for item in some], kind.__len__(value)
+            return items if length <= ITEMS_SHOWN else with_rest({"items": items}, length)
+    for unordered in (set, frozenset):
+        if is_a(value, unordered):
+            some = first_of(unordered.__iter__(value))
+            elements = [wire_of(element, heap) for element in some]
+            return with_rest({"type": "set", "items": elements}, unordered.__len__(value))
     return object_level(value, heap)
+
+
+def first_of(elements: Iterable[UserValue]) -> list[UserValue]:
+    """The first elements of a set, in the order of their types and texts."""
+    some = list(islice(elements, MOST_SORTED))
+    return sorted(some, key=lambda each: (class_name(type(each)), brief(each, 80)))[:ITEMS_SHOWN]
 
 
 def object_level(value: UserValue, heap: Heap) -> Wire:
     """One level of any other object: its class, its own attributes, the names of its methods."""
-    shown: dict[str, Wire] = {"class": type(value).__name__}
-    if callable(value):
-        shown |= {
-            "callable": getattr(value, "__name__", "?"),
-            "doc": (inspect.getdoc(value) or "")[:200],
-        }
-    attributes = {
-        name: wire_of(attribute, heap)
-        for name, attribute in itertools.islice(own_attributes(value), ITEMS_SHOWN)
-    }
-    methods = sorted(
+    cls = type(value)
+    if is_exactly(value, *_TOLD_IN_WORDS) or is_a(value, type) or is_a(value, types.ModuleType):
+        return {"class": class_name(cls), "about": show(value, TEXT_SHOWN)}
+    held = islice(attributes_of(value).items(), ITEMS_SHOWN)
+    methods = {
         name
-        for name in dir(type(value))
-        if not name.startswith("_") and callable(inspect.getattr_static(type(value), name, None))
-    )
-    return shown | {"attributes": attributes, "methods": methods[:ITEMS_SHOWN]}
-
-
-def own_attributes(value: UserValue) -> Iterable[tuple[str, UserValue]]:
-    """The attributes that an object itself holds, in `__dict__` or in slots; no property is evaluated."""
-    with contextlib.suppress(AttributeError):
-        yield from list(object.__getattribute__(value, "__dict__").items())
-    for base in type(value).__mro__:
-        slots = base.__dict__.get("__slots__", ())
-        for slot in (slots,) if isinstance(slots, str) else tuple(slots):
-            member = base.__dict__.get(slot)
-            if inspect.ismemberdescriptor(member):
-                with contextlib.suppress(AttributeError):
-                    yield slot, member.__get__(value)
+        for base in lineage_of(cls)[:-1]
+        for name, member in namespace_of(base).items()
+        if not name.startswith("_") and is_exactly(member, *_METHODS)
+    }
+    return {
+        "class": class_name(cls),
+        "attributes": {name: wire_of(each, heap) for name, each in held if type(name) is str},
+        "methods": sorted(methods)[:ITEMS_SHOWN],
+    }
 
 
 def with_rest(shown: dict[str, Wire], length: int) -> dict[str, Wire]:
@@ -142,24 +160,26 @@ def is_pair(item: Wire) -> bool:
 
 def update(target: UserValue, value: UserValue) -> str | None:
     """Make an object equal to a value, in place; or say why that cannot be."""
+    name = class_name(type(target))
     match target:
-        case list() | bytearray():
+        case str() | int() | float() | complex() | tuple() | frozenset() | bytes() | None:
+            return f"a {name} cannot be changed in place; assign the variable instead"
+        case list() | bytearray() if isinstance(value, list | tuple | bytes | bytearray):
             target[:] = value
-        case dict():
+        case dict() if isinstance(value, Mapping):
             fresh = dict(value)
             target.clear()
             target.update(fresh)
-        case set():
+        case set() if isinstance(value, list | tuple | set | frozenset):
             members = set(value)
             target.clear()
             target.update(members)
-        case str() | int() | float() | tuple() | frozenset() | bytes() | None:
-            return (
-                f"a {type(target).__name__} cannot be changed in place; assign the variable instead"
-            )
-        case _ if isinstance(value, Mapping):
-            for name, attribute in value.items():
-                setattr(target, str(name), attribute)
+        case list() | bytearray() | dict() | set():
+            return f"a {name} can only become equal to another {name}"
+        case _ if isinstance(value, Mapping) or type(value) is type(target):
+            held = value if isinstance(value, Mapping) else attributes_of(value)
+            for attribute, each in dict(held).items():
+                setattr(target, str(attribute), each)
         case _:
-            return f"to update a {type(target).__name__}, send a dict of its attributes"
+            return f"to update a {name}, send a dict of its attributes"
     return None

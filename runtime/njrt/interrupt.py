@@ -116,22 +116,23 @@ async def awaited_within(seconds: float | None, coroutine: Coroutine[Any, Any, T
 @types.coroutine
 def _in_steps(coroutine: Coroutine[Any, Any, T], deadline: float) -> Generator[Any, Any, T]:
     """Drive a coroutine, each step of it in a region of its own; nothing is limited while it waits."""
-    step: Callable[[Any], Any] = coroutine.send
-    value: Any = None
+    # What comes next is taken out before it is called: an exception that waits here to be thrown would hold
+    # the frames that it then passes through, and they would hold it.
+    following: list[Callable[[], Any]] = [partial(coroutine.send, None)]
     while True:
         left = max(deadline - time.monotonic(), _GRACE)
         try:
-            awaited = within(left, partial(step, value))
+            awaited = within(left, lambda: following.pop()())
         except StopIteration as stop:
             result: T = stop.value
             return result
         try:
-            step, value = coroutine.send, (yield awaited)
+            following.append(partial(coroutine.send, (yield awaited)))
         except GeneratorExit:
             coroutine.close()
             raise
         except BaseException as error:
-            step, value = coroutine.throw, error
+            following.append(partial(coroutine.throw, error))
 
 
 def _too_long(seconds: float) -> str:

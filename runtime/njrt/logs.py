@@ -15,7 +15,7 @@ import sys
 from functools import cache
 from typing import TYPE_CHECKING
 
-from njrt.account import ending, error_text, result_text
+from njrt.account import ending, error_line, result_text
 from njrt.events import Asked, Began, Ended, Event, Performed, Replied, RunId, Unanswered
 
 if TYPE_CHECKING:
@@ -63,7 +63,7 @@ def said(event: Event) -> str:
             usage = reply.usage
             return f"is answered by the {reply.source} in {seconds:.2f} s, {usage.input} + {usage.output} tokens"
         case Unanswered(error=error):
-            return f"is not answered: {error_text(error)}"
+            return f"is not answered: {error_line(error)}"
         case Performed(effect=effect, result=result):
             return f"{type(effect).__name__}: {result_text(result)[:200]!r}"
         case Ended(outcome=outcome, seconds=seconds):

@@ -116,9 +116,12 @@ def _scaffold(shape: Shape, body: list[ast.stmt]) -> ast.Module:
     """The functions around the snippet that make the compiler resolve its names as needed."""
     private_class = shape.class_name or "_"  # a class named `_` mangles nothing
     inner = f"class {private_class}" if shape.in_class else "def body()"
+    # The class around the body is there for its mangling only: `Box` itself is still the program's.
+    is_program_name = shape.class_name not in (None, "_", *shape.cells)
     text = "\n".join(
         [
             "def outer():",
+            f"    global {private_class}" if is_program_name else "",
             f"    {' = '.join([*shape.cells, '_'])} = None",
             f"    class {private_class}:",
             "        global body",
@@ -130,7 +133,7 @@ def _scaffold(shape: Shape, body: list[ast.stmt]) -> ast.Module:
     module = ast.parse(text)
     outer = module.body[0]
     assert isinstance(outer, ast.FunctionDef)
-    declared, wrapper = outer.body
+    *_, declared, wrapper = outer.body
     assert isinstance(declared, ast.Assign)
     assert isinstance(wrapper, ast.ClassDef)
     as_global, host = wrapper.body

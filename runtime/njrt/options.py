@@ -25,6 +25,7 @@ EffectSet = Literal[
 Mode = Literal["live", "static", "static-raw", "auto"]
 Policy = Literal["guarded", "open"]
 OnError = Literal["keep", "rollback"]
+Fallback = Literal["error", "live"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,6 +42,8 @@ class Options:
     """Which effects a prompt may request."""
     mode: Mode | None = None
     """`live`: a model carries the block out when it runs. The static modes are decided at build time."""
+    fallback: Fallback | None = None
+    """What becomes of a static block that no code could be written for: a build error, or a live block."""
     temperature: float | None = None
     """Sampling temperature; by default the vendor's."""
     max_reply_tokens: int | None = None
@@ -87,6 +90,7 @@ CHOICES: Mapping[str, tuple[str, ...]] = {
     "mode": get_args(Mode),
     "policy": get_args(Policy),
     "on_error": get_args(OnError),
+    "fallback": get_args(Fallback),
 }
 NAMES = tuple(field.name for field in fields(Options))
 _WHOLE = ("max_reply_tokens", "max_effects", "max_calls", "max_tokens", "show_chars")

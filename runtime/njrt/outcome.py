@@ -6,8 +6,7 @@
     Returned(value)      run(...) raises Return      `except _nj.Return as _nj_r: return _nj_r.value`
     Raised(exception)    run(...) raises the exception itself
 
-The three jumps are BaseExceptions that compiled code catches in its innermost `except` arms, so that
-no handler of the program ever sees one.
+The three jumps are in `njrt.jumps`.
 """
 
 from __future__ import annotations
@@ -49,23 +48,3 @@ class Raised:
 
 
 Outcome = Completed | Broke | Continued | Returned | Raised
-
-
-class Jump(BaseException):
-    """Base of the three jumps; never caught by a program, always by the arms njc wrote around the call."""
-
-
-class Break(Jump):
-    """The program must `break`."""
-
-
-class Continue(Jump):
-    """The program must `continue`."""
-
-
-class Return(Jump):
-    """The program must `return self.value`."""
-
-    def __init__(self, value: UserValue = None) -> None:
-        super().__init__()
-        self.value = value

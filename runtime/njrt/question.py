@@ -131,8 +131,8 @@ def _session(
     conversation = asking(prompt, wanted, place, chosen, chosen.protocol or model.protocol)
     return Session(
         living(conversation, place, "llm", run, model.name, tell),
-        Layered(model, (Told(run, tell), Metered(meter), *layers)),
-        None,
+        Layered(model, (Metered(meter), Told(run, tell), *layers)),
+        meter.seconds_left,
     )
 
 

@@ -25,9 +25,10 @@ from itertools import takewhile
 from pathlib import Path
 from typing import Literal
 
-from njrt.errors import RecordingMismatchError, RecordingMissingError
+from njrt.errors import RecordingError, RecordingMismatchError, RecordingMissingError
 from njrt.messages import Json, Protocol, Reply, Request
 from njrt.models.model import Flow
+from njrt.pen import clip
 from njrt.recording import (
     Entry,
     Header,
@@ -64,6 +65,8 @@ class Recorder:
     ) -> None:
         self.path = Path(path)
         self.mode: Mode = mode
+        self.refused: list[RecordingError] = []
+        """What could not be replayed, for those who must know even where a program catches the error."""
         self._today = today
         self._note = note
         self._lock = threading.RLock()
@@ -103,7 +106,11 @@ class Recorder:
     def _opened(self) -> Shelf:
         with self._lock:
             if self._shelf is None:
-                self._shelf = self._shelf_of(self.mode)
+                try:
+                    self._shelf = self._shelf_of(self.mode)
+                except RecordingError as error:
+                    self.refused.append(error)
+                    raise
             return self._shelf
 
     def _shelf_of(self, mode: Mode) -> Shelf:
@@ -136,6 +143,7 @@ class Recorder:
             f"or everything anew with NJC_RECORD=all:{self.path}"
         )
         error.place = request.place or None
+        self.refused.append(error)
         return error
 
     def _asked(self, request: Request) -> int:
@@ -260,6 +268,4 @@ def _common(then: list[str], now: list[str]) -> int:
 
 
 def _line(lines: list[str], at: int) -> str:
-    if at >= len(lines):
-        return "(nothing more)"
-    return lines[at] if len(lines[at]) <= LINE_CHARS else lines[at][:LINE_CHARS] + "..."
+    return clip(lines[at], LINE_CHARS) if at < len(lines) else "(nothing more)"

@@ -26,23 +26,22 @@ from collections.abc import Callable, Mapping, MutableMapping
 from functools import partial
 from typing import Any, assert_never, cast
 
+from njrt.agent import Step
 from njrt.block import Block, instruction_of
-from njrt.code import aexecute, execute
+from njrt.code import Execution, aexecute, execute
 from njrt.errors import NaturalError
-from njrt.messages import Request
+from njrt.jumps import Break, Continue, Return
+from njrt.messages import Reply, Request
 from njrt.outcome import (
-    Break,
     Broke,
     Completed,
-    Continue,
     Continued,
     Outcome,
     Raised,
-    Return,
     Returned,
 )
 from njrt.scope import scope_of
-from njrt.session import Session, placed, session_of
+from njrt.session import Session, note_place, placed, session_of
 from njrt.settings import (
     layers_here,
     listener_here,
@@ -66,59 +65,69 @@ def run(prompt: str, variables: Variables, *, at: str = "", **arguments: Any) ->
     `NaturalError` when the block cannot be carried out.
     """
     try:
-        outcome = drive(begun(prompt, variables, at=at, is_async=False, **arguments))
+        leave(drive(begun(prompt, variables, at=at, is_async=False, **arguments)), at)
     except NaturalError as error:
         error.__traceback__ = None  # the way through the runtime tells a user nothing
         raise
-    leave(outcome, at)
 
 
 async def arun(prompt: str, variables: Variables, *, at: str = "", **arguments: Any) -> None:
     """Do what `run` does, in an `async` function: the event loop runs on while the model thinks."""
     try:
-        outcome = await adrive(begun(prompt, variables, at=at, is_async=True, **arguments))
+        leave(await adrive(begun(prompt, variables, at=at, is_async=True, **arguments)), at)
     except NaturalError as error:
         error.__traceback__ = None
         raise
-    leave(outcome, at)
 
 
 def drive(session: Session) -> Outcome:
     """Answer everything the conversation asks for, until it returns the block's outcome."""
     conversation = session.conversation
     proceed = partial(next, conversation)
-    while True:
-        try:
-            step = proceed()
-        except StopIteration as end:
-            return cast(Outcome, end.value)
-        try:
-            if isinstance(step, Request):
-                proceed = partial(conversation.send, session.model.ask(step))
-            else:
-                proceed = partial(conversation.send, execute(step, seconds=session.code_seconds))
-        except BaseException as error:
-            proceed = partial(conversation.throw, error)
+    try:
+        while True:
+            try:
+                step = proceed()
+            except StopIteration as end:
+                return cast(Outcome, end.value)
+            try:
+                proceed = partial(conversation.send, answer(step, session))
+            except BaseException as error:
+                proceed = partial(conversation.throw, error)
+    finally:
+        del proceed  # an exception in it would hold this frame, and so the program's values
 
 
 async def adrive(session: Session) -> Outcome:
     """Do what `drive` does, awaiting the model and code that awaits."""
     conversation = session.conversation
     proceed = partial(next, conversation)
-    while True:
-        try:
-            step = proceed()
-        except StopIteration as end:
-            return cast(Outcome, end.value)
-        try:
-            if isinstance(step, Request):
-                proceed = partial(conversation.send, await session.model.aask(step))
-            else:
-                proceed = partial(
-                    conversation.send, await aexecute(step, seconds=session.code_seconds)
-                )
-        except BaseException as error:
-            proceed = partial(conversation.throw, error)
+    try:
+        while True:
+            try:
+                step = proceed()
+            except StopIteration as end:
+                return cast(Outcome, end.value)
+            try:
+                proceed = partial(conversation.send, await aanswer(step, session))
+            except BaseException as error:
+                proceed = partial(conversation.throw, error)
+    finally:
+        del proceed
+
+
+def answer(step: Step, session: Session) -> Reply | Execution:
+    """Ask the model, or run the code."""
+    if isinstance(step, Request):
+        return session.model.ask(step)
+    return execute(step, seconds=session.code_seconds())
+
+
+async def aanswer(step: Step, session: Session) -> Reply | Execution:
+    """Ask the model, or run the code, while the event loop runs on."""
+    if isinstance(step, Request):
+        return await session.model.aask(step)
+    return await aexecute(step, seconds=session.code_seconds())
 
 
 def leave(outcome: Outcome, place: str) -> None:
@@ -133,8 +142,11 @@ def leave(outcome: Outcome, place: str) -> None:
         case Returned(value):
             raise Return(value)
         case Raised(exception):
-            exception.add_note(f"natural block at {place}")
-            raise exception
+            note_place(exception, place)
+            try:
+                raise exception
+            finally:
+                del exception, outcome  # its traceback holds this frame
         case _:
             assert_never(outcome)
 

@@ -208,16 +208,18 @@ def _misfits(answer: UserValue, schema: Json, definitions: Json, at: str) -> Ite
                 yield f"{at}: there is no `{name}`"
 
 
+_CLASSES: Mapping[str, tuple[type, ...]] = {
+    "string": (str,),
+    "integer": (int,),
+    "number": (int, float),
+    "boolean": (bool,),
+    "array": (list,),
+    "object": (dict,),
+    "null": (type(None),),
+}
+
+
 def _is_of(answer: UserValue, kind: str) -> bool:
-    classes = {
-        "string": str,
-        "integer": int,
-        "number": (int, float),
-        "boolean": bool,
-        "array": list,
-        "object": dict,
-        "null": type(None),
-    }
     if isinstance(answer, bool):
         return kind == "boolean"
-    return isinstance(answer, classes.get(kind, object))
+    return isinstance(answer, _CLASSES.get(kind, (object,)))

@@ -1,9 +1,10 @@
 """One run of a block, put together: the conversation behind its handlers, the model behind its layers.
 
     serve    Handlers   wrapped in   Metered effects, told to the listener
-    model    the model  wrapped in   Told(Metered(Recorded(Cached(model))))
+    model    the model  wrapped in   Metered(Told(Recorded(Cached(model))))
 
-Each capability is a wrapper; the agent, the handlers and the models know nothing of them.
+Each capability is a wrapper; the agent, the handlers and the models know nothing of them. A call that a limit
+refuses was never made: no account and no trace has it.
 """
 
 from __future__ import annotations
@@ -11,20 +12,22 @@ from __future__ import annotations
 import itertools
 import os
 import time
+from collections.abc import Callable
+from contextlib import suppress
 from contextvars import ContextVar
 from dataclasses import dataclass, replace
 
 from njrt.agent import Conversation, Serve, Serving, converse
 from njrt.block import Block
 from njrt.effects import Effect, Refusal
-from njrt.errors import NaturalError
+from njrt.errors import CodeTimeLimitError, NaturalError, TimeLimitError
 from njrt.events import Asked, Began, Ended, Listener, Performed, Replied, RunId, Unanswered
 from njrt.handlers import Handlers
 from njrt.limits import Meter, limits_of, meters_around
 from njrt.messages import Protocol, Request
 from njrt.models.model import Flow, Layer, Layered, Model
 from njrt.options import OnError
-from njrt.outcome import Outcome
+from njrt.outcome import Outcome, Raised
 from njrt.prompt import EAGER, opening
 from njrt.scope import Absent, Bound, Scope
 from njrt.signatures import type_text
@@ -37,8 +40,11 @@ class Session:
 
     conversation: Conversation
     model: Model
-    code_seconds: float | None
+    code_seconds: CodeSeconds
 
+
+CodeSeconds = Callable[[], float | None]
+"""How long the next piece of code may run: its own limit, or what the whole block has left."""
 
 _running: ContextVar[RunId | None] = ContextVar("njrt.running", default=None)
 _numbers = itertools.count(1)
@@ -65,8 +71,8 @@ def session_of(
     )
     return Session(
         living(conversation, block.place, options.effects or "", run, model.name, tell),
-        Layered(model, (Told(run, tell), Metered(meter), *layers)),
-        options.max_code_seconds,
+        Layered(model, (Metered(meter), Told(run, tell), *layers)),
+        code_seconds(options.max_code_seconds, meter),
     )
 
 
@@ -78,26 +84,35 @@ def living(
     parent = _running.get()
     token = _running.set(run)
     tell(Began(run, time.time(), place, model, effects, parent))
-    ended: Outcome | BaseException | None = None
+
+    def end(ended: Outcome | BaseException) -> None:
+        with suppress(ValueError):  # an abandoned coroutine is closed wherever that happens
+            _running.reset(token)
+        tell(Ended(run, time.time(), ended, time.monotonic() - began))
+
     try:
-        ended = yield from conversation
-        return ended
+        outcome = yield from conversation
     except BaseException as error:
-        ended = error
         if isinstance(error, NaturalError):
             placed(error, place)
+        end(error)
         raise
-    finally:
-        _running.reset(token)
-        assert ended is not None
-        tell(Ended(run, time.time(), ended, time.monotonic() - began))
+    end(outcome)
+    return outcome
 
 
 def scoped(conversation: Conversation, scope: Scope, on_error: OnError | None) -> Conversation:
-    """The conversation on a scope that is put back if need be, and let go of at the end."""
+    """The conversation on a scope that is put back if need be, and let go of at the end.
+
+    With `rollback` it is put back whichever error the block leaves by: one of the runtime, cancellation,
+    or an exception that the block raises in the program.
+    """
     before = scope.snapshot() if on_error == "rollback" else None
     try:
-        return (yield from conversation)
+        outcome = yield from conversation
+        if before is not None and isinstance(outcome, Raised):
+            scope.restore(before)
+        return outcome
     except BaseException:
         if before is not None:
             scope.restore(before)
@@ -109,8 +124,16 @@ def scoped(conversation: Conversation, scope: Scope, on_error: OnError | None) -
 def placed(error: NaturalError, place: str) -> NaturalError:
     """Say, on an error of the runtime, which blocks it left (the place is that of the innermost)."""
     error.place = error.place or place
-    error.add_note(f"natural block at {place}")
+    note_place(error, place)
     return error
+
+
+def note_place(error: BaseException, place: str) -> None:
+    """Note on an exception which block it leaves: once, however often it does."""
+    note = f"natural block at {place}"
+    with suppress(Exception):  # a class of the program's may have made its notes unwritable
+        if note not in getattr(error, "__notes__", ()):
+            BaseException.add_note(error, note)
 
 
 def tempered(block: Block, protocol: Protocol) -> Block:
@@ -127,7 +150,7 @@ def opening_of(block: Block, scope: Scope) -> str:
     """The first message to the model: the instruction, and what there is to read, to bind and to jump to."""
     eager = block.options.effects in EAGER
     budget = block.options.show_chars or 1000
-    outputs = [output_line(scope, path, budget if eager else 0) for path in scope.outputs]
+    outputs = [output_line(block, scope, path, budget if eager else 0) for path in scope.outputs]
     inputs = []
     for name in scope.names:
         match scope.lookup(name):
@@ -138,12 +161,17 @@ def opening_of(block: Block, scope: Scope) -> str:
     return opening(block, inputs, outputs)
 
 
-def output_line(scope: Scope, path: str, budget: int) -> str:
-    """What is to be bound, with its type; and the value that it has so far, if it is shown."""
+def output_line(block: Block, scope: Scope, path: str, budget: int) -> str:
+    """What is to be bound, with its type; and the value that it has, where the prompt also reads it.
+
+    The value of the round before, shown unasked, would only lead a model to say the same again.
+    """
     line = f"{path}{typed(scope, path)}, to be {'set' if '.' in path else 'bound'}"
-    if budget and "." not in path and isinstance(found := scope.lookup(path), Bound):
-        line += f"; so far {show(found.value, budget)}"
-    return line
+    if "." in path or not isinstance(found := scope.lookup(path), Bound):
+        return line
+    if budget and (f"<{path}>" in block.instruction or f"<{path}." in block.instruction):
+        return f"{line} anew; now {show(found.value, budget)}"
+    return f"{line} anew"
 
 
 def typed(scope: Scope, path: str) -> str:
@@ -153,13 +181,30 @@ def typed(scope: Scope, path: str) -> str:
 
 
 def metered(serve: Serve, meter: Meter) -> Serve:
-    """Count each effect before it is served."""
+    """Count each effect before it is served; say whose limit it was that stopped its code."""
 
     def counted(effect: Effect | Refusal, turn: int) -> Serving:
         meter.begin_effect()
-        return (yield from serve(effect, turn))
+        try:
+            return (yield from serve(effect, turn))
+        except CodeTimeLimitError:
+            try:
+                meter.check()
+            except TimeLimitError as over:
+                raise over from None
+            raise
 
     return counted
+
+
+def code_seconds(most: float | None, meter: Meter) -> CodeSeconds:
+    """Let no piece of code run for longer than `most`, nor for longer than the block has left."""
+
+    def seconds() -> float | None:
+        limits = [each for each in (most, meter.seconds_left()) if each is not None]
+        return min(limits, default=None)
+
+    return seconds
 
 
 def told(serve: Serve, run: RunId, tell: Listener) -> Serve:

@@ -20,19 +20,20 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
-from typing import Any, get_args
+from typing import TYPE_CHECKING, Any, get_args
 
 from njrt.around import Around
-from njrt.cache import Cache
 from njrt.errors import ConfigurationError
 from njrt.events import Listener
 from njrt.listeners import listener_for
 from njrt.messages import Protocol, Reply, Request
 from njrt.models.choose import model_for
 from njrt.models.model import Layer, Model
-from njrt.options import DEFAULTS, Options, nearest, options_in, options_of
-from njrt.record import Mode, Recorder
-from njrt.store import Store
+from njrt.options import DEFAULTS, ENVIRONMENT, Options, nearest, options_in, options_of
+
+if TYPE_CHECKING:
+    from njrt.record import Mode, Recorder
+    from njrt.store import Store
 
 NOTHING = Options()
 
@@ -73,7 +74,7 @@ def using(
     if isinstance(model, str):
         options, model = {**options, "model": model}, None
     around = settings_here()
-    recorder = record if isinstance(record, Recorder | None) else Recorder(record, mode)
+    recorder = recorder_of(record, mode)
     here = Settings(
         model or around.model,
         nearest(options_of(options, "njrt.using"), around.options),
@@ -89,6 +90,15 @@ def using(
                 recorder.close()
 
 
+def recorder_of(record: str | Path | Recorder | None, mode: Mode) -> Recorder | None:
+    """The recorder that is given, or the one of a path."""
+    if record is None:
+        return None
+    from njrt.record import Recorder
+
+    return record if isinstance(record, Recorder) else Recorder(record, mode)
+
+
 def settings_here() -> Settings:
     """The settings of the innermost `with using` around this point of the program."""
     around = _settings.here()
@@ -99,18 +109,47 @@ def options_for(
     block: Mapping[str, Any], project: Mapping[str, Any] | None, settings: Settings, place: str
 ) -> Options:
     """All options of a block: `using`, then the block and its file, environment, project, defaults."""
+    environment = tuple((variable, os.environ.get(variable, "")) for variable in ENVIRONMENT)
+    layers = (settings.options, typed(block), environment, typed(project or {}), place)
+    try:
+        return merged(*layers)
+    except TypeError:  # a value that cannot be hashed is no option's, and is refused by name
+        return merged.__wrapped__(*layers)
+
+
+Said = tuple[tuple[str, Any, type], ...]
+"""Options and their values as they were said; the types keep `1` and `True` apart."""
+
+
+def typed(options: Mapping[str, Any]) -> Said:
+    """Options in a form that can be remembered."""
+    return tuple((name, value, type(value)) for name, value in options.items())
+
+
+@lru_cache(maxsize=1024)
+def merged(
+    using: Options,
+    block: Said,
+    environment: tuple[tuple[str, str], ...],
+    project: Said,
+    place: str,
+) -> Options:
+    """The options of one place; a block that runs again, mostly in a loop, finds them here."""
     return nearest(
-        settings.options,
-        options_of(block, place) if block else NOTHING,
-        options_in(os.environ),
-        options_of(project, "[tool.njc]") if project else NOTHING,
+        using,
+        options_of({name: value for name, value, _ in block}, place),
+        options_in(dict(environment)),
+        options_of({name: value for name, value, _ in project}, "[tool.njc]"),
         DEFAULTS,
     )
 
 
 def recorder_for(settings: Settings, environ: Mapping[str, str]) -> Recorder | None:
-    """The recording that is replayed or made here: that of a `with using`, or of NJC_RECORD."""
-    if settings.recorder is not None:
+    """The recording that is replayed or made here: that of a `with using`, or of NJC_RECORD.
+
+    NJC_RECORD leaves alone what asks a model of its own, as tests do with `using(model=Scripted([...]))`.
+    """
+    if settings.recorder is not None or settings.model is not None:
         return settings.recorder
     said = environ.get("NJC_RECORD")
     return recorder_said(said) if said else None
@@ -119,6 +158,8 @@ def recorder_for(settings: Settings, environ: Mapping[str, str]) -> Recorder | N
 @lru_cache(maxsize=64)
 def recorder_said(said: str) -> Recorder:
     """The recorder that `NJC_RECORD=MODE[:PATH]` asks for; one for the whole process."""
+    from njrt.record import Mode, Recorder
+
     mode, _, path = said.partition(":")
     if mode not in get_args(Mode):
         raise ConfigurationError(
@@ -163,15 +204,13 @@ def layers_here(
     settings: Settings, options: Options, model: Model, recorder: Recorder | None
 ) -> tuple[Layer, ...]:
     """What stands between a block and its model: the recording, then the cache, where there are any."""
+    recording = (recorder,) if recorder is not None else ()
     folder = cache_folder(settings, options, os.environ)
-    return (
-        *((recorder,) if recorder is not None else ()),
-        *(
-            (Cache(store_in(folder), f"{model.name} {options.base_url or ''}".strip()),)
-            if folder
-            else ()
-        ),
-    )
+    if not folder:
+        return recording
+    from njrt.cache import Cache
+
+    return (*recording, Cache(store_in(folder), f"{model.name} {options.base_url or ''}".strip()))
 
 
 def cache_folder(settings: Settings, options: Options, environ: Mapping[str, str]) -> str | None:
@@ -198,6 +237,8 @@ _OFF = ("off", "0", "false", "no")
 @lru_cache(maxsize=16)
 def store_in(folder: str) -> Store:
     """The store of replies in a folder; one for the whole process."""
+    from njrt.store import Store  # and with it sqlite3
+
     return Store(folder)
 
 

@@ -20,6 +20,7 @@ from typing import Any
 
 from njrt.anatomy import class_name, innermost, is_a, is_exactly, module_name, namespace_of
 from njrt.outcome import UserValue
+from njrt.pen import clip
 
 DOC_CHARS = 100
 _DEPTH = 4
@@ -170,5 +171,4 @@ def first_line(doc: Any) -> str:
     """The first line of a docstring, cut to what one line holds; an empty string where there is none."""
     if type(doc) is not str:
         return ""
-    line = doc[:1000].strip().partition("\n")[0].rstrip()
-    return line if len(line) <= DOC_CHARS else line[: DOC_CHARS - 3].rstrip() + "..."
+    return clip(doc[:1000].strip().partition("\n")[0].rstrip(), DOC_CHARS)

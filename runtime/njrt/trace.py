@@ -19,7 +19,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, assert_never
 
-from njrt.account import ending, error_text, result_text
+from njrt.account import ending, error_line, result_text
 from njrt.effects import Answer, Refusal
 from njrt.events import Asked, Began, Ended, Event, Performed, Replied, Unanswered
 from njrt.logs import warn
@@ -74,7 +74,7 @@ def line_of(event: Event) -> str:
         "run": event.run,
         "at": at.replace("+00:00", "Z"),
     }
-    parts = {name: Bound(MOST_CHARS).cut(part) for name, part in event_json(event).items()}
+    parts = {name: Allowance(MOST_CHARS).cut(part) for name, part in event_json(event).items()}
     return json_line(first | parts)
 
 
@@ -105,7 +105,7 @@ def event_json(event: Event) -> dict[str, Any]:
             }
             return told | {"reply": reply_json(reply)}
         case Unanswered(turn=turn, error=error, seconds=seconds):
-            return {"turn": turn, "seconds": round(seconds, 6), "error": error_text(error)}
+            return {"turn": turn, "seconds": round(seconds, 6), "error": error_line(error)}
         case Performed(turn=turn, effect=effect, result=result, seconds=seconds):
             kind = "answer" if isinstance(result, Answer) else "outcome"
             kind = "refusal" if isinstance(result, Refusal) else kind
@@ -130,7 +130,7 @@ def effect_json(effect: Any) -> dict[str, Any]:
     }
 
 
-class Bound:
+class Allowance:
     """Cuts a JSON value down to a number of characters of text (state: how many are left)."""
 
     def __init__(self, left: int) -> None:

@@ -18,6 +18,7 @@ from types import NoneType, UnionType
 from typing import Annotated, Any, Literal, Union
 
 from njrt.outcome import UserValue
+from njrt.signatures import type_text
 
 _NUMBERS: Mapping[type, tuple[type, ...]] = {
     int: (int,),
@@ -56,15 +57,6 @@ def resolved(declare: Callable[[], Mapping[str, Any]], module: dict[str, Any]) -
         for path, annotation in declared.items()
         if (found := _evaluated(annotation, module)) is not _UNRESOLVED
     }
-
-
-def type_text(declared: Any) -> str:
-    """A type as a program would spell it."""
-    if declared is NoneType:
-        return "None"
-    if isinstance(declared, type) and not typing.get_args(declared):
-        return declared.__qualname__.rpartition("<locals>.")[2]
-    return repr(declared).replace("typing.", "")
 
 
 _UNRESOLVED = object()

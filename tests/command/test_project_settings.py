@@ -87,8 +87,8 @@ def test_the_environment_overrides_the_file() -> None:
         "NJC_REQUIRED_VERSION": "",
         "NJC_MODEL": "n",
     }
-    changed = overridden(project, environ, Path("/work"))
-    assert changed.out == Path("/work/there")
+    changed = overridden(project, environ, Path("/project"))
+    assert changed.out == Path("/project/there")
     assert changed.exclude == ("b", "c")
     assert changed.warnings == "error"
     assert changed.required_version is None

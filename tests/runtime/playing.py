@@ -12,7 +12,8 @@ from collections.abc import Callable
 from typing import Any, assert_never
 
 from njrt.code import Execution, Failed, Jumped, Ran, Snippet, aexecute, execute, prepare
-from njrt.outcome import Break, Broke, Completed, Continue, Continued, Raised, Return, Returned
+from njrt.jumps import Break, Continue, Return
+from njrt.outcome import Broke, Completed, Continued, Raised, Returned
 from njrt.scope import Scope, scope_of
 
 

@@ -18,7 +18,8 @@ from playing import FailedCode, Refused, aplay, message_of, play, ready
 from njrt.code import Failed, Jumped, Ran, execute, prepare
 from njrt.effects import Refusal
 from njrt.errors import EffectLimitError
-from njrt.outcome import Break, Broke, Continue, Continued, Raised, Return, Returned
+from njrt.jumps import Break, Continue, Return
+from njrt.outcome import Broke, Continued, Raised, Returned
 from njrt.scope import scope_of
 
 

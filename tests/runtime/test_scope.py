@@ -311,9 +311,7 @@ def test_models_are_asked_for_as_instances() -> None:
     assert misfit(model(x=1), model) is None
     assert misfit([model(x=1)], list[model]) is None  # type: ignore[valid-type]
     assert misfit({"x": 1}, model) == "expected Model, got dict"
-    message = (
-        "expected list[test_scope.Model]; at 0: Input should be an instance of Model (got dict)"
-    )
+    message = "expected list[Model]; at 0: Input should be an instance of Model (got dict)"
     assert misfit([{"x": 1}], list[model]) == message  # type: ignore[valid-type]
 
 

@@ -78,28 +78,34 @@ class Layered:
     def ask(self, request: Request) -> Reply:
         flow = flow_through(self.layers, request)
         proceed = partial(next, flow)
-        while True:
-            try:
-                asked = proceed()
-            except StopIteration as end:
-                return _reply_of(end)
-            try:
-                proceed = partial(flow.send, self.model.ask(asked))
-            except BaseException as error:
-                proceed = partial(flow.throw, error)
+        try:
+            while True:
+                try:
+                    asked = proceed()
+                except StopIteration as end:
+                    return _reply_of(end)
+                try:
+                    proceed = partial(flow.send, self.model.ask(asked))
+                except BaseException as error:
+                    proceed = partial(flow.throw, error)
+        finally:
+            del proceed  # an error in it would hold this frame and all that it knows
 
     async def aask(self, request: Request) -> Reply:
         flow = flow_through(self.layers, request)
         proceed = partial(next, flow)
-        while True:
-            try:
-                asked = proceed()
-            except StopIteration as end:
-                return _reply_of(end)
-            try:
-                proceed = partial(flow.send, await self.model.aask(asked))
-            except BaseException as error:
-                proceed = partial(flow.throw, error)
+        try:
+            while True:
+                try:
+                    asked = proceed()
+                except StopIteration as end:
+                    return _reply_of(end)
+                try:
+                    proceed = partial(flow.send, await self.model.aask(asked))
+                except BaseException as error:
+                    proceed = partial(flow.throw, error)
+        finally:
+            del proceed
 
 
 def flow_through(layers: tuple[Layer, ...], request: Request) -> Flow:
@@ -108,17 +114,20 @@ def flow_through(layers: tuple[Layer, ...], request: Request) -> Flow:
         return (yield request)
     outer, inner = layers[0].flow(request), layers[1:]
     proceed: Callable[[], Request] = partial(next, outer)
-    while True:
-        try:
-            asked = proceed()
-        except StopIteration as end:
-            return _reply_of(end)
-        try:
-            proceed = partial(outer.send, (yield from flow_through(inner, asked)))
-        except BaseException as error:
-            # Whatever it is, the layer sees it where it asked, as it would from a plain call; a trace
-            # thus closes its span when the program is interrupted.
-            proceed = partial(outer.throw, error)
+    try:
+        while True:
+            try:
+                asked = proceed()
+            except StopIteration as end:
+                return _reply_of(end)
+            try:
+                proceed = partial(outer.send, (yield from flow_through(inner, asked)))
+            except BaseException as error:
+                # Whatever it is, the layer sees it where it asked, as it would from a plain call; a trace
+                # thus closes its span when the program is interrupted.
+                proceed = partial(outer.throw, error)
+    finally:
+        del proceed
 
 
 def _reply_of(end: StopIteration) -> Reply:

@@ -1,0 +1,57 @@
+# make demo        build the examples and run one, on recorded replies (LIVE=1: on a model)
+# make test        everything that the gate checks
+# make test-all    the tests on every Python found
+# make bench       the figures that README and the docs quote
+
+PYTHON ?= python3
+VENV   ?= .venv
+BIN    := $(VENV)/bin
+
+.DEFAULT_GOAL := help
+.PHONY: help demo test test-all format lint types tests fresh bench clean
+
+help:
+	@sed -n 's/^# //p' Makefile
+
+$(BIN)/python:
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "njc needs Python 3.11 or newer; set PYTHON=python3.x")'
+	$(PYTHON) -m venv $(VENV)
+
+$(VENV)/.base: $(BIN)/python pyproject.toml
+	$(BIN)/pip install --quiet --disable-pip-version-check -e .
+	@touch $@
+
+$(VENV)/.live: $(BIN)/python pyproject.toml
+	$(BIN)/pip install --quiet --disable-pip-version-check -e '.[openai,anthropic]'
+	@touch $@
+
+$(VENV)/.dev: $(BIN)/python pyproject.toml
+	$(BIN)/pip install --quiet --disable-pip-version-check -e '.[dev]'
+	@touch $@ $(VENV)/.base $(VENV)/.live
+
+demo: $(VENV)/$(if $(LIVE),.live,.base)
+	@$(BIN)/njc build examples -o compiled_out/examples
+	@LIVE=$(LIVE) $(BIN)/python examples/demo.py
+
+test: format lint types tests fresh
+
+format: $(VENV)/.dev
+	$(BIN)/ruff format --check .
+
+lint: $(VENV)/.dev
+	$(BIN)/ruff check .
+
+types: $(VENV)/.dev
+	$(BIN)/mypy
+
+tests: $(VENV)/.dev
+	$(BIN)/pytest -n 2
+
+fresh: $(VENV)/.dev
+	$(BIN)/njc build examples -o compiled_out/examples --check
+
+bench: $(VENV)/.dev
+	@for file in bench/*.py; do $(BIN)/python $$file || exit 1; done
+
+clean:
+	rm -rf $(VENV) build dist .njc_cache .mypy_cache .ruff_cache .pytest_cache .hypothesis

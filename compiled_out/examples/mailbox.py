@@ -1,0 +1,68 @@
+# compiled by njc 0.1.0 from mailbox.njpy (sha256 8c2985c682530719, abi 1)
+# do not edit: change mailbox.njpy and build again
+"""Triage a mailbox: one block judges each mail, one files it in place or skips it."""
+
+import njrt as _nj
+from typing import Literal
+
+
+class Mailbox:
+    def __init__(self, mails: list[str]) -> None:
+        self.mails = mails
+        self.folders: dict[str, list[str]] = {"bill": [], "work": []}
+        self.opened = 0
+
+    def triage(self) -> None:
+        for mail in self.mails:
+            kind: Literal["bill", "work", "advertising"]
+            try:
+                _nj.run(
+                    """natural
+            Put into <:kind: Literal["bill", "work", "advertising"]> what kind of mail this is: <mail>
+            """,
+                    lambda: (kind, mail),
+                    writes="kind",
+                    types=lambda: {"kind": Literal["bill", "work", "advertising"]},
+                    labels="break continue return",
+                    at="mailbox.njpy:14",
+                )
+            except _nj.Break:
+                break
+            except _nj.Continue:
+                continue
+            except _nj.Return as _nj_r:
+                return _nj_r.value
+            try:
+                _nj.run(
+                    """natural
+            Continue if <kind> is "advertising". Otherwise append <mail> to the list in <self.folders>
+            that is for its <kind>.
+            """,
+                    lambda: (kind, mail, self),
+                    labels="break continue return",
+                    at="mailbox.njpy:17",
+                )
+            except _nj.Break:
+                break
+            except _nj.Continue:
+                continue
+            except _nj.Return as _nj_r:
+                return _nj_r.value
+            self.opened += 1
+
+
+MAILS = [
+    "Could you send me the slides for the meeting on Monday? Anna",
+    "YOU WON 1,000,000 dollars!!! Click here to claim your prize!",
+    "Please pay 84.20 EUR for electricity by 30 June.",
+]
+
+if __name__ == "__main__":
+    mailbox = Mailbox(MAILS)
+    mailbox.triage()
+    for folder, mails in mailbox.folders.items():
+        print(f"{folder}: {mails}")
+    print(f"{mailbox.opened} of {len(MAILS)} mails are worth reading")
+
+
+# njc lines 1=1 3:1 5=3 6:3 18=14 21:15 23=14 35:17 36=17 38:18 41=17 51:21 66=36 sha256 4ccb8585b14e4969

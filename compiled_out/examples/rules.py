@@ -1,0 +1,43 @@
+# compiled by njc 0.1.0 from rules.njpy (sha256 32ad3bc0169bf2d7, abi 1)
+# do not edit: change rules.njpy and build again
+"""A function factory: the block defines a function that closes over the program's own variables."""
+
+import njrt as _nj
+from collections.abc import Callable
+
+Rule = Callable[[str], bool]
+
+
+def make_rule(wish: str) -> tuple[Rule, Callable[[int], None]]:
+    shortest = 5
+
+    def allow(length: int) -> None:
+        nonlocal shortest
+        shortest = length
+
+    rule: _nj.Any
+    try:
+        _nj.run(
+            """natural
+    Define <:rule>, a function of one word: it tells whether the word has at least <shortest> letters
+    and whether this holds for it: <wish>.
+    """,
+            lambda: (rule, shortest, wish),
+            writes="rule",
+            labels="return",
+            at="rules.njpy:15",
+        )
+    except _nj.Return as _nj_r:
+        return _nj_r.value
+    return rule, allow
+
+
+if __name__ == "__main__":
+    words = ["level", "tree", "rotor", "noon", "compiler"]
+    is_palindrome, allow = make_rule("it reads the same backwards")
+    print([word for word in words if is_palindrome(word)])
+    allow(4)  # the rule reads the program's own `shortest`, so that it sees the change
+    print([word for word in words if is_palindrome(word)])
+
+
+# njc lines 1=1 3:1 5=3 6:3 19=15 22:16 25=15 32:19 41=28 sha256 da3032b3b942e9ac

@@ -1,0 +1,54 @@
+# compiled by njc 0.1.0 from tickets.njpy (sha256 00fec68026f194f3, abi 1)
+# do not edit: change tickets.njpy and build again
+"""An async pipeline: all tickets are judged at once, and the event loop runs on meanwhile."""
+
+import njrt as _nj
+import asyncio
+from typing import Literal
+
+
+async def route(ticket: str) -> str:
+    team: Literal["billing", "shipping", "technical"]
+    try:
+        await _nj.arun(
+            """natural
+    Put into <:team: Literal["billing", "shipping", "technical"]> the team that should answer <ticket>.
+    """,
+            lambda: (team, ticket),
+            writes="team",
+            types=lambda: {"team": Literal["billing", "shipping", "technical"]},
+            labels="return",
+            at="tickets.njpy:8",
+        )
+    except _nj.Return as _nj_r:
+        return _nj_r.value
+    return team
+
+
+async def tick(beats: list[int]) -> None:
+    while True:
+        await asyncio.sleep(0.001)
+        beats.append(len(beats))
+
+
+async def main(tickets: list[str]) -> list[str]:
+    beats: list[int] = []
+    heart = asyncio.create_task(tick(beats))
+    teams = await asyncio.gather(*(route(ticket) for ticket in tickets))
+    heart.cancel()
+    assert beats, "the event loop ran on while the model was thinking"
+    return teams
+
+
+TICKETS = [
+    "I was charged twice for my subscription this month.",
+    "My parcel has not arrived; it was sent two weeks ago.",
+    "The app crashes when I open the settings page.",
+]
+
+if __name__ == "__main__":
+    for ticket, team in zip(TICKETS, asyncio.run(main(TICKETS)), strict=True):
+        print(f"{team:<10} {ticket}")
+
+
+# njc lines 1=1 3:1 5=3 6:3 12=8 15:9 17=8 25:11 52=38 sha256 25cabda1e28a5d32

@@ -1,0 +1,31 @@
+# compiled by njc 0.1.0 from battle/natural.njpy (sha256 8db6a8b993cb4f75, abi 1)
+# do not edit: change battle/natural.njpy and build again
+"""A turn in a game: the player says what they do, and the enemies feel it."""
+
+import njrt as _nj
+from dataclasses import dataclass
+
+
+@dataclass
+class Enemy:
+    name: str
+    health: int
+    stunned: bool = False
+
+
+def take_turn(enemies: list[Enemy], action: str) -> None:
+    try:
+        _nj.run(
+            """natural
+    The player's <action> happens to the <enemies>. Take the damage from the health of those it meets,
+    note who is stunned by it, and remove from the list, in place, those with no health left.
+    """,
+            lambda: (action, enemies),
+            labels="return",
+            at="battle/natural.njpy:14",
+        )
+    except _nj.Return as _nj_r:
+        return _nj_r.value
+
+
+# njc lines 1=1 3:1 5=3 6:3 18=14 20:15 23=14 29=18 sha256 54dadc60890f0481

@@ -1,0 +1,54 @@
+# compiled by njc 0.1.0 from calendar/natural.njpy (sha256 98b775da96e8cce5, abi 1)
+# do not edit: change calendar/natural.njpy and build again
+"""A calendar that does what it is asked: each request becomes calls of its public methods."""
+
+import njrt as _nj
+from dataclasses import dataclass, field
+from datetime import datetime
+
+
+@dataclass
+class Event:
+    title: str
+    start: datetime
+    guests: set[str] = field(default_factory=set)
+
+
+class Calendar:
+    def __init__(self) -> None:
+        self._events: list[Event] = []
+
+    def events(self) -> list[Event]:
+        return sorted(self._events, key=lambda event: event.start)
+
+    def add(self, title: str, start: datetime) -> Event:
+        event = Event(title, start)
+        self._events.append(event)
+        return event
+
+    def move(self, event: Event, start: datetime) -> None:
+        event.start = start
+
+    def cancel(self, event: Event) -> None:
+        self._events.remove(event)
+
+    def invite(self, event: Event, guest: str) -> None:
+        event.guests.add(guest)
+
+
+def attend_to(calendar: Calendar, request: str, now: datetime) -> None:
+    try:
+        _nj.run(
+            """natural
+    It is <now>. Do what the <request> asks, by calling public methods of the <calendar> and nothing else.
+    Times are <datetime> objects; titles are short, such as "Dentist"; guests are first names.
+    """,
+            lambda: (now, request, calendar, datetime),
+            labels="return",
+            at="calendar/natural.njpy:37",
+        )
+    except _nj.Return as _nj_r:
+        return _nj_r.value
+
+
+# njc lines 1=1 3:1 5=3 6:3 41=37 43:38 46=37 52=41 sha256 c5d825e8d0868747

@@ -1,0 +1,39 @@
+# compiled by njc 0.1.0 from character_builder/natural.njpy (sha256 402220fecf970cc3, abi 1)
+# do not edit: change character_builder/natural.njpy and build again
+"""Build a character for a role-playing game from what the player imagines."""
+
+import njrt as _nj
+from dataclasses import dataclass, field
+from typing import Literal
+
+Calling = Literal["fighter", "wizard", "ranger", "healer"]
+
+
+@dataclass
+class Character:
+    name: str
+    calling: Calling
+    age: int
+    items: list[str] = field(default_factory=list)
+
+
+def build(description: str) -> Character:
+    character: Character
+    try:
+        _nj.run(
+            """natural
+    Create the <Character> that the player imagines in the <description>, with a <Calling> that fits and
+    the items, in singular, that are mentioned. Store it in <:character: Character>.
+    """,
+            lambda: (Character, description, Calling, character),
+            writes="character",
+            types=lambda: {"character": Character},
+            labels="return",
+            at="character_builder/natural.njpy:18",
+        )
+    except _nj.Return as _nj_r:
+        return _nj_r.value
+    return character
+
+
+# njc lines 1=1 3:1 5=3 6:3 22=18 25:19 28=18 36:22 37=23 sha256 16005ec82854c048

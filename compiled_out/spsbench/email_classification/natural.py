@@ -1,0 +1,39 @@
+# compiled by njc 0.1.0 from email_classification/natural.njpy (sha256 8cd653c0862463a0, abi 1)
+# do not edit: change email_classification/natural.njpy and build again
+"""Sort the mail of a small company."""
+
+import njrt as _nj
+from enum import Enum
+
+
+class Category(Enum):
+    ORDER = "wants to buy something"
+    COMPLAINT = "is unhappy with something bought"
+    INVOICE = "is about a bill or a payment"
+    APPLICATION = "looks for a job here"
+
+
+class NoFittingCategory(ValueError):
+    """An e-mail fits none of the categories."""
+
+
+def classify(email: str) -> Category:
+    category: Category
+    try:
+        _nj.run(
+            """natural
+    Find the <:category: Category> of <Category> that fits the <email>.
+    Raise <NoFittingCategory> if none of them does.
+    """,
+            lambda: (category, Category, email, NoFittingCategory),
+            writes="category",
+            types=lambda: {"category": Category},
+            labels="return",
+            at="email_classification/natural.njpy:18",
+        )
+    except _nj.Return as _nj_r:
+        return _nj_r.value
+    return category
+
+
+# njc lines 1=1 3:1 5=3 6:3 22=18 25:19 28=18 36:22 37=23 sha256 eabcfc0cb8e53be9

@@ -1,0 +1,41 @@
+# compiled by njc 0.1.0 from stores/natural.njpy (sha256 3ded1cfca0ea64ad, abi 1)
+# do not edit: change stores/natural.njpy and build again
+"""A street of stores: each is described in words, and becomes a class of its own."""
+
+import njrt as _nj
+from abc import ABC, abstractmethod
+
+
+class Store(ABC):
+    def __init__(self, name: str, prices: dict[str, float]) -> None:
+        self.name = name
+        self.prices = prices
+
+    @abstractmethod
+    def total(self, basket: list[str]) -> float:
+        """What the goods in a basket cost here."""
+
+
+def open_store(description: str) -> Store:
+    store: _nj.Any
+    try:
+        _nj.run(
+            """natural
+    Define a concrete subclass of <Store> whose `total` follows the <description>, and make of it the <:store>
+    with the name and the prices that the description gives.
+    """,
+            lambda: (Store, description, store),
+            writes="store",
+            labels="return",
+            at="stores/natural.njpy:17",
+        )
+    except _nj.Return as _nj_r:
+        return _nj_r.value
+    return store
+
+
+def open_street(descriptions: list[str]) -> list[Store]:
+    return [open_store(description) for description in descriptions]
+
+
+# njc lines 1=1 3:1 5=3 6:3 21=17 24:18 27=17 34:21 39=26 sha256 e15f3550e5c2b843

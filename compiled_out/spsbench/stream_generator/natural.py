@@ -1,0 +1,29 @@
+# compiled by njc 0.1.0 from stream_generator/natural.njpy (sha256 541f2127dd5a6314, abi 1)
+# do not edit: change stream_generator/natural.njpy and build again
+"""Streams of values, made from a description of what should come out of them."""
+
+import njrt as _nj
+from collections.abc import Iterator
+from typing import Any
+
+
+def stream_of(description: str) -> Iterator[Any]:
+    stream: Iterator[Any]
+    try:
+        _nj.run(
+            """natural
+    Define a generator function for this <description>, which computes each value when it is asked for,
+    and store a generator that it makes in <:stream: Iterator[Any]>.
+    """,
+            lambda: (description, stream),
+            writes="stream",
+            types=lambda: {"stream": Iterator[Any]},
+            labels="return",
+            at="stream_generator/natural.njpy:8",
+        )
+    except _nj.Return as _nj_r:
+        return _nj_r.value
+    return stream
+
+
+# njc lines 1=1 3:1 5=3 6:3 12=8 15:9 18=8 26:12 27=13 sha256 f389b913e57b18ef

@@ -1,0 +1,29 @@
+# compiled by njc 0.1.0 from task_completion/natural.njpy (sha256 d6e22fa9daf4bc0c, abi 1)
+# do not edit: change task_completion/natural.njpy and build again
+"""A list of things to do, ticked off by telling what one has done."""
+
+import njrt as _nj
+from dataclasses import dataclass
+
+
+@dataclass
+class Task:
+    title: str
+    done: bool = False
+
+
+def tick_off(tasks: list[Task], message: str) -> None:
+    try:
+        _nj.run(
+            """natural
+    Mark as done those of the <tasks> that, according to the <message>, are completed.
+    """,
+            lambda: (tasks, message),
+            labels="return",
+            at="task_completion/natural.njpy:13",
+        )
+    except _nj.Return as _nj_r:
+        return _nj_r.value
+
+
+# njc lines 1=1 3:1 5=3 6:3 17=13 19:14 21=13 27=16 sha256 ba861452dd099f09

@@ -1,0 +1,37 @@
+"""Filling the gaps of static blocks on behalf of a command, and saying what is done and what is wrong."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from njc.build import source_of
+from njc.config import Project
+from njc.console import Console
+from njc.plan import Unit
+
+if TYPE_CHECKING:
+    from njc.static.build import StaticBuild
+
+
+def may_be_static(units: Sequence[Unit], project: Project) -> bool:
+    """Whether the project or the bytes of a source speak of a mode."""
+    return project.options.mode not in (None, "live") or any(
+        b"mode" in source_of(unit).data for unit in units
+    )
+
+
+def filled(
+    console: Console, units: Sequence[Unit], project: Project, locked: bool, attempts: int
+) -> StaticBuild:
+    """Fill all gaps, and tell what is wrong."""
+    from njc.static import files
+
+    build = files.filled(units, project, locked=locked, attempts=attempts, told=console.note)
+    for note in build.notes:
+        console.note(f"note: {note}")
+    for problem in build.problems:
+        console.findings(str(problem))
+    if build.problems:
+        console.findings("nothing was written")
+    return build

@@ -1,0 +1,137 @@
+"""`njc lock`: how static blocks stand; `njc lock --update`: have their code written, or written anew."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import click
+
+from njc.commands.flags import (
+    ATTEMPTS,
+    MODE,
+    pass_console,
+    project_flags,
+    project_for,
+    speaking,
+)
+from njc.config import Project
+from njc.console import Console
+from njc.lock import Entry, Lock, read_lock, with_entries, without
+from njc.plan import Unit, units_of
+from njc.report import counted
+from njc.static.files import filled, lock_file, save_lock, static_files
+from njc.static.gaps import Gap
+from njc.static.plan import Locked, Stale, Standing, explained, standings, unused
+from njrt.errors import ConfigurationError
+
+
+@click.command("lock")
+@click.argument("places", nargs=-1, metavar="[SRC | BLOCK]...")
+@click.option("--update", is_flag=True, help="Write what is stale or missing, and BLOCKs anew.")
+@click.option("--keep", is_flag=True, help="Keep the code of stale BLOCKs as it is.")
+@click.option("--why", is_flag=True, help="Say of each block what it cost, and what has changed.")
+@MODE
+@ATTEMPTS
+@project_flags
+@speaking
+@pass_console
+@click.pass_context
+def command(
+    ctx: click.Context,
+    console: Console,
+    /,
+    places: Sequence[str],
+    update: bool,
+    keep: bool,
+    why: bool,
+    attempts: int,
+    **flags: Any,
+) -> None:
+    """Show how the static blocks stand in njc.lock, and write or keep their code.
+
+    A BLOCK is named as the lock names it, such as `mailbox.njpy:Mailbox.triage`. Exits with 1 if a block is
+    missing or stale in the end.
+    """
+    sources = [Path(each) for each in places if ":" not in each]
+    blocks = [each for each in places if ":" in each]
+    project = project_for(sources, flags)
+    units = units_of(sources, project)
+    file = lock_file(units, project)
+    found = static_files(units, project)
+    gaps = [gap for each in found for gap in each.gaps]
+    chosen = [_named(block, gaps) for block in blocks]
+    lock = read_lock(file)
+    old = partial(_unused, units=units, project=project)
+    if keep:
+        save_lock(_kept(lock, chosen or gaps), file)
+    elif update:
+        dropped = chosen or old(lock)
+        save_lock(without(lock, [(each.name, each.mode) for each in dropped]), file)
+        only = {gap.name for gap in chosen or gaps}
+        build = filled(
+            units,
+            project,
+            attempts=attempts,
+            only=lambda gap: gap.name in only,
+            told=console.note,
+        )
+        for problem in build.problems:
+            console.findings(str(problem))
+    lock = read_lock(file)
+    standing = standings(gaps, lock)
+    console.result("\n".join(_shown(chosen or gaps, standing, why)))
+    for entry in old(lock):
+        console.note(f"unused: {entry.name} ({entry.mode}); `njc lock --update` removes it")
+    open_ = sum(not isinstance(each, Locked) for each in standing.values())
+    console.note(f"{counted(len(gaps), 'static block')}, {open_} to be written")
+    ctx.exit(int(bool(open_)))
+
+
+def _named(block: str, gaps: Sequence[Gap]) -> Gap:
+    for gap in gaps:
+        if block in (gap.name, f":{gap.name.partition(':')[2]}"):
+            return gap
+    known = ", ".join(gap.name for gap in gaps) or "none"
+    raise ConfigurationError(
+        f"there is no static block `{block}` in these sources; there are: {known}"
+    )
+
+
+def _kept(lock: Lock, gaps: Sequence[Gap]) -> Lock:
+    """Take the code of these gaps for what they mean now."""
+    found = [(gap, lock.entries.get((gap.name, gap.mode))) for gap in gaps]
+    return with_entries(lock, [replace(each, meaning=gap.meaning) for gap, each in found if each])
+
+
+def _unused(lock: Lock, units: Sequence[Unit], project: Project) -> list[Entry]:
+    """The entries of blocks that are gone; a block that is live for now may be static tomorrow."""
+    static = replace(project, options=replace(project.options, mode="static"))
+    names = {gap.name for file in static_files(units, static) for gap in file.gaps}
+    roots = {unit.root for unit in units}
+    return unused(
+        lock,
+        {unit.path for unit in units},
+        names,
+        lambda path: any((root / path).exists() for root in roots),
+    )
+
+
+def _shown(gaps: Sequence[Gap], standing: dict[str, Standing], why: bool) -> Iterator[str]:
+    width = max((len(gap.name) for gap in gaps), default=0)
+    for gap in gaps:
+        stands = standing[gap.name]
+        yield f"{gap.name:{width}}  {gap.mode:10}  {explained(stands)}"
+        if why and isinstance(stands, Locked | Stale):
+            yield from (f"    {line}" for line in _history(stands.entry))
+
+
+def _history(entry: Entry) -> Iterator[str]:
+    usd = "" if entry.usd is None else f", ${entry.usd:.4f}"
+    yield (
+        f"written by {entry.model or 'an unnamed model'} on {entry.date} in "
+        f"{counted(entry.attempts, 'attempt')}, {entry.input_tokens} + {entry.output_tokens} tokens{usd}"
+    )

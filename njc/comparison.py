@@ -1,0 +1,268 @@
+"""Modes held against each other: what building and running a program cost in each, and how often it passed.
+
+    Trial(mode="static", number=2, passed=True, seconds=1.2, blocks={"mail.njpy:12": Usage(calls=1, ...)})
+    ...  ->  Row(mode="static", build=Built(...), trials=(...))  ->  a table, JSON, a page
+
+A mode that cannot be built is a row with the reason. Trials are kept one a line, so that a comparison that is
+interrupted goes on where it was.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import asdict, dataclass, field
+from typing import Any
+
+from njrt.written import json_line
+
+
+@dataclass(frozen=True, slots=True)
+class Usage:
+    """What model calls used; `usd` leaves out calls without a known price."""
+
+    calls: int = 0
+    input: int = 0
+    output: int = 0
+    usd: float = 0.0
+    seconds: float = 0.0
+
+    def __add__(self, other: Usage) -> Usage:
+        return Usage(
+            self.calls + other.calls,
+            self.input + other.input,
+            self.output + other.output,
+            self.usd + other.usd,
+            self.seconds + other.seconds,
+        )
+
+    @property
+    def tokens(self) -> int:
+        """Tokens, in and out together."""
+        return self.input + self.output
+
+
+@dataclass(frozen=True, slots=True)
+class Built:
+    """What building took; `failure` says why there is nothing to run, if so."""
+
+    seconds: float
+    usage: Usage
+    failure: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Trial:
+    """One run of the command."""
+
+    mode: str
+    number: int
+    passed: bool
+    exit_code: int
+    seconds: float
+    blocks: Mapping[str, Usage] = field(default_factory=dict)
+    """What each block used, by its place."""
+
+    @property
+    def usage(self) -> Usage:
+        """What all blocks used together."""
+        return sum(self.blocks.values(), Usage())
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """One mode: how it was built and what came of its trials."""
+
+    mode: str
+    build: Built
+    trials: tuple[Trial, ...]
+
+    @property
+    def passed(self) -> int:
+        """How many trials passed."""
+        return sum(trial.passed for trial in self.trials)
+
+    @property
+    def seconds(self) -> float | None:
+        """The median of the run times."""
+        return median([trial.seconds for trial in self.trials])
+
+    @property
+    def usage(self) -> Usage:
+        """What one trial used on the average, rounded to whole calls and tokens."""
+        total, count = sum((each.usage for each in self.trials), Usage()), len(self.trials) or 1
+        return Usage(
+            round(total.calls / count),
+            round(total.input / count),
+            round(total.output / count),
+            total.usd / count,
+            total.seconds / count,
+        )
+
+
+def median(values: Sequence[float]) -> float | None:
+    """The middle value; None of nothing."""
+    if not values:
+        return None
+    ordered, middle = sorted(values), len(values) // 2
+    if len(ordered) % 2:
+        return ordered[middle]
+    return (ordered[middle - 1] + ordered[middle]) / 2
+
+
+def interval(passed: int, trials: int, z: float = 1.96) -> tuple[float, float]:
+    """The 95 % interval of a pass rate, by Wilson (1927): sensible for few trials too."""
+    if not trials:
+        return 0.0, 1.0
+    rate, square = passed / trials, z * z
+    center = (rate + square / (2 * trials)) / (1 + square / trials)
+    spread = rate * (1 - rate) / trials + square / (4 * trials * trials)
+    half = z * math.sqrt(spread) / (1 + square / trials)
+    return max(0.0, min(rate, center - half)), min(1.0, max(rate, center + half))
+
+
+def usage_by_block(trace: Iterable[str]) -> dict[str, Usage]:
+    """Add up the model calls in the lines of a trace file, by the place of the block."""
+    places: dict[str, str] = {}
+    blocks: dict[str, Usage] = {}
+    for line in trace:
+        try:
+            event = json.loads(line)
+        except ValueError:  # the last line of a process that was killed
+            continue
+        if event["event"] == "began":
+            places[event["run"]] = event["place"] or "elsewhere"
+        elif event["event"] == "replied":
+            place, used = places.get(event["run"], "elsewhere"), event["reply"].get("usage", {})
+            blocks[place] = blocks.get(place, Usage()) + Usage(
+                1,
+                used.get("input", 0),
+                used.get("output", 0),
+                used.get("usd") or 0.0,
+                event.get("seconds", 0.0),
+            )
+    return blocks
+
+
+def trial_line(trial: Trial) -> str:
+    """Write a trial as one line of JSON."""
+    return json_line(asdict(trial))
+
+
+def trial_of(line: str) -> Trial:
+    """Read a trial back."""
+    written: dict[str, Any] = json.loads(line)
+    blocks = {place: Usage(**used) for place, used in written.pop("blocks").items()}
+    return Trial(**written, blocks=blocks)
+
+
+def as_json(rows: Sequence[Row], command: str) -> str:
+    """The whole comparison, for programs."""
+    return json.dumps(
+        {"command": command, "modes": [_row_json(row) for row in rows]},
+        indent=2,
+        ensure_ascii=False,
+    )
+
+
+def _row_json(row: Row) -> dict[str, Any]:
+    low, high = interval(row.passed, len(row.trials))
+    return {
+        "mode": row.mode,
+        "build": asdict(row.build),
+        "trials": [asdict(trial) for trial in row.trials],
+        "passed": row.passed,
+        "pass_rate": row.passed / len(row.trials) if row.trials else None,
+        "pass_rate_interval": [low, high] if row.trials else None,
+        "median_seconds": row.seconds,
+        "usage_per_trial": asdict(row.usage),
+    }
+
+
+HEADINGS = (
+    "mode",
+    "passed",
+    "95 % interval",
+    "build s",
+    "build tokens",
+    "run s",
+    "calls",
+    "tokens",
+    "USD",
+)
+
+
+def cells(row: Row) -> tuple[str, ...]:
+    """One mode as the cells of a table."""
+    build = (row.mode, "not built" if row.build.failure else f"{row.passed}/{len(row.trials)}")
+    if row.build.failure or row.seconds is None:
+        return (
+            *build,
+            "",
+            f"{row.build.seconds:.1f}",
+            f"{row.build.usage.tokens:,}",
+            "",
+            "",
+            "",
+            "",
+        )
+    low, high = interval(row.passed, len(row.trials))
+    return (
+        *build,
+        f"{low:.0%} to {high:.0%}",
+        f"{row.build.seconds:.1f}",
+        f"{row.build.usage.tokens:,}",
+        f"{row.seconds:.2f}",
+        f"{row.usage.calls:,}",
+        f"{row.usage.tokens:,}",
+        f"{row.usage.usd:.4f}",
+    )
+
+
+def table(headings: Sequence[str], lines: Sequence[Sequence[str]]) -> str:
+    """Lay out a table: the first column to the left, numbers to the right."""
+    widths = [
+        max(len(line[column]) for line in (headings, *lines)) for column in range(len(headings))
+    ]
+    rows = []
+    for line in (headings, ["-" * width for width in widths], *lines):
+        first, *others = (
+            cell.ljust(width) if column == 0 else cell.rjust(width)
+            for column, (cell, width) in enumerate(zip(line, widths, strict=True))
+        )
+        rows.append("  ".join([first, *others]).rstrip())
+    return "\n".join(rows)
+
+
+BLOCK_HEADINGS = ("block", "mode", "calls", "tokens", "USD", "model s")
+
+
+def block_cells(rows: Sequence[Row]) -> list[tuple[str, ...]]:
+    """What each block used in each mode, per trial."""
+    lines: list[tuple[str, ...]] = []
+    for place in sorted({place for row in rows for each in row.trials for place in each.blocks}):
+        for row in rows:
+            count = len(row.trials) or 1
+            used = sum((each.blocks.get(place, Usage()) for each in row.trials), Usage())
+            if used.calls:
+                lines.append(
+                    (
+                        place,
+                        row.mode,
+                        f"{used.calls / count:.1f}",
+                        f"{used.tokens / count:,.0f}",
+                        f"{used.usd / count:.4f}",
+                        f"{used.seconds / count:.2f}",
+                    )
+                )
+    return lines
+
+
+def as_text(rows: Sequence[Row]) -> str:
+    """The comparison for a terminal: modes, then blocks, then why a mode could not be built."""
+    parts = [table(HEADINGS, [cells(row) for row in rows])]
+    if blocks := block_cells(rows):
+        parts.append(table(BLOCK_HEADINGS, blocks))
+    parts += [f"{row.mode}: {row.build.failure}" for row in rows if row.build.failure]
+    return "\n\n".join(parts)

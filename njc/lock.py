@@ -1,0 +1,187 @@
+"""`njc.lock`: the code that a model wrote for each static block, as text to be reviewed and committed.
+
+    [[block]]
+    name = "mailbox.njpy:Mailbox.triage"
+    mode = "static"
+    meaning = { instruction = "9f3c01ab", interface = "77aa10c2", context = "04be99d0" }
+    model = "gpt-4.1"
+    date = "2026-03-01"
+    attempts = 2
+    tokens = { input = 1210, output = 96 }
+    usd = 0.0031
+    digest = "51f0a2c37d8e4b66"
+    code = '''
+    kind = llm(f"...", Literal["spam", "bill"])
+    '''
+
+An entry is good for the meaning that it was written for, and stale for any other. `digest` is that of the code
+as the model wrote it, so an edit shows; edited code is kept. The same entries always give the same text.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import re
+import tomllib
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from njrt.errors import ConfigurationError
+
+FILE = "njc.lock"
+VERSION = 1
+_HEAD = f"""\
+# The code that models wrote for natural blocks. Made by njc; review it and commit it.
+# `code` may be edited: njc checks and keeps what stands here. `njc lock` says what is stale or edited.
+version = {VERSION}
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class Meaning:
+    """Digests of what code was written for: the instruction, the interface, the program shown with them."""
+
+    instruction: str
+    interface: str
+    context: str
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """What is locked for one block in one mode."""
+
+    name: str
+    mode: str
+    meaning: Meaning
+    model: str
+    date: str
+    attempts: int
+    input_tokens: int
+    output_tokens: int
+    usd: float | None
+    digest: str
+    """That of the code as the model wrote it."""
+    code: str
+    """Empty where the block stays live."""
+    live: str = ""
+    """Why the block stays live."""
+
+    @property
+    def is_edited(self) -> bool:
+        """Whether the code is not as the model wrote it."""
+        return self.digest != digest_of(self.code)
+
+
+Key = tuple[str, str]
+"""The name of a block, and the mode."""
+
+
+@dataclass(frozen=True, slots=True)
+class Lock:
+    """The entries of a lock file."""
+
+    entries: Mapping[Key, Entry] = field(default_factory=dict)
+
+
+def digest_of(code: str) -> str:
+    """A short digest of code; blank lines at its ends do not count."""
+    return hashlib.sha256(code.strip().encode()).hexdigest()[:16]
+
+
+def with_entries(lock: Lock, entries: Iterable[Entry]) -> Lock:
+    """The lock with entries added, or put in place of older ones."""
+    return Lock({**lock.entries, **{(each.name, each.mode): each for each in entries}})
+
+
+def without(lock: Lock, keys: Iterable[Key]) -> Lock:
+    """The lock without some entries."""
+    gone = set(keys)
+    return Lock({key: entry for key, entry in lock.entries.items() if key not in gone})
+
+
+def read_lock(file: Path) -> Lock:
+    """Read a lock file; one that does not exist holds nothing."""
+    try:
+        document = tomllib.loads(file.read_text(encoding="utf-8"))
+    except FileNotFoundError:
+        return Lock()
+    except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
+        raise ConfigurationError(
+            f"{file} cannot be read: {error}; mend it, or delete it and build again"
+        ) from None
+    if document.get("version") != VERSION:
+        raise ConfigurationError(
+            f"{file} is of version {document.get('version')!r}, and this njc reads version {VERSION}; "
+            "install the njc that wrote it, or delete it and build again"
+        )
+    try:
+        return with_entries(Lock(), map(_entry, document.get("block", [])))
+    except (KeyError, TypeError) as error:
+        raise ConfigurationError(
+            f"{file}: an entry is not complete: {error}; mend it, or delete it and build again"
+        ) from None
+
+
+def _entry(written: Mapping[str, Any]) -> Entry:
+    return Entry(
+        written["name"],
+        written["mode"],
+        Meaning(**written["meaning"]),
+        written["model"],
+        written["date"],
+        written["attempts"],
+        written["tokens"]["input"],
+        written["tokens"]["output"],
+        written.get("usd"),
+        written["digest"],
+        written["code"],
+        written.get("live", ""),
+    )
+
+
+def lock_text(lock: Lock) -> str:
+    """Write a lock as text, its entries in the order of their names."""
+    entries = [lock.entries[key] for key in sorted(lock.entries)]
+    return "\n".join([_HEAD, *("\n".join(_lines(entry)) + "\n" for entry in entries)])
+
+
+def _lines(entry: Entry) -> Iterator[str]:
+    meaning = entry.meaning
+    yield "[[block]]"
+    yield f"name = {_text(entry.name)}"
+    yield f"mode = {_text(entry.mode)}"
+    yield (
+        f"meaning = {{ instruction = {_text(meaning.instruction)}, "
+        f"interface = {_text(meaning.interface)}, context = {_text(meaning.context)} }}"
+    )
+    yield f"model = {_text(entry.model)}"
+    yield f"date = {_text(entry.date)}"
+    yield f"attempts = {entry.attempts}"
+    yield f"tokens = {{ input = {entry.input_tokens}, output = {entry.output_tokens} }}"
+    if entry.usd is not None:
+        yield f"usd = {entry.usd:.6f}"
+    yield f"digest = {_text(entry.digest)}"
+    if entry.is_edited:
+        yield "edited = true"
+    if entry.live:
+        yield f"live = {_text(entry.live)}"
+    yield f"code = {_code(entry.code)}"
+
+
+_UNFIT_FOR_LITERAL = re.compile(r"'''|[\x00-\x08\x0b-\x1f\x7f]")
+
+
+def _text(text: str) -> str:
+    """A TOML string on one line; TOML has JSON's escapes, but for the delete character."""
+    return json.dumps(text, ensure_ascii=False).replace("\x7f", "\\u007f")
+
+
+def _code(code: str) -> str:
+    """A TOML string over several lines, as it is if possible, else with escapes."""
+    if not _UNFIT_FOR_LITERAL.search(code):
+        return f"'''\n{code.rstrip()}\n'''" if code.strip() else '""'
+    lines = (_text(line)[1:-1] for line in code.rstrip().split("\n"))
+    return '"""\n' + "\n".join(lines) + '\n"""'

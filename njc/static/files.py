@@ -1,0 +1,103 @@
+"""Static builds on disk: the sources that have gaps, the lock file, the attempts that failed.
+
+njc.lock                                    beside pyproject.toml, else in the source root
+.njc_cache/attempts/mailbox.njpy-triage.md  what a model tried, and why it was refused
+"""
+
+from __future__ import annotations
+
+import re
+import time
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+from njc.build import source_of
+from njc.config import Project
+from njc.lock import FILE, Lock, lock_text, read_lock
+from njc.outputs import write_all
+from njc.plan import Unit, shown
+from njc.source import SourceFile
+from njc.static.build import Request, StaticBuild, StaticFile, static_build, static_file
+from njc.static.gaps import Gap
+from njc.static.generate import MOST_ATTEMPTS, Failed, Generated
+
+
+def lock_file(units: Sequence[Unit], project: Project) -> Path:
+    """Where the lock of these sources is."""
+    folder = project.file.parent if project.file else units[0].root
+    return folder / FILE
+
+
+def _may_be_static(source: SourceFile, project: Project) -> bool:
+    """Whether a file may hold blocks that are to become code, as far as its bytes tell."""
+    return project.options.mode not in (None, "live") or b"mode" in source.data
+
+
+def static_files(units: Sequence[Unit], project: Project) -> list[StaticFile]:
+    """Find the files with gaps."""
+    sources = {unit: source_of(unit) for unit in units}
+    files = (
+        static_file(unit, source, project.options)
+        for unit, source in sources.items()
+        if _may_be_static(source, project)
+    )
+    return [file for file in files if file is not None]
+
+
+def filled(
+    units: Sequence[Unit],
+    project: Project,
+    *,
+    locked: bool = False,
+    attempts: int = MOST_ATTEMPTS,
+    only: Callable[[Gap], bool] = lambda gap: True,
+    told: Callable[[str], None] = lambda line: None,
+) -> StaticBuild:
+    """Fill the gaps of all units, and keep what is new in the lock; models are asked for `only` some."""
+    files = static_files(units, project)
+    file = lock_file(units, project)
+    request = Request(
+        locked,
+        attempts,
+        lambda: time.strftime("%Y-%m-%d"),
+        lambda lock: save_lock(lock, file),
+        lambda gap, result: keep_attempts(gap, result, file.parent),
+        told,
+        only,
+    )
+    lock = read_lock(file) if files else Lock()
+    build = static_build(files, lock, request)
+    if build.lock != lock and not locked:
+        save_lock(build.lock, file)
+    return build
+
+
+def save_lock(lock: Lock, file: Path) -> None:
+    """Write the lock as a whole, if that changes it."""
+    text = lock_text(lock).encode()
+    if not file.exists() or file.read_bytes() != text:
+        write_all({file: text}, {})
+
+
+def keep_attempts(gap: Gap, result: Generated | Failed, folder: Path) -> str:
+    """Write down what was refused on the way to some code, or to none; say where."""
+    if not any(each.refusals for each in result.attempts):
+        return ""
+    name = re.sub(r"[^\w.]+", "-", gap.name).strip("-")
+    file = folder / ".njc_cache" / "attempts" / f"{name}.md"
+    file.parent.mkdir(parents=True, exist_ok=True)
+    file.write_text(attempts_text(gap, result), encoding="utf-8")
+    return shown(file)
+
+
+def attempts_text(gap: Gap, result: Generated | Failed) -> str:
+    """Write the attempts of a conversation for people."""
+    parts = [f"# {gap.name} ({gap.mode})\n\n{_quoted(gap.shown)}"]
+    for number, attempt in enumerate(result.attempts, 1):
+        verdict = "\n".join(f"- {each}" for each in attempt.refusals) or "accepted"
+        parts.append(f"## attempt {number}\n\n```python\n{attempt.code.rstrip()}\n```\n\n{verdict}")
+    return "\n\n".join(parts) + "\n"
+
+
+def _quoted(text: str) -> str:
+    return "\n".join(f"> {line}".rstrip() for line in text.split("\n"))

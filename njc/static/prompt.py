@@ -1,0 +1,95 @@
+"""What the model is told when it writes the code of a block, and how its code is found in what it says.
+
+    from dataclasses import dataclass               the program, with a mark where the code goes
+    ...
+    Put the sum of <prices> into <:total: float>.   the instruction of the block
+    ---
+    may be read: prices                             its interface
+    total: float, to be bound
+    to ask a language model: llm(prompt, schema), such as llm(f"...", float)
+
+The system prompt is byte-stable. Small models do best with one fenced block of Python and nothing else.
+"""
+
+from __future__ import annotations
+
+import textwrap
+from collections.abc import Sequence
+
+from njc.static.showing import MARK
+from njrt.effects import Run
+from njrt.messages import Message, ModelMessage, UserMessage
+from njrt.tools import effects_in_text
+
+SYSTEM = f"""\
+You are a compiler. You see a part of a Python program in which the line `{MARK}` \
+stands for an instruction. Write the Python statements for this place. Reply with one ```python block that \
+holds only these statements, unindented, without the function around them, and nothing else.
+
+- The program runs your code each time it comes there, every time with other values. Write code for all \
+values, never for one case.
+- The code may read the listed names, Python's builtins and standard modules that it imports. On every path \
+it must bind what is to be bound. Variables that it invents are its own; it must not assign to other names \
+of the program. It may change objects in place.
+- `break`, `continue` and `return` act on the program around it, if they are listed; `raise` always does. \
+Use one only where the instruction says so; else the program goes on below the mark.
+- What can be computed is computed. What needs judgement (what a text means or says, reading facts out of a \
+text, translating, writing, knowledge of the world) is asked of a language model when the code runs: \
+`llm(prompt, schema)`, in async functions `await allm(prompt, schema)`. The prompt is an f-string that holds \
+all values needed and says exactly what is asked. The schema is the type of the answer: str, bool, int, \
+float, Literal["a", "b"], an Enum, list[...] of these, a dataclass or a pydantic model; without one the \
+answer is text. One question is better than several. Never judge texts by keywords."""
+
+_QUESTION = f"""\
+class Letter:
+    text: str
+
+def file(letters: list[Letter], boxes: dict[str, list]) -> None:
+    for letter in letters:
+        {MARK}
+        print(topic, amount)
+
+Put <letter> into <boxes> by its topic, and bind <:topic: Literal["sales", "help"]> and the sum of all \
+amounts of money in it to <:amount: float>. Continue if it is empty.
+---
+may be read: letter, boxes, Literal
+topic: Literal["sales", "help"], to be bound
+amount: float, to be bound
+jumps: break, continue, return VALUE
+to ask a language model: llm(prompt, schema), such as llm(f"...", Literal["sales", "help"])"""
+
+_ANSWER = """\
+```python
+if not letter.text.strip():
+    continue
+topic = llm(f"What is the topic of this letter?\\n\\n{letter.text}", Literal["sales", "help"])
+boxes.setdefault(topic, []).append(letter)
+amounts = llm(f"List all amounts of money in this letter.\\n\\n{letter.text}", list[float])
+amount = sum(amounts)
+```"""
+
+EXAMPLE: tuple[Message, ...] = (UserMessage(_QUESTION), ModelMessage(_ANSWER))
+"""A question and its answer, before the real one: what small models need most."""
+
+
+def code_in(text: str) -> str | None:
+    """The first piece of Python in a reply, without margin; None if there is none."""
+    for effect in effects_in_text(text, "direct"):
+        if isinstance(effect, Run) and effect.code.strip():
+            return textwrap.dedent(effect.code.replace("\r\n", "\n")).strip("\n").rstrip() + "\n"
+    return None
+
+
+def refused(code: str, refusals: Sequence[str]) -> tuple[Message, ...]:
+    """The code as the model sent it, and what it is told of it."""
+    reasons = "\n".join(f"- {each}" for each in refusals)
+    again = "Send the code again, corrected: only the statements for the marked place."
+    return (
+        ModelMessage(f"```python\n{code.rstrip()}\n```"),
+        UserMessage(f"This was refused:\n{reasons}\n\n{again}"),
+    )
+
+
+NO_CODE = (
+    "There is no code in your reply. Send one ```python block with the code for the marked place."
+)

@@ -1,0 +1,150 @@
+"""The pytest plugin: tests of natural programs run offline, each from a recording of its own.
+
+    tests/test_mail.py::test_triage[spam]     replays     tests/recordings/test_mail/test_triage[spam].jsonl
+
+    pytest                          replays; a block that is not in the recording fails its test
+    pytest --njc-record=once        asks the model where there is no recording yet, and writes it
+    pytest --njc-record=new         asks the model for what is not in the recording, and adds it
+    pytest --njc-record=all         records everything anew
+
+While a test runs, with its fixtures, NJC_RECORD names its recording; so threads and programs that the test
+starts replay too, and nothing of the runtime is loaded before a block runs. A test that brings a model or
+a recording of its own (`njrt.using(model=njrt.Scripted([...]))`) is left alone.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import re
+import sys
+from collections.abc import Generator, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+
+_VARIABLE = "NJC_RECORD"
+_MODES = ("none", "once", "new", "all")
+_MARKER = (
+    "njc_recording(path): replay and record this test's natural blocks in the file `path`, "
+    "relative to the test file, in place of one named after the test"
+)
+_ADVICE = re.compile(
+    r"; make one with NJC_RECORD=.*|\bNJC_RECORD=(none|once|new|all):\S+?(?=[,;]?\s|$)"
+)
+_LONGEST_NAME = 100
+
+_before = pytest.StashKey[str | None]()
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    """Add `--njc-record`, and the setting `njc_record` that it overrides."""
+    help = "natural blocks: none (only replay), once, new or all"
+    parser.getgroup("natural code").addoption("--njc-record", choices=_MODES, help=help)
+    parser.addini("njc_record", help, default="none")
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """From here on nothing asks a model unless recording was asked for, be it at import or in a test."""
+    config.addinivalue_line("markers", _MARKER)
+    mode = _mode(config)
+    if mode not in _MODES:
+        raise pytest.UsageError(f"njc_record must be one of {', '.join(_MODES)}, not {mode!r}")
+    config.stash[_before] = os.environ.get(_VARIABLE)
+    # Outside of tests blocks run where modules are imported, mostly while tests are collected.
+    os.environ[_VARIABLE] = f"{mode}:{config.rootpath / 'recordings' / 'collection.jsonl'}"
+
+
+def pytest_unconfigure(config: pytest.Config) -> None:
+    """Put the environment back."""
+    _set(config.stash.get(_before, None))
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_protocol(item: pytest.Item) -> Generator[None, object, object]:
+    """Run a test, its fixtures included, on its recording."""
+    with _replaying(recording_of(item), _mode(item.config)):
+        return (yield)
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_makereport(
+    item: pytest.Item, call: pytest.CallInfo[None]
+) -> Generator[None, pytest.TestReport, pytest.TestReport]:
+    """Fail a test whose blocks cannot be replayed, even if it caught the error, and say what to do."""
+    report = yield
+    settings = sys.modules.get("njrt.settings")
+    if settings is not None and not report.skipped:
+        refused = settings.recorder_said(os.environ[_VARIABLE]).refused
+        if refused:
+            report.outcome = "failed"
+            report.longrepr = _explained(str(refused[0]), refused[0].place, item)
+            refused.clear()
+    return report
+
+
+@pytest.fixture
+def njc_recording(request: pytest.FixtureRequest) -> Path:
+    """The path of the recording that this test's natural blocks replay, whether it is there or not."""
+    return recording_of(request.node)
+
+
+def recording_of(item: pytest.Item) -> Path:
+    """The recording of a test: as its marker says, or else named after its file and itself."""
+    marker = item.get_closest_marker("njc_recording")
+    if marker is not None:
+        if len(marker.args) != 1 or marker.kwargs:
+            raise pytest.UsageError(f"{item.nodeid}: {_MARKER.partition(':')[0]} takes one path")
+        return item.path.parent / str(marker.args[0])
+    name = item.nodeid.partition("::")[2] or item.name
+    return item.path.parent / "recordings" / item.path.stem / f"{_file_name(name)}.jsonl"
+
+
+def _file_name(test: str) -> str:
+    """A name for a file on every system; where it had to be changed, a digest tells it from others."""
+    plain = test.replace("::", ".")
+    kept = re.sub(r"[^\w.\-\[\]]", "-", plain, flags=re.ASCII)[:_LONGEST_NAME]
+    return kept if kept == plain else f"{kept}-{hashlib.sha256(test.encode()).hexdigest()[:8]}"
+
+
+def _mode(config: pytest.Config) -> str:
+    return str(config.getoption("--njc-record") or config.getini("njc_record"))
+
+
+@contextmanager
+def _replaying(recording: Path, mode: str) -> Iterator[None]:
+    around = os.environ.get(_VARIABLE)
+    os.environ[_VARIABLE] = f"{mode}:{recording}"
+    try:
+        yield
+    finally:
+        _close_recording()
+        _set(around)
+
+
+def _set(said: str | None) -> None:
+    if said is None:
+        os.environ.pop(_VARIABLE, None)
+    else:
+        os.environ[_VARIABLE] = said
+
+
+def _close_recording() -> None:
+    """Write what the test recorded, and begin anew for the next one, which may be the same test again."""
+    settings = sys.modules.get("njrt.settings")
+    if settings is not None:
+        settings.recorder_said(os.environ[_VARIABLE]).close()
+        settings.recorder_said.cache_clear()
+
+
+def _explained(message: str, place: str | None, item: pytest.Item) -> str:
+    """The message of a RecordingError, in terms of pytest."""
+    text = _ADVICE.sub(
+        lambda advice: f"--njc-record={advice[1]}" if advice[1] else "", message
+    ).replace(f"{item.config.rootpath}{os.sep}", "")
+    if place and place not in text:
+        text = f"{place}: {text}"
+    if "--njc-record=" not in text:
+        text += f"; record one with: pytest --njc-record=once '{item.nodeid}'"
+    return text

@@ -1,0 +1,51 @@
+# compiled by njc 0.1.0 from class_bodies.njpy (sha256 9e1405cfddcec256, abi 1)
+# do not edit: change class_bodies.njpy and build again
+import njrt as _nj
+
+
+def make(prefix):
+    shared = 0
+    label = "outer"
+
+    class Box:
+        nonlocal shared
+        size: int = 3
+        Kind = list[str]
+        for label in ():
+            pass
+        _nj.run(
+            """natural
+        From <size> and <prefix>, choose a <:label>, a <:__secret> and <:kinds: Kind>; count in <:shared>.
+        """,
+            lambda: (prefix, shared),
+            writes="label __secret kinds shared",
+            types=lambda Kind=Kind: {"kinds": Kind},
+            cls="Box",
+            ns=locals(),
+            own="size label __secret kinds",
+            nl="shared",
+            at="class_bodies.njpy:9",
+        )
+        for step in range(2):
+            try:
+                _nj.run(
+                    """natural
+            Break if <step> is enough; else grow <:size>.
+            """,
+                    lambda: (),
+                    writes="size",
+                    types=lambda: {"size": int},
+                    labels="break continue",
+                    ns=locals(),
+                    own="step size",
+                    at="class_bodies.njpy:13",
+                )
+            except _nj.Break:
+                break
+            except _nj.Continue:
+                continue
+
+    return Box
+
+
+# njc lines 1=1 6:1 15=9 18:10 20=9 29:12 31=13 33:14 35=13 47:16 49=18 sha256 ae89eefae1455c09

@@ -1,0 +1,25 @@
+# compiled by njc 0.1.0 from docstring_and_definition.njpy (sha256 736c5e216ae6d3de, abi 1)
+# do not edit: change docstring_and_definition.njpy and build again
+"""A docstring."""
+
+import njrt as _nj
+
+
+class Box:
+    """Another."""
+
+    def open(self):
+        try:
+            _nj.run(
+                """natural
+        Open <self>.
+        """,
+                lambda: (self,),
+                labels="return",
+                at="docstring_and_definition.njpy:8",
+            )
+        except _nj.Return as _nj_r:
+            return _nj_r.value
+
+
+# njc lines 1=1 3:1 4=2 6:2 13=8 15:9 17=8 23=11 sha256 566b26cda68afe75

@@ -1,0 +1,36 @@
+# compiled by njc 0.1.0 from loop_in_a_function.njpy (sha256 a5dba9a6c6a2ea31, abi 1)
+# do not edit: change loop_in_a_function.njpy and build again
+"""The program of the paper's first figure."""
+
+import njrt as _nj
+from graphs import Graph
+
+
+def main(queries: list[str], graph: Graph) -> list:
+    responses = []
+    for query in queries:
+        response: _nj.Any
+        try:
+            _nj.run(
+                """natural
+        Perform the <query> with respect to <graph>, where nodes are paper IDs and edges point
+        from a cited paper to a set of papers that cite it.
+        Break if the <query> indicates termination.
+        Else, save a <:response> and update <graph> to answer <query>.
+        """,
+                lambda: (query, graph, response),
+                writes="response",
+                labels="break continue return",
+                at="loop_in_a_function.njpy:9",
+            )
+        except _nj.Break:
+            break
+        except _nj.Continue:
+            continue
+        except _nj.Return as _nj_r:
+            return _nj_r.value
+        responses.append(response)
+    return responses
+
+
+# njc lines 1=1 3:1 5=3 6:3 13=9 16:10 21=9 32:15 34=17 sha256 3e70e89d6faa3ae1

@@ -1,0 +1,50 @@
+# compiled by njc 0.1.0 from methods.njpy (sha256 43fbe56e81ced1a5, abi 1)
+# do not edit: change methods.njpy and build again
+import njrt as _nj
+
+
+class Base:
+    def describe(self) -> str:
+        return "base"
+
+
+class Child(Base):
+    def describe(self) -> str:
+        text: str
+        try:
+            _nj.run(
+                """natural
+        Improve on what <super> says of <self>, and save it as <:text: str>.
+        """,
+                lambda: (super, self, text, __class__),
+                writes="text",
+                types=lambda: {"text": str},
+                labels="return",
+                cls="Child",
+                me="self",
+                at="methods.njpy:8",
+            )
+        except _nj.Return as _nj_r:
+            return _nj_r.value
+        return text
+
+    def hide(self, __value, /):
+        def inner():
+            try:
+                _nj.run(
+                    """natural
+            Store <__value> in <:self.__hidden>.
+            """,
+                    lambda: (__value, self),
+                    writes="self.__hidden",
+                    labels="return",
+                    cls="Child",
+                    at="methods.njpy:15",
+                )
+            except _nj.Return as _nj_r:
+                return _nj_r.value
+
+        inner()
+
+
+# njc lines 1=1 6:1 14=8 17:9 19=8 29:11 34=15 36:16 38=15 46:18 48=20 sha256 a7c7a0e902b7f282

@@ -1,0 +1,139 @@
+"""Programs in tests/cases, with what the compiler makes of them beside them.
+
+    lower/NAME.njpy            lower/NAME.py              the compiled file
+    diagnostics/NAME.njpy      diagnostics/NAME.txt       what is reported
+
+`pytest tests/compiler --update-cases` writes what the compiler says today: read the diff.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+import warnings
+from pathlib import Path
+
+import black
+import pytest
+
+from njc.compiler import compile_source
+from njc.diagnostics import CODES, render
+from njc.source import SourceFile
+
+ROOT = Path(__file__).parents[2]
+CASES = ROOT / "tests" / "cases"
+LOWERED = sorted((CASES / "lower").glob("*.njpy"))
+REPORTED = sorted((CASES / "diagnostics").glob("*.njpy"))
+UNFORMATTED = {
+    "one_line_suites": "black gives every suite lines of its own",
+    "tabs": "black indents by blanks",
+    "many_arguments": "a prompt's marker line, and one name, that are wider than the page",
+    "prompt_marker_and_quotes": "black prefers double quotes, also for the author's prompt",
+}
+
+
+def _compile(path: Path) -> bytes:
+    compilation = compile_source(SourceFile(path.name, path.read_bytes()))
+    assert compilation.output is not None, compilation.diagnostics
+    return compilation.output
+
+
+@pytest.mark.parametrize("path", LOWERED, ids=lambda path: path.stem)
+def test_compiled_file(path: Path, update_cases: bool) -> None:
+    output = _compile(path)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        compile(output, path.name, "exec")
+    expected = path.with_suffix(".py")
+    if update_cases:
+        expected.write_bytes(output)
+    assert output == expected.read_bytes()
+
+
+@pytest.mark.parametrize("path", REPORTED, ids=lambda path: path.stem)
+def test_findings(path: Path, update_cases: bool) -> None:
+    source = SourceFile(path.name, path.read_bytes())
+    compilation = compile_source(source)
+    report = "\n\n".join(render(each, source) for each in compilation.diagnostics) + "\n"
+    expected = path.with_suffix(".txt")
+    if update_cases:
+        expected.write_text(report)
+    assert report == expected.read_text()
+    if path.stem in CODES:
+        assert path.stem in {each.code for each in compilation.diagnostics}
+
+
+def test_every_code_has_a_page_in_the_docs(update_cases: bool) -> None:
+    page = ROOT / "docs" / "diagnostics.md"
+    text = "\n".join([DOCS_HEAD, *(_documented(name) for name in CODES)])
+    if update_cases:
+        page.write_text(text)
+    assert text == page.read_text()
+
+
+DOCS_HEAD = """# Diagnostics
+
+What `njc check` and `njc build` say of a program, by code. `njc explain CODE` prints the same. An error stops
+the build; a warning does not, unless the project says `warnings = "error"`. A comment `# njc: ignore[CODE]`
+above a block, or behind its closing quotes, silences a finding there; before the first statement of a file it
+silences it in the whole file. What leaves nothing to compile cannot be silenced.
+"""
+
+
+def _documented(name: str) -> str:
+    code, example = CODES[name], (CASES / "diagnostics" / f"{name}.txt").read_text()
+    first = example.split("\n\n")[0].strip("\n")
+    fatal = ", cannot be ignored" if code.fatal else ""
+    return (
+        f"## {name}: {code.title}\n\n*{code.severity}{fatal}*\n\n{code.explanation}\n\n"
+        f"```text\n{first}\n```\n"
+    )
+
+
+def test_every_code_has_a_wrong_program() -> None:
+    assert set(CODES) <= {path.stem for path in REPORTED}
+
+
+@pytest.mark.parametrize("path", LOWERED, ids=lambda path: path.stem)
+def test_black_leaves_the_scaffold_alone(path: Path) -> None:
+    if path.stem in UNFORMATTED:
+        pytest.skip(UNFORMATTED[path.stem])
+    text = _compile(path).decode()
+    assert black.format_str(text, mode=black.Mode()) == text
+
+
+COMPILE_ALL = """
+import sys, hashlib, pathlib
+from njc.compiler import compile_source
+from njc.source import SourceFile
+for path in sorted(pathlib.Path(sys.argv[1]).glob("*.njpy")):
+    compilation = compile_source(SourceFile(path.name, path.read_bytes()))
+    print(path.name, hashlib.sha256(compilation.output or b"").hexdigest())
+"""
+
+
+def _pythons() -> list[str]:
+    """The other Pythons that are installed here, on the path or by pyenv."""
+    found = [shutil.which(f"python3.{minor}") for minor in range(11, 16)]
+    root = Path(os.environ.get("PYENV_ROOT", Path.home() / ".pyenv"))
+    found += [str(each) for each in sorted(root.glob("versions/3.1[1-9]*/bin/python"))]
+    return [each for each in found if each and each != sys.executable]
+
+
+def test_every_python_compiles_to_the_same_bytes() -> None:
+    environment = {"PYTHONPATH": f"{ROOT}{os.pathsep}{ROOT / 'runtime'}"}
+    results = set()
+    for seed, python in enumerate([sys.executable, *_pythons()], 1):
+        finished = subprocess.run(
+            [python, "-c", COMPILE_ALL, str(CASES / "lower")],
+            env=environment | {"PYTHONHASHSEED": str(seed)},
+            capture_output=True,
+            text=True,
+        )
+        if finished.returncode and python != sys.executable:
+            continue  # a shim of a version that is not installed
+        assert not finished.returncode, finished.stderr
+        results.add(finished.stdout)
+    assert len(results) == 1

@@ -1,0 +1,175 @@
+"""What a compiled file says of itself, and how its lines lead back to the source."""
+
+from __future__ import annotations
+
+import ast
+import traceback
+
+import black
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from scripted_programs import compiled, outcome_of
+
+from njc.compiler import compile_source, remapped_tree
+from njc.header import digest_of_inputs, header_for, header_of, is_intact
+from njc.linemap import compiled_line, line_map_of, read_line_map, source_line
+from njc.source import SourceFile
+from njrt.options import Options
+
+PROGRAM = '''"""Doc."""
+
+import sys
+
+
+def f(x):
+    if x: """natural
+    Use <x>, and make <:y>.
+    """
+    a = 1; """natural
+    Add to <:a>.
+    """; b = a / 0
+    return b
+
+
+def g(x):
+    return f(
+        x,
+    )
+'''
+
+
+def test_header() -> None:
+    source = SourceFile("shop/mail (1).njpy", PROGRAM.encode())
+    output = compile_source(source, version="1.2.3").output
+    assert output is not None
+    header = header_of(output)
+    assert header == header_for(source, Options(), "1.2.3")
+    assert header is not None
+    assert header.path == source.path
+    assert header_of(PROGRAM.encode()) is None
+
+
+def test_inputs_change_with_all_that_the_output_depends_on() -> None:
+    source = SourceFile("a.njpy", PROGRAM.encode())
+    inputs = {
+        digest_of_inputs(source, Options()),
+        digest_of_inputs(SourceFile("a.njpy", PROGRAM.encode() + b"\n"), Options()),
+        digest_of_inputs(source, Options(model="m")),
+        digest_of_inputs(source, Options(max_effects=1)),
+        header_for(source, Options(), "9.9").inputs,
+    }
+    assert len(inputs) == 5
+    output = compile_source(source, project=Options(model="m")).output
+    assert output is not None
+    header = header_of(output)
+    assert header is not None
+    assert header.inputs == digest_of_inputs(source, Options(model="m"))
+    assert b'project={"model": "m"},' in output
+
+
+def test_an_edit_is_noticed_and_other_line_ends_are_not() -> None:
+    output = compiled(PROGRAM).output
+    assert output is not None
+    assert is_intact(output)
+    assert is_intact(output.replace(b"\n", b"\r\n"))
+    assert not is_intact(output.replace(b"a = 1", b"a = 2"))
+    assert not is_intact(output + b"# more\n")
+    assert not is_intact(PROGRAM.encode())
+
+
+def test_line_map_both_ways() -> None:
+    compilation = compiled(PROGRAM)
+    assert compilation.output is not None
+    line_map = read_line_map(compilation.output)
+    assert line_map == compilation.line_map
+    here, there = compilation.output.decode().split("\n"), PROGRAM.split("\n")
+    for number, line in enumerate(there, 1):
+        if line.strip() and '"""' not in line:
+            assert here[compiled_line(line_map, number) - 1] == line
+            assert source_line(line_map, compiled_line(line_map, number)) == number
+    moved = next(number for number, line in enumerate(here, 1) if line == "    b = a / 0")
+    assert source_line(line_map, moved) == 12
+    run = next(number for number, line in enumerate(here, 1) if "_nj.run(" in line)
+    assert source_line(line_map, run) == 7
+    assert read_line_map(b"x = 1\n") is None
+
+
+def test_the_remapped_tree_has_the_lines_and_columns_of_the_source() -> None:
+    compilation = compiled(PROGRAM)
+    tree = remapped_tree(compilation)
+    originals = {
+        (node.lineno, node.col_offset, node.end_lineno, node.end_col_offset)
+        for node in ast.walk(ast.parse(PROGRAM))
+        if isinstance(node, ast.Name) and node.lineno > 12
+    }
+    remapped = {
+        (node.lineno, node.col_offset, node.end_lineno, node.end_col_offset)
+        for node in ast.walk(tree)
+        if isinstance(node, ast.Name) and node.lineno > 12
+    }
+    assert remapped == originals
+    lines = [node.lineno for node in ast.walk(tree) if isinstance(node, ast.stmt)]
+    assert max(lines) <= PROGRAM.count("\n")
+
+
+def test_a_traceback_through_the_remapped_tree_shows_source_lines() -> None:
+    program = (
+        'def f(x):\n    x += 1\n    """natural\n    Break <x>.\n    ---\n    raise KeyError(x)\n    ---\n    """\n'
+        "\n\ndef g():\n    return f(1)\n"
+    )
+    scope = outcome_of(program + "\nimport njrt.models.scripted")
+    assert callable(scope["g"])
+    variables: dict[str, object] = {"__name__": "remapped"}
+    with pytest.raises(KeyError) as raised:
+        _run_remapped(program + "\n\ng()\n", variables)
+    frames = [
+        each
+        for each in traceback.extract_tb(raised.value.__traceback__)
+        if each.filename == "p.njpy"
+    ]
+    assert [(each.name, each.lineno) for each in frames] == [("<module>", 15), ("g", 12), ("f", 3)]
+
+
+def _run_remapped(program: str, variables: dict[str, object]) -> None:
+    from scripted_programs import answer
+
+    from njrt.models.scripted import Scripted
+    from njrt.settings import using
+
+    code = compile(remapped_tree(compiled(program)), "p.njpy", "exec")
+    with using(model=Scripted(answer)):
+        exec(code, variables)
+
+
+def test_lines_of_a_file_without_pieces() -> None:
+    assert source_line(line_map_of([]), 7) == 7
+
+
+NAMES = st.lists(st.text("abcdefgh", min_size=3, max_size=30), min_size=1, max_size=6, unique=True)
+
+
+@given(NAMES, st.integers(0, 3), st.booleans(), st.booleans())
+def test_black_keeps_the_scaffold_whatever_the_width(
+    names: list[str], depth: int, loops: bool, typed: bool
+) -> None:
+    names = [f"{name}_" for name in names]
+    indent = "    " * depth
+    rows = ["".join(("    " * level, f"def outer{level}():")) for level in range(depth)]
+    rows.append(f"{indent}def function({', '.join(names) if len(names) < 3 else '*rest'}):")
+    inner = indent + "    "
+    if loops:
+        rows.append(f"{inner}for item in []:")
+        inner += "    "
+    tags = " ".join(f"<:{name}: list[int]>" if typed else f"<:{name}>" for name in names)
+    rows += [f'{inner}"""natural', f"{inner}{tags}", f'{inner}"""', ""]
+    output = compiled("\n".join(rows)).output
+    assert output is not None
+    lines = output.decode()
+    formatted = black.format_str(lines, mode=black.Mode())
+    if len(rows[depth]) <= 88:
+        assert formatted == lines
+
+
+def test_the_same_source_gives_the_same_bytes() -> None:
+    assert compiled(PROGRAM).output == compiled(PROGRAM).output

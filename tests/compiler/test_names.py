@@ -1,0 +1,195 @@
+"""The binder against CPython: what a scope binds, and where a name is looked up."""
+
+from __future__ import annotations
+
+import ast
+import os
+import random
+import sys
+import sysconfig
+import textwrap
+import warnings
+from collections.abc import Iterator
+from pathlib import Path
+from types import CodeType
+
+import pytest
+
+from njc.blocks import outputs_of
+from njc.compiler import compile_source
+from njc.names import (
+    Definition,
+    Global,
+    Home,
+    Local,
+    TypeParameter,
+    bindings_of,
+    home_of,
+    is_defined,
+    mangled,
+)
+from njc.source import SourceFile
+
+LIBRARY = Path(sysconfig.get_path("stdlib"))
+SAMPLE = 2000 if os.environ.get("NJC_THOROUGH") else 40
+
+
+def _modules() -> list[Path]:
+    found = [each for each in sorted(LIBRARY.rglob("*.py")) if "site-packages" not in each.parts]
+    return random.Random(3).sample(found, min(SAMPLE, len(found)))
+
+
+@pytest.mark.parametrize("path", _modules(), ids=lambda path: path.as_posix()[-50:])
+def test_functions_bind_what_cpython_says(path: Path) -> None:
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        try:
+            tree = ast.parse(path.read_bytes())
+            module = compile(tree, path.name, "exec", dont_inherit=True)
+        except (SyntaxError, ValueError):
+            pytest.skip("not a program that this Python compiles")
+    codes: dict[tuple[str, int], list[CodeType]] = {}
+    for code in _codes(module):
+        codes.setdefault((code.co_name, code.co_firstlineno), []).append(code)
+    for node, class_name in _functions(tree, None):
+        line = min([node.lineno, *(each.lineno for each in node.decorator_list)])
+        for code in codes.get((node.name, line), [])[:1]:
+            expected = {*code.co_varnames, *code.co_cellvars} - {".type_params", ".generic_base"}
+            assert bindings_of(node, class_name).bound == expected - _inlined(node, expected)
+
+
+def _inlined(node: Definition, locals_: set[str]) -> set[str]:
+    """The comprehension variables that Python 3.12 counts among the function's own (PEP 709)."""
+    if sys.version_info < (3, 12):
+        return set()
+    comprehensions = [each for each in ast.walk(node) if isinstance(each, ast.comprehension)]
+    targets = {
+        name.id
+        for each in comprehensions
+        for name in ast.walk(each.target)
+        if isinstance(name, ast.Name)
+    }
+    return (targets & locals_) - bindings_of(node, None).bound
+
+
+def _codes(code: CodeType) -> Iterator[CodeType]:
+    yield code
+    for constant in code.co_consts:
+        if isinstance(constant, CodeType):
+            yield from _codes(constant)
+
+
+def _functions(node: ast.AST, class_name: str | None) -> Iterator[tuple[Definition, str | None]]:
+    if isinstance(node, Definition):
+        yield node, class_name
+    for child in ast.iter_child_nodes(node):
+        yield from _functions(child, node.name if isinstance(node, ast.ClassDef) else class_name)
+
+
+# A program with one block, the name that is asked for, and the scope it is found in.
+HOMES = {
+    "local": ("def f():\n  x = 1\n  BLOCK", "f"),
+    "parameter": ("def f(*, x): BLOCK", "f"),
+    "rest": ("def f(*a, **x): BLOCK", "f"),
+    "enclosing": ("def f(x):\n  def g(): BLOCK", "f"),
+    "not through a class": ("x = 1\nclass C:\n  x = 2\n  def f(self): BLOCK", "<module>"),
+    "own class": ("x = 1\nclass C:\n  x = 2\n  BLOCK", "C"),
+    "class in a function": ("def f(x):\n class C: BLOCK", "f"),
+    "nonlocal": ("def f(x):\n def g():\n  nonlocal x\n  x = 2\n  BLOCK", "f"),
+    "global": ("x = 1\ndef f(x):\n def g():\n  global x\n  x = 1\n  BLOCK", "<module>"),
+    "global around": ("def f():\n global x\n x = 1\n def g(): BLOCK", "<module>"),
+    "comprehension": ("x = 1\ndef f(): \n y = [x for x in ()]\n BLOCK", "<module>"),
+    "generator expression": ("x = 1\ndef f(): \n y = max(x for x in ())\n BLOCK", "<module>"),
+    "walrus in a comprehension": ("def f():\n y = [x := i for i in ()]\n BLOCK", "f"),
+    "walrus in a lambda": ("x = 1\ndef f():\n y = lambda: (x := 1)\n BLOCK", "<module>"),
+    "walrus in a default": ("def f():\n def g(a=(x := 1)): pass\n BLOCK", "f"),
+    "walrus in a decorator": ("def f():\n @(x := id)\n class g: pass\n BLOCK", "f"),
+    "walrus in a guard": ("def f(v):\n match v:\n  case 1 if (x := v): pass\n BLOCK", "f"),
+    "lambda parameter": ("x = 1\ndef f():\n y = lambda x: 1\n BLOCK", "<module>"),
+    "import": ("def f():\n import x.y\n BLOCK", "f"),
+    "import as": ("x = 1\ndef f():\n import x.y as z\n BLOCK", "<module>"),
+    "from import": ("def f():\n from a import b as x\n BLOCK", "f"),
+    "except as": ("def f():\n try: pass\n except ValueError as x: pass\n BLOCK", "f"),
+    "except* as": ("def f():\n try: pass\n except* ValueError as x: pass\n BLOCK", "f"),
+    "with": ("def f(a):\n with a as (b, [*x]): pass\n BLOCK", "f"),
+    "for": ("def f(a):\n for a.b, x in a: pass\n BLOCK", "f"),
+    "del": ("def f():\n BLOCK\n del x", "f"),
+    "annotation": ("def f():\n BLOCK\n x: int", "f"),
+    "annotated attribute": ("x = 1\ndef f(x_):\n x_.x: int = 3\n (x): int\n BLOCK", "f"),
+    "augmented": ("def f():\n BLOCK\n x += 1", "f"),
+    "match capture": ("def f(v):\n match v:\n  case [1, {'a': x}]: BLOCK", "f"),
+    "match rest": ("def f(v):\n match v:\n  case {'a': 1, **x}: BLOCK", "f"),
+    "match star": ("def f(v):\n match v:\n  case [1, *x]: BLOCK", "f"),
+    "match as": ("def f(v):\n match v:\n  case (1 | 2) as x: BLOCK", "f"),
+    "match class": ("def f(v):\n match v:\n  case P(a=x): BLOCK", "f"),
+    "match value": ("x = 1\ndef f(v):\n match v:\n  case x.y: BLOCK", "<module>"),
+    "attribute and item": ("x = 1\ndef f():\n x.a = x[0] = 1\n BLOCK", "<module>"),
+    "inner function": ("def f():\n def x(): pass\n BLOCK", "f"),
+    "inner class": ("def f():\n class x: pass\n BLOCK", "f"),
+    "bound by another block": ("def f():\n '''natural\n <:x>\n '''\n def g(): BLOCK", "f"),
+    "in every suite": (
+        "def f():\n while 1:\n  try: pass\n  except A: pass\n  else: pass\n  finally:\n   x = 1\n BLOCK",
+        "f",
+    ),
+}
+if sys.version_info >= (3, 12):
+    HOMES |= {
+        "type parameter": ("def f[x](): BLOCK", "f"),
+        "type parameter of a class": ("class C[x]:\n def f(self): BLOCK", "C"),
+        "type alias": ("def f():\n type x = int\n BLOCK", "f"),
+    }
+
+
+@pytest.mark.parametrize("name", HOMES)
+def test_home(name: str) -> None:
+    program, expected = HOMES[name]
+    text = program.replace("BLOCK", '"""natural\n<x>\n"""') + "\n"
+    blocks = compile_source(SourceFile("p.njpy", text.encode())).blocks
+    home: Home = home_of("x", blocks[-1].scope, outputs_of(blocks))
+    assert home.scope.name == expected
+    kind = (
+        TypeParameter if "type parameter" in name else Global if expected == "<module>" else Local
+    )
+    assert isinstance(home, kind)
+
+
+@pytest.mark.parametrize(
+    ("name", "class_name", "stored"),
+    [
+        ("__x", "Box", "_Box__x"),
+        ("__x", "__Box", "_Box__x"),
+        ("__x", "__", "__x"),
+        ("__x__", "Box", "__x__"),
+        ("_x", "Box", "_x"),
+        ("__x", None, "__x"),
+    ],
+)
+def test_mangled(name: str, class_name: str | None, stored: str) -> None:
+    assert mangled(name, class_name) == stored
+
+
+@pytest.mark.parametrize(
+    ("program", "defined"),
+    [
+        ("BLOCK", False),
+        ("from a import *\nBLOCK", True),
+        ("def f():\n global x\n x = 1\nBLOCK", True),
+        ("if TYPE_CHECKING:\n import x\nBLOCK", True),
+        ("class C:\n x = 1\n def f(self): BLOCK", False),
+        ("class C:\n x = 1\n BLOCK", True),
+        ("y = [x for x in ()]\nBLOCK", False),
+        ("def f():\n x = 1\nBLOCK", False),
+    ],
+)
+def test_is_defined(program: str, defined: bool) -> None:
+    text = textwrap.dedent(program).replace("BLOCK", '"""natural\n<x>\n"""') + "\n"
+    compilation = compile_source(SourceFile("p.njpy", text.encode()))
+    scope = compilation.blocks[0].scope
+    assert is_defined("x", scope, {}) is defined
+    assert ("NJ201" in {each.code for each in compilation.diagnostics}) is not defined
+
+
+def test_module_names_and_builtins_are_defined() -> None:
+    text = '"""natural\n<__name__> <__file__> <len> <ValueError>\n"""\n'
+    text += 'class C:\n def f(self):\n  """natural\n  <__class__> <super>\n  """\n'
+    assert compile_source(SourceFile("p.njpy", text.encode())).diagnostics == ()

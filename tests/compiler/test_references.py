@@ -1,0 +1,108 @@
+"""The small language inside a prompt."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from njc.references import KeywordTag, MistypedTag, Reference, tags_in, without_fields
+
+
+@pytest.mark.parametrize(
+    ("text", "paths"),
+    [
+        ("<x>", ["x"]),
+        ("<x.a.b> and <:y>", ["x.a.b", ":y"]),
+        ("<:y.a>", [":y.a"]),
+        ("<<x>", []),
+        ("<<<x>", ["x"]),
+        ("<<<<x>", []),
+        ("a < b > c", []),
+        ("<x >, < x>, <x.>, <.x>, <1x>, <x-y>, <x y>, </x>, <x/>, <>, <:>", []),
+        ("List<int> and dict<str, int>", ["int"]),
+        ("<é> <名前> <ﬁ>", ["é", "名前", "fi"]),
+        ("<x\n>", []),
+        ("<x><:x>", ["x", ":x"]),
+        ("<:y:>", []),
+    ],
+)
+def test_paths(text: str, paths: list[str]) -> None:
+    tags = list(tags_in(text))
+    assert [":" * tag.writes + tag.path for tag in tags if isinstance(tag, Reference)] == paths
+
+
+@pytest.mark.parametrize(
+    ("text", "type_"),
+    [
+        ("<:y: int>", "int"),
+        ("<:y:int>", "int"),
+        ("<:y : list[str]>", "list[str]"),
+        ("<:y: dict[str,int]|None>", "dict[str, int] | None"),
+        ("<:y: Callable[[int], bool]>", "Callable[[int], bool]"),
+        ("<:y: Literal['a>b', \"c\"]> and > more", 'Literal["a>b", "c"]'),
+        ("<:y: 'Box'>", '"Box"'),
+        ('<:y: Literal[\'say "hi"\', "it\'s"]>', 'Literal[\'say "hi"\', "it\'s"]'),
+        ("<:y: dict[str,\n        int]>", "dict[str, int]"),
+        ("<:y.a: Annotated[int, 'x']>", 'Annotated[int, "x"]'),
+    ],
+)
+def test_types(text: str, type_: str) -> None:
+    (reference,) = tags_in(text)
+    assert isinstance(reference, Reference)
+    assert reference.type == type_
+    assert text[reference.start] == "<"
+    assert text[reference.end - 1] == ">"
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["<:y: the sum>", "<:y: int, str>", "<:y: (yield)>", "<:y: a if b else c>", "<:y: x := 1>"],
+)
+def test_what_is_no_type(text: str) -> None:
+    (tag,) = tags_in(text)
+    assert isinstance(tag, MistypedTag)
+
+
+@pytest.mark.parametrize("text", ["<:y: unfinished", "<:y: on\nanother line of words>", "<x: int>"])
+def test_what_is_only_text(text: str) -> None:
+    assert list(tags_in(text)) == []
+
+
+@pytest.mark.parametrize("text", ["<class>", "<:None>", "<x.if>", "<:is: int>"])
+def test_keywords(text: str) -> None:
+    (tag,) = tags_in(text)
+    assert isinstance(tag, KeywordTag)
+
+
+@pytest.mark.parametrize(
+    ("literal", "kept"),
+    [
+        ("{x} <y>", "___ <y>"),
+        ("{{<x>}}", "{{<x>}}"),
+        ("{{{x}}}", "{{___}}"),
+        ("{x['<y>']}<z>", "__________<z>"),
+        ("{x:>{w}}<z>", "________<z>"),
+        ("{x!r:'>10}<z>", "__________<z>"),
+        ("{ {'a': 1}['a'] }<z>", "_________________<z>"),
+        ("{(lambda: 1)()}<z>", "_______________<z>"),
+        (r"\N{BULLET}<z>", r"\N{BULLET}<z>"),
+        (r"\{x}<z>", r"\___<z>"),
+        ('{"}"}<z>', "_____<z>"),
+        ('{"""}"""}<z>', "_________<z>"),
+    ],
+)
+def test_fields_are_blanked(literal: str, kept: str) -> None:
+    assert without_fields(literal, raw=False).replace("\0", "_") == kept
+
+
+def test_a_raw_f_string_has_no_escapes() -> None:
+    assert without_fields(r"\N{x}<z>", raw=True).replace("\0", "_") == r"\N___<z>"
+
+
+@given(st.text(alphabet="<>:.{}[]'\"\\ xyN=!\n,|", max_size=40))
+def test_any_text_is_read_without_failing(text: str) -> None:
+    for tag in tags_in(text):
+        assert text[tag.start] == "<"
+        assert text[tag.end - 1] == ">"
+    assert len(without_fields(text, raw=False)) == len(text)

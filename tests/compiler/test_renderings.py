@@ -1,0 +1,90 @@
+"""Findings for programs: JSON, GitHub annotations, SARIF; and where comments silence them."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from njc import renderings
+from njc.compiler import compile_source
+from njc.diagnostics import CODES, Diagnostic
+from njc.source import SourceFile
+
+FOUND = [
+    Diagnostic("a,b.njpy", 2, 5, 2, 9, "NJ201", "error", "100% `x`\nwrong", "did you mean: `y`?"),
+    Diagnostic("c.njpy", 3, 1, 4, 2, "NJ204", "warning", "unused"),
+]
+
+
+def test_json() -> None:
+    first, second = json.loads(renderings.json(FOUND))
+    assert first == {
+        "code": "NJ201",
+        "severity": "error",
+        "message": "100% `x`\nwrong",
+        "hint": "did you mean: `y`?",
+        "path": "a,b.njpy",
+        "line": 2,
+        "column": 5,
+        "end_line": 2,
+        "end_column": 9,
+    }
+    assert second["hint"] is None
+    assert renderings.json([]) == "[]"
+
+
+def test_github() -> None:
+    assert renderings.github(FOUND).split("\n") == [
+        "::error file=a%2Cb.njpy,line=2,endLine=2,col=5,endColumn=9,title=NJ201"
+        "::100%25 `x`%0Awrong%0Adid you mean: `y`?",
+        "::warning file=c.njpy,line=3,endLine=4,title=NJ204::unused",
+    ]
+
+
+def test_sarif() -> None:
+    log = json.loads(renderings.sarif(FOUND))
+    (run,) = log["runs"]
+    assert [rule["id"] for rule in run["tool"]["driver"]["rules"]] == ["NJ201", "NJ204"]
+    for result, each in zip(run["results"], FOUND, strict=True):
+        assert run["tool"]["driver"]["rules"][result["ruleIndex"]]["id"] == each.code
+        region = result["locations"][0]["physicalLocation"]["region"]
+        assert (region["startLine"], region["endColumn"]) == (each.line, each.end_column)
+    assert json.loads(renderings.sarif([]))["runs"][0]["results"] == []
+
+
+def test_codes_are_told_whole() -> None:
+    for name, code in CODES.items():
+        assert name.startswith("NJ")
+        assert code.title == code.title.strip(".")
+        assert code.explanation.endswith(".")
+
+
+BLOCK = '"""natural\nSay <nothing>.\n"""'
+
+
+@pytest.mark.parametrize(
+    ("program", "silenced"),
+    [
+        (f"{BLOCK}\n", False),
+        (f"# njc: ignore[NJ201]\n{BLOCK}\n", True),
+        (f"# njc: ignore\n{BLOCK}\n", True),
+        (f"# njc: ignore[NJ204]\n{BLOCK}\n", False),
+        (f"{BLOCK}  # njc: ignore[NJ204, NJ201]\n", True),
+        (f"{BLOCK}  # noqa  # njc: ignore[nj201]\n", True),
+        (f"x = 1\n# njc: ignore[NJ201]\n{BLOCK}\n", True),
+        (f"x = 1\n# njc: ignore[NJ201]\n\n{BLOCK}\n", False),
+        (f"x = 1  # njc: ignore[NJ201]\n{BLOCK}\n", False),
+        ('"""natural\n# njc: ignore[NJ201]\nSay <nothing>.\n"""\n', False),
+    ],
+)
+def test_ignore(program: str, silenced: bool) -> None:
+    compilation = compile_source(SourceFile("p.njpy", program.encode()))
+    assert ([each.code for each in compilation.diagnostics] == []) is silenced
+    assert (compilation.output is not None) is silenced
+
+
+def test_what_cannot_be_compiled_cannot_be_ignored() -> None:
+    program = '# njc: ignore\nif 1: x = 1; """natural\nSay.\n"""\n'
+    compilation = compile_source(SourceFile("p.njpy", program.encode()))
+    assert [each.code for each in compilation.diagnostics] == ["NJ101"]

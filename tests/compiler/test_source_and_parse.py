@@ -1,0 +1,118 @@
+"""Bytes and lines: encodings, line ends, places; and when nothing is parsed at all."""
+
+from __future__ import annotations
+
+import pytest
+
+from njc.compiler import compile_source
+from njc.parse import may_hold_blocks
+from njc.source import SourceFile, UnreadableSource, opening_lines
+
+BLOCK = '"""natural\nUse <x>.\n"""\n'
+
+
+def test_lines_end_where_the_tokenizer_ends_them() -> None:
+    source = SourceFile("p.njpy", "a\nb\r\nc\rd\fe\x0bf\u2028g\n".encode())
+    assert [source.line(number) for number in range(1, 6)] == [
+        "a\n",
+        "b\r\n",
+        "c\r",
+        "d\fe\x0bf\u2028g\n",
+        "",
+    ]
+
+
+def test_columns_of_ast_count_bytes_and_ours_characters() -> None:
+    source = SourceFile("p.njpy", "é = '名'; x = 1\n".encode())
+    assert source.text[source.offset(1, 12)] == "x"
+    assert source.place(source.offset(1, 12)) == (1, 10)
+
+
+@pytest.mark.parametrize(
+    ("text", "count"),
+    [
+        ("x = 1\n", 0),
+        ("#!/usr/bin/python\nx = 1\n", 1),
+        ("#!/usr/bin/python\n# -*- coding: latin-1 -*-\n", 2),
+        ("# a comment\n# coding=utf-8\n", 2),
+        ("x = 1\n# coding=utf-8\n", 0),
+        ("\n# vim: set fileencoding=utf-8 :\n", 2),
+        ("# a comment\nx = 1\n# coding=utf-8\n", 0),
+        ("", 0),
+        ("#!/bin/sh", 1),
+    ],
+)
+def test_lines_that_stay_first(text: str, count: int) -> None:
+    assert opening_lines(text) == count
+
+
+@pytest.mark.parametrize(
+    "data",
+    [
+        b"x = 1\n" + BLOCK.encode(),
+        b"\xef\xbb\xbfx = '\xc3\xa9'\n" + BLOCK.encode(),
+        b"# coding: latin-1\nx = '\xe9'\n" + BLOCK.encode(),
+        b"#!/usr/bin/env python3\n# coding: cp1252\nx = '\x80'\n" + BLOCK.encode(),
+        b"# coding: shift_jis\nx = '\x96\xbc'\n" + BLOCK.encode(),
+        ("x = 1\n" + BLOCK).replace("\n", "\r\n").encode(),
+        ("x = 1\n" + BLOCK).replace("\n", "\r").encode(),
+        b"x = 1\r\n" + BLOCK.encode() + b"y = 2\r\n",
+        b"x = 1\nif x:\n\f    " + BLOCK.encode().replace(b"\n", b"\n    ").rstrip(b" "),
+        b"x = 1\nif x:\n\t" + BLOCK.encode().rstrip() + b"\nelse:\n\tpass",
+    ],
+)
+def test_bytes_survive(data: bytes) -> None:
+    compilation = compile_source(SourceFile("é/名.njpy", data))
+    assert compilation.output is not None, compilation.diagnostics
+    compile(compilation.output, "p.py", "exec")
+    before, literal, after = data.partition(b'"""natural')
+    bom = b"\xef\xbb\xbf" if data.startswith(b"\xef") else b""
+    assert compilation.output.startswith(bom)
+    for line in [*before.removeprefix(bom).splitlines(), *after.splitlines()]:
+        assert line.rstrip() in compilation.output
+    newline = b"\r\n" if literal + b"\r\n" in data else b"\r" if literal + b"\r" in data else b"\n"
+    assert b"_nj.run(" + newline in compilation.output
+
+
+def test_what_an_encoding_lacks_is_spelled_with_escapes() -> None:
+    data = b"# coding: ascii\nx = 1\n" + BLOCK.encode()
+    output = compile_source(SourceFile("é.njpy", data)).output
+    assert output is not None
+    assert b'at="\\xe9.njpy:3"' in output
+
+
+@pytest.mark.parametrize("data", [b"x = '\xff'\n", b"# coding: nonsense\n"])
+def test_unreadable(data: bytes) -> None:
+    with pytest.raises(UnreadableSource):
+        _ = SourceFile("p.njpy", data).text
+    assert [
+        each.code
+        for each in compile_source(SourceFile("p.njpy", data + BLOCK.encode())).diagnostics
+    ] == ["NJ002"]
+
+
+@pytest.mark.parametrize("text", ["x = (\n" + BLOCK, "x = 1\0\n" + BLOCK, "(" * 5000 + BLOCK])
+def test_not_python(text: str) -> None:
+    compilation = compile_source(SourceFile("p.njpy", text.encode()))
+    assert [each.code for each in compilation.diagnostics] == ["NJ001"]
+    assert compilation.output is None
+
+
+def test_a_file_without_markers_is_not_even_parsed() -> None:
+    data = b'#!/bin/x\n"""Naturally, this is not Python.\n\xff (\n'
+    assert not may_hold_blocks(data)
+    output = compile_source(SourceFile("p.njpy", data)).output
+    assert output is not None
+    first, _, rest = output.partition(b"\n")
+    assert first == b"#!/bin/x"
+    assert data[9:] in rest
+
+
+@pytest.mark.parametrize("data", [b"# coding: iso-8859-5\nu = '\xae'\n", b"\xef\xbb\xbfx = 1", b""])
+def test_a_file_without_blocks_keeps_its_bytes_and_encoding(data: bytes) -> None:
+    output = compile_source(SourceFile("p.njpy", data)).output
+    assert output is not None
+    variables: dict[str, object] = {}
+    exec(compile(output, "p.py", "exec"), variables)
+    assert variables.get("u", "\u040e") == "\u040e"
+    assert all(line in output for line in data.removeprefix(b"\xef\xbb\xbf").splitlines())

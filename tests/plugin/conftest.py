@@ -1,0 +1,36 @@
+"""pytest run on projects of natural code, with the plugin given by name, be it installed or not."""
+
+from __future__ import annotations
+
+import os
+
+import pytest
+
+pytest_plugins = ["pytester"]
+
+COMPILED = '''
+import njrt as _nj
+
+
+def double(number):
+    answer: _nj.Any
+    _nj.run(
+        """natural
+        Bind <:answer> to twice <number>.
+        """,
+        lambda: (answer, number),
+        writes="answer",
+        at="doubling.njpy:2",
+    )
+    return answer
+'''
+
+
+@pytest.fixture
+def project(pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch) -> pytest.Pytester:
+    """A project with one natural function, in an environment that configures no model."""
+    for name in [name for name in os.environ if name.startswith(("NJC_", "OPENAI_", "ANTHROPIC_"))]:
+        monkeypatch.delenv(name)
+    pytester.makepyfile(doubling=COMPILED)
+    pytester.makeini("[pytest]\naddopts = -p no:njrt -p njrt.pytest_plugin\n")
+    return pytester

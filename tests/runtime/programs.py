@@ -1,0 +1,72 @@
+"""Natural programs for tests: compiled by njc, run on njrt, with a model that says what its script says.
+
+program = Program('''
+    def f(x):
+        \"\"\"natural
+        Double <x> into <:y>.
+        \"\"\"
+        return y
+''')
+program.call("f", 2, says=[run("y = x * 2", done=True)])        4
+"""
+
+from __future__ import annotations
+
+import textwrap
+from collections.abc import Callable, Iterable
+from typing import Any
+
+from njc.compiler import compile_source
+from njc.source import SourceFile
+from njrt.messages import Request, ToolMessage, UserMessage
+from njrt.models.scripted import Said, Scripted, run
+from njrt.settings import using
+
+Script = Iterable[Said] | Callable[[Request], Said]
+
+
+def ended_by(*codes: str) -> list[Said]:
+    """Replies that each run their code and end a block."""
+    return [run(code, done=True) for code in codes]
+
+
+class Program:
+    """A compiled module; `model` is the one that was asked last."""
+
+    def __init__(self, text: str, path: str = "program.njpy") -> None:
+        compilation = compile_source(SourceFile(path, textwrap.dedent(text).encode()))
+        errors = [each for each in compilation.diagnostics if each.severity == "error"]
+        assert compilation.output is not None, errors
+        self.code = compile(compilation.output, path.replace(".njpy", ".py"), "exec")
+        self.model = Scripted([])
+
+    def load(self, says: Script = (), **settings: Any) -> dict[str, Any]:
+        """Run the module itself, and give its variables."""
+        names: dict[str, Any] = {"__name__": "program"}
+        self.model = Scripted(says)
+        with using(model=self.model, **settings):
+            exec(self.code, names)
+        return names
+
+    def call(self, name: str, *arguments: Any, says: Script, **settings: Any) -> Any:
+        """Call a function of the module, whose top level holds no blocks."""
+        function = self.load()[name]
+        self.model = Scripted(says)
+        with using(model=self.model, **settings):
+            return function(*arguments)
+
+    def told(self) -> list[str]:
+        """What the model was told, in order: the openings, the results of its calls."""
+        return told(self.model)
+
+
+def told(model: Scripted) -> list[str]:
+    """The texts of all messages to a model, each once, in the order of the requests that brought them."""
+    texts = []
+    for request in model.requests:
+        match request.messages[-1]:
+            case UserMessage(text):
+                texts.append(text)
+            case ToolMessage(results):
+                texts += [result.text for result in results]
+    return texts

@@ -1,0 +1,290 @@
+"""Many blocks at once: threads, tasks, cancellation, blocks inside blocks; nothing mixes, nothing is left behind."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import gc
+import threading
+import time
+import warnings
+import weakref
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any
+
+import pytest
+from programs import Program, ended_by
+
+import njrt
+from njrt.account import _open
+from njrt.messages import Request, ToolCall, UserMessage
+from njrt.models.scripted import Scripted, run
+
+PROGRAM = Program('''
+    shared = []
+
+    def work(name):
+        for step in range(3):
+            """natural
+            Note <name> and <step> in <shared>, and put the <:next> step.
+            """
+            if next > 2:
+                break
+        return name, next
+
+    async def awork(name):
+        """natural
+        Put a greeting for <name> into <:greeting>.
+        """
+        return greeting
+
+    async def waits(event, log):
+        before = "unbound"
+        try:
+            """natural
+            Await <event>, tell the <log>, change <:before>.
+            """
+        finally:
+            log.append(before)
+        return before
+
+    def outer(inner):
+        """natural
+        Call <inner> and put what it returns into <:result>.
+        """
+        return result
+''')
+
+
+def echo(request: Request) -> ToolCall:
+    """Answer from what this very block was shown, so that mixed-up blocks would be seen."""
+    opening = request.messages[0]
+    assert isinstance(opening, UserMessage)
+    name = next(line for line in opening.text.split("\n") if line.startswith("name: "))
+    told = name.partition(" = ")[2]
+    if "step: " not in opening.text:
+        return run(f"greeting = 'hello ' + {told}", done=True)
+    return run(f"assert name == {told}\nshared.append((name, step))\nnext = step + 1", done=True)
+
+
+def test_eight_threads() -> None:
+    names = PROGRAM.load()
+    with (
+        njrt.using(model=Scripted(echo)),
+        njrt.watch() as watch,
+        njrt.limit(calls=999) as meter,
+        ThreadPoolExecutor(8) as pool,
+    ):
+        results = list(pool.map(names["work"], [f"t{n}" for n in range(40)]))
+    assert results == [(f"t{n}", 3) for n in range(40)]
+    assert sorted(names["shared"]) == sorted(
+        (f"t{n}", step) for n in range(40) for step in range(3)
+    )
+    assert (watch.totals.runs, watch.totals.calls, meter.spent().calls) == (120, 120, 120)
+    assert {run.outcome for run in watch.runs} == {"completed"}
+
+
+def test_a_hundred_concurrent_async_blocks_do_not_wait_for_one_another() -> None:
+    async def everyone() -> list[str]:
+        return await asyncio.gather(*(PROGRAM.load()["awork"](f"n{i}") for i in range(100)))
+
+    with njrt.using(model=Scripted(echo, delay=0.2)), njrt.watch() as watch:
+        began = time.monotonic()
+        assert asyncio.run(everyone()) == [f"hello n{i}" for i in range(100)]
+        assert time.monotonic() - began < 100 * 0.2 / 4
+    assert watch.totals.calls == 100
+    assert {run.parent for run in watch.runs} == {None}
+
+
+def test_settings_belong_to_the_task_that_made_them() -> None:
+    async def with_model(number: int) -> Any:
+        model = Scripted(ended_by(f"greeting = {number}"), delay=0.01 * (number % 3))
+        with njrt.using(model=model), njrt.watch() as watch, njrt.limit(calls=1):
+            await asyncio.sleep(0)
+            return await names["awork"]("x"), watch.totals.calls
+
+    async def everyone() -> list[Any]:
+        return await asyncio.gather(*map(with_model, range(20)))
+
+    names = PROGRAM.load()
+    assert asyncio.run(everyone()) == [(number, 1) for number in range(20)]
+
+
+def test_settings_belong_to_the_thread_that_made_them() -> None:
+    meet = threading.Barrier(4)
+
+    def with_model(number: int) -> Any:
+        with njrt.using(model=Scripted(ended_by(f"result = {number}"))), njrt.watch() as watch:
+            meet.wait(10)
+            result = names["outer"](None)
+            meet.wait(10)
+            return result, len(watch.runs)
+
+    names = PROGRAM.load()
+    with ThreadPoolExecutor(4) as pool:
+        assert list(pool.map(with_model, range(4))) == [(number, 1) for number in range(4)]
+
+
+def test_a_budget_holds_over_threads() -> None:
+    names = PROGRAM.load()
+
+    def guarded(name: str) -> bool:
+        with contextlib.suppress(njrt.CallLimitError):
+            names["work"](name)
+            return True
+        return False
+
+    model = Scripted(echo)
+    with njrt.using(model=model), njrt.limit(calls=10), ThreadPoolExecutor(4) as pool:
+        results = list(pool.map(guarded, [f"t{n}" for n in range(8)]))
+    assert len(model.requests) == 10
+    assert results.count(False) >= 5
+
+
+# ── inside one another ───────────────────────────────────────────────────────────────────────────
+
+
+def test_a_block_calls_a_function_with_a_block() -> None:
+    names = PROGRAM.load()
+    says = ended_by("result = inner(None)", "result = 5")
+    with njrt.using(model=Scripted(says)), njrt.watch() as watch:
+        assert names["outer"](names["outer"]) == 5
+    inner, outer = watch.runs
+    assert (inner.parent, outer.parent) == (outer.id, None)
+
+
+def test_the_model_of_a_block_may_be_made_of_blocks() -> None:
+    names = PROGRAM.load()
+
+    def thinking(request: Request) -> ToolCall:
+        with njrt.using(model=Scripted(ended_by("result = 'from within'"))):
+            return run(f"result = {names['outer'](None)!r}", done=True)
+
+    with njrt.using(model=Scripted(thinking)):
+        assert names["outer"](None) == "from within"
+
+
+def test_a_thread_started_by_a_block_goes_on_after_it() -> None:
+    names = PROGRAM.load()
+    go, log = threading.Event(), []
+
+    def starts() -> threading.Thread:
+        thread = threading.Thread(target=lambda: (go.wait(10), log.append("ran")))
+        thread.start()
+        return thread
+
+    with njrt.using(model=Scripted(ended_by("result = inner()"))):
+        thread = names["outer"](starts)
+    go.set()
+    thread.join(10)
+    assert log == ["ran"]
+
+
+# ── cancellation ─────────────────────────────────────────────────────────────────────────────────
+
+
+class Held:
+    """Something in the program whose end can be seen."""
+
+
+async def cancelled_while(model: Scripted, log: list[Any], **settings: Any) -> weakref.ref[Any]:
+    """Cancel a block that waits, for its model or in its code; what the program held then goes free."""
+    event = asyncio.Event()
+    event.held = Held()  # type: ignore[attr-defined]
+    held = weakref.ref(event.held)  # type: ignore[attr-defined]
+    with njrt.using(model=model, **settings):
+        task = asyncio.ensure_future(PROGRAM.load()["waits"](event, log))
+        await asyncio.sleep(0.05)
+    task.cancel()
+    try:
+        await task
+    except asyncio.CancelledError as error:
+        assert error.__context__ is None  # noqa: PT017
+        return held
+    raise AssertionError("the task was not cancelled")
+
+
+WAITING: list[tuple[Any, dict[str, Any], Any]] = [
+    ({"script": ended_by("before = 1"), "delay": 30}, {}, "unbound"),
+    ({"script": ended_by("before = 1\nawait event.wait()")}, {}, 1),
+    ({"script": ended_by("before = 1\nawait event.wait()")}, {"on_error": "rollback"}, "unbound"),
+]
+
+
+@pytest.mark.parametrize(("model", "settings", "left"), WAITING)
+def test_a_cancelled_block_leaves_nothing_behind(
+    model: dict[str, Any], settings: dict[str, Any], left: Any
+) -> None:
+    async def check() -> None:
+        log: list[Any] = []
+        with njrt.watch() as watch:
+            held = await cancelled_while(Scripted(**model), log, **settings)
+        await asyncio.sleep(
+            0
+        )  # the loop itself holds the error of a task that is awaited until then
+        assert log == [left]
+        assert held() is None
+        assert [run.outcome for run in watch.runs] == ["failed"]
+        assert len(asyncio.all_tasks()) == 1
+
+    gc.collect()
+    gc.disable()
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("error")
+            asyncio.run(check())
+    finally:
+        gc.enable()
+    assert not _open
+
+
+def test_a_timeout_of_the_program_reaches_it_as_its_own() -> None:
+    async def check() -> None:
+        async with asyncio.timeout(0.05):
+            await PROGRAM.load()["awork"]("x")
+
+    with njrt.using(model=Scripted(echo, delay=30)), pytest.raises(TimeoutError):
+        asyncio.run(check())
+
+
+def test_code_that_catches_its_cancellation_may_clean_up() -> None:
+    async def check() -> None:
+        log: list[Any] = []
+        code = "try:\n    await event.wait()\nfinally:\n    log.append('cleaned')"
+        await cancelled_while(Scripted(ended_by(code)), log)
+        assert log == ["cleaned", "unbound"]
+
+    asyncio.run(check())
+
+
+def test_a_coroutine_that_is_dropped_half_way_is_closed_anywhere() -> None:
+    import contextvars
+
+    class Never:
+        def __await__(self) -> Any:
+            yield None
+
+    log: list[Any] = []
+    coroutine = PROGRAM.load()["waits"](Never(), log)
+    model = Scripted(ended_by("await event"))
+    with njrt.using(model=model):
+        contextvars.copy_context().run(coroutine.send, None)
+    coroutine.close()
+    assert log == ["unbound"]
+    assert not _open
+    with njrt.using(model=Scripted(ended_by("result = 1"))), njrt.watch() as watch:
+        assert PROGRAM.load()["outer"](None) == 1
+    assert watch.runs[0].parent is None
+
+
+def test_the_event_loop_runs_on_while_the_model_thinks() -> None:
+    async def check() -> int:
+        task = asyncio.ensure_future(PROGRAM.load()["awork"]("x"))
+        beats = 0
+        while not task.done():
+            await asyncio.sleep(0.01)
+            beats += 1
+        return beats
+
+    with njrt.using(model=Scripted(echo, delay=0.3)):
+        assert asyncio.run(check()) > 5

@@ -1,0 +1,278 @@
+"""The six effect sets, on the same small programs: what a prompt may request, and what that does."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from programs import Program
+
+from njrt.messages import ToolCall
+from njrt.models.scripted import call, run
+from njrt.options import EffectSet
+
+Script = list[list[ToolCall]]
+
+
+def ref(address: int) -> dict[str, Any]:
+    return {"type": "Ref", "addr": address}
+
+
+def items(**pairs: Any) -> dict[str, Any]:
+    return {"type": "dict", "items": [{"key": key, "value": pairs[key]} for key in pairs]}
+
+
+DONE = call("done")
+
+ADD = Program('''
+    def f(items, extra):
+        """natural
+        Append <extra> to <items> and put the number of <items> into <:n>.
+        """
+        return n
+''')
+ADDING: dict[EffectSet, Script] = {
+    "direct": [[run("items.append(extra)\nn = len(items)", done=True)]],
+    "nightjar": [[call("exec", code="items.append(extra)\nn = len(items)")], [DONE]],
+    "shared-python": [
+        [call("eval", expr="items")],
+        [call("exec", code="items.append(extra)"), call("exec", code="n = len(items)"), DONE],
+    ],
+    "shared-eval": [
+        [call("eval", expr="items.append(extra)")],
+        [call("eval", expr="len(items)")],
+        [call("assign", var="n", val=3), DONE],
+    ],
+    "isolated-eval": [
+        [call("lookup", var="items"), call("lookup", var="extra")],
+        [call("deref", ref=ref(1))],
+        [call("setref", ref=ref(1), val=["a", "b", ref(2)])],
+        [call("eval", expr="2 + 1")],
+        [call("assign", var="n", val=3), DONE],
+    ],
+    "baseline": [
+        [call("lookup", var="items"), call("lookup", var="extra")],
+        [call("deref", ref=ref(1)), call("setref", ref=ref(1), val=["a", "b", ref(2)])],
+        [call("assign", var="n", val=3)],
+        [DONE],
+    ],
+}
+
+
+@pytest.mark.parametrize("effects", ADDING)
+def test_each_set_changes_the_programs_own_objects(effects: EffectSet) -> None:
+    extra = object()
+    held = ["a", "b"]
+    assert ADD.call("f", held, extra, says=ADDING[effects], effects=effects, cache=False) == 3
+    assert held == ["a", "b", extra]
+    assert held[2] is extra
+
+
+TOOLS: dict[EffectSet, str] = {
+    "direct": "run",
+    "nightjar": "eval exec raise break continue return done",
+    "shared-python": "eval exec raise break continue return done",
+    "shared-eval": "eval assign deref setref raise break continue return done",
+    "isolated-eval": "lookup assign deref ref setref eval raise break continue return done",
+    "baseline": "lookup assign deref ref setref goto done",
+}
+
+
+@pytest.mark.parametrize("effects", TOOLS)
+def test_each_set_offers_its_tools_and_shows_values_only_if_it_is_eager(effects: EffectSet) -> None:
+    ADD.call("f", ["a", "b"], "c", says=ADDING[effects], effects=effects, cache=False)
+    first = ADD.model.requests[0]
+    assert sorted(tool.name for tool in first.tools) == sorted(TOOLS[effects].split())
+    assert ("'a', 'b'" in ADD.told()[0]) == (effects in ("direct", "nightjar"))
+
+
+JUMPS = Program('''
+    def f(error):
+        for round in (1, 2):
+            """natural
+            Leave with <error> in the way that <:how> says.
+            """
+            return "completed", how
+        else:
+            return "exhausted"
+        return "broken"
+''')
+ERROR = ValueError("as asked")
+LEAVING: list[tuple[EffectSet, Script, Any]] = []
+for name in ("shared-python", "nightjar", "shared-eval", "isolated-eval"):
+    binding = [call("exec", code="how = error"), call("assign", var="how", val=7)]
+    bind = binding[name not in ("shared-python", "nightjar")]
+    LEAVING += [
+        (name, [[call("break")]], "broken"),  # type: ignore[list-item]
+        (name, [[call("continue")], [call("continue")]], "exhausted"),  # type: ignore[list-item]
+        (name, [[call("return", variable="error")]], ERROR),  # type: ignore[list-item]
+        (name, [[call("return", variable=None)]], None),  # type: ignore[list-item]
+        (name, [[bind, DONE]], ("completed", ERROR if bind is binding[0] else 7)),  # type: ignore[list-item]
+    ]
+LEAVING += [
+    ("baseline", [[call("goto", label="break", val=None)]], "broken"),
+    ("baseline", [[call("goto", label="continue", val=None)]] * 2, "exhausted"),
+    ("baseline", [[call("goto", label="return", val=["x", 1])]], ["x", 1]),
+    ("baseline", [[call("lookup", var="error")], [call("goto", label="return", val=ref(1))]], ERROR),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("effects", "script", "expected"), LEAVING)
+def test_every_jump(effects: EffectSet, script: Script, expected: Any) -> None:
+    assert JUMPS.call("f", ERROR, says=script, effects=effects, cache=False) == expected
+
+
+@pytest.mark.parametrize(
+    ("effects", "script"),
+    [
+        ("shared-python", [[call("raise", error="error")]]),
+        ("shared-eval", [[call("raise", variable="error")]]),
+        ("isolated-eval", [[call("raise", error="error")]]),
+        ("baseline", [[call("lookup", var="error")], [call("goto", label="raise", val=ref(1))]]),
+    ],
+)
+def test_raise_raises_the_very_object(effects: EffectSet, script: Script) -> None:
+    error = LookupError("mine")
+    with pytest.raises(LookupError) as caught:
+        JUMPS.call("f", error, says=script, effects=effects)
+    assert caught.value is error
+
+
+def test_raise_takes_words_where_there_is_no_other_way_to_make_an_exception() -> None:
+    for words, expected in (("ValueError: too many", "too many"), ("ValueError", "")):
+        script = [[call("goto", label="raise", val=words)]]
+        with pytest.raises(ValueError) as caught:  # noqa: PT011
+            JUMPS.call("f", 1, says=script, effects="baseline")
+        assert str(caught.value) == expected
+
+
+PLAIN = Program('''
+    class Stubborn(Exception):
+        def __init__(self, number, reason):
+            raise RuntimeError("I cannot be made")
+
+    class Frozen:
+        def __setattr__(self, name, value):
+            raise RuntimeError("frozen")
+
+    class Endless:
+        def __setattr__(self, name, value):
+            while True:
+                pass
+
+    def f(x):
+        """natural
+        Look at <x>, <Stubborn> and put it into <:y>.
+        """
+        return y
+
+    async def g():
+        """natural
+        Leave.
+        """
+        yield 1
+''')
+MISTAKES: list[tuple[EffectSet, ToolCall, str]] = [
+    ("baseline", call("lookup", var="nowhere"), "there is no variable `nowhere`; the variables are: x, Stubborn, y"),
+    ("baseline", call("lookup", var="len"), "there is no variable `len`"),
+    ("baseline", call("lookup", var="y"), "`y` is not bound yet"),
+    ("baseline", call("deref", ref=ref(9)), "there is no reference 9; there are: none yet"),
+    ("baseline", call("deref", ref="x"), '`ref` must be {"type": "Ref", "addr": N}'),
+    ("baseline", call("assign", var="y", val=ref(4)), "there is no reference 4"),
+    ("baseline", call("ref", val={"type": "dict", "items": [{"key": [], "value": 1}]}), "unhashable"),
+    ("baseline", call("goto", label="break", val=None), "`break` is not possible here; the labels are raise, return"),
+    ("baseline", call("goto", label="nowhere", val=None), "`nowhere` is not possible here"),
+    ("baseline", call("goto", label="raise", val="Nonsense: x"), "there is no exception `Nonsense`"),
+    ("baseline", call("goto", label="raise", val="Stubborn: x"), "TypeError"),
+    ("baseline", call("goto", label="raise", val=3), "only exceptions can be raised, not a int"),
+    ("baseline", call("done"), "`y` is not bound yet"),
+    ("baseline", call("exec", code="y = 1"), "there is no tool `exec`"),
+    ("isolated-eval", call("eval", expr="x"), "`x`"),
+    ("isolated-eval", call("eval", expr="y = 1"), "must be one expression"),
+    ("shared-eval", call("eval", expr="y = 1"), "must be one expression"),
+    ("shared-python", call("eval", expr="y = 1"), "`exec` runs statements"),
+    ("shared-python", call("break"), "`break` is not possible here"),
+    ("shared-python", call("raise", error="nothing"), "`nothing` is not bound; bind one first"),
+    ("shared-python", call("raise", error="x"), "only exceptions can be raised, not a int"),
+    ("shared-python", call("raise", error="Stubborn"), "TypeError"),
+    ("shared-python", call("return", variable="nothing"), "`nothing` is not bound"),
+    ("shared-python", call("exec", code="1 / 0"), "ZeroDivisionError"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("effects", "mistake", "advice"), MISTAKES)
+def test_mistakes_are_answered(effects: EffectSet, mistake: ToolCall, advice: str) -> None:
+    way_out = [call("goto", label="return", val=1)] if effects == "baseline" else None
+    script = [[mistake], way_out or [call("return", variable=None)]]
+    PLAIN.call("f", 3, says=script, effects=effects)
+    assert advice in PLAIN.told()[1]
+
+
+def test_the_programs_own_code_never_breaks_a_block_by_being_updated() -> None:
+    for name, advice in (("Frozen", "RuntimeError: frozen"), ("Endless", "OutOfTime")):
+        target = PLAIN.load()[name]()
+        script = [
+            [call("lookup", var="x"), call("setref", ref=ref(1), val=items(a=1))],
+            [call("goto", label="return", val=1)],
+        ]
+        limited = {"max_code_seconds": 0.2}
+        assert PLAIN.call("f", target, says=script, effects="baseline", **limited) == 1
+        assert advice in PLAIN.told()[2]
+
+
+def test_a_return_with_a_value_is_refused_where_only_a_bare_one_is_possible() -> None:
+    async def consume() -> list[int]:
+        return [each async for each in PLAIN.load()["g"]()]
+
+    import asyncio
+
+    from njrt.models.scripted import Scripted
+    from njrt.settings import using
+
+    model = Scripted(
+        [[call("goto", label="return", val=1)], [call("goto", label="return", val=None)]]
+    )
+    with using(model=model, effects="baseline"):
+        assert asyncio.run(consume()) == []
+    assert "only a `return` without a value" in str(model.requests[1].messages[-1])
+
+
+def test_the_papers_sets_shadow_a_read_only_name() -> None:
+    text = '''
+        def f(x):
+            """natural
+            Put <x> into <:y>.
+            """
+            return x, y
+    '''
+    script = [[call("exec", code="x = x + 1\ny = x")], [DONE]]
+    assert Program(text).call("f", 1, says=script, effects="shared-python") == (1, 2)
+
+
+def test_older_spellings_of_arguments_are_accepted() -> None:
+    spelt = [
+        ("shared-python", [[call("exec", code="y = 1")], [call("eval", expression="y")], [DONE]]),
+        ("baseline", [[call("assign", variable="y", value=1)], [call("lookup", name="y"), DONE]]),
+    ]
+    for effects, script in spelt:
+        assert PLAIN.call("f", 0, says=script, effects=effects) == 1
+
+
+def test_eval_answers_with_a_bounded_text() -> None:
+    script = [[call("eval", expr="'x' * 1_000_000")], [call("return", variable=None)]]
+    PLAIN.call("f", 0, says=script, effects="shared-eval")
+    assert 100 < len(PLAIN.told()[1]) <= 2000
+
+
+@pytest.mark.parametrize("effects", ["shared-python", "baseline", "direct"])
+def test_the_text_protocol_takes_calls_as_json(effects: EffectSet) -> None:
+    says = {
+        "shared-python": [
+            '```json\n{"name": "exec", "arguments": {"code": "y = x"}}\n```',
+            '```json\n{"name": "done", "arguments": {}}\n```',
+        ],
+        "baseline": ['{"name": "assign", "arguments": {"var": "y", "val": 5}}', '{"name": "done"}'],
+        "direct": ["```python\ny = x\n```"],
+    }
+    assert PLAIN.call("f", 5, says=says[effects], effects=effects, protocol="text") == 5
+    assert PLAIN.model.requests[0].tools == ()

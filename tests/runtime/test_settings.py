@@ -1,0 +1,252 @@
+"""What surrounds a block: the environment in real processes, `using`, and which of them wins."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+import textwrap
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from programs import Program, ended_by
+
+import njrt
+from njrt.errors import ConfigurationError
+from njrt.models.scripted import Scripted, run
+from njrt.options import DEFAULTS, Options
+from njrt.settings import NO_SETTINGS, options_for, settings_here
+from openai_server import KEY, OpenAIServer, calls, says
+
+FOREIGN = ("NJC_", "OPENAI_", "ANTHROPIC_", "PYTHON", "HTTP_PROXY", "http_proxy")
+PROGRAM = '''
+def double(x):
+    """natural
+    Put twice <x> into <:y>.
+    """
+    return y
+
+
+for number in 1, 2, 2:
+    print(double(number))
+'''
+DOUBLE = calls(("run", '{"code": "y = x * 2", "done": true}'))
+
+
+class Place:
+    """A folder with a program, run there in processes of its own, with a clean environment."""
+
+    def __init__(self, folder: Path, program: str = PROGRAM) -> None:
+        self.folder = folder
+        (folder / "prog.njpy").write_text(textwrap.dedent(program))
+        (folder / ".git").mkdir()
+
+    def run(self, **environ: str) -> subprocess.CompletedProcess[str]:
+        clean = {name: text for name, text in os.environ.items() if not name.startswith(FOREIGN)}
+        return subprocess.run(
+            [sys.executable, "-m", "njc", "run", "prog.njpy"],
+            cwd=self.folder,
+            env=clean | environ,
+            capture_output=True,
+            text=True,
+            timeout=60,
+            check=False,
+        )
+
+    def prints(self, *lines: int, **environ: str) -> None:
+        """Run the program, which must print this and nothing else."""
+        result = self.run(**environ)
+        assert (result.returncode, result.stderr) == (0, "")
+        assert result.stdout.split() == [str(line) for line in lines]
+
+
+@pytest.fixture
+def place(tmp_path: Path) -> Place:
+    return Place(tmp_path)
+
+
+@pytest.fixture
+def server() -> Iterator[OpenAIServer]:
+    with OpenAIServer([DOUBLE] * 9) as server:
+        yield server
+
+
+def at(server: OpenAIServer, **more: str) -> dict[str, str]:
+    basic = {"NJC_BASE_URL": server.base_url, "NJC_MODEL": "gpt-4.1", "OPENAI_API_KEY": KEY}
+    return basic | {"NJC_PROTOCOL": "tools"} | more
+
+
+def test_model_and_base_url(place: Place, server: OpenAIServer) -> None:
+    """The mode is a matter of building; nothing is written that was not asked for."""
+    place.prints(2, 4, 4, **at(server, NJC_MODE="static"))
+    assert sorted(each.name for each in place.folder.iterdir()) == [".git", "prog.njpy"]
+    assert [seen.body["model"] for seen in server.seen] == ["gpt-4.1"] * 3
+    assert [tool["function"]["name"] for tool in server.seen[0].body["tools"]] == ["run"]
+
+
+def test_the_vendors_own_variables(place: Place, server: OpenAIServer) -> None:
+    vendor = {"OPENAI_BASE_URL": server.base_url, "OPENAI_API_KEY": KEY}
+    place.prints(2, 4, 4, NJC_MODEL="openai/gpt-4.1", **vendor)
+    assert len(server.seen) == 3
+
+
+def test_effects(tmp_path: Path) -> None:
+    script = [calls(("exec", '{"code": "y = x * 2"}')), calls(("done", "{}"))]
+    with OpenAIServer(script * 3) as server:
+        Place(tmp_path).prints(2, 4, 4, **at(server, NJC_EFFECTS="shared-python"))
+        offered = [tool["function"]["name"] for tool in server.seen[0].body["tools"]]
+    assert sorted(offered) == ["break", "continue", "done", "eval", "exec", "raise", "return"]
+
+
+def test_protocol(tmp_path: Path) -> None:
+    with OpenAIServer([says("```python\ny = x * 2\n```")] * 3) as server:
+        Place(tmp_path).prints(2, 4, 4, **at(server, NJC_PROTOCOL="text"))
+        assert "tools" not in server.seen[0].body
+
+
+def test_record_and_replay_without_a_model(place: Place, server: OpenAIServer) -> None:
+    place.prints(2, 4, 4, **at(server, NJC_RECORD="once:kept.jsonl"))
+    recorded = (place.folder / "kept.jsonl").read_text()
+    assert len(server.seen) == 3
+    place.prints(2, 4, 4, NJC_RECORD="none:kept.jsonl")
+    assert (place.folder / "kept.jsonl").read_text() == recorded
+    assert len(server.seen) == 3
+
+
+def test_a_recording_has_a_name_of_its_own(place: Place) -> None:
+    assert "recordings/prog.jsonl" in place.run(NJC_RECORD="none").stderr
+
+
+def test_cache(place: Place, server: OpenAIServer) -> None:
+    place.prints(2, 4, 4, **at(server, NJC_CACHE="on"))
+    place.prints(2, 4, 4, **at(server, NJC_CACHE="on"))
+    assert len(server.seen) == 2
+    assert (place.folder / ".njc_cache").is_dir()
+    place.prints(2, 4, 4, **at(server, NJC_CACHE="off"))
+    assert len(server.seen) == 5
+
+
+def test_trace(place: Place, server: OpenAIServer) -> None:
+    place.prints(2, 4, 4, **at(server, NJC_TRACE="out/trace.jsonl"))
+    lines = (place.folder / "out" / "trace.jsonl").read_text().splitlines()
+    events = [json.loads(line) for line in lines]
+    kinds = ["began", "asked", "replied", "performed", "ended"]
+    assert [event["event"] for event in events] == kinds * 3
+    assert {event["place"] for event in events if event["event"] == "began"} == {"prog.njpy:3"}
+
+
+@pytest.mark.parametrize(
+    ("variable", "value", "message"),
+    [
+        ("NJC_EFFECTS", "all", "NJC_EFFECTS: option `effects` must be one of direct, nightjar"),
+        ("NJC_MODE", "fast", "NJC_MODE: option `mode` must be one of live"),
+        ("NJC_PROTOCOL", "xml", "NJC_PROTOCOL: option `protocol` must be one of tools, text"),
+        ("NJC_CACHE", "maybe", "NJC_CACHE must be on or off, not 'maybe'"),
+    ],
+)
+def test_a_wrong_value_is_named(
+    monkeypatch: pytest.MonkeyPatch, variable: str, value: str, message: str
+) -> None:
+    monkeypatch.setenv(variable, value)
+    with pytest.raises(ConfigurationError) as caught:
+        Program(PROGRAM, "prog.njpy").load()
+    assert message in str(caught.value)
+    assert caught.value.place == "prog.njpy:3"
+    assert caught.value.exit_code == 2
+
+
+# ── precedence ───────────────────────────────────────────────────────────────────────────────────
+
+
+def chosen(**layers: dict[str, Any]) -> Options:
+    with njrt.using(**layers.get("using", {})):
+        return options_for(layers.get("block", {}), layers.get("project"), settings_here(), "x:1")
+
+
+def test_the_nearest_wins(monkeypatch: pytest.MonkeyPatch) -> None:
+    layers: dict[str, dict[str, Any]] = {}
+    assert chosen().effects == DEFAULTS.effects == "direct"
+    layers["project"] = {"effects": "baseline", "max_calls": 7}
+    assert chosen(**layers).effects == "baseline"
+    monkeypatch.setenv("NJC_EFFECTS", "shared-eval")
+    assert chosen(**layers).effects == "shared-eval"
+    layers["block"] = {"effects": "nightjar"}
+    assert chosen(**layers).effects == "nightjar"
+    layers["using"] = {"effects": "isolated-eval"}
+    assert chosen(**layers).effects == "isolated-eval"
+    assert chosen(**layers).max_calls == 7
+    monkeypatch.delenv("NJC_EFFECTS")
+    assert chosen(project=layers["project"]).effects == "baseline"
+
+
+def test_options_on_the_block_and_in_the_file_reach_the_runtime() -> None:
+    program = Program('''
+        # njc: max_calls=2, temperature=0.5
+
+        def f(x):
+            """natural(max_calls=1)
+            Put <x> into <:y>.
+            """
+            return y
+
+        def g(x):
+            """natural
+            Put <x> into <:y>.
+            """
+            return y
+    ''')
+    for function, calls_allowed in (("f", 1), ("g", 2)):
+        with pytest.raises(njrt.CallLimitError):
+            program.call(function, 1, says=lambda _: run("x"))
+        assert len(program.model.requests) == calls_allowed
+        assert program.model.requests[0].temperature == 0.5
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"max_calls": 0}, "x:1: option `max_calls` must be a whole number from 1, not 0"),
+        ({"max_calls": True}, "must be a whole number from 1, not True"),
+        ({"max_cals": 3}, "unknown option `max_cals`; did you mean `max_calls`?"),
+        ({"model": ["a"]}, "option `model` must be a string, not ['a']"),
+    ],
+)
+def test_wrong_options_are_refused_each_time(options: dict[str, Any], message: str) -> None:
+    options_for({"max_calls": 1}, None, NO_SETTINGS, "x:1")
+    for _ in range(2):
+        with pytest.raises(ConfigurationError) as caught:
+            options_for(options, None, NO_SETTINGS, "x:1")
+        assert message in str(caught.value)
+
+
+SILENT = '''
+def double(x):
+    """natural
+    Put twice <x> into <:y>.
+    """
+    return y
+'''
+
+
+def test_using_holds_inside_and_nests(tmp_path: Path) -> None:
+    program = Program(SILENT)
+    double = program.load()["double"]
+    outer, inner = Scripted(ended_by("y = 1", "y = 3")), Scripted(ended_by("y = 2"))
+    with njrt.using(model=outer, trace=tmp_path / "trace.jsonl"):
+        first = double(0)
+        with njrt.using(model=inner):
+            second = double(0)
+        assert [first, second, double(0)] == [1, 2, 3]
+    assert (tmp_path / "trace.jsonl").read_text().count('"began"') == 3
+    assert settings_here() is NO_SETTINGS
+
+
+def test_an_environment_that_records_leaves_scripted_models_alone(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setenv("NJC_RECORD", f"all:{tmp_path / 'kept.jsonl'}")
+    assert Program(SILENT).call("double", 4, says=ended_by("y = x")) == 4
+    assert not (tmp_path / "kept.jsonl").exists()

@@ -1,0 +1,72 @@
+"""Putting objects back: each the same object, as it was, and nothing else touched."""
+
+from __future__ import annotations
+
+from collections import Counter, OrderedDict, defaultdict, deque
+from dataclasses import dataclass, field
+from typing import Any
+
+import pytest
+
+from njrt.undo import keep
+
+
+@dataclass
+class Node:
+    name: str
+    children: list[Any] = field(default_factory=list)
+
+
+@dataclass(slots=True)
+class Slotted:
+    value: Any
+
+
+@pytest.mark.parametrize(
+    ("value", "change"),
+    [
+        ([1, [2]], lambda it: it[1].append(3)),
+        ({"a": {"b": 1}}, lambda it: it["a"].clear()),
+        ({1, 2}, lambda it: it.add(3)),
+        (deque([1, 2]), lambda it: it.popleft()),
+        (bytearray(b"ab"), lambda it: it.extend(b"c")),
+        (Node("a", [Node("b")]), lambda it: setattr(it.children[0], "name", "c")),
+        (Node("a"), lambda it: setattr(it, "extra", 1)),
+        (Slotted([1]), lambda it: it.value.append(2)),
+        (Slotted(1), lambda it: setattr(it, "value", 2)),
+        (defaultdict(list, {"a": [1]}), lambda it: it["b"].append(1)),
+        (OrderedDict(a=1, b=2), lambda it: it.move_to_end("a")),
+        (Counter("abc"), lambda it: it.update("a")),
+        (([1], {"a"}), lambda it: (it[0].pop(), it[1].pop())),
+    ],
+)
+def test_changes_are_undone(value: Any, change: Any) -> None:
+    before = repr(value)
+    kept = keep([value])
+    change(value)
+    assert repr(value) != before or hasattr(value, "extra")
+    kept.put_back()
+    assert repr(value) == before
+    assert not hasattr(value, "extra")
+
+
+def test_identity_and_cycles_stay() -> None:
+    inner: list[Any] = [1]
+    outer: dict[str, Any] = {"inner": inner}
+    inner.append(outer)
+    kept = keep([outer])
+    outer["inner"] = None
+    inner.clear()
+    kept.put_back()
+    assert outer["inner"] is inner
+    assert inner[1] is outer
+
+
+def test_too_much_is_not_kept() -> None:
+    assert not keep([[[] for _ in range(100)]], most=50).is_complete
+    assert keep([range(10**9), 10**9, "x" * 10**6], most=50).is_complete
+
+
+def test_modules_classes_and_functions_are_left_alone() -> None:
+    kept = keep([pytest, Node, keep, print])
+    assert kept.steps == ()

@@ -1,0 +1,84 @@
+"""Attributes that are not there, held against a table."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from njc.plan import Unit
+from njc.source import SourceFile
+from njc.static.build import check_for, static_file
+from njrt.options import Options
+
+PROGRAM = '''\
+import enum
+from dataclasses import dataclass
+from pydantic import BaseModel
+from elsewhere import Foreign
+
+@dataclass
+class Mail:
+    sender: str
+    text: str = ""
+
+    def words(self) -> list[str]:
+        return self.text.split()
+
+class Reply(Mail):
+    answer: str
+
+class Order(BaseModel):
+    customer: str
+
+class Open:
+    def __getattr__(self, name): ...
+
+class Known(Foreign):
+    pass
+
+class Box:
+    def __init__(self, mails: list[Mail], owner) -> None:
+        self.mails = mails
+        self.replies: list[Reply] = []
+        self.owner = owner
+
+    def triage(self, name: str, order: Order, opened: Open, known: Known, extra, both: Mail | None) -> None:
+        for mail in self.mails:
+            for reply in self.replies:
+                """natural
+                Use <self>, <name>, <order>, <opened>, <known>, <extra>, <both>, <mail>, <reply>.
+                """
+'''
+FINE = [
+    "mail.sender", "mail.words()", "mail.__class_getitem__", "reply.text", "reply.answer", "name.upper()",
+    "order.customer", "order.model_dump()", "opened.anything", "known.anything", "extra.anything",
+    "both.anything", "self.mails", "self.owner", "self.triage", "mail.sender.title()",
+    "[x.anything for x in extra]",
+]  # fmt: skip
+WRONG = [
+    ("mail.kind", "`mail` is a `Mail`, which has no `kind`; it has sender, text, words"),
+    ("mail.txt", "`mail` is a `Mail`, which has no `txt`; did you mean `text`?"),
+    ("reply.kind", "`reply` is a `Reply`, which has no `kind`; it has answer, sender, text, words"),
+    ("name.lines", "`name` is a `str`, which has no `lines`; did you mean `splitlines`?"),
+    ("order.total", "`order` is a `Order`, which has no `total`"),
+    ("self.inbox", "`self` is a `Box`, which has no `inbox`"),
+]
+
+
+def refused(code: str) -> str:
+    unit = Unit(Path("program.njpy"), Path(), Path("program.py"))
+    source = SourceFile("program.njpy", PROGRAM.encode())
+    file = static_file(unit, source, Options(mode="static", policy="open"))
+    assert file is not None
+    return " / ".join(check_for(file, file.gaps[0])(f"print({code})"))
+
+
+@pytest.mark.parametrize("code", FINE)
+def test_what_is_there_or_not_known(code: str) -> None:
+    assert refused(code) == ""
+
+
+@pytest.mark.parametrize(("code", "words"), WRONG)
+def test_what_is_not_there(code: str, words: str) -> None:
+    assert f"line 1: {words}" in refused(code)

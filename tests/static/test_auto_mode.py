@@ -1,0 +1,128 @@
+"""The mode `auto`: code is tried, undone where it fails, and the live block takes over."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import black
+import pytest
+from conftest import Studio
+
+import njrt
+
+GRAPH = '''\
+class Stop(Exception):
+    """The query says stop."""
+
+
+class Graph:
+    def __init__(self):
+        self.edges = {1: set()}
+
+
+def converse(queries: list[str], graph):
+    answers = []
+    for query in queries:
+        """natural
+        Break if <query> is "quit", raise <Stop> if it is "stop". `add A B` adds B to the edges of A in
+        <graph>. Bind <:answer: str> to "done", or answer the <query>.
+        """
+        answers.append(answer)
+    return answers
+'''
+CODE = """\
+assert query.split()[0] in ("quit", "stop", "add")
+if query == "quit":
+    break
+if query == "stop":
+    raise Stop(
+        "stopped"  # by the user
+    )
+_, a, b = query.split()
+graph.edges[int(a)].add(int(b))
+answer = "done"
+answer = answer[int(b) > 100 and answer] or answer if int(b) > 100 else answer"""
+LIVE = '```python\nanswer = "live"\n```'
+
+
+def program(studio: Studio, source: str = GRAPH, code: str = CODE) -> dict[str, Any]:
+    space: dict[str, Any] = {}
+    exec(studio.built(source, code, mode="auto"), space)
+    return space
+
+
+def converse(space: dict[str, Any], queries: list[str]) -> tuple[list[str], Any, list[Any]]:
+    """Run the program; give its answers, its graph and what the live model was asked."""
+    model = njrt.Scripted(lambda request: LIVE, protocol="text")
+    graph = space["Graph"]()
+    with njrt.using(model=model):
+        return space["converse"](queries, graph), graph.edges, model.requests
+
+
+def test_code_answers_what_it_is_fit_for(studio: Studio) -> None:
+    answers, edges, asked = converse(program(studio), ["add 1 2", "add 1 3", "quit", "add 1 4"])
+    assert (answers, edges, asked) == (["done", "done"], {1: {2, 3}}, [])
+
+
+def test_the_live_block_answers_the_rest(studio: Studio) -> None:
+    answers, edges, asked = converse(program(studio), ["add 1 2", "who?", "add 7 2", "add 1 101"])
+    assert answers == ["done", "live", "live", "live"]
+    assert edges == {1: {2}}, "what the code did before it failed is undone"
+    assert len(asked) == 3
+
+
+def test_counters_tell_how_often(studio: Studio) -> None:
+    before = njrt.attempts().get("program.njpy:13")
+    made = before.made if before else 0
+    converse(program(studio), ["add 1 2", "who?", "add 7 2"])
+    tally = njrt.attempts()["program.njpy:13"]
+    assert tally.made - made == 3
+    assert tally.live >= 2
+
+
+def test_what_the_block_raises_reaches_the_program(studio: Studio) -> None:
+    space = program(studio)
+    with pytest.raises(space["Stop"], match="stopped") as caught:
+        converse(space, ["stop"])
+    assert caught.value.__context__ is None
+
+
+def test_the_compiled_form(studio: Studio) -> None:
+    text = studio.built(GRAPH, CODE, mode="auto")
+    assert '_nj_try.guard(query.split()[0] in ("quit", "stop", "add"))' in text
+    assert "raise _nj_try.meant(Stop(" in text
+    assert black.format_str(text, mode=black.Mode()) == text
+    lock = studio.read("njc.lock")
+    assert 'mode = "auto"' in lock
+    assert "begin with `assert` lines" in studio.asked[0].messages[-1].text  # type: ignore[union-attr]
+
+
+def test_annotations_are_part_of_the_guard(studio: Studio) -> None:
+    source = 'def f(n: int, names: list[str], x: float):\n    """natural\n    Set <:y> by <n>, <names>, <x>.\n    """\n    return y\n'
+    text = studio.built(source, "assert n > 0\nassert x or names\ny = n", mode="auto")
+    assert (
+        "        _nj_try.guard(\n            isinstance(n, int)\n            and isinstance(names, list)\n"
+        "            and isinstance(x, (int, float))\n            and n > 0\n            and (x or names)\n        )\n"
+    ) in text
+
+
+def test_what_needs_judgement_stays_live(studio: Studio) -> None:
+    text = studio.built(GRAPH, 'answer = llm(f"{query}?")', mode="auto")
+    assert "attempt" not in text
+    assert "_nj.run(" in text
+    result = studio.njc("lock", ".", "--mode", "auto")
+    assert "stays live: it needs judgement" in result.stdout
+
+
+def test_bindings_are_put_back(studio: Studio) -> None:
+    source = 'def f(x, y):\n    """natural\n    Change <:y> by <x>.\n    """\n    return y\n'
+    space: dict[str, Any] = {}
+    exec(studio.built(source, "y = 5\ny += 1 / x", mode="auto"), space)
+    seen = njrt.Scripted(lambda request: "```python\ny += 1\n```", protocol="text")
+    with njrt.using(model=seen):
+        assert space["f"](0, 1) == 2, "1 and 1: the 5 of the code is gone"
+
+
+def test_generators_and_coroutines(studio: Studio) -> None:
+    source = 'async def f(x):\n    """natural\n    Set <:y> by <x>.\n    """\n    return y\n'
+    assert "await _nj.arun(" in studio.built(source, "y = x", mode="auto")

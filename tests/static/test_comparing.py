@@ -1,0 +1,122 @@
+"""`njc compare`: each mode built, run, counted; what fails to build is a row; what is done is not done again."""
+
+from __future__ import annotations
+
+import json
+import sys
+
+import pytest
+from conftest import Studio
+from hypothesis import given
+from hypothesis import strategies as st
+
+from njc.comparison import interval, median, table, usage_by_block
+
+SHOP = '''\
+import njrt
+
+
+def total(prices, limit):
+    spent = 0
+    for price in prices:
+        """natural
+        Add <price> to <:spent>, but stop before it is above <limit>.
+        """
+    return spent
+
+
+model = njrt.Scripted(lambda request: "```python\\nspent += price\\n```", protocol="text")
+if __name__ == "__main__":
+    with njrt.using(model=model):
+        assert total([1, 2, 3], 4) == 3
+'''
+GOOD = "```python\nif spent + price > limit:\n    break\nspent += price\n```"
+RAW = "```python\nspent += = price\n```"
+
+
+def test_modes_are_compared(studio: Studio) -> None:
+    studio.write({"shop.njpy": SHOP})
+    flags = ("-n", "2", "--json", "r.json", "--html", "r.html", "--attempts", "1")
+    command = ("shop.njpy", "--", sys.executable, "{out}/shop.py")
+    result = studio.njc("compare", *flags, *command, replies=[RAW, GOOD, GOOD])
+    assert result.exit_code == 0, result.output
+    lines = {line.split()[0]: line for line in result.stdout.split("\n") if line}
+    assert "0/2" in lines["live"], "the live model does not look at the limit"
+    assert "not built" in lines["static-raw"]
+    assert "2/2" in lines["static"]
+    assert "2/2" in lines["auto"]
+    assert "static-raw: " in result.stdout
+    assert "shop.njpy:7  live" in result.stdout
+    assert "static 2/2: passed in " in result.stderr
+    written = json.loads(studio.read("r.json"))
+    live, _, static, _ = written["modes"]
+    assert live["usage_per_trial"]["calls"] == 3
+    assert static["pass_rate"] == 1.0
+    assert static["usage_per_trial"]["calls"] == 0
+    assert static["build"]["usage"]["calls"] == 1
+    page = studio.read("r.html")
+    assert page.count("<svg") == 4
+    assert "is that of static, auto" in page
+    assert "http" not in page
+    assert "<script" not in page
+
+
+def test_what_is_done_is_not_done_again(studio: Studio) -> None:
+    studio.write({"shop.njpy": SHOP})
+    command = ("shop.njpy", "--", sys.executable, "-c", "open('ran', 'a').write('x')")
+    for runs in ("2", "3"):
+        result = studio.njc("compare", "--modes", "live", "-n", runs, *command)
+        assert result.exit_code == 0, result.output
+    assert studio.read("ran") == "xxx"
+    studio.njc("compare", "--modes", "live", "-n", "1", "--fresh", *command)
+    assert studio.read("ran") == "xxxx"
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (["shop.njpy"], "nothing says what to run"),
+        (["shop.njpy", "--"], "nothing says what to run"),
+        (["shop.njpy", "-n", "3", "--", "true"], "flags go before SRC"),
+        (["--modes", "fast", "shop.njpy", "--", "true"], "no mode `fast`; the modes are live"),
+        (["shop.njpy", "--", "no-such-command"], "there is no command `no-such-command`"),
+    ],
+)
+def test_wrong_usage(studio: Studio, arguments: list[str], words: str) -> None:
+    studio.write({"shop.njpy": SHOP})
+    result = studio.njc("compare", *arguments)
+    assert result.exit_code == 2
+    assert words in result.stderr
+
+
+@given(st.integers(1, 200), st.integers(0, 200))
+def test_intervals_hold_the_rate(trials: int, passed: int) -> None:
+    passed = min(passed, trials)
+    low, high = interval(passed, trials)
+    assert 0 <= low <= passed / trials <= high <= 1
+    wider_low, wider_high = interval(passed, trials, z=2.58)
+    assert wider_low <= low
+    assert wider_high >= high
+
+
+def test_known_intervals() -> None:
+    assert interval(8, 10) == pytest.approx((0.4902, 0.9433), abs=1e-4)
+    assert interval(0, 0) == (0.0, 1.0)
+    assert [median([3, 1, 2]), median([1, 2]), median([])] == [2, 1.5, None]
+
+
+def test_a_broken_trace_is_read_as_far_as_it_goes() -> None:
+    began = {"event": "began", "run": "r", "place": "a.njpy:1"}
+    replied = {
+        "event": "replied",
+        "run": "r",
+        "seconds": 2.0,
+        "reply": {"usage": {"input": 3, "output": 4}},
+    }
+    lines = [json.dumps(began), json.dumps(replied), json.dumps(replied), '{"event": "beg']
+    (used,) = usage_by_block(lines).values()
+    assert (used.calls, used.tokens, used.seconds) == (2, 14, 4.0)
+
+
+def test_tables_line_up() -> None:
+    assert table(("a", "b"), [("x", "10"), ("yyy", "2")]) == "a     b\n---  --\nx    10\nyyy   2"

@@ -1,0 +1,102 @@
+"""What is made of a model's reply: the code in it, without the program around it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from njc.plan import Unit
+from njc.source import SourceFile
+from njc.static.build import static_file
+from njc.static.gaps import Gap
+from njc.static.prompt import code_in
+from njc.static.unwrap import unwrapped
+from njrt.options import Options
+
+PROGRAM = '''\
+class Box:
+    def __init__(self, mails):
+        self.mails = mails
+
+    def triage(self, limit):
+        done = []
+        for mail in self.mails:
+            if mail:
+                """natural
+                Bind <:kind> for <mail>.
+                """
+                done.append(kind)
+        return done
+'''
+METHOD = """\
+    def triage(self, limit):
+        done = []
+        for mail in self.mails:
+            if mail:
+                # by its length
+                kind = len(mail)
+                if kind > 3:
+                    continue
+                done.append(kind)
+        return done
+"""
+INNER = "# by its length\nkind = len(mail)\nif kind > 3:\n    continue\n"
+
+
+@pytest.fixture
+def gap() -> Gap:
+    unit = Unit(Path("program.njpy"), Path(), Path("program.py"))
+    source = SourceFile("program.njpy", PROGRAM.encode())
+    file = static_file(unit, source, Options(mode="static"))
+    assert file is not None
+    return file.gaps[0]
+
+
+@pytest.mark.parametrize(
+    "code",
+    [
+        f"class Box:\n{METHOD}",
+        f"class Box:\n    def __init__(self, mails):\n        self.mails = mails\n\n{METHOD}",
+        f"class Box:\n    size = 3\n\n{METHOD}\n\nBox([]).triage(1)\n",
+    ],
+)
+def test_a_copy_of_the_program_is_taken_away(code: str, gap: Gap) -> None:
+    assert unwrapped(code, gap) == INNER
+
+
+def test_its_imports_are_kept(gap: Gap) -> None:
+    assert unwrapped(f"import re\nclass Box:\n{METHOD}", gap) == f"import re\n{INNER}"
+
+
+@pytest.mark.parametrize(
+    "code",
+    [
+        INNER,
+        "class Box:\n" + METHOD.replace("done = []", "done = list()"),
+        "class Box:\n" + METHOD.replace("if mail:", "while mail:"),
+        "class Box:\n    pass\n",
+        "class Box:\n    def triage(self, limit):\n        pass\n",
+        "def (",
+    ],
+)
+def test_anything_else_is_left_alone(code: str, gap: Gap) -> None:
+    assert unwrapped(code, gap) == code
+
+
+@pytest.mark.parametrize(
+    ("text", "code"),
+    [
+        ("```python\nx = 1\n```", "x = 1\n"),
+        ("Sure:\n\n```py\n    x = 1\n    y = 2\n```\nThat is it.", "x = 1\ny = 2\n"),
+        ("```\nx = 1\n```", "x = 1\n"),
+        ("x = 1", "x = 1\n"),
+        ("```python\nx = 1\n```\n```python\nprint(x)\n```", "x = 1\n"),
+        ("```python\r\nx = 1\r\n```", "x = 1\n"),
+        ("I cannot.", None),
+        ("```python\n\n```", None),
+        ("", None),
+    ],
+)
+def test_code_in_a_reply(text: str, code: str | None) -> None:
+    assert code_in(text) == code

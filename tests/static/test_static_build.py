@@ -1,0 +1,249 @@
+"""`njc build --mode static` and `njc lock`: from a model's replies, or from the lock, to compiled files."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+
+import pytest
+from conftest import Studio
+
+from njrt.errors import ServerError
+from njrt.messages import UserMessage
+
+SHOP = '''\
+def total(prices, limit):
+    spent = 0
+    for price in prices:
+        """natural
+        Add <price> to <:spent>, but stop before it is above <limit>.
+        """
+    return spent
+'''
+GOOD = "```python\nif spent + price > limit:\n    break\nspent += price\n```"
+BAD = "```python\nlimit -= price\n```"
+WORSE = "I cannot do that."
+
+
+def run(studio: Studio, expression: str) -> str:
+    """Import the compiled program in a process of its own, without any way to a model."""
+    code = f"import shop; print({expression})"
+    environ = {key: value for key, value in os.environ.items() if not key.endswith("_API_KEY")}
+    done = subprocess.run(
+        [sys.executable, "-c", code],
+        cwd=studio.folder,
+        env=environ,
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    return done.stdout.strip()
+
+
+def test_a_block_is_written_locked_and_built_again_without_a_model(studio: Studio) -> None:
+    studio.write({"shop.njpy": SHOP})
+    first = studio.njc("build", ".", "--mode", "static", replies=[GOOD])
+    assert first.exit_code == 0, first.output
+    assert "writing shop.njpy:total" in first.stderr
+    assert run(studio, "shop.total([1, 2, 3], 4)") == "3"
+    compiled, lock = studio.read("shop.py"), studio.read("njc.lock")
+    (studio.folder / "shop.py").unlink()
+    again = studio.njc("build", ".", "--mode", "static", "--locked")
+    assert again.exit_code == 0, again.output
+    assert (studio.read("shop.py"), studio.read("njc.lock")) == (compiled, lock)
+    assert "1 up to date" in studio.njc("build", ".", "--mode", "static").stderr
+    assert "1 file compiled" in studio.njc("build", ".").stderr, "live is another compilation"
+
+
+def test_a_locked_build_needs_no_tools_and_no_network(studio: Studio) -> None:
+    studio.write({"shop.njpy": SHOP})
+    studio.njc("build", ".", "--mode", "static", replies=[GOOD])
+    (studio.folder / "shop.py").unlink()
+    hidden = (
+        "import sys; sys.modules.update(dict.fromkeys(('black', 'libcst', 'socket', 'openai')))\n"
+    )
+    command = "sys.argv = ['njc', 'build', '.', '--mode', 'static', '--locked']\nfrom njc.cli import main; main()"
+    done = subprocess.run(
+        [sys.executable, "-c", hidden + command], cwd=studio.folder, capture_output=True, text=True
+    )
+    assert done.returncode == 0, done.stderr
+    assert run(studio, "shop.total([1, 2, 3], 4)") == "3"
+
+
+def test_refused_code_goes_back_with_its_reasons(studio: Studio) -> None:
+    studio.write({"shop.njpy": SHOP})
+    result = studio.njc("build", ".", "--mode", "static", replies=[BAD, WORSE, GOOD])
+    assert result.exit_code == 0, result.output
+    second, third = (request.messages[-1] for request in studio.asked[1:])
+    assert isinstance(second, UserMessage)
+    assert "line 1: `limit` is read-only in this block" in second.text
+    assert isinstance(third, UserMessage)
+    assert "There is no code in your reply" in third.text
+    assert [request.temperature for request in studio.asked] == pytest.approx([0.0, 0.3, 0.6])
+    assert "attempts = 3" in studio.read("njc.lock")
+
+
+def test_no_code_is_a_build_error_and_every_attempt_is_kept(studio: Studio) -> None:
+    studio.write({"shop.njpy": SHOP})
+    result = studio.njc(
+        "build", ".", "--mode", "static", "--attempts", "3", replies=[BAD, WORSE, BAD]
+    )
+    assert result.exit_code == 1
+    assert "shop.njpy:4: error: no code for `shop.njpy:total` passed the checks in 3 attempts" in (
+        result.stderr
+    )
+    assert "nothing was written" in result.stderr
+    attempts = studio.read(".njc_cache/attempts/shop.njpy-total.md")
+    assert attempts.count("## attempt ") == 3
+    assert WORSE in attempts
+    assert "is read-only in this block" in attempts
+    assert not (studio.folder / "shop.py").exists()
+
+
+def test_a_block_may_fall_back_to_live(studio: Studio) -> None:
+    studio.write({"shop.njpy": SHOP.replace('"""natural', '"""natural(fallback="live")')})
+    result = studio.njc("build", ".", "--mode", "static", "--attempts", "1", replies=[BAD])
+    assert result.exit_code == 0, result.output
+    assert "note: shop.njpy:total stays live: no code passed the checks in 1 attempts" in (
+        result.stderr
+    )
+    assert "_nj.run(" in studio.read("shop.py")
+    assert studio.njc("build", ".", "--mode", "static", "--locked").exit_code == 0
+
+
+def test_the_raw_mode_asks_once_and_checks_nothing(studio: Studio) -> None:
+    studio.write({"shop.njpy": SHOP})
+    result = studio.njc("build", ".", "--mode", "static-raw", replies=[BAD])
+    assert result.exit_code == 0, result.output
+    assert "        limit -= price\n" in studio.read("shop.py")
+    studio.njc("build", ".", "--mode", "static", replies=[GOOD])
+    assert studio.read("njc.lock").count("[[block]]") == 2
+
+
+def test_what_is_missing_or_stale_is_named(studio: Studio) -> None:
+    studio.write({"shop.njpy": SHOP})
+    result = studio.njc("build", ".", "--mode", "static", "--locked")
+    assert result.exit_code == 1
+    assert "`shop.njpy:total` is not locked for mode static; missing" in result.stderr
+    studio.njc("build", ".", "--mode", "static", replies=[GOOD])
+    studio.write({"shop.njpy": SHOP.replace("stop before", "stop once")})
+    result = studio.njc("build", ".", "--mode", "static", "--locked")
+    assert result.exit_code == 1
+    assert "stale: its instruction changed" in result.stderr
+    assert studio.njc("lock", ".", "--mode", "static").exit_code == 1
+    studio.write({"shop.njpy": SHOP.replace("return spent", "return spent + 1")})
+    result = studio.njc("lock", ".", "--mode", "static", "--why")
+    assert "stale: the program around it changed" in result.stdout
+    assert "written by scripted on " in result.stdout
+
+
+def test_edits_elsewhere_leave_the_lock_alone(studio: Studio) -> None:
+    studio.write({"shop.njpy": SHOP})
+    studio.njc("build", ".", "--mode", "static", replies=[GOOD])
+    studio.write({"shop.njpy": f"import os\n\n\n{SHOP}\n\ndef other():\n    return os.sep\n"})
+    result = studio.njc("build", ".", "--mode", "static")
+    assert "stale" not in result.output
+    assert result.exit_code == 3, "the imports are shown, so the block is written again"
+
+
+def test_a_renamed_file_keeps_its_code(studio: Studio) -> None:
+    studio.write({"old.njpy": SHOP})
+    studio.njc("build", ".", "--mode", "static", replies=[GOOD])
+    (studio.folder / "old.njpy").rename(studio.folder / "shop.njpy")
+    assert studio.njc("build", ".", "--mode", "static").exit_code == 0
+    assert 'name = "shop.njpy:total"' in studio.read("njc.lock")
+    assert "unused: old.njpy:total (static)" in studio.njc("lock", ".", "--mode", "static").stderr
+    assert studio.njc("lock", ".", "--mode", "static", "--update").exit_code == 0
+    assert "old.njpy" not in studio.read("njc.lock")
+
+
+def test_blocks_that_are_live_for_now_keep_their_entries(studio: Studio) -> None:
+    studio.write({"shop.njpy": SHOP})
+    studio.njc("build", ".", "--mode", "static", replies=[GOOD])
+    assert studio.njc("lock", ".", "--update").exit_code == 0
+    assert studio.njc("build", ".", "--mode", "static", "--locked").exit_code == 0
+
+
+def test_edited_code_is_kept_checked_and_named(studio: Studio) -> None:
+    studio.write({"shop.njpy": SHOP})
+    studio.njc("build", ".", "--mode", "static", replies=[GOOD])
+    edited = studio.read("njc.lock").replace("spent += price", "spent += 2 * price")
+    studio.write({"njc.lock": edited})
+    assert studio.njc("build", ".", "--mode", "static").exit_code == 0
+    assert run(studio, "shop.total([1], 4)") == "2"
+    assert "edited\n" in studio.njc("lock", ".", "--mode", "static").stdout
+    studio.write({"shop.njpy": SHOP.replace("stop before", "stop once")})
+    result = studio.njc("build", ".", "--mode", "static", replies=[GOOD])
+    assert result.exit_code == 1
+    assert "its instruction changed, and its code was edited" in result.stderr
+    assert studio.njc("lock", ".", "--mode", "static", "--keep", ":total").exit_code == 0
+    assert studio.njc("build", ".", "--mode", "static").exit_code == 0
+    assert run(studio, "shop.total([1], 4)") == "2"
+    studio.write({"njc.lock": studio.read("njc.lock").replace("2 * price", "2 * prices")})
+    result = studio.njc("build", ".", "--mode", "static")
+    assert result.exit_code == 1
+    assert "the edited code of `shop.njpy:total` is refused: line 3: `prices`" in result.stderr
+
+
+def test_update_writes_one_block_anew(studio: Studio) -> None:
+    studio.write({"shop.njpy": SHOP, "other.njpy": SHOP})
+    studio.njc("build", ".", "--mode", "static", replies=[GOOD, GOOD])
+    other = GOOD.replace("spent += price", "spent = spent + price")
+    result = studio.njc(
+        "lock", ".", "--mode", "static", "--update", "shop.njpy:total", replies=[other]
+    )
+    assert result.exit_code == 0, result.output
+    lock = studio.read("njc.lock")
+    assert lock.count("spent = spent + price") == lock.count("spent += price") == 1
+    result = studio.njc("lock", ".", "--mode", "static", "--update", "shop.njpy:sum")
+    assert result.exit_code == 2
+    assert "there is no static block `shop.njpy:sum`" in result.stderr
+
+
+def test_update_removes_what_is_unused(studio: Studio) -> None:
+    studio.write({"shop.njpy": SHOP})
+    studio.njc("build", ".", "--mode", "static", replies=[GOOD])
+    studio.write({"shop.njpy": SHOP.replace("total", "sums")})
+    result = studio.njc("lock", ".", "--mode", "static", "--update", replies=[GOOD])
+    assert result.exit_code == 0, result.output
+    assert studio.read("njc.lock").count("[[block]]") == 1
+
+
+def test_what_was_written_before_a_failure_is_kept(studio: Studio) -> None:
+    studio.write({"a.njpy": SHOP, "b.njpy": SHOP})
+    replies = iter([GOOD, ServerError("the server is down")])
+    result = studio.njc("build", ".", "--mode", "static", replies=lambda request: next(replies))
+    assert result.exit_code == 3
+    assert 'name = "a.njpy:total"' in studio.read("njc.lock")
+    assert studio.njc("build", ".", "--mode", "static", replies=[GOOD]).exit_code == 0
+    assert len(studio.asked) == 3
+
+
+def test_modes_of_block_file_and_project(studio: Studio) -> None:
+    static = SHOP.replace('"""natural', '"""natural(mode="static")')
+    studio.write({"shop.njpy": static + SHOP.replace("total", "sums")})
+    assert studio.njc("build", ".", replies=[GOOD]).exit_code == 0
+    assert studio.read("shop.py").count("_nj.run(") == 1
+    studio.write({"shop.njpy": "# njc: mode=static\n" + SHOP})
+    assert studio.njc("build", ".").exit_code == 0, "the mode of the file is no part of the meaning"
+    studio.write({"shop.njpy": SHOP, "pyproject.toml": '[tool.njc]\nsrc = "."\nmode = "static"\n'})
+    assert studio.njc("build").exit_code == 0
+    assert "# end of natural block" in studio.read("shop.py")
+
+
+def test_check_and_diff_ask_nobody(studio: Studio) -> None:
+    studio.write({"shop.njpy": SHOP})
+    for flag in ("--check", "--diff"):
+        result = studio.njc("build", ".", "--mode", "static", flag)
+        assert result.exit_code == 1
+        assert "is not locked" in result.stderr
+    assert studio.asked == []
+
+
+def test_errors_of_the_program_come_before_any_question(studio: Studio) -> None:
+    studio.write({"shop.njpy": SHOP.replace("<price>", "<prise>")})
+    result = studio.njc("build", ".", "--mode", "static")
+    assert result.exit_code == 1
+    assert "NJ201" in result.stderr
+    assert studio.asked == []

@@ -1,0 +1,91 @@
+"""The compiled files in the repository: fresh, and content with the runtime alone."""
+
+from __future__ import annotations
+
+import ast
+import contextlib
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner
+
+from njc.commands import njc
+from spsbench.suite import NAMES
+
+ROOT = Path(__file__).parents[1]
+BUILT = {"compiled_out/examples": "examples", "compiled_out/spsbench": "spsbench/programs"}
+"""The folders of compiled files, and of the sources that each is built from."""
+
+ARTEFACTS = {
+    file.relative_to(ROOT).as_posix(): ROOT
+    / source
+    / file.relative_to(ROOT / folder).with_suffix(".njpy")
+    for folder, source in BUILT.items()
+    for file in sorted((ROOT / folder).rglob("*.py"))
+}
+"""Each compiled file, and its source."""
+
+
+def alone(*arguments: str) -> subprocess.CompletedProcess[str]:
+    """Run a compiled file where neither the compiler nor an SDK can be imported."""
+    environment = {
+        name: value
+        for name, value in os.environ.items()
+        if not name.startswith(("NJC_", "OPENAI_", "ANTHROPIC_"))
+    }
+    return subprocess.run(
+        [sys.executable, "tests/without_compiler.py", *arguments],
+        cwd=ROOT,
+        env=environment,
+        capture_output=True,
+        text=True,
+        timeout=60,
+    )
+
+
+def imports_in(file: Path) -> set[str]:
+    """The top-level packages that a file imports anywhere in it."""
+    found: set[str] = set()
+    for node in ast.walk(ast.parse(file.read_bytes())):
+        if isinstance(node, ast.Import):
+            found.update(alias.name.partition(".")[0] for alias in node.names)
+        elif isinstance(node, ast.ImportFrom):
+            found.add((node.module or "").partition(".")[0])
+    return found
+
+
+@pytest.mark.parametrize(("folder", "sources"), BUILT.items())
+def test_compiled_files_are_fresh(folder: str, sources: str) -> None:
+    with contextlib.chdir(ROOT):
+        result = CliRunner().invoke(njc, ["build", sources, "-o", folder, "--check"])
+    assert result.exit_code == 0, result.output
+
+
+def test_every_source_is_compiled() -> None:
+    sources = {file for source in BUILT.values() for file in (ROOT / source).rglob("*.njpy")}
+    assert set(ARTEFACTS.values()) == sources
+
+
+@pytest.mark.parametrize("artefact", ARTEFACTS)
+def test_compiling_adds_the_runtime_and_no_other_import(artefact: str) -> None:
+    assert imports_in(ROOT / artefact) == imports_in(ARTEFACTS[artefact]) | {"njrt"}
+
+
+@pytest.mark.parametrize("artefact", [name for name in ARTEFACTS if "/examples/" in name])
+def test_examples_are_imported_without_the_compiler(artefact: str) -> None:
+    assert alone(artefact).stderr == ""
+
+
+@pytest.mark.parametrize("task", NAMES)
+def test_programs_of_the_benchmark_run_without_the_compiler(task: str) -> None:
+    result = alone(f"compiled_out/spsbench/{task}/natural.py", task)
+    assert (result.returncode, result.stderr) == (0, "")
+
+
+def test_what_is_absent_there_cannot_be_imported(tmp_path: Path) -> None:
+    file = tmp_path / "forbidden.py"
+    file.write_text("from njc import compiler\n")
+    assert "ModuleNotFoundError: No module named 'njc'" in alone(str(file)).stderr
