@@ -49,6 +49,7 @@ tests: $(VENV)/.dev
 
 fresh: $(VENV)/.dev
 	$(BIN)/njc build examples -o compiled_out/examples --check
+	$(BIN)/njc build spsbench/programs -o compiled_out/spsbench --check
 
 bench: $(VENV)/.dev
 	@for file in bench/*.py; do $(BIN)/python $$file || exit 1; done

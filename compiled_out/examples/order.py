@@ -1,4 +1,4 @@
-# compiled by njc 0.1.0 from order.njpy (sha256 bcb38b27d38d2058, abi 1)
+# compiled by njc 0.1.0 from order.njpy (sha256 41d9ac485bb5d7cc, abi 1)
 # do not edit: change order.njpy and build again
 """Turn a letter into an order: a typed output, and an exception where it cannot be delivered."""
 
@@ -25,9 +25,9 @@ def read_order(letter: str, stock: dict[str, int]) -> Order:
     try:
         _nj.run(
             """natural
-    Extract from <letter> what it orders, as <:order: Order>; each article is a <Line>.
+    Bind <:order: Order> to what <letter> orders, with a <Line> for each article.
     """,
-            lambda: (letter, order, Line),
+            lambda: (order, letter, Line),
             writes="order",
             types=lambda: {"order": Order},
             labels="return",
@@ -50,12 +50,12 @@ def read_order(letter: str, stock: dict[str, int]) -> Order:
 
 
 if __name__ == "__main__":
-    letter = "Please send me: 3 x teapot, 1 x mug. Yours, Ida Berg"
-    for stock in ({"teapot": 24, "mug": 9}, {"teapot": 2, "mug": 9}):
+    letter = "Please send me three teapots and a blue mug. Yours, Ida Berg"
+    for stock in ({"teapots": 24, "blue mug": 9}, {"teapots": 2, "blue mug": 9}):
         try:
             print(repr(read_order(letter, stock)))
         except OutOfStock as reason:
             print(f"OutOfStock: {reason}")
 
 
-# njc lines 1=1 3:1 5=3 6:3 25=21 28:22 30=21 38:24 39=24 41:25 43=24 49:27 59=37 sha256 6e643a1ff6d71e8d
+# njc lines 1=1 3:1 5=3 6:3 25=21 28:22 30=21 38:24 39=24 41:25 43=24 49:27 59=37 sha256 0405428e4c71d34f

@@ -27,7 +27,6 @@ COMMANDS = (
     "clean",
     "lock",
     "compare",
-    "migrate",
     "doctor",
     "cache",
     "explain",

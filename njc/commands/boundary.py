@@ -87,7 +87,7 @@ def run_in_sandbox(
         home=Path.home(),
         here=Path.cwd(),
     )
-    program = [*_flags_again(console, flags), str(unit.source), *arguments]
+    program = [*_flags_again(console, flags), unit.shown, *arguments]
     return run_sandboxed(sandbox, [sys.executable, "-m", "njc", "run", *program])
 
 

@@ -183,7 +183,9 @@ def test_the_setting_chooses_the_mode_and_the_flag_overrides_it(
 
 
 def test_a_wrong_setting_is_a_usage_error(project: pytest.Pytester) -> None:
-    project.makeini("[pytest]\naddopts = -p no:njrt -p njrt.pytest_plugin\nnjc_record = sometimes\n")
+    project.makeini(
+        "[pytest]\naddopts = -p no:njrt -p njrt.pytest_plugin\nnjc_record = sometimes\n"
+    )
     result = project.runpytest_inprocess()
     assert result.ret == pytest.ExitCode.USAGE_ERROR
     result.stderr.fnmatch_lines(
