@@ -7,6 +7,8 @@ import os
 import pytest
 from hypothesis import HealthCheck, settings
 
+pytest_plugins = ["pytester"]
+
 THOROUGH = bool(os.environ.get("NJC_THOROUGH"))
 
 settings.register_profile(

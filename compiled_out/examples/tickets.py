@@ -1,4 +1,4 @@
-# compiled by njc 0.1.0 from tickets.njpy (sha256 00fec68026f194f3, abi 1)
+# compiled by njc 0.1.0 from tickets.njpy (sha256 0db099a881bfaceb, abi 1)
 # do not edit: change tickets.njpy and build again
 """An async pipeline: all tickets are judged at once, and the event loop runs on meanwhile."""
 
@@ -25,19 +25,8 @@ async def route(ticket: str) -> str:
     return team
 
 
-async def tick(beats: list[int]) -> None:
-    while True:
-        await asyncio.sleep(0.001)
-        beats.append(len(beats))
-
-
 async def main(tickets: list[str]) -> list[str]:
-    beats: list[int] = []
-    heart = asyncio.create_task(tick(beats))
-    teams = await asyncio.gather(*(route(ticket) for ticket in tickets))
-    heart.cancel()
-    assert beats, "the event loop ran on while the model was thinking"
-    return teams
+    return await asyncio.gather(*(route(ticket) for ticket in tickets))
 
 
 TICKETS = [
@@ -51,4 +40,4 @@ if __name__ == "__main__":
         print(f"{team:<10} {ticket}")
 
 
-# njc lines 1=1 3:1 5=3 6:3 12=8 15:9 17=8 25:11 52=38 sha256 25cabda1e28a5d32
+# njc lines 1=1 3:1 5=3 6:3 12=8 15:9 17=8 25:11 41=27 sha256 8d1cf1549b5e449d

@@ -217,14 +217,16 @@ def cache_folder(settings: Settings, options: Options, environ: Mapping[str, str
     """Where the cache is, or None where there is none.
 
     It is off unless `using(cache=...)` or NJC_CACHE=on asks for it; the `nightjar` effects include it, as
-    published, unless NJC_CACHE=off says no.
+    published, unless NJC_CACHE=off says no. A model that the program itself hands in, such as a script, is
+    cached only when the program says so, too.
     """
     said = settings.cache
     if said is None:
         text = environ.get("NJC_CACHE", "").lower()
         if text not in ("", *_ON, *_OFF):
             raise ConfigurationError(f"NJC_CACHE must be on or off, not {text!r}")
-        said = text in _ON or (options.effects == "nightjar" and text not in _OFF)
+        wanted = text in _ON or (options.effects == "nightjar" and text not in _OFF)
+        said = wanted and settings.model is None
     if said is True:
         return ".njc_cache"
     return str(said) if said else None

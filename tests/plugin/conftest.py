@@ -6,8 +6,6 @@ import os
 
 import pytest
 
-pytest_plugins = ["pytester"]
-
 COMPILED = '''
 import njrt as _nj
 

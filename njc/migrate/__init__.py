@@ -1,0 +1,16 @@
+'''From programs written for `nightjarpy` to natural code.
+
+    import nightjarpy as nj                     (gone)
+
+    @nj.fn(config=FAST)                         (gone: options stand on the blocks)
+    def judge(mail):                            def judge(mail):
+        """natural                                  """natural(model="openai/gpt-5.1")
+        Is <mail> spam? Set <:spam>.                Is <mail> spam? Set <:spam>.
+        """                                         """
+        return spam                                 return spam
+
+    bytes  ──codemod──>  text  ──compiler──>  text, remarks, diagnostics
+
+A codemod over LibCST's concrete syntax tree: comments and formatting stay as they are. What nightjarpy has
+and natural code has not is never dropped in silence; each such place gets a `Remark`.
+'''

@@ -1,0 +1,111 @@
+'''From a string that nightjarpy took for a natural block to the literal of one.
+
+    """natural  (blanks)                  """natural(model="openai/gpt-5.1")
+    1 << 2 bits of <data>                 1 <<<< 2 bits of <data>
+
+    """natural Sum up <data>."""          """natural
+                                              Sum up <data>.
+                                              """
+
+Only references are changed, and only in the text: what an f-string interpolates stays as it is.
+'''
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from njc.references import Reference, tags_in, without_fields
+from njrt.options import NAMES
+
+_LITERAL = re.compile(
+    r"(?P<prefix>[rRuUfF]{0,2})(?P<quotes>\"{3}|'{3})(?P<before>[ \t]*)(?P<marker>natural|prompt)"
+    r"(?P<after>[ \t]*)(?:(?P<newline>\r\n|\n|\r)|[:,.]?[ \t]*(?P<same_line>\S))"
+)
+_BRACKETS = re.compile(r"<{2,}")
+_MARKUP = frozenset(
+    "a b br center code dd div dl dt em font h1 h2 h3 h4 h5 h6 hr html i img li ol p pre s small "
+    "span strong sub sup table tbody td th thead tr u ul".split()
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Rewritten:
+    """The literal of a natural block, and what there is to say of it, with the line within the literal."""
+
+    literal: str
+    notes: tuple[tuple[int, str], ...] = ()
+
+
+def rewritten(literal: str, options: Mapping[str, Any], margin: str) -> Rewritten | None:
+    """Rewrite a string statement of a natural function; None where it is no natural block.
+
+    `margin` is the indentation of the statement.
+    """
+    opened = _LITERAL.match(literal)
+    if opened is None:
+        return None
+    text = _visible(literal, opened["prefix"])
+    if opened["newline"] is None and not any(_is_reference(tag) for tag in tags_in(text)):
+        return None
+    notes = tuple(_notes(text))
+    if opened["before"] or opened["after"] or not opened["newline"]:
+        notes += ((0, "nightjarpy took this for a plain string; now it is a natural block"),)
+    body = _body(literal, text, opened)
+    marker = f"{opened['prefix']}{opened['quotes']}{opened['marker']}{_written(options)}"
+    if opened["newline"]:
+        return Rewritten(f"{marker}{opened['newline']}{body}", notes)
+    if "\n" not in body:
+        body = f"{body.removesuffix(opened['quotes']).rstrip()}\n{margin}{opened['quotes']}"
+    return Rewritten(f"{marker}\n{margin}{body}", notes)
+
+
+def _body(literal: str, text: str, opened: re.Match[str]) -> str:
+    """What follows the marker, with every `<<` doubled that is not meant as one `<`."""
+    start = opened.end() if opened["newline"] else opened.start("same_line")
+    pieces, position = [], start
+    for match in _BRACKETS.finditer(text, start):
+        reference = next(tags_in(text[match.end() - 1 : match.end() + 1000]), None)
+        begins_one = reference is not None and reference.start == 0
+        kept = len(match[0]) - begins_one
+        pieces += [literal[position : match.start()], "<" * (2 * kept + begins_one)]
+        position = match.end()
+    return "".join([*pieces, literal[position:]])
+
+
+def _notes(text: str) -> Iterator[tuple[int, str]]:
+    for tag in tags_in(text):
+        if isinstance(tag, Reference) and (tag.dotted or tag.type):
+            written = text[tag.start : tag.end]
+            what = f"an output of type `{tag.type}`" if tag.type else "a reference"
+            line = text.count("\n", 0, tag.start)
+            yield line, f"`{written}` is {what} now; write `<{written}` if it is meant as text"
+
+
+def is_markup(text: str, name: str) -> bool:
+    """Whether `<name>` in a prompt is rather markup than a variable."""
+    return f"</{name}>" in text or name.lower() in _MARKUP
+
+
+def is_natural(value: object) -> bool:
+    """Whether nightjarpy takes a string of this value for a natural block."""
+    return isinstance(value, str) and value.startswith("natural\n")
+
+
+def _visible(literal: str, prefix: str) -> str:
+    """The literal with the fields of an f-string blanked; offsets stay."""
+    prefix = prefix.lower()
+    return without_fields(literal, "r" in prefix) if "f" in prefix else literal
+
+
+def _is_reference(tag: object) -> bool:
+    return isinstance(tag, Reference)
+
+
+def _written(options: Mapping[str, Any]) -> str:
+    """Options as they stand on the marker line."""
+    said = [f"{name}={json.dumps(options[name])}" for name in NAMES if name in options]
+    return f"({', '.join(said)})" if said else ""
