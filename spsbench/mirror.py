@@ -67,6 +67,10 @@ class Mirror:
                 for name, value in attributes.items():
                     if not name.startswith("_"):
                         setattr(mirrored, name, (yield from self.read(value)))
+            case _, {"about": _}:
+                self.enter(
+                    address, SimpleNamespace()
+                )  # a class, told in words: only to be passed on
             case _:
                 raise TypeError(f"a {kind} has no mirror")
 

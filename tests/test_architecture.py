@@ -60,7 +60,7 @@ ORDER: Mapping[str, str] = {
     """,
     "njc.commands": """
         shared                   flags* repeat* fill boundary*
-        each by its name         build* check* run* show* where* clean* explain cache* lock* compare* doctor*
+        each by its name         build* check* run* show* where* clean* explain cache* lock* compare* doctor* migrate*
         the group                __init__
     """,
     "spsbench": """

@@ -27,6 +27,7 @@ COMMANDS = (
     "clean",
     "lock",
     "compare",
+    "migrate",
     "doctor",
     "cache",
     "explain",

@@ -130,7 +130,7 @@ class Reader:
             nested = self.read(node)
             return nested or Configuration({}, (f"`{_code(node)}` cannot be read",))
         if name == "execution_substrate":
-            substrate = _SUBSTRATES.get((self._last_name(node) or ""))
+            substrate = _SUBSTRATES.get(self._last_name(node) or "")
             return Configuration({"effects": substrate} if substrate else {})
         if name == "eager_load":
             return Configuration({"effects": "nightjar"} if _code(node) == "True" else {})

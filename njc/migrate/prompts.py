@@ -26,9 +26,10 @@ _LITERAL = re.compile(
     r"(?P<after>[ \t]*)(?:(?P<newline>\r\n|\n|\r)|[:,.]?[ \t]*(?P<same_line>\S))"
 )
 _BRACKETS = re.compile(r"<{2,}")
-_MARKUP = frozenset(
-    "a b br center code dd div dl dt em font h1 h2 h3 h4 h5 h6 hr html i img li ol p pre s small "
-    "span strong sub sup table tbody td th thead tr u ul".split()
+_MARKUP = re.compile(
+    "a|b|br|center|code|d[dlt]|div|em|font|h[1-6r]|html|i|img|li|[ou]l|p|pre|s|small|span|strong|"
+    "su[bp]|table|tbody|t[dhr]|thead|u",
+    re.IGNORECASE,
 )
 
 
@@ -87,7 +88,7 @@ def _notes(text: str) -> Iterator[tuple[int, str]]:
 
 def is_markup(text: str, name: str) -> bool:
     """Whether `<name>` in a prompt is rather markup than a variable."""
-    return f"</{name}>" in text or name.lower() in _MARKUP
+    return f"</{name}>" in text or _MARKUP.fullmatch(name) is not None
 
 
 def is_natural(value: object) -> bool:
@@ -107,5 +108,9 @@ def _is_reference(tag: object) -> bool:
 
 def _written(options: Mapping[str, Any]) -> str:
     """Options as they stand on the marker line."""
-    said = [f"{name}={json.dumps(options[name])}" for name in NAMES if name in options]
+    said = [
+        f"{name}={json.dumps(options[name], ensure_ascii=False)}"
+        for name in NAMES
+        if name in options
+    ]
     return f"({', '.join(said)})" if said else ""

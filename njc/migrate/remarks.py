@@ -1,7 +1,7 @@
 """What is said about a migration: one remark for each place that a reader should look at.
 
-    mail.py:12: note: `<br>` is markup, so it is written `<<br>`
-    mail.py:30: todo: `nj.NJ_TELEMETRY` has no equivalent; `njrt.watch()` counts calls, tokens and cost
+mail.py:12: note: `<br>` is markup, so it is written `<<br>`
+mail.py:30: todo: `nj.NJ_TELEMETRY` has no equivalent; `njrt.watch()` counts calls, tokens and cost
 """
 
 from __future__ import annotations

@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import types
 from collections.abc import Iterable, Mapping
+from enum import EnumType
 from itertools import islice
 
 from njrt.anatomy import (
@@ -116,7 +117,10 @@ def object_level(value: UserValue, heap: Heap) -> Wire:
     """One level of any other object: its class, its own attributes, the names of its methods."""
     cls = type(value)
     if is_exactly(value, *_TOLD_IN_WORDS) or is_a(value, type) or is_a(value, types.ModuleType):
-        return {"class": class_name(cls), "about": show(value, TEXT_SHOWN)}
+        members = namespace_of(value).get("_member_map_") if is_a(value, EnumType) else None
+        shown = {name: wire_of(each, heap) for name, each in (members or {}).items()}
+        about = {"class": class_name(cls), "about": show(value, TEXT_SHOWN)}
+        return about | ({"attributes": shown} if shown else {})
     held = islice(attributes_of(value).items(), ITEMS_SHOWN)
     methods = {
         name

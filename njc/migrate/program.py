@@ -1,0 +1,125 @@
+"""One program, migrated: the codemod's text, mended where the compiler's diagnostics show how.
+
+migrate("mail.py", b"import nightjarpy as nj ...")
+    Migration(source="def judge(mail): ...", remarks=(Remark(12, ...),), leftovers=(), compilation=...)
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import libcst as cst
+from libcst.metadata import MetadataWrapper
+
+from njc.compiler import Compilation, compile_source
+from njc.migrate.codemod import (
+    PACKAGE,
+    Clearing,
+    Configurations,
+    Leftovers,
+    Loaded,
+    Migrating,
+    NaturalCalls,
+)
+from njc.migrate.prompts import is_markup
+from njc.migrate.remarks import Remark
+from njc.references import Reference
+from njc.source import SourceFile, UnreadableSource
+
+
+@dataclass(frozen=True, slots=True)
+class Migration:
+    """A migrated program, and what is to be said of it."""
+
+    source: SourceFile
+    remarks: tuple[Remark, ...]
+    """Remarks on the lines of the old program."""
+    leftovers: tuple[Remark, ...]
+    """Remarks on the lines of the new one."""
+    compilation: Compilation
+    """What the compiler makes of the new one, its diagnostics above all."""
+
+
+def uses_nightjarpy(data: bytes) -> bool:
+    """Whether a file may be a program for nightjarpy."""
+    return PACKAGE.encode() in data
+
+
+def migrate(old: SourceFile, path: str) -> Migration | str:
+    """Migrate the program `old`, to be called `path` from now on; or say why it cannot be read."""
+    try:
+        module = cst.parse_module(old.text)
+    except UnreadableSource as error:
+        return str(error)
+    except cst.ParserSyntaxError as error:
+        return f"line {error.raw_line}: not Python: {error.message}"
+    text, remarks, leftovers = _modified(module)
+    remarks |= set(_spelled_otherwise(old.text, module.code))
+    source, escaped = _with_markup_escaped(_source(old, path, text))
+    return Migration(
+        source, tuple(sorted(remarks)), tuple(sorted(leftovers | escaped)), compile_source(source)
+    )
+
+
+def _spelled_otherwise(before: str, after: str) -> Iterator[Remark]:
+    """The one remark on what LibCST does not keep, such as form feeds."""
+    if before != after:
+        lines = zip(before.split("\n"), after.split("\n"), strict=False)
+        first = next((number for number, (old, new) in enumerate(lines, 1) if old != new), 1)
+        yield Remark(first, "white space has changed here, and perhaps further down", is_open=False)
+
+
+def _modified(module: cst.Module) -> tuple[str, set[Remark], set[Remark]]:
+    """Run the passes one after the other; give the text, and remarks on the old and on the new lines."""
+    configurations, calls = Configurations(), NaturalCalls()
+    wrapper = MetadataWrapper(module)
+    wrapper.visit(configurations)
+    wrapper.visit(calls)
+    migrating = Migrating(configurations.known, calls.functions)
+    migrated = wrapper.visit(migrating)
+    known = configurations.known
+    while True:  # a configuration may be used by another one only, and that by none
+        loaded = Loaded(known)
+        migrated.visit(loaded)
+        used = {name for name in known if name in loaded.names}
+        if not used:
+            break
+        known = {name: each for name, each in known.items() if name not in used}
+    cleared = migrated.visit(Clearing(loaded.names, configurations.known, calls.functions))
+    leftovers = Leftovers()
+    MetadataWrapper(cleared).visit(leftovers)
+    return cleared.code, migrating.remarks, leftovers.remarks
+
+
+def _with_markup_escaped(source: SourceFile) -> tuple[SourceFile, set[Remark]]:
+    """Write `<<br>` where `<br>` names no variable and looks like markup."""
+    compilation = compile_source(source)
+    undefined = {
+        (each.line, each.column) for each in compilation.diagnostics if each.code == "NJ201"
+    }
+    text, remarks = source.text, set()
+    for block in reversed(compilation.blocks):
+        for tag in reversed(block.tags):
+            if (
+                not isinstance(tag, Reference)
+                or tag.writes
+                or not is_markup(block.prompt, tag.path)
+            ):
+                continue
+            place = source.place(tag.start)
+            if {place, (place[0], place[1] + 1)} & undefined:
+                text = f"{text[: tag.start]}<{text[tag.start :]}"
+                message = f"`<{tag.path}>` looks like markup, so it is written `<<{tag.path}>`"
+                remarks.add(Remark(place[0], message, is_open=False))
+            elif f"</{tag.path}>" in block.prompt:
+                message = (
+                    f"`<{tag.path}>` is the variable; write `<<{tag.path}>` if markup is meant"
+                )
+                remarks.add(Remark(place[0], message))
+    return _source(source, source.path, text), remarks
+
+
+def _source(like: SourceFile, path: str, text: str) -> SourceFile:
+    """Encode a text as another source is encoded."""
+    return SourceFile(path, like.bom + text.encode(like.encoding))

@@ -1,0 +1,69 @@
+"""Programs for nightjarpy in tests/cases/migrate: NAME.py, what becomes of it in NAME.njpy, what is said in NAME.txt.
+
+`pytest --update-cases` writes what comes out today into the expected files.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from njc.migrate.program import Migration, migrate
+from njc.source import SourceFile
+
+CASES = Path(__file__).parents[1] / "cases" / "migrate"
+NAMES = sorted(file.stem for file in CASES.glob("*.py"))
+
+
+def migrated(name: str, data: bytes) -> Migration:
+    migration = migrate(SourceFile(f"{name}.py", data), f"{name}.njpy")
+    assert isinstance(migration, Migration)
+    return migration
+
+
+def said_of(migration: Migration) -> str:
+    remarks = [f"old {each.line}: {each}" for each in migration.remarks]
+    remarks += [f"new {each.line}: {each}" for each in migration.leftovers]
+    found = migration.compilation.diagnostics
+    remarks += [f"new {each.line}: {each.severity}[{each.code}]: {each.message}" for each in found]
+    return "".join(f"{remark}\n" for remark in remarks)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_what_becomes_of_a_program_and_what_is_said(name: str, update_cases: bool) -> None:
+    migration = migrated(name, (CASES / f"{name}.py").read_bytes())
+    after, said = CASES / f"{name}.njpy", CASES / f"{name}.txt"
+    if update_cases:
+        after.write_bytes(migration.source.data)
+        said.write_text(said_of(migration), encoding="utf-8")
+    assert migration.source.data.decode() == after.read_bytes().decode()
+    assert said_of(migration) == said.read_text(encoding="utf-8")
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_every_comment_is_kept(name: str) -> None:
+    data = (CASES / f"{name}.py").read_bytes()
+    comments = [line.partition("# ")[2] for line in data.decode().split("\n") if "# " in line]
+    text = migrated(name, data).source.text
+    assert [each for each in comments if f"# {each}" not in text] == []
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_migrating_again_changes_nothing(name: str) -> None:
+    data = (CASES / f"{name}.njpy").read_bytes()
+    assert migrated(name, data).source.data.decode() == data.decode()
+
+
+def test_line_ends_and_byte_order_mark_are_kept() -> None:
+    before, after = (
+        b"\xef\xbb\xbf" + (CASES / f"plain.{suffix}").read_bytes().replace(b"\n", b"\r\n")
+        for suffix in ("py", "njpy")
+    )
+    assert migrated("plain", before).source.data == after
+
+
+def test_a_file_that_is_not_python_is_said_to_be_none() -> None:
+    said = migrate(SourceFile("x.py", b"import nightjarpy\ndef f(:\n"), "x.njpy")
+    assert isinstance(said, str)
+    assert said.startswith("line 2: not Python: ")

@@ -1,0 +1,105 @@
+"""`njc migrate`: what it writes, what it leaves alone, what it exits with."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner, Result
+
+from njc.commands import njc as njc_command
+
+NEW = '''\
+def double(x):
+    """natural
+    Put twice <x> into <:y>.
+    """
+    return y
+'''
+
+
+def njc(*arguments: str) -> Result:
+    return CliRunner().invoke(njc_command, ["migrate", *arguments], prog_name="njc")
+
+
+def sources(folder: Path) -> list[str]:
+    return sorted(each.relative_to(folder).as_posix() for each in folder.rglob("*.njpy"))
+
+
+def test_programs_become_natural_code_beside_the_old_files(folder: Path) -> None:
+    result = njc("app")
+    assert (result.exit_code, result.stdout) == (0, "")
+    assert result.stderr.splitlines() == [
+        "app/deep/again.py -> app/deep/again.njpy",
+        "app/double.py -> app/double.njpy",
+        "2 files migrated",
+        "the old files are still there; remove them before you build beside them",
+    ]
+    assert sources(folder) == ["app/deep/again.njpy", "app/double.njpy"]
+    assert (folder / "app/double.njpy").read_text() == NEW
+    assert (folder / "app/double.py").exists()
+
+
+def test_they_may_go_elsewhere(folder: Path) -> None:
+    assert njc("app", "-o", "new").exit_code == 0
+    assert sources(folder) == ["new/deep/again.njpy", "new/double.njpy"]
+
+
+def test_nothing_is_written_over_unless_asked(folder: Path) -> None:
+    (folder / "app/double.njpy").write_text("mine")
+    result = njc("app")
+    assert result.exit_code == 2
+    assert "app/double.njpy is there already; write over it with --force" in result.stderr
+    assert sources(folder) == ["app/double.njpy"]
+    assert njc("app", "--force").exit_code == 0
+    assert (folder / "app/double.njpy").read_text() == NEW
+
+
+def test_check_and_diff_write_nothing(folder: Path) -> None:
+    assert njc("app", "--check").exit_code == 1
+    assert njc("app/plain.py", "--check").exit_code == 0
+    result = njc("app/double.py", "--diff")
+    assert result.exit_code == 0
+    assert result.stdout.splitlines()[:6] == [
+        "--- a/app/double.py",
+        "+++ b/app/double.njpy",
+        "@@ -1,7 +1,3 @@",
+        "-import nightjarpy as nj",
+        "-",
+        "-",
+    ]
+    assert sources(folder) == []
+
+
+def test_what_is_left_to_do_is_told_with_its_place(folder: Path) -> None:
+    old = (folder / "app/double.py").read_text() + "\nprint(nj.NJ_TELEMETRY, <)\n"
+    (folder / "app/double.py").write_text(old.replace(", <", ""))
+    result = njc("app/double.py")
+    assert result.exit_code == 1
+    assert "app/double.njpy:10: todo: `nj.NJ_TELEMETRY` is nightjarpy's; " in result.stderr
+    assert sources(folder) == ["app/double.njpy"]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["nowhere"], "no such file or directory: nowhere"),
+        (["app/notes.txt"], "app/notes.txt is not a .py file; only those are migrated"),
+        (["app/wrong.py"], "app/wrong.py: line 2: not Python: "),
+        ([], "Missing argument 'SRC...'"),
+    ],
+)
+def test_wrong_usage(folder: Path, arguments: list[str], message: str) -> None:
+    (folder / "app/notes.txt").write_text("")
+    (folder / "app/wrong.py").write_text("import nightjarpy\ndef f(:\n")
+    result = njc(*arguments)
+    assert result.exit_code == 2
+    assert message in result.stderr
+    assert sources(folder) == []
+
+
+def test_a_migrated_program_builds(folder: Path) -> None:
+    assert njc("app", "-o", "src").exit_code == 0
+    built = CliRunner().invoke(njc_command, ["build", "src", "-o", "out"])
+    assert built.exit_code == 0, built.stderr
+    assert (folder / "out/double.py").exists()
