@@ -1,0 +1,240 @@
+"""`njc doctor`: one verdict for each thing, against servers on this machine."""
+
+from __future__ import annotations
+
+import json
+import os
+import socket
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from anthropic_server import KEY as ANTHROPIC_KEY
+from anthropic_server import AnthropicServer, message, text
+from click.testing import CliRunner, Result
+from loopback import Raw, Status
+from openai_server import KEY, OpenAIServer, says
+
+from njc.commands import njc as njc_command
+from njc.doctor import Surroundings, Verdict, diagnose
+from njrt.options import Options
+
+Doctor = Callable[..., Result]
+
+
+@pytest.fixture
+def doctor(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Doctor:
+    """`njc doctor` in an empty directory, with nothing in the environment but what is given."""
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / ".git").mkdir()
+    for name in [name for name in os.environ if name.startswith(("NJC_", "OPENAI_", "ANTHROPIC_"))]:
+        monkeypatch.delenv(name)
+
+    def run(*arguments: str, **environ: str) -> Result:
+        for name, value in environ.items():
+            monkeypatch.setenv(name, value)
+        return CliRunner().invoke(njc_command, ["doctor", *arguments], prog_name="njc")
+
+    return run
+
+
+def verdicts(result: Result) -> dict[str, tuple[str, str]]:
+    """The verdicts of a text report: check -> (status, what it says)."""
+    lines = [line.split(maxsplit=1) for line in result.stdout.splitlines()]
+    checks = ["round trip", *(line[1].split()[0] for line in lines)]
+    found = {}
+    for status, rest in lines:
+        check = next(each for each in checks if rest.startswith(each))
+        found[check] = (status, rest.removeprefix(check).strip())
+    return found
+
+
+def test_all_is_well_with_a_vendor(doctor: Doctor) -> None:
+    with OpenAIServer([says("ok")]) as server:
+        result = doctor(
+            NJC_MODEL="openai/gpt-4.1", OPENAI_API_KEY=KEY, OPENAI_BASE_URL=server.base_url
+        )
+    found = verdicts(result)
+    assert result.exit_code == 0, result.output
+    assert found["model"] == ("ok", "openai/gpt-4.1, because NJC_MODEL says so")
+    assert found["key"] == ("ok", "OPENAI_API_KEY is set")
+    assert found["endpoint"][1].startswith(f"{server.base_url} answers in ")
+    status, says_ = found["round trip"]
+    assert status == "ok"
+    assert says_.startswith("gpt-4.1-2025-04-14 answered in ")
+    assert says_.endswith(" s: 1000 tokens in, 20 out, $0.001260")
+    assert KEY not in result.output
+    assert [status for status, _ in found.values() if status == "fail"] == []
+
+
+def test_all_is_well_with_the_other_vendor(doctor: Doctor) -> None:
+    with AnthropicServer([message(text("ok"))]) as server:
+        result = doctor(ANTHROPIC_API_KEY=ANTHROPIC_KEY, ANTHROPIC_BASE_URL=server.url)
+    found = verdicts(result)
+    assert result.exit_code == 0, result.output
+    assert found["model"][1].endswith("because nothing names a model and ANTHROPIC_API_KEY is set")
+    assert found["round trip"][0] == "ok"
+    assert ANTHROPIC_KEY not in result.output
+
+
+def test_a_server_of_ones_own_needs_no_key(doctor: Doctor) -> None:
+    with OpenAIServer([says("ok")], vendor=False) as server:
+        result = doctor(NJC_BASE_URL=server.base_url)
+    found = verdicts(result)
+    assert result.exit_code == 0, result.output
+    assert found["model"][1].endswith("because NJC_BASE_URL names its server")
+    assert found["key"][0] == "ok"
+    assert found["round trip"][1].endswith("price unknown")
+
+
+def test_a_second_model_to_fall_back_on_is_looked_at_too(doctor: Doctor) -> None:
+    with OpenAIServer([says("ok")]) as first, AnthropicServer([message(text("ok"))]) as second:
+        result = doctor(
+            "--output-format=json",
+            NJC_MODEL="openai/gpt-4.1,anthropic/claude-sonnet-5-5",
+            OPENAI_API_KEY=KEY,
+            OPENAI_BASE_URL=first.base_url,
+            ANTHROPIC_API_KEY=ANTHROPIC_KEY,
+            ANTHROPIC_BASE_URL=second.url,
+        )
+    trips = [each for each in json.loads(result.stdout) if each["check"] == "round trip"]
+    assert [each["status"] for each in trips] == ["ok", "ok"]
+
+
+def test_offline_asks_nobody(doctor: Doctor) -> None:
+    with OpenAIServer() as server:
+        result = doctor("--offline", NJC_BASE_URL=server.base_url)
+        assert server.seen == []
+    assert result.exit_code == 0
+    assert {"endpoint", "round trip"} & verdicts(result).keys() == set()
+    assert "--offline" in result.stderr
+
+
+@pytest.mark.parametrize(
+    ("environ", "check", "part", "code"),
+    [
+        ({}, "model", "no model is configured; set one of ANTHROPIC_API_KEY", 2),
+        ({"NJC_MODEL": "gpt-4.1"}, "model", "did you mean `openai/gpt-4.1`?", 2),
+        ({"NJC_MODEL": "openai/gpt-4.1"}, "key", "OPENAI_API_KEY is not set; set it", 2),
+        ({"NJC_CACHE": "perhaps", "NJC_RECORD": "none"}, "cache", "NJC_CACHE must be on or off", 2),
+        ({"NJC_RECORD": "maybe"}, "recording", "NJC_RECORD must be MODE or MODE:PATH", 2),
+        ({"NJC_RECORD": "none:x.jsonl"}, "recording", "NJC_RECORD=once:", 3),
+        ({"NJC_RECORD": "once:file/x.jsonl"}, "recording", "is a file where a folder is needed", 2),
+    ],
+)
+def test_what_is_wrong_is_said_with_a_way_out(
+    doctor: Doctor, environ: dict[str, str], check: str, part: str, code: int
+) -> None:
+    Path("file").write_text("")
+    result = doctor("--offline", **environ)
+    status, said = verdicts(result)[check]
+    assert status == "fail"
+    assert part in said
+    replays_only = environ.get("NJC_RECORD", "").startswith("none")
+    assert result.exit_code == (code if "NJC_MODEL" in environ or replays_only else 2)
+
+
+def test_a_wrong_key_is_refused_and_not_shown(doctor: Doctor) -> None:
+    wrong = "sk-wrong-0123456789"
+    with OpenAIServer() as server:
+        result = doctor(
+            NJC_MODEL="openai/gpt-4.1", OPENAI_API_KEY=wrong, OPENAI_BASE_URL=server.base_url
+        )
+    assert result.exit_code == 3
+    status, said = verdicts(result)["round trip"]
+    assert status == "fail"
+    assert "refused the key" in said
+    assert wrong not in result.output
+
+
+def test_a_key_with_blanks_around_it_is_suspect(doctor: Doctor) -> None:
+    result = doctor("--offline", NJC_MODEL="openai/gpt-4.1", OPENAI_API_KEY=f"{KEY} ")
+    assert verdicts(result)["key"] == (
+        "warn",
+        "OPENAI_API_KEY begins or ends with blanks; set it again without them",
+    )
+
+
+def test_a_server_that_is_down_is_not_asked_again_and_again(doctor: Doctor) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as closed:
+        url = f"http://127.0.0.1:{closed.getsockname()[1]}/v1"
+    result = doctor(NJC_BASE_URL=url)
+    found = verdicts(result)
+    assert result.exit_code == 3
+    assert found["endpoint"][0] == "fail"
+    assert found["endpoint"][1].startswith(f"nothing answers at {url} (")
+    assert "round trip" not in found
+
+
+@pytest.mark.parametrize("deed", [Status(400, body={"error": "no"}), Raw("<html>", "text/html")])
+def test_a_server_that_answers_nonsense(doctor: Doctor, deed: Any) -> None:
+    with OpenAIServer([deed], vendor=False) as server:
+        result = doctor(NJC_BASE_URL=server.base_url, NJC_MODEL="gpt-4.1")
+    found = verdicts(result)
+    assert (found["endpoint"][0], found["round trip"][0]) == ("ok", "fail")
+    assert result.exit_code == 3
+
+
+@pytest.mark.parametrize(
+    ("arguments", "reason"),
+    [
+        (["--set", "model=openai/o3"], "openai/o3, because --set says so"),
+        ([], "openai/gpt-4.1, because [tool.njc] of pyproject.toml says so"),
+    ],
+)
+def test_the_reason_for_the_model(doctor: Doctor, arguments: list[str], reason: str) -> None:
+    Path("pyproject.toml").write_text('[tool.njc]\nmodel = "openai/gpt-4.1"\n')
+    assert verdicts(doctor("--offline", *arguments))["model"] == ("ok", reason)
+
+
+def test_json_is_one_list(doctor: Doctor) -> None:
+    result = doctor("--offline", "--output-format", "json", NJC_RECORD="none")
+    found = json.loads(result.stdout)
+    assert [each["check"] for each in found] == [
+        "python",
+        "extras",
+        "model",
+        "cache",
+        "recording",
+        "sandbox",
+    ]
+    assert found[2] == {
+        "check": "model",
+        "status": "warn",
+        "says": "none, and none is needed: NJC_RECORD=none only replays",
+        "exit_code": 0,
+    }
+
+
+def here(**changes: Any) -> Surroundings:
+    default: dict[str, Any] = {
+        "python": (3, 11, 0),
+        "environ": {},
+        "folder": Path("/nowhere"),
+        "options": (("--set", Options()),),
+        "version_of": {}.get,
+    }
+    return Surroundings(**(default | changes))
+
+
+def verdict(check: str, surroundings: Surroundings) -> Verdict:
+    return next(each for each in diagnose(surroundings, None) if each.check == check)
+
+
+def test_an_old_python_and_a_bare_install() -> None:
+    assert verdict("python", here(python=(3, 10, 2))).status == "fail"
+    assert verdict("python", here(python=(3, 14, 0))) == Verdict("python", "ok", "3.14.0")
+    assert verdict("extras", here()).says == (
+        "none; without openai, anthropic, static, watch, otel: "
+        'pip install "njpy[openai,anthropic,static,watch,otel]" if you need them'
+    )
+    some = verdict("extras", here(version_of={"openai": "2.0", "libcst": "1.5"}.get))
+    assert (some.status, some.says.partition(";")[0]) == ("ok", "openai 2.0, libcst 1.5")
+    assert "without anthropic, static, watch, otel" in some.says
+
+
+def test_no_sandbox_is_a_warning() -> None:
+    found = verdict("sandbox", here(sandbox="no bwrap; install it"))
+    assert (found.status, found.exit_code) == ("warn", 0)
+    assert found.says == "`njc run --sandbox` does not: no bwrap; install it"

@@ -1,0 +1,101 @@
+"""The proxy beside a sandbox: what it takes for a request, and where it goes with it."""
+
+from __future__ import annotations
+
+import socket
+from pathlib import Path
+
+import pytest
+from loopback import Answer, Loopback
+
+from njc.proxy import Endpoint, Opening, opening_of, serving
+from njc.sandbox import endpoint_of
+
+
+@pytest.mark.parametrize(
+    ("head", "opening"),
+    [
+        (
+            b"CONNECT api.example:443 HTTP/1.1\r\nHost: api.example:443",
+            Opening(Endpoint("api.example", 443), b"rest", True),
+        ),
+        (
+            b"POST http://API.example:8000/v1/x?y=1 HTTP/1.1\r\nConnection: keep-alive\r\nProxy-Connection: x\r\nA: b",
+            Opening(
+                Endpoint("api.example", 8000),
+                b"POST /v1/x?y=1 HTTP/1.1\r\nA: b\r\nConnection: close\r\n\r\nrest",
+            ),
+        ),
+        (
+            b"GET http://api.example HTTP/1.1",
+            Opening(
+                Endpoint("api.example", 80), b"GET / HTTP/1.1\r\nConnection: close\r\n\r\nrest"
+            ),
+        ),
+        (b"CONNECT [::1]:443 HTTP/1.1", Opening(Endpoint("::1", 443), b"rest", True)),
+        (b"GET /path HTTP/1.1", None),
+        (b"GET https://api.example/ HTTP/1.1", None),
+        (b"CONNECT api.example HTTP/1.1", None),
+        (b"CONNECT api.example:99999 HTTP/1.1", None),
+        (b"\x16\x03\x01", None),
+        (b"", None),
+    ],
+)
+def test_openings(head: bytes, opening: Opening | None) -> None:
+    assert opening_of(head, b"rest") == opening
+
+
+@pytest.mark.parametrize(
+    ("url", "endpoint"),
+    [
+        ("https://api.openai.com/v1", "api.openai.com:443"),
+        ("http://127.0.0.1:8000/v1", "127.0.0.1:8000"),
+        ("http://server", "server:80"),
+    ],
+)
+def test_endpoints_of_urls(url: str, endpoint: str) -> None:
+    assert str(endpoint_of(url)) == endpoint
+
+
+def said_by(path: Path, *pieces: bytes) -> bytes:
+    """What the proxy answers until it closes the connection."""
+    with socket.socket(socket.AF_UNIX) as client:
+        client.settimeout(30)
+        client.connect(str(path))
+        for piece in pieces:
+            client.sendall(piece)
+        received = b""
+        while data := client.recv(4096):
+            received += data
+    return received
+
+
+def test_requests_and_tunnels_reach_what_is_allowed_and_nothing_else(tmp_path: Path) -> None:
+    with Loopback([Answer({"n": 1}), Answer({"n": 2})]) as server, Loopback() as other:
+        allowed = frozenset({endpoint_of(server.url)})
+        address, elsewhere = (each.url.removeprefix("http://") for each in (server, other))
+        with serving(tmp_path / "proxy", allowed) as path:
+            plain = said_by(path, b"GET http://%s/a HT" % address.encode(), b"TP/1.1\r\n\r\n")
+            tunnel = said_by(
+                path,
+                b"CONNECT %s HTTP/1.1\r\n\r\n" % address.encode(),
+                b"GET /b HTTP/1.1\r\nConnection: close\r\n\r\n",
+            )
+            refused = said_by(path, b"CONNECT %s HTTP/1.1\r\n\r\n" % elsewhere.encode())
+            nonsense = said_by(path, b"\r\n\r\n")
+        assert [seen.path for seen in server.seen] == ["/a", "/b"]
+        assert other.connections == 0
+    assert plain.endswith(b'{"n": 1}')
+    assert tunnel.startswith(b"HTTP/1.1 200 Connection established\r\n\r\nHTTP/1.")
+    assert tunnel.endswith(b'{"n": 2}')
+    assert refused.startswith(b"HTTP/1.1 403 ")
+    assert refused.endswith(f"be reached, not {elsewhere}\n".encode())
+    assert nonsense.startswith(b"HTTP/1.1 400 ")
+
+
+def test_an_endpoint_that_is_down_is_a_bad_gateway(tmp_path: Path) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as closed:
+        port = closed.getsockname()[1]
+    with serving(tmp_path / "proxy", frozenset({Endpoint("127.0.0.1", port)})) as path:
+        said = said_by(path, b"CONNECT 127.0.0.1:%d HTTP/1.1\r\n\r\n" % port)
+    assert said.startswith(b"HTTP/1.1 502 ")
