@@ -33,6 +33,9 @@ from njrt.tools import OPERATIONS, effect_of, effects_in_text, example_of, tools
 PATIENCE = 3
 """Replies in a row that hold nothing to carry out before the block gives up."""
 
+STUBBORN = 8
+"""How often a model may send the same failing answer in a row before the block gives up."""
+
 
 Step = Request | Snippet
 Conversation = Generator[Step, Reply | Execution, Outcome]
@@ -63,7 +66,12 @@ def converse(block: Block, protocol: Protocol, opening: str, serve: Serve) -> Co
             if not isinstance(result, Answer | Refusal):
                 return result
             results.append(result)
-        temper.note(reply, results)
+        if temper.is_repeated(reply, results):
+            if temper.repeats >= STUBBORN:
+                raise ReplyError(
+                    f"the model sent the same failing answer {STUBBORN} times: {last_of(results)}"
+                )
+            continue  # asked the same again, at a higher temperature: a model copies what it reads twice
         messages = (*messages, reply.message, answer_to(reply, results))
     raise AssertionError("a conversation ends by its outcome")
 
@@ -156,19 +164,28 @@ def text_of(result: Result) -> str:
             raise AssertionError("an outcome is never told to the model")
 
 
+def last_of(results: list[Result]) -> str:
+    """The first line of what was last refused."""
+    return next(r.message for r in reversed(results) if isinstance(r, Refusal)).split("\n")[0]
+
+
 class Temper:
     """Raises the temperature when a model sends the same failing answer again (state: the last failure)."""
 
     def __init__(self, temperature: float | None) -> None:
         self.temperature = temperature
         self.failed: tuple[object, ...] | None = None
+        self.repeats = 0
 
-    def note(self, reply: Reply, results: list[Result]) -> None:
-        """Take note of a reply and what came of it."""
+    def is_repeated(self, reply: Reply, results: list[Result]) -> bool:
+        """Take note of a reply and what came of it: is it the failing answer of the turn before?"""
         if not any(isinstance(result, Refusal) for result in results):
             self.failed = None
-            return
+            return False
         sent = (reply.message.text, *(call.raw for call in reply.message.calls))
-        if sent == self.failed:
+        repeated = sent == self.failed
+        self.repeats = self.repeats + 1 if repeated else 1
+        if repeated:
             self.temperature = min(1.0, (self.temperature or 0.0) + 0.5)
         self.failed = sent
+        return repeated
