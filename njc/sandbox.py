@@ -14,6 +14,7 @@ bubblewrap (`bwrap`) does the work. This module says what to ask of it.
 from __future__ import annotations
 
 import shutil
+import signal
 import subprocess
 import sys
 import tempfile
@@ -164,5 +165,8 @@ def run_sandboxed(sandbox: Sandbox, program: Sequence[str]) -> int:
         serving(Path(folder) / "proxy", sandbox.endpoints) as socket,
     ):
         command = command_of(sandbox, socket, program)
-        code = subprocess.run(command, env=_variables(sandbox), check=False).returncode
+        try:
+            code = subprocess.run(command, env=_variables(sandbox), check=False).returncode
+        except KeyboardInterrupt:
+            return 128 + signal.SIGINT
     return 128 - code if code < 0 else code

@@ -48,9 +48,15 @@ ORDER: Mapping[str, str] = {
         lower                    indent header linemap lower emit compiler
         many files               config* plan* outputs* build* renderings report load* where*
         static mode              lock* static comparison comparison_page
+        from nightjarpy          migrate
         run and import           hook* run* forwarder* proxy* sandbox* doctor*
         wheels                   wheel* hatch_plugin* setuptools_plugin*
         the command              console* commands cli __main__
+    """,
+    "njc.migrate": """
+        words                    __init__ remarks
+        what stands there        configuration prompts
+        what becomes of it       codemod program
     """,
     "njc.static": """
         words                    __init__ fresh showing binding gaps attributes
@@ -75,6 +81,7 @@ FOLDERS = {
     "njrt": "runtime/njrt",
     "njrt.models": "runtime/njrt/models",
     "njc": "njc",
+    "njc.migrate": "njc/migrate",
     "njc.static": "njc/static",
     "njc.commands": "njc/commands",
     "spsbench": "spsbench",

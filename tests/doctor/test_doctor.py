@@ -10,15 +10,15 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from click.testing import CliRunner, Result
+
 from anthropic_server import KEY as ANTHROPIC_KEY
 from anthropic_server import AnthropicServer, message, text
-from click.testing import CliRunner, Result
 from loopback import Raw, Status
-from openai_server import KEY, OpenAIServer, says
-
 from njc.commands import njc as njc_command
 from njc.doctor import Surroundings, Verdict, diagnose
 from njrt.options import Options
+from openai_server import KEY, OpenAIServer, says
 
 Doctor = Callable[..., Result]
 

@@ -6,8 +6,8 @@ import socket
 from pathlib import Path
 
 import pytest
-from loopback import Answer, Loopback
 
+from loopback import Answer, Loopback
 from njc.proxy import Endpoint, Opening, opening_of, serving
 from njc.sandbox import endpoint_of
 

@@ -9,10 +9,10 @@ from collections.abc import Mapping
 from pathlib import Path
 
 import pytest
-from loopback import Answer, Loopback
-from openai_server import KEY, OpenAIServer, calls
 
+from loopback import Answer, Loopback
 from njc.sandbox import obstacle_here
+from openai_server import KEY, OpenAIServer, calls
 
 OBSTACLE = obstacle_here()
 needs_sandbox = pytest.mark.skipif(OBSTACLE is not None, reason=str(OBSTACLE))

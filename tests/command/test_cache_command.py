@@ -1,0 +1,47 @@
+"""`njc cache stats` and `njc cache clear`, on a cache that programs have filled."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+from workplace import Workplace
+
+from njrt.store import Store
+
+
+@pytest.fixture
+def filled(here: Workplace) -> Workplace:
+    store = Store(here.folder / ".njc_cache")
+    for number in range(3):
+        store.put(f"key {number}", "x" * 500_000)
+    store.close()
+    return here
+
+
+def test_stats_and_clear(filled: Workplace) -> None:
+    assert filled.njc("cache", "stats").stdout == ".njc_cache: 3 replies, 1.5 MB\n"
+    found = json.loads(filled.njc("cache", "stats", "--output-format", "json").stdout)
+    assert found == {"folder": ".njc_cache", "entries": 3, "bytes": 1_500_000}
+    cleared = filled.njc("cache", "clear")
+    assert (cleared.exit_code, cleared.stderr) == (0, ".njc_cache: 3 replies forgotten\n")
+    assert filled.njc("cache", "stats").stdout == ".njc_cache: 0 replies, 0.0 MB\n"
+
+
+def test_looking_makes_nothing(here: Workplace) -> None:
+    assert here.njc("cache", "stats", "--folder", "none").stdout == "none: 0 replies, 0.0 MB\n"
+    assert here.njc("cache", "clear", "--folder", "none").exit_code == 0
+    assert here.files() == []
+
+
+def test_a_cache_that_cannot_be_emptied_is_an_error(filled: Workplace) -> None:
+    writer = Store(filled.folder / ".njc_cache")._connection()
+    writer.execute("BEGIN EXCLUSIVE")
+    result = filled.njc("cache", "clear")
+    writer.execute("ROLLBACK")
+    assert result.exit_code == 2
+    assert "cannot empty .njc_cache/replies.sqlite3; check its permissions" in result.stderr
+
+
+def test_a_command_is_needed(here: Workplace) -> None:
+    assert here.njc("cache").exit_code == 2
