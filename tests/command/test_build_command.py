@@ -2,8 +2,13 @@
 
 from __future__ import annotations
 
+import functools
 import os
+import signal
 import stat
+import subprocess
+import sys
+import time
 
 import pytest
 from workplace import GREETING, MISSPELT, NOT_PYTHON, Workplace
@@ -230,14 +235,18 @@ def test_an_executable_source_gives_an_executable_file(here: Workplace) -> None:
 
 
 def test_a_watch_builds_again(here: Workplace) -> None:
-    import signal
-    import subprocess
-    import sys
-    import time
-
     here.write({"src/a.njpy": GREETING})
     command = [sys.executable, "-m", "njc", "build", "src", "-o", "out", "--watch"]
-    with subprocess.Popen(command, cwd=here.folder, stderr=subprocess.PIPE, text=True) as watch:
+    # A shell starts what it runs in the background with interrupts ignored, and children inherit that.
+    heeding_interrupts = functools.partial(signal.signal, signal.SIGINT, signal.SIG_DFL)
+    watch = subprocess.Popen(
+        command,
+        cwd=here.folder,
+        stderr=subprocess.PIPE,
+        text=True,
+        preexec_fn=heeding_interrupts,
+    )
+    try:
         assert watch.stderr is not None
         assert "1 file compiled" in watch.stderr.readline()
         deadline = time.monotonic() + 20
@@ -247,3 +256,6 @@ def test_a_watch_builds_again(here: Workplace) -> None:
         assert "Welcome" in here.read("out/a.py")
         watch.send_signal(signal.SIGINT)
         assert watch.wait(20) == 0
+    finally:
+        watch.kill()
+        watch.communicate()
