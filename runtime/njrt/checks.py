@@ -17,7 +17,7 @@ from collections.abc import Collection, Iterator, Sequence
 from njrt.bindings import Names, at_line
 from njrt.effects import Refusal
 from njrt.lowering import HostJump, host_jumps, is_bare_super
-from njrt.scope import Bound, Scope, read_only
+from njrt.scope import Bound, Scope, defined_already, read_only
 
 MODULE_NAMES = frozenset({"__name__", "__file__", "__doc__", "__debug__"})
 """Names that every module has; a block may read them unasked."""
@@ -128,7 +128,12 @@ def _hidden(names: Names, scope: Scope) -> Iterator[str]:
 def _read_only(names: Names, scope: Scope) -> Iterator[str]:
     for name, node in names.bound.items():
         if not scope.may_bind(name) and not _same_import(name, node, scope):
-            yield at_line(node) + read_only(_plain(name, scope))
+            plain = _plain(name, scope)
+            again = isinstance(node, _DEFINITIONS) and scope.is_bound(plain)
+            yield at_line(node) + (defined_already(plain) if again else read_only(plain))
+
+
+_DEFINITIONS = (ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef, ast.Import, ast.ImportFrom)
 
 
 def _same_import(name: str, node: ast.AST, scope: Scope) -> bool:
@@ -151,7 +156,8 @@ def _same_import(name: str, node: ast.AST, scope: Scope) -> bool:
 
 
 def _hint(name: str, names: Names, scope: Scope) -> str:
-    visible = [*scope.names, *(each for each in scope.scratch if each not in scope.names)]
+    shown = (*scope.names, *scope.type_names)
+    visible = [*shown, *(each for each in scope.scratch if each not in shown)]
     plain = [_plain(each, scope) for each in visible]
     known = [*plain, *names.bound, *(each for each in dir(builtins) if each.islower())]
     close = difflib.get_close_matches(_plain(name, scope), known, n=1)

@@ -18,7 +18,7 @@ from __future__ import annotations
 import builtins
 import dis
 import enum
-from collections.abc import Callable, Mapping, MutableMapping
+from collections.abc import Callable, Collection, Mapping, MutableMapping
 from dataclasses import dataclass
 from functools import lru_cache
 from types import CellType, CodeType, FunctionType
@@ -62,6 +62,9 @@ class Scope:
     The public attributes hold mangled names: `cells` are the host function's own, `global_names` those
     that resolve in `module`, `own` those in the class `namespace`, `scratch` the block's own variables,
     and `borrowed` the builtins that the block must see although the program shadows them.
+
+    `<:order: Order>` names the class `Order` too: whoever is to bind one must be able to make one. The
+    classes that only the types name are the `type_names`.
     """
 
     def __init__(
@@ -84,7 +87,10 @@ class Scope:
             zip(code.co_freevars, variables.__closure__ or (), strict=True)
         )
         self.module: dict[str, Any] = variables.__globals__
-        self.global_names = frozenset(code.co_names)
+        typed = _classes_named(types, self.cells.keys() | {*code.co_names, *own})
+        self.type_names = tuple(typed)
+        self.cells |= {name: cell for name, cell in typed.items() if cell is not None}
+        self.global_names = frozenset(code.co_names).union(typed.keys() - self.cells.keys())
         self.namespace = namespace
         self.class_name = class_name
         self.own = frozenset(mangled(class_name, name) for name in own)
@@ -293,6 +299,11 @@ def read_only(name: str) -> str:
     )
 
 
+def defined_already(name: str) -> str:
+    """What the model is told when it defines or imports anew what the prompt names."""
+    return f"`{name}` exists already: leave this definition out and use the program's own"
+
+
 @lru_cache(maxsize=1024)
 def names_in_order(code: CodeType) -> tuple[str, ...]:
     """The names that a `lambda: (x, y)` loads, in the order in which it loads them."""
@@ -300,6 +311,35 @@ def names_in_order(code: CodeType) -> tuple[str, ...]:
     loads = (each.argval for each in dis.get_instructions(code) if each.opname.startswith("LOAD_"))
     return tuple(dict.fromkeys(name for name in loads if name in known))
 
+
+def _classes_named(
+    types: Callable[[], Mapping[str, Any]] | None, known: Collection[str]
+) -> dict[str, CellType | None]:
+    """The classes that `lambda: {"y": T}` names beyond the `known` names, with the cell of each local one.
+
+    Classes only: a module named in a type, as in `<:path: os.PathLike>`, is not handed to the block.
+    """
+    if not isinstance(types, FunctionType):
+        return {}
+    cells = dict(zip(types.__code__.co_freevars, types.__closure__ or (), strict=True))
+    found: dict[str, CellType | None] = {}
+    for name in names_in_order(types.__code__):
+        cell = cells.get(name)
+        value = types.__globals__.get(name) if cell is None else _contents(cell)
+        if name not in known and isinstance(value, type) and value.__module__ not in _FOR_TYPING:
+            found[name] = cell
+    return found
+
+
+def _contents(cell: CellType) -> UserValue:
+    try:
+        return cell.cell_contents
+    except ValueError:
+        return None
+
+
+_FOR_TYPING = ("typing", "typing_extensions", "collections.abc")
+"""The modules whose classes mean something in a type only."""
 
 _FUTURE_ANNOTATIONS = 0x1000000
 """The flag that `from __future__ import annotations` leaves on code objects."""

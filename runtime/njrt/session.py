@@ -152,7 +152,7 @@ def opening_of(block: Block, scope: Scope) -> str:
     budget = block.options.show_chars or 1000
     outputs = [output_line(block, scope, path, budget if eager else 0) for path in scope.outputs]
     inputs = []
-    for name in scope.names:
+    for name in (*scope.names, *scope.type_names):
         match scope.lookup(name):
             case Bound(value) if name not in scope.outputs:
                 inputs.append(describe(name, value, budget) if eager else name)

@@ -486,3 +486,44 @@ def test_nothing_is_kept_alive_without_the_garbage_collector(code: str) -> None:
 def test_a_static_mode_is_a_matter_of_building() -> None:
     for mode in ("live", "static", "auto"):
         assert COUNT.call("f", 1, says=ended_by("y = x"), mode=mode) == 1
+
+
+# ── the classes that types name ──────────────────────────────────────────────────────────────────
+
+ORDERING = Program('''
+    import os, typing
+
+    class Order:
+        def __init__(self, customer: str):
+            self.customer = customer
+
+    def outer(letter):
+        class Line:
+            pass
+
+        def read():
+            """natural
+            Read <letter> into <:order: Order | None>, <:lines: typing.List[Line]> and <:path: os.PathLike | str>.
+            """
+            return order, lines, path
+
+        return read()
+''')
+
+
+def test_a_block_may_use_the_classes_that_its_outputs_are_of() -> None:
+    code = "order, lines, path = Order(letter), [Line()], '.'"
+    order, lines, path = ORDERING.call("outer", "Ida", says=ended_by(code))
+    assert (order.customer, type(lines[0]).__name__, path) == ("Ida", "Line", ".")
+    assert "Order: class Order\n    Order(customer: str)\n" in ORDERING.told()[0]
+
+
+def test_modules_that_types_name_stay_invisible() -> None:
+    with pytest.raises(ModelError):
+        ORDERING.call("outer", "Ida", says=ended_by("os.sep", "Order = 1", "class Order: pass"))
+    _, module, binding, definition = ORDERING.told()
+    assert module.startswith("line 1: `os` is not visible in this block")
+    assert binding.startswith("line 1: `Order` is read-only in this block")
+    assert definition == (
+        "line 1: `Order` exists already: leave this definition out and use the program's own"
+    )
