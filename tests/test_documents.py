@@ -1,0 +1,111 @@
+"""What README and docs say, held against the project: programs compile, tables are whole, links lead somewhere."""
+
+from __future__ import annotations
+
+import dataclasses
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import njrt
+from njc.commands import njc as njc_command
+from njc.compiler import compile_source
+from njc.source import SourceFile
+from njrt.options import DEFAULTS, Options
+
+ROOT = Path(__file__).parent.parent
+DOCUMENTS = [ROOT / "README.md", ROOT / "SECURITY.md", *sorted((ROOT / "docs").glob("*.md"))]
+README = (ROOT / "README.md").read_text()
+LANGUAGE = (ROOT / "docs" / "language.md").read_text()
+
+
+def listings(text: str, kind: str = "python") -> list[str]:
+    """The code in fences of a kind; a fence without one has the kind ``."""
+    fences = re.findall(r"^```(\w*)\n(.*?)^```$", text, re.DOTALL | re.MULTILINE)
+    return [body for its_kind, body in fences if its_kind == kind]
+
+
+# ── README ───────────────────────────────────────────────────────────────────────────────────────
+
+
+def test_the_program_at_the_top_is_the_example_and_its_compiled_form() -> None:
+    program, compiled, *_ = listings(README)
+    assert program in (ROOT / "examples" / "tickets.njpy").read_text()
+    assert compiled in (ROOT / "compiled_out" / "examples" / "tickets.py").read_text()
+
+
+def test_the_demo_prints_the_output_at_the_top() -> None:
+    output = listings(README, "")[0]
+    demo = [sys.executable, str(ROOT / "examples" / "demo.py")]
+    printed = subprocess.run(demo, capture_output=True, text=True, check=True).stdout
+    said = [" ".join(line.split()) for line in printed.splitlines()]
+    for line in output.splitlines():
+        assert " ".join(line.split()) in said
+
+
+def test_readme_fits_program_compiled_form_and_output_on_its_first_screens() -> None:
+    until_output = README.partition(listings(README, "")[0])[0]
+    assert len(until_output.splitlines()) < 60
+
+
+def test_every_command_that_documents_name_exists() -> None:
+    named = {
+        name
+        for document in DOCUMENTS
+        for name in re.findall(r"(?:^|[`$ ])njc ([a-z]+)\b(?=[ `])", "\n".join(code_in(document)))
+    }
+    assert named
+    assert named <= set(njc_command.list_commands(None)) | {"build"}  # type: ignore[arg-type]
+
+
+def code_in(document: Path) -> list[str]:
+    text = document.read_text()
+    indented = [line.strip() for line in text.splitlines() if line.startswith("    njc ")]
+    return [*re.findall(r"`njc [^`]*`", text), *listings(text, "console"), *indented]
+
+
+def test_every_make_target_that_documents_name_exists() -> None:
+    makefile = (ROOT / "Makefile").read_text()
+    for document in DOCUMENTS:
+        for target in re.findall(r"(?:`|^ {4})make ([a-z][a-z-]*)", document.read_text(), re.M):
+            assert re.search(rf"^{target}:", makefile, re.M), (document.name, target)
+
+
+@pytest.mark.parametrize("document", DOCUMENTS, ids=lambda each: each.name)
+def test_links_lead_somewhere(document: Path) -> None:
+    for target in re.findall(r"\]\((?!https?:)([^)#]*)(?:#[^)]*)?\)", document.read_text()):
+        assert not target or (document.parent / target).exists(), target
+
+
+# ── docs/language.md ─────────────────────────────────────────────────────────────────────────────
+
+
+@pytest.mark.parametrize("number", range(len(listings(LANGUAGE))))
+def test_programs_of_the_reference_compile_without_findings(number: int) -> None:
+    text = listings(LANGUAGE)[number]
+    compilation = compile_source(SourceFile("reference.njpy", text.encode()))
+    assert compilation.diagnostics == ()
+    assert compilation.output is not None
+    assert "natural" not in text or b"_nj." in compilation.output
+
+
+def test_the_table_of_options_is_whole_and_names_the_defaults() -> None:
+    table = LANGUAGE.partition("## Options")[2].partition("## When it fails")[0]
+    rows = [row.strip("| ").split(" | ") for row in table.splitlines() if row.startswith("| `")]
+    assert {row[0].strip("`") for row in rows} == {
+        each.name for each in dataclasses.fields(Options)
+    }
+    for name, default, *_ in rows:
+        value = getattr(DEFAULTS, name.strip("`"))
+        if value is not None:
+            written = f"{value:g}" if isinstance(value, float) else str(value)
+            assert default.strip("` ") == written
+
+
+def test_the_errors_of_the_reference_exist() -> None:
+    named = re.findall(r"^\| `njrt\.(\w+)`", LANGUAGE, re.M)
+    assert len(named) > 3
+    assert all(issubclass(getattr(njrt, name), njrt.NaturalError) for name in named)
