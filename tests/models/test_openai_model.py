@@ -254,8 +254,10 @@ def test_a_rejected_request(status):
 def test_no_server(ask):
     with OpenAIServer() as server:
         url = server.base_url
-    with pytest.raises(ServerError, match="cannot reach http://127"):
+    with pytest.raises(ServerError, match=f"^cannot reach openai/gpt-4.1 at {url}; check the URL"):
         ask(OpenAI("gpt-4.1", base_url=url, retries=0), PLAIN)
+    with pytest.raises(ServerError, match=f"^cannot reach the first model of {url}; check the URL"):
+        ask(OpenAI(None, base_url=url, retries=0), PLAIN)
 
 
 @pytest.mark.parametrize("trouble", [Hang(), Trickle(), Status(429, 60, BUSY)], ids=str)

@@ -79,7 +79,7 @@ class Remote(ABC):
                 return await self.exchange(request)
         except TimeoutError:
             raise ServerError(
-                f"no reply from {self.name} at {self.server.url} within {request.timeout:g} s, "
+                f"no reply from {placed(self.name, self.server)} within {request.timeout:g} s, "
                 "retries included; raise `max_call_seconds` or ask a faster model"
             ) from None
         except failures as failure:
@@ -118,11 +118,16 @@ def model_error(failure: Exception, name: str, server: Server) -> ModelError:
             return unreadable(name, server)
     if "Connection" in type(failure).__name__ or "Timeout" in type(failure).__name__:
         return ServerError(
-            f"cannot reach {server.url} to ask {name}; check the URL and that the server runs"
+            f"cannot reach {placed(name, server)}; check the URL and that the server runs"
         )
     if isinstance(failure, ValueError):
         return unreadable(name, server)
     return no_key(name, server)
+
+
+def placed(name: str, server: Server) -> str:
+    """The model with its server; the name of a server's first model says it already."""
+    return name if server.url in name else f"{name} at {server.url}"
 
 
 def no_key(name: str, server: Server) -> AuthenticationError:
