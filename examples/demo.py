@@ -24,7 +24,7 @@ def main() -> None:
     live = bool(os.environ.get("LIVE"))
     made = json.loads(RECORDING.read_text().splitlines()[0])
     print("program   examples/tickets.njpy   compiled to compiled_out/examples/tickets.py")
-    print("model     " + ("live" if live else f"recorded: {made['model']}, {made['date']}"))
+    print("model     " + ("live" if live else f"recorded {made['date']} from {made['note']}"))
     print("\nin")
     for ticket in tickets.TICKETS:
         print(f"          {ticket}")
