@@ -1,11 +1,24 @@
 """The command `spsbench`.
 
 $ spsbench loc      lines of code of the natural programs and of the manual ones
+$ spsbench run      trials: each program under each method, with a model
+$ spsbench graph    large objects: copied into the prompt, or shared
+$ spsbench gsm8k    school problems, where no state is shared
+$ spsbench replay   recorded traces, carried out on this runtime
+$ spsbench report   all results beside the paper's tables: text, Markdown, CSV, a page
 """
 
 from __future__ import annotations
 
 import click
+
+from spsbench import (
+    graph_command,
+    gsm8k_command,
+    replay_command,
+    report_command,
+    run_command,
+)
 
 
 @click.group(context_settings={"help_option_names": ["-h", "--help"]})
@@ -20,3 +33,10 @@ def loc() -> None:
     from spsbench.loc import lengths, table
 
     click.echo(table(lengths()))
+
+
+main.add_command(graph_command.command)
+main.add_command(gsm8k_command.command)
+main.add_command(replay_command.command)
+main.add_command(report_command.command)
+main.add_command(run_command.command)

@@ -48,17 +48,6 @@ class Task:
     """Whether the prompt must make closures, classes or generators, or call methods (the paper's table)."""
 
 
-@dataclass(frozen=True, slots=True)
-class Trial:
-    """One play of a task's program under a method: a cell of the tables, before it has been run."""
-
-    task: str
-    method: str
-    model: str
-    repeat: int
-    """From 1. Part of every cache key, so that repeats are independent."""
-
-
 def raised_by(action: Callable[[], object]) -> str | None:
     """The name of the exception that `action` leaves by, or None where it ends normally."""
     try:

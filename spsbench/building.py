@@ -1,0 +1,56 @@
+"""The program of a trial, as its method wants it.
+
+manual                  manual.py, as it is
+direct, baseline, ...   natural.njpy, compiled
+static, auto, ...       natural.njpy, its blocks written by a model; the lock stays in the folder
+
+built("menu", METHODS["static"], folder)     the module; NotBuiltError where no code was accepted
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from types import ModuleType
+
+from njc.compiler import compile_source
+from njc.config import Project
+from njc.plan import SUFFIX, unit_of
+from njc.source import SourceFile
+from njrt.options import Options
+from spsbench.methods import Method
+from spsbench.suite import PROGRAMS, manual_of, module_of, natural_of, source_of
+
+
+class NotBuiltError(Exception):
+    """A static mode has no code for a block."""
+
+
+def built(program: str, method: Method, folder: Path) -> ModuleType:
+    """Make a program's module; in the static modes by asking the model of `njrt.using`."""
+    if method.file == "manual.py":
+        return manual_of(program)
+    return _static(program, method, folder) if method.is_static else natural_of(program)
+
+
+def _static(program: str, method: Method, folder: Path) -> ModuleType:
+    from njc.static.files import filled
+
+    file = folder / program / f"natural{SUFFIX}"
+    file.parent.mkdir(parents=True)
+    file.write_text(source_of(program, file.name), encoding="utf-8")
+    project = Project(src=(folder,), options=Options(mode=method.mode))
+    unit = unit_of(file, project)
+    build = filled([unit], project)
+    if build.findings:
+        raise NotBuiltError("; ".join(each.diagnostic.message for each in build.findings))
+    compilation = compile_source(
+        SourceFile(unit.path, file.read_bytes()),
+        project=project.options,
+        written=build.written.get(unit, ()),
+    )
+    if compilation.output is None:
+        raise NotBuiltError("; ".join(each.message for each in compilation.diagnostics))
+    try:
+        return module_of(f"{PROGRAMS}.{program}.natural", compilation.output, unit.path)
+    except Exception as error:
+        raise NotBuiltError(f"{type(error).__name__}: {error}") from error

@@ -1,0 +1,46 @@
+"""On what a run runs: the processor, the memory, the versions. Names of machines and people are left out."""
+
+from __future__ import annotations
+
+import os
+import platform
+import re
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+
+from spsbench.results import Hardware
+
+PACKAGES = ("njpy", "openai", "anthropic")
+
+
+def hardware() -> Hardware:
+    """This machine."""
+    return Hardware(_cpu(), os.cpu_count() or 1, _memory_gib())
+
+
+def _cpu() -> str:
+    try:
+        told = Path("/proc/cpuinfo").read_text(encoding="utf-8", errors="replace")
+    except OSError:
+        told = ""
+    found = re.search(r"^model name\s*:\s*(.+)$", told, re.MULTILINE)
+    return found[1].strip() if found else platform.processor() or platform.machine()
+
+
+def _memory_gib() -> float:
+    try:
+        pages, size = os.sysconf("SC_PHYS_PAGES"), os.sysconf("SC_PAGE_SIZE")
+    except (AttributeError, ValueError, OSError):
+        return 0.0
+    return round(pages * size / 2**30, 1)
+
+
+def versions() -> dict[str, str]:
+    """The versions of those packages that are installed."""
+    found = {}
+    for package in PACKAGES:
+        try:
+            found[package] = version(package)
+        except PackageNotFoundError:
+            continue
+    return found

@@ -1,0 +1,108 @@
+"""The methods that the tables compare, as data: which program is run, and how its prompts are carried out.
+
+METHODS["direct"]          natural.njpy, live, with the effects of that name
+METHODS["static"]          natural.njpy, its blocks written as Python by a model when it is built
+METHODS["manual"]          manual.py, whose prompts see no state
+
+methods_in("direct,manual")  ->  (METHODS["direct"], METHODS["manual"])        methods_in("all")
+"""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Literal
+
+from njrt.options import EffectSet, Mode
+
+File = Literal["natural.njpy", "manual.py"]
+
+
+@dataclass(frozen=True, slots=True)
+class Method:
+    """One row of the tables."""
+
+    name: str
+    file: File
+    about: str
+    """What it is, in a few words."""
+    effects: EffectSet = "direct"
+    mode: Mode = "live"
+    is_cached: bool = False
+    """Whether the same conversation within a trial gets the same reply, unasked."""
+    has_interpreter: bool = False
+    """Whether the prompts of a manual program may run Python, on a state of their own."""
+
+    @property
+    def is_static(self) -> bool:
+        """Whether a model writes code when the program is built."""
+        return self.mode != "live"
+
+
+METHODS: Mapping[str, Method] = {
+    method.name: method
+    for method in (
+        Method("manual", "manual.py", "isolated model calls, by hand"),
+        Method(
+            "manual-code-interpreter",
+            "manual.py",
+            "isolated model calls, with an isolated Python to calculate",
+            has_interpreter=True,
+        ),
+        Method("baseline", "natural.njpy", "reads and writes data, in no language", "baseline"),
+        Method(
+            "isolated-eval",
+            "natural.njpy",
+            "reads and writes data, evaluates expressions apart from it",
+            "isolated-eval",
+        ),
+        Method("shared-eval", "natural.njpy", "evaluates expressions on the state", "shared-eval"),
+        Method("shared-python", "natural.njpy", "runs Python on the state", "shared-python"),
+        Method(
+            "shared-python-cached",
+            "natural.njpy",
+            "runs Python on the state, replies cached",
+            "shared-python",
+            is_cached=True,
+        ),
+        Method(
+            "nightjar",
+            "natural.njpy",
+            "runs Python on the state, values shown at once, replies cached",
+            "nightjar",
+            is_cached=True,
+        ),
+        Method("direct", "natural.njpy", "one piece of Python, mostly in one call", "direct"),
+        Method(
+            "static-raw",
+            "natural.njpy",
+            "Python written when built, in one call, unchecked",
+            mode="static-raw",
+        ),
+        Method(
+            "static", "natural.njpy", "Python written when built, checked and mended", mode="static"
+        ),
+        Method(
+            "auto", "natural.njpy", "as static, and live where the code does not do", mode="auto"
+        ),
+    )
+}
+
+
+def methods_in(text: str) -> tuple[Method, ...]:
+    """The methods that `text` names, separated by commas, in the order of the tables; `all` are all."""
+    return tuple(METHODS[name] for name in chosen(text, tuple(METHODS), "method"))
+
+
+def chosen(text: str, names: tuple[str, ...], kind: str) -> tuple[str, ...]:
+    """The names that `text` lists, in the order of `names`; raise ValueError for one that is not there."""
+    listed = [name for part in text.split(",") if (name := part.strip())]
+    if listed == ["all"]:
+        return names
+    for name in listed:
+        if name not in names:
+            close = difflib.get_close_matches(name, names, n=1)
+            hint = f"did you mean `{close[0]}`?" if close else f"they are {', '.join(names)}"
+            raise ValueError(f"there is no {kind} `{name}`; {hint}")
+    return tuple(name for name in names if name in listed)

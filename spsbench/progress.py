@@ -1,0 +1,153 @@
+"""How far a run has come: a table that is drawn anew on a terminal, and a line a trial elsewhere.
+
+method    trials   pass rate   seconds
+direct     12/75       0.81       14.2
+manual     11/75       0.77        6.3
+23 of 150 trials, $0.41, about 34 min left
+
+[ 23/150] menu direct 1: 4/4 checks, 12.3 s, $0.0131
+[ 24/150] menu manual 1: 2/4 checks, 4.0 s, $0.0042 (wrong result: not so: without: two ramens ...)
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from statistics import mean
+
+from spsbench.results import Result, Trial
+
+Show = Callable[[Result], None]
+"""Is told each result as it comes."""
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """How far one method has come."""
+
+    method: str
+    done: int
+    of: int
+    pass_rate: float | None
+    """The mean over its trials so far."""
+    seconds: float | None
+    """The mean time of its trials so far, building included."""
+
+
+class Board:
+    """What is known of a run so far (state: its results)."""
+
+    def __init__(self, trials: Sequence[Trial], results: Sequence[Result], jobs: int) -> None:
+        wanted = set(trials)
+        self.trials = trials
+        self.jobs = jobs
+        self.results = {each.trial: each for each in results if each.trial in wanted}
+
+    def add(self, result: Result) -> None:
+        """Take note of a result."""
+        self.results[result.trial] = result
+
+    def rows(self) -> tuple[Row, ...]:
+        """How far each method has come."""
+        return tuple(
+            self._row(method) for method in dict.fromkeys(each.method for each in self.trials)
+        )
+
+    def _row(self, method: str) -> Row:
+        done = [each for trial, each in self.results.items() if trial.method == method]
+        return Row(
+            method,
+            len(done),
+            sum(trial.method == method for trial in self.trials),
+            mean(each.share for each in done) if done else None,
+            mean(seconds_of(each) for each in done) if done else None,
+        )
+
+    def seconds_left(self) -> float | None:
+        """About how long the rest will take, if it goes on as it went; None before the first result."""
+        if not self.results:
+            return None
+        known = {row.method: row.seconds for row in self.rows() if row.seconds is not None}
+        otherwise = mean(known.values())
+        rest = (trial for trial in self.trials if trial not in self.results)
+        return sum(known.get(trial.method, otherwise) for trial in rest) / self.jobs
+
+    def line(self) -> str:
+        """All of it in one line."""
+        seconds, costs = self.seconds_left(), [each.cost for each in self.results.values()]
+        parts = [f"{len(self.results)} of {len(self.trials)} trials"]
+        priced = [each for each in costs if each is not None]
+        if any(priced):
+            parts.append(f"${sum(priced):.2f}")
+        if None in costs:
+            parts.append("cost unknown")
+        if seconds is not None and len(self.results) < len(self.trials):
+            parts.append(f"about {duration(seconds)} left")
+        return ", ".join(parts)
+
+    def told(self, result: Result) -> str:
+        """A result as a line."""
+        trial = result.trial
+        width = len(str(len(self.trials)))
+        passed = f"{sum(result.checks.values())}/{len(result.checks)} checks"
+        cost = f", ${result.cost:.4f}" if result.cost else ""
+        line = (
+            f"[{len(self.results):{width}}/{len(self.trials)}] "
+            f"{trial.program} {trial.method} {trial.repeat}: {passed}, {seconds_of(result):.1f} s{cost}"
+        )
+        failure = result.failure
+        return f"{line} ({failure.category}: {failure.message})" if failure else line
+
+
+def seconds_of(result: Result) -> float:
+    """How long a trial took, building included."""
+    return result.build_seconds + result.run_seconds
+
+
+def duration(seconds: float) -> str:
+    """A time as people say it."""
+    if seconds < 90:
+        return f"{seconds:.0f} s"
+    return f"{seconds / 60:.0f} min" if seconds < 5400 else f"{seconds / 3600:.1f} h"
+
+
+@contextmanager
+def plain(board: Board, echo: Callable[[str], None]) -> Iterator[Show]:
+    """Tell each result as a line."""
+
+    def show(result: Result) -> None:
+        board.add(result)
+        echo(board.told(result))
+
+    yield show
+
+
+@contextmanager
+def drawn(board: Board) -> Iterator[Show]:
+    """Draw the table anew after each result; failed trials scroll by above it."""
+    from rich.console import Group
+    from rich.live import Live
+    from rich.table import Table
+    from rich.text import Text
+
+    def picture() -> Group:
+        table = Table(box=None, padding=(0, 2, 0, 0))
+        table.add_column("method")
+        for name in ("trials", "pass rate", "seconds"):
+            table.add_column(name, justify="right")
+        for row in board.rows():
+            rate = "" if row.pass_rate is None else f"{row.pass_rate:.2f}"
+            seconds = "" if row.seconds is None else f"{row.seconds:.1f}"
+            table.add_row(row.method, f"{row.done}/{row.of}", rate, seconds)
+        return Group(table, Text(board.line()))
+
+    with Live(picture(), refresh_per_second=4) as live:
+
+        def show(result: Result) -> None:
+            board.add(result)
+            if result.failure:
+                live.console.print(Text(board.told(result), style="dim"))
+            live.update(picture())
+
+        yield show

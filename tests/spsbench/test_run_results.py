@@ -1,0 +1,230 @@
+"""What a run writes down, and how it is read back: also after a kill, and never where it is damaged."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any, get_args
+
+import pytest
+
+from spsbench.failures import CATEGORIES, Category, EffectError
+from spsbench.journal import Journal, JournalInUseError
+from spsbench.methods import METHODS, methods_in
+from spsbench.progress import Board, duration
+from spsbench.results import (
+    DamagedResultsError,
+    Failure,
+    Hardware,
+    Limits,
+    Result,
+    Run,
+    Trial,
+    Usage,
+    line_of,
+    read_results,
+)
+from spsbench.schedule import OtherConditionsError, left, refuse_other_conditions, trials_of
+
+SAMPLE = Path(__file__).parents[1] / "cases" / "spsbench" / "results.jsonl"
+
+RUN = Run(
+    started="2026-03-01T09:30:00Z",
+    model="openai/gpt-4.1",
+    limits=Limits(),
+    temperature=None,
+    repeats=2,
+    methods=("direct", "manual"),
+    programs=("menu",),
+    jobs=1,
+    executor="processes",
+    hardware=Hardware("a processor", 8, 31.9),
+    system="Linux",
+    python="3.12.1",
+    versions={"njpy": "0.1.0"},
+)
+
+
+def result(repeat: int = 1, **parts: Any) -> Result:
+    made = Result(
+        trial=Trial("menu", "direct", "openai/gpt-4.1", repeat),
+        ending="finished",
+        checks={"one: one sushi is sold": True, "one: nothing else is sold": False},
+        build_seconds=0.5,
+        run_seconds=2.5,
+        blocks=1,
+        effects=3,
+        calls=2,
+        build_calls=0,
+        usage=Usage(1000, 600, 40),
+        build_usage=Usage(),
+        cost=0.01,
+        failure=Failure("wrong result", "not so"),
+        started="2026-03-01T09:30:01Z",
+        effect_errors=(EffectError("type error", "correction"),),
+    )
+    return dataclasses.replace(made, **parts)
+
+
+def lines(*entries: Run | Result) -> list[str]:
+    return [line_of(entry) + "\n" for entry in entries]
+
+
+def test_what_is_written_is_read_back() -> None:
+    second = result(2, cost=None, failure=None)
+    read = read_results(lines(RUN, result(), second))
+    assert (read.runs, read.results) == ((RUN,), (result(), second))
+    assert (read.remarks, read.spent) == ((), 0.01)
+    assert result().share == 0.5
+
+
+def test_a_last_line_that_was_cut_off_is_left_out_with_a_remark() -> None:
+    whole = lines(RUN, result(), result(2))
+    for cut in range(1, len(whole[2])):
+        read = read_results([*whole[:2], whole[2][:cut]])
+        if cut < len(whole[2]) - 1:
+            assert read.results == (result(),)
+            assert read.remarks == ("line 3, the last, was cut off and is left out",)
+
+
+@pytest.mark.parametrize(
+    ("line", "reason"),
+    [
+        ("{", "not JSON"),
+        ('{"kind": "tea"}', "there is no kind 'tea'"),
+        ('{"program": "menu"}', "'kind'"),
+        ('{"kind": "trial", "program": "menu"}', "'method'"),
+        (line_of(result()).replace('"finished"', '"well"'), "there is no ending 'well'"),
+        (line_of(result(checks={})), "there are no checks"),
+    ],
+)
+def test_a_damaged_line_is_named(line: str, reason: str) -> None:
+    with pytest.raises(DamagedResultsError, match="line 2 of the results is damaged") as caught:
+        read_results([*lines(RUN), line + "\n", *lines(result())])
+    assert reason in str(caught.value)
+
+
+def test_of_a_trial_that_was_run_again_the_last_line_counts_and_all_money() -> None:
+    cut_off = result(ending="cost limit")
+    read = read_results(lines(RUN, cut_off, result()))
+    assert read.results == (result(),)
+    assert read.spent == 0.02
+    trials = (result().trial, result(2).trial)
+    assert left(trials, [cut_off]) == trials
+    assert left(trials, [result()]) == trials[1:]
+    assert left(trials, [result(failure=Failure("server", "down"))]) == trials
+
+
+def test_all_trials_come_once_before_any_comes_again() -> None:
+    trials = trials_of(("menu", "graph"), ("direct", "manual"), "m", 2)
+    assert [(each.program, each.method, each.repeat) for each in trials] == [
+        ("menu", "direct", 1),
+        ("menu", "manual", 1),
+        ("graph", "direct", 1),
+        ("graph", "manual", 1),
+        ("menu", "direct", 2),
+        ("menu", "manual", 2),
+        ("graph", "direct", 2),
+        ("graph", "manual", 2),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("model", "limits", "temperature", "told"),
+    [
+        ("openai/gpt-5", Limits(), None, "model openai/gpt-4.1, not openai/gpt-5"),
+        ("openai/gpt-4.1", Limits(seconds=5), None, "seconds 1000.0, not 5"),
+        ("openai/gpt-4.1", Limits(calls=5), None, "max-calls 300, not 5"),
+        ("openai/gpt-4.1", Limits(), 0.0, "temperature None, not 0.0"),
+    ],
+)
+def test_other_conditions_are_refused(
+    model: str, limits: Limits, temperature: float | None, told: str
+) -> None:
+    read = read_results(lines(RUN))
+    refuse_other_conditions(read, RUN.model, RUN.limits, RUN.temperature)
+    with pytest.raises(OtherConditionsError) as caught:
+        refuse_other_conditions(read, model, limits, temperature)
+    assert told in str(caught.value)
+
+
+def test_a_journal_goes_on_after_a_cut_line(tmp_path: Path) -> None:
+    path = tmp_path / "deep" / "results.jsonl"
+    with Journal(path) as journal:
+        journal.append(RUN)
+        journal.append(result())
+    path.write_text(path.read_text() + line_of(result(2))[:50])
+    with Journal(path) as journal:
+        assert journal.results.results == (result(),)
+        journal.append(result(3))
+    assert path.read_text() == "".join(lines(RUN, result(), result(3)))
+
+
+def test_only_one_runner_has_a_file_open(tmp_path: Path) -> None:
+    with (
+        Journal(tmp_path / "results.jsonl"),
+        pytest.raises(JournalInUseError, match="wait for it, or name another"),
+        Journal(tmp_path / "results.jsonl"),
+    ):
+        pass
+    with Journal(tmp_path / "results.jsonl") as journal:
+        journal.append(RUN)
+
+
+def test_a_damaged_file_stays_as_it_is(tmp_path: Path) -> None:
+    path = tmp_path / "results.jsonl"
+    path.write_text("tea\n" + line_of(RUN))
+    with pytest.raises(DamagedResultsError), Journal(path):
+        pass
+    assert path.read_text() == "tea\n" + line_of(RUN)
+
+
+def test_the_board_says_how_far_a_run_is() -> None:
+    trials = trials_of(("menu",), ("direct", "manual"), "openai/gpt-4.1", 2)
+    board = Board(trials, [result()], jobs=2)
+    assert board.seconds_left() == 3 * 3.0 / 2  # of `manual` nothing is known yet
+    board.add(result(trial=trials[1], run_seconds=0.5, cost=None, failure=None))
+    direct, manual = board.rows()
+    assert (direct.done, direct.of, direct.pass_rate, direct.seconds) == (1, 2, 0.5, 3.0)
+    assert (manual.done, manual.of, manual.seconds) == (1, 2, 1.0)
+    assert board.line() == "2 of 4 trials, $0.01, cost unknown, about 2 s left"
+    assert board.told(result()) == (
+        "[2/4] menu direct 1: 1/2 checks, 3.0 s, $0.0100 (wrong result: not so)"
+    )
+
+
+@pytest.mark.parametrize(("seconds", "words"), [(12.4, "12 s"), (600, "10 min"), (20_000, "5.6 h")])
+def test_times_are_told_as_people_say_them(seconds: float, words: str) -> None:
+    assert duration(seconds) == words
+
+
+def test_the_methods_are_those_of_the_tables() -> None:
+    assert [method.name for method in methods_in("all")] == list(METHODS)
+    assert [method.name for method in methods_in(" direct , manual,")] == ["manual", "direct"]
+    with pytest.raises(ValueError, match="no method `sttic`; did you mean `static`"):
+        methods_in("sttic")
+    assert all(
+        (method.file == "manual.py") == ("manual" in name) for name, method in METHODS.items()
+    )
+
+
+def test_the_sample_for_other_tests_is_a_real_scripted_run() -> None:
+    read = read_results(SAMPLE.read_text().splitlines(keepends=True))
+    assert {run.model for run in read.runs} == {"scripted"}
+    assert {each.failure.category for each in read.results if each.failure} <= set(CATEGORIES)
+    assert shares(read.results, "direct") == [1.0] * len(shares(read.results, "direct"))
+
+
+def shares(results: Sequence[Result], method: str) -> list[float]:
+    return [each.share for each in results if each.trial.method == method]
+
+
+def test_every_category_is_explained() -> None:
+    assert tuple(CATEGORIES) == get_args(Category)
+
+
+def test_lines_are_plain_json() -> None:
+    (line,) = lines(result())
+    assert json.loads(line)["program"] == "menu"

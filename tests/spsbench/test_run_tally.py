@@ -1,0 +1,149 @@
+"""What a trace comes to in numbers, and which category a failure has."""
+
+from __future__ import annotations
+
+import json
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import njrt
+from njrt.models.scripted import Said, call, run
+from njrt.options import EffectSet
+from spsbench.failures import EffectError, category_of, error_category
+from spsbench.results import Usage
+from spsbench.suite import natural_of
+from spsbench.tally import Tally, tally
+
+STOCK = {"sushi": 10, "ramen": 5}
+
+
+def traced(folder: Path, *script: Said, effects: EffectSet = "direct") -> Tally:
+    """The tally of a real run of `menu`, whose model says this."""
+    trace = folder / "trace.jsonl"
+    model = njrt.Scripted(script)
+    with (
+        njrt.using(model=model, effects=effects, trace=trace),
+        suppress(njrt.NaturalError, LookupError),
+    ):
+        natural_of("menu").sell("two", dict(STOCK))
+    return tally(trace.read_text().splitlines(keepends=True))
+
+
+def test_blocks_effects_and_calls_are_counted(tmp_path: Path) -> None:
+    counted = traced(tmp_path, run("inventory['sushi'] -= 1"), run("", done=True))
+    assert (counted.blocks, counted.effects, counted.calls, counted.errors) == (1, 2, 2, ())
+    assert counted.cost == 0.0
+
+
+@pytest.mark.parametrize(
+    ("script", "error"),
+    [
+        ([run("x = 1 +"), run("x = 2", done=True)], EffectError("syntax error", "correction")),
+        ([run("inventry"), run("1", done=True)], EffectError("forbidden variable", "correction")),
+        ([run("inventory[0]"), run("1", done=True)], EffectError("index error", "correction")),
+        ([run("len(1, 2)"), run("1", done=True)], EffectError("function call error", "correction")),
+        ([run("'a' + 1"), run("1", done=True)], EffectError("type error", "correction")),
+        ([call("jump"), run("1", done=True)], EffectError("state op error", "workaround")),
+        ([run("1 / 0")], EffectError("other", "not recovered")),
+    ],
+)
+def test_refused_effects_have_a_category_and_a_recovery(
+    tmp_path: Path, script: list[Said], error: EffectError
+) -> None:
+    assert traced(tmp_path, *script).errors == (error,)
+
+
+def test_ending_a_block_after_an_error_is_giving_up(tmp_path: Path) -> None:
+    script = (call("exec", code="1 / 0"), call("done"))
+    counted = traced(tmp_path, *script, effects="shared-python")
+    assert counted.errors == (EffectError("other", "ignored error"),)
+    assert counted.gave_up
+
+
+def test_the_same_again_is_a_retry(tmp_path: Path) -> None:
+    script = (
+        call("exec", code="1 / 0"),
+        call("exec", code="1 / 0"),
+        call("exec", code="1"),
+        call("done"),
+    )
+    counted = traced(tmp_path, *script, effects="shared-python")
+    assert counted.errors == (EffectError("other", "retry"), EffectError("other", "correction"))
+    assert not counted.gave_up
+
+
+def test_what_a_block_raises_on_purpose_is_told(tmp_path: Path) -> None:
+    assert traced(tmp_path, run("raise LookupError('none')")).raised == ("LookupError('none')",)
+
+
+def line(event: str, **parts: Any) -> str:
+    return json.dumps({"event": event, "run": "1"} | parts) + "\n"
+
+
+def replied(source: str, **usage: Any) -> str:
+    return line("replied", source=source, reply={"usage": {"input": 10, "output": 2} | usage})
+
+
+def test_tokens_and_cost_are_summed_and_the_cache_is_free() -> None:
+    asked = line("asked", turn=1)
+    counted = tally([asked, replied("model", cached=4, usd=0.5), asked, replied("cache", usd=0.5)])
+    assert counted == Tally(calls=2, reused=1, usage=Usage(20, 4, 4), cost=0.5)
+    assert (counted + counted).usage == Usage(40, 8, 8)
+
+
+def test_one_call_without_a_price_leaves_the_cost_unknown() -> None:
+    assert tally([replied("model", usd=0.5), replied("model")]).cost is None
+    assert (Tally(cost=0.5) + Tally(cost=None)).cost is None
+
+
+def test_a_trace_that_a_kill_cut_off_counts_as_far_as_it_goes() -> None:
+    asked = line("asked", turn=1)
+    failed = line("unanswered", error="ServerError: down")
+    counted = tally([asked, replied("model", usd=0.5), asked, failed, asked[:20]])
+    assert (counted.calls, counted.unanswered) == (2, ("ServerError: down",))
+
+
+@pytest.mark.parametrize(
+    ("error", "said", "category"),
+    [
+        (None, {}, "wrong result"),
+        (None, {"gave_up": True}, "gave up"),
+        ("UnboundLocalError: x", {}, "incorrect state operation"),
+        ("KeyError: 'x'", {"is_code": True}, "generated code"),
+        ("KeyError: 'x'", {"raised": ["KeyError('x')"]}, "gave up"),
+        ("EffectLimitError: too many", {}, "limit"),
+        ("OutputTypeError: not an int", {}, "no answer"),
+        ("ValidationError: 1 error", {}, "no answer"),
+        ("ServerError: down", {"is_code": True}, "server"),
+        ("RejectedRequestError: too long", {}, "rejected"),
+        ("UnsayableError: no", {}, "unsayable"),
+        ("RecordingError: no", {}, "unclassified"),
+    ],
+)
+def test_failures_are_told_apart_by_rule(
+    error: str | None, said: dict[str, Any], category: str
+) -> None:
+    assert category_of(error, **said) == category
+
+
+@pytest.mark.parametrize(
+    ("message", "category"),
+    [
+        ("syntax error, line 1: invalid syntax", "syntax error"),
+        ("`total` is not bound yet; bind what is missing", "forbidden variable"),
+        ("there is no variable `_`; the variables are: x", "forbidden variable"),
+        ("NameError: name 'x' is not defined", "forbidden variable"),
+        ("AttributeError: 'int' object has no attribute 'add'", "type error"),
+        ("an output does not fit its type: x; bind it anew", "type error"),
+        ("TypeError: f() missing 1 required positional argument", "function call error"),
+        ("this must be one expression; statements are not possible here", "state op error"),
+        ("`return` is not possible here; the labels are raise", "state op error"),
+        ("line 1: `os` cannot be imported in a block; re can", "state op error"),
+        ("", "other"),
+    ],
+)
+def test_refusals_are_told_apart_by_their_words(message: str, category: str) -> None:
+    assert error_category(message) == category

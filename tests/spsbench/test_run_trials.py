@@ -1,0 +1,217 @@
+"""A trial in its process: what comes of it when it ends, hangs, crashes, is killed, costs too much."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import threading
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from loopback import Deed, Status, Trickle
+from openai_server import KEY, OpenAIServer, says
+from spsbench.executing import executed
+from spsbench.job import Job, job_of, job_text
+from spsbench.results import Limits, Result, Trial, Usage
+
+RIGHT = says("```python\naverage = 2.0\n```")
+"""Right for the first of the three cases of `average_of_three`."""
+
+
+@pytest.fixture(autouse=True)
+def _clean(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in [name for name in os.environ if name.startswith(("NJC_", "OPENAI_", "ANTHROPIC_"))]:
+        monkeypatch.delenv(name)
+
+
+def tried(
+    method: str,
+    *script: Deed,
+    program: str = "average_of_three",
+    limits: Limits | None = None,
+    **how: Any,
+) -> tuple[Result, OpenAIServer]:
+    """A trial against a server of one's own that has this script."""
+    with OpenAIServer(script, vendor=False, models=("local",)) as server:
+        trial = Trial(program, method, "openai/local", 1)
+        job = Job(trial, limits or Limits(seconds=30), base_url=server.base_url, **how)
+        return executed(job), server
+
+
+def scripted(program: str, method: str) -> Result:
+    return executed(Job(Trial(program, method, "scripted", 1)))
+
+
+def test_a_job_crosses_as_text() -> None:
+    job = Job(Trial("menu", "direct", "m", 2), Limits(5, 6, 7), 0.5, "http://x/v1", "/c", "/k", 1.5)
+    assert job_of(job_text(job)) == job
+
+
+@pytest.mark.parametrize(
+    "method", ["manual", "manual-code-interpreter", "baseline", "shared-eval", "nightjar", "auto"]
+)
+def test_a_perfect_model_passes_in_a_process_of_its_own(method: str) -> None:
+    result = scripted("menu", method)
+    assert (result.ending, result.share, result.failure) == ("finished", 1.0, None)
+    assert len(result.checks) == 4
+    assert (result.blocks == 0) == (method.startswith("manual"))
+    assert (result.build_seconds == 0.0) == (method.startswith("manual"))
+    assert result.calls >= 3
+
+
+def test_what_effects_cannot_say_is_told() -> None:
+    result = scripted("stores", "baseline")
+    assert result.ending == "raised"
+    assert result.failure is not None
+    assert result.failure.category == "unsayable"
+
+
+def test_calls_tokens_and_effects_are_counted() -> None:
+    result, server = tried("direct", RIGHT, RIGHT, RIGHT)
+    assert result.ending == "finished"
+    assert list(result.checks.values()) == [True, False, False]
+    assert (result.blocks, result.effects, result.calls) == (3, 3, 3)
+    assert result.usage == Usage(3000, 1800, 60)
+    assert result.cost is None
+    assert result.failure is not None
+    assert result.failure.category == "wrong result"
+    assert [seen.body["temperature"] for seen in server.seen] == [0.0, 0.0, 0.0]
+
+
+@pytest.mark.parametrize(("temperature", "sent"), [(None, 0.0), (0.7, 0.7)])
+def test_manual_programs_are_asked_at_the_same_temperature(
+    temperature: float | None, sent: float
+) -> None:
+    _, server = tried("manual", RIGHT, RIGHT, RIGHT, temperature=temperature)
+    assert [seen.body["temperature"] for seen in server.seen] == [sent] * 3
+
+
+def test_a_trial_that_takes_too_long_is_killed_and_keeps_what_it_had() -> None:
+    with OpenAIServer([RIGHT, Trickle()], vendor=False, models=("local",)) as server:
+        trial = Trial("average_of_three", "direct", "openai/local", 1)
+        result = executed(Job(trial, Limits(seconds=6), base_url=server.base_url))
+        assert server.abandoned.wait(5)
+    assert result.ending == "timeout"
+    assert list(result.checks.values()) == [True, False, False]
+    assert (result.blocks, result.calls, result.usage) == (2, 2, Usage(1000, 600, 20))
+    assert result.run_seconds < 8
+    assert result.failure is not None
+    assert result.failure.category == "timeout"
+
+
+def test_a_trial_whose_process_dies_is_a_crash() -> None:
+    code = says("```python\nimport os\nos._exit(7)\n```")
+    result, _ = tried("static-raw", code)
+    assert result.ending == "crashed"
+    assert result.failure is not None
+    assert result.failure.message == "the process ended with exit code 7"
+    assert not any(result.checks.values())
+    assert result.build_calls == 1
+
+
+def test_a_trial_that_is_killed_is_a_crash() -> None:
+    code = says("```python\nimport os, signal\nos.kill(os.getpid(), signal.SIGKILL)\n```")
+    result, _ = tried("static-raw", code)
+    assert result.failure is not None
+    assert result.failure.message == f"the process ended with signal {int(signal.SIGKILL)}"
+
+
+def test_a_trial_that_is_stopped_has_no_result_and_leaves_nobody_behind() -> None:
+    stop = threading.Event()
+    with OpenAIServer([Trickle()], vendor=False, models=("local",)) as server:
+        job = Job(Trial("menu", "direct", "openai/local", 1), base_url=server.base_url)
+        caught: list[BaseException] = []
+
+        def run() -> None:
+            try:
+                executed(job, stop)
+            except BaseException as error:
+                caught.append(error)
+
+        thread = threading.Thread(target=run)
+        thread.start()
+        while not server.seen:
+            thread.join(0.05)
+        stop.set()
+        thread.join(10)
+        assert [type(error).__name__ for error in caught] == ["StoppedError"]
+        assert server.abandoned.wait(5)
+
+
+def test_a_request_that_the_server_rejects_is_a_result() -> None:
+    refused = Status(400, body={"error": {"message": "too long", "type": "x", "code": None}})
+    result, _ = tried("direct", *[refused] * 3)
+    assert result.ending == "raised"
+    assert result.failure is not None
+    assert result.failure.category == "rejected"
+    assert result.is_final
+
+
+def test_static_code_is_written_first_and_counted_apart(tmp_path: Path) -> None:
+    result, server = tried("static", RIGHT, keep=str(tmp_path))
+    assert (result.ending, result.build_calls, result.calls) == ("finished", 1, 0)
+    assert (result.build_usage, result.usage) == (Usage(1000, 600, 20), Usage())
+    assert list(result.checks.values()) == [True, False, False]
+    assert len(server.seen) == 1
+    kept = tmp_path / "average_of_three" / "static" / "1"
+    lock = (kept / "programs" / "njc.lock").read_text()
+    assert 'name = "average_of_three/natural.njpy:average_of_three"' in lock
+    assert json.loads((kept / "job.json").read_text())["trial"]["method"] == "static"
+
+
+def test_a_block_without_code_is_not_built() -> None:
+    result, _ = tried("static", *[says("```python\nx = 1\n```")] * 4)
+    assert (result.ending, result.build_calls) == ("not built", 4)
+    assert result.failure is not None
+    assert result.failure.category == "not built"
+    assert len(result.checks) == 3
+
+
+def test_raw_static_code_is_taken_as_it_comes() -> None:
+    result, _ = tried("static-raw", says("```python\nx = 1\n```"))
+    assert (result.ending, result.build_calls) == ("raised", 1)
+    assert result.failure is not None
+    assert result.failure.category == "generated code"
+
+
+def test_kept_replies_serve_the_same_trial_again_and_no_other(tmp_path: Path) -> None:
+    with OpenAIServer([RIGHT] * 6, vendor=False, models=("local",)) as server:
+        first, again, second = (
+            executed(
+                Job(
+                    Trial("average_of_three", "direct", "openai/local", repeat),
+                    base_url=server.base_url,
+                    cache=str(tmp_path),
+                )
+            )
+            for repeat in (1, 1, 2)
+        )
+        assert len(server.seen) == 6
+    assert (again.checks, again.calls, again.reused_calls) == (first.checks, 3, 3)
+    assert (first.reused_calls, second.reused_calls) == (0, 0)
+
+
+def test_a_trial_spends_no_more_than_there_is(monkeypatch: pytest.MonkeyPatch) -> None:
+    with OpenAIServer([says('{"answer": 2.0}')] * 3) as server:
+        monkeypatch.setenv("OPENAI_API_KEY", KEY)
+        monkeypatch.setenv("OPENAI_BASE_URL", server.base_url)
+        trial = Trial("average_of_three", "manual", "openai/gpt-4.1", 1)
+        result = executed(Job(trial, usd=0.0015))
+    assert (result.ending, result.is_final) == ("cost limit", False)
+    assert result.cost == pytest.approx(2 * (400 * 2 + 600 * 0.5 + 20 * 8) / 1e6)
+
+
+def test_a_server_that_fails_is_told_even_where_the_program_hides_it() -> None:
+    refused = Status(401, body={"error": {"message": "who are you?", "type": "x", "code": None}})
+    result, _ = tried("direct", *[refused] * 60, program="coffeeshop")
+    assert result.failure is not None
+    assert (result.failure.category, result.is_final) == ("server", False)
+
+
+def test_settings_of_the_environment_do_not_reach_a_trial(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("NJC_EFFECTS", "baseline")
+    monkeypatch.setenv("NJC_RECORD", "none:nowhere.jsonl")
+    assert scripted("menu", "direct").share == 1.0
