@@ -1,0 +1,246 @@
+"""What trials come to: means with their spread, and an honest word about those that are missing.
+
+    measured(setting, method, results, scope, uniform)
+        -> Measured("direct", rate=Rate(0.71, sd=0.02, low=0.60, high=0.81), run_seconds=Spread(8.1, 0.9, 61.0), ...)
+
+    coverage_text(measured.coverage)   "75 trials"    or    "22 of 25 programs, 1 of 3 repeats whole (31 of 75 trials)"
+
+Every program weighs the same: a mean is over programs, and of each over the repeats it has. The standard
+deviation is that of the whole repeats, with n - 1. The interval is the middle 95 % of a bootstrap in two
+stages: of P programs, P are drawn with replacement, and of each one's R repeats R are, `ROUNDS` times.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from statistics import fmean, stdev
+from typing import TypeVar
+
+from spsbench.results import Result, Usage
+
+Uniform = Callable[[], float]
+"""Gives a number from 0 up to 1, each time another; seeded, so that a report can be made again."""
+
+ROUNDS = 2000
+
+Drawn = TypeVar("Drawn")
+
+
+@dataclass(frozen=True, slots=True)
+class Setting:
+    """What all methods of a comparison have in common."""
+
+    model: str
+    temperature: float | None = None
+    """None: the vendor's own."""
+
+    def __str__(self) -> str:
+        return (
+            self.model
+            if self.temperature is None
+            else f"{self.model}, temperature {self.temperature:g}"
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Scope:
+    """Which trials a method is meant to have: so many repeats of each of these programs."""
+
+    programs: tuple[str, ...]
+    repeats: int
+
+
+@dataclass(frozen=True, slots=True)
+class Coverage:
+    """What of a scope there is."""
+
+    scope: Scope
+    programs: int
+    whole_repeats: int
+    """Repeats that have all programs of the scope."""
+    trials: int
+
+    @property
+    def is_whole(self) -> bool:
+        """Whether nothing is missing."""
+        return self.trials == len(self.scope.programs) * self.scope.repeats
+
+
+@dataclass(frozen=True, slots=True)
+class Rate:
+    """A pass rate. `sd` is None where fewer than two repeats are whole."""
+
+    mean: float
+    sd: float | None
+    low: float
+    high: float
+
+
+@dataclass(frozen=True, slots=True)
+class Spread:
+    """A mean and the range of the trials."""
+
+    mean: float
+    low: float
+    high: float
+
+
+@dataclass(frozen=True, slots=True)
+class Measured:
+    """One method under one setting, over all its trials, those that failed included."""
+
+    setting: Setting
+    method: str
+    coverage: Coverage
+    rate: Rate
+    run_seconds: Spread
+    build_seconds: Spread
+    seconds: Spread
+    effects: Spread
+    calls: Spread
+    build_calls: Spread
+    input_tokens: Spread
+    cached_tokens: Spread
+    output_tokens: Spread
+    build_tokens: Spread
+    cost: Spread | None
+    """US dollars of a trial; None where a call has no known price."""
+    by_program: Mapping[str, float]
+    """The pass rate of each program that has trials."""
+    results: tuple[Result, ...]
+
+    @property
+    def reused_calls(self) -> int:
+        """Calls that a cache answered, so that seconds are short by their time."""
+        return sum(result.reused_calls for result in self.results)
+
+    @property
+    def tokens(self) -> float:
+        """Tokens of a trial, in and out, building included."""
+        return self.input_tokens.mean + self.output_tokens.mean + self.build_tokens.mean
+
+
+def measured(
+    setting: Setting, method: str, results: Sequence[Result], scope: Scope, uniform: Uniform
+) -> Measured:
+    """Sum up the trials of one method, of which there must be at least one."""
+    shares = by_program(results, lambda result: result.share)
+
+    def spread(value: Callable[[Result], float]) -> Spread:
+        values = [value(result) for result in results]
+        return Spread(balanced(by_program(results, value)), min(values), max(values))
+
+    return Measured(
+        setting,
+        method,
+        coverage_of(results, scope),
+        rate_of(results, shares, scope, uniform),
+        run_seconds=spread(lambda result: result.run_seconds),
+        build_seconds=spread(lambda result: result.build_seconds),
+        seconds=spread(lambda result: result.run_seconds + result.build_seconds),
+        effects=spread(lambda result: result.effects),
+        calls=spread(lambda result: result.calls),
+        build_calls=spread(lambda result: result.build_calls),
+        input_tokens=spread(lambda result: result.usage.input),
+        cached_tokens=spread(lambda result: result.usage.cached),
+        output_tokens=spread(lambda result: result.usage.output),
+        build_tokens=spread(lambda result: total(result.build_usage)),
+        cost=None
+        if any(result.cost is None for result in results)
+        else spread(lambda result: result.cost or 0.0),
+        by_program={program: fmean(values) for program, values in shares.items()},
+        results=tuple(results),
+    )
+
+
+def total(usage: Usage) -> int:
+    """Tokens in and out."""
+    return usage.input + usage.output
+
+
+def by_program(
+    results: Iterable[Result], value: Callable[[Result], float]
+) -> dict[str, list[float]]:
+    """A value of each trial, the trials of a program together."""
+    values: dict[str, list[float]] = {}
+    for result in sorted(results, key=lambda each: (each.trial.program, each.trial.repeat)):
+        values.setdefault(result.trial.program, []).append(value(result))
+    return values
+
+
+def balanced(values: Mapping[str, Sequence[float]]) -> float:
+    """The mean over programs of each one's mean over its repeats."""
+    return fmean(fmean(each) for each in values.values())
+
+
+def coverage_of(results: Sequence[Result], scope: Scope) -> Coverage:
+    """Count what there is of a scope."""
+    return Coverage(
+        scope,
+        len({result.trial.program for result in results}),
+        len(whole_repeats(results, scope)),
+        len(results),
+    )
+
+
+def whole_repeats(results: Iterable[Result], scope: Scope) -> dict[int, list[float]]:
+    """The repeats that have all programs of the scope, with the shares of their trials."""
+    repeats: dict[int, list[float]] = {}
+    for result in results:
+        repeats.setdefault(result.trial.repeat, []).append(result.share)
+    return {
+        number: shares
+        for number, shares in sorted(repeats.items())
+        if len(shares) == len(scope.programs)
+    }
+
+
+def rate_of(
+    results: Sequence[Result],
+    shares: Mapping[str, Sequence[float]],
+    scope: Scope,
+    uniform: Uniform,
+) -> Rate:
+    """The pass rate, its deviation between repeats, and its interval."""
+    whole = [fmean(each) for each in whole_repeats(results, scope).values()]
+    sd = stdev(whole) if len(whole) > 1 else None
+    return Rate(balanced(shares), sd, *interval(list(shares.values()), uniform))
+
+
+def interval(
+    programs: Sequence[Sequence[float]], uniform: Uniform, rounds: int = ROUNDS
+) -> tuple[float, float]:
+    """The middle 95 % of the means of programs drawn anew, and of each its repeats."""
+    sums = sorted(
+        sum(sum(drawn(repeats, uniform)) / len(repeats) for repeats in drawn(programs, uniform))
+        for _ in range(rounds)
+    )
+    cut = round(rounds * 0.025)
+    return sums[cut] / len(programs), sums[-1 - cut] / len(programs)
+
+
+def difference(one: Measured, other: Measured, uniform: Uniform) -> tuple[float, float]:
+    """The interval of how much more `one` passes than `other`, over the programs that both have.
+
+    Paired: what is drawn anew are programs, each with the difference of its two pass rates.
+    """
+    common = [name for name in one.by_program if name in other.by_program]
+    return interval([[one.by_program[name] - other.by_program[name]] for name in common], uniform)
+
+
+def drawn(values: Sequence[Drawn], uniform: Uniform) -> list[Drawn]:
+    """As many of the values as there are, drawn with replacement."""
+    return [values[int(uniform() * len(values))] for _ in values]
+
+
+def coverage_text(coverage: Coverage) -> str:
+    """What a mean is over, in words; says so where something is missing."""
+    scope = coverage.scope
+    if coverage.is_whole:
+        return f"{coverage.trials} trials"
+    return (
+        f"{coverage.programs} of {len(scope.programs)} programs, "
+        f"{coverage.whole_repeats} of {scope.repeats} repeats whole "
+        f"({coverage.trials} of {len(scope.programs) * scope.repeats} trials)"
+    )

@@ -1,0 +1,313 @@
+"""What the report says in numbers: means, deviations, intervals, what is missing, and the paper's own figures."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+from collections import Counter
+from dataclasses import replace
+from pathlib import Path
+from random import Random
+from statistics import fmean
+
+import pytest
+from report_sample import (
+    DAY,
+    GRAPH,
+    MODEL,
+    RUN,
+    WHOLE,
+    graph_lines,
+    gsm8k_lines,
+    lines,
+    priced,
+    result,
+)
+
+from spsbench.methods import METHODS
+from spsbench.published import OURS, PUBLISHED
+from spsbench.report import fresh
+from spsbench.report_answer import answer
+from spsbench.report_data import gathered
+from spsbench.report_forms import as_csv, as_markdown, as_text
+from spsbench.report_measures import Scope, Setting, coverage_text, difference, interval, measured
+from spsbench.report_tables import Table, quoted
+from spsbench.report_writing import Report, report_of
+from spsbench.results import DamagedResultsError, Result
+from spsbench.suite import NAMES
+
+ROOT = Path(__file__).parents[2]
+SCOPE = Scope(("menu", "graph"), 2)
+SETTING = Setting(MODEL)
+SUITE_TABLES = (1, 2, 4, 5, 6, 7, 8)
+
+
+def of(method: str, results: tuple[Result, ...] = WHOLE, scope: Scope = SCOPE):
+    own = [each for each in results if each.trial.method == method]
+    return measured(SETTING, method, own, scope, Random(1).random)
+
+
+def report(*files: list[str]) -> Report:
+    data = gathered({f"{number}.jsonl": each for number, each in enumerate(files)})
+    return report_of(data, ("menu", "graph"), ("menu",), fresh)
+
+
+def table(made: Report, name: str) -> Table:
+    (found,) = (each for each in made.tables if each.name == name)
+    return found
+
+
+def texts(found: Table, source: str) -> list[list[str]]:
+    return [[cell.text for cell in row.cells] for row in found.rows if row.source == source]
+
+
+@pytest.mark.parametrize("number", [9, 10, 11])
+def test_the_papers_counts_add_up(number: int) -> None:
+    *rows, total = PUBLISHED[number].rows
+    for column in (1, 2):
+        counts = [quoted(row[column]).mean for row in rows]
+        assert sum(filter(None, counts)) == quoted(total[column]).mean
+        for row in rows:
+            count, share = row[column].rstrip("%)").split(" (")
+            assert float(share) == pytest.approx(100 * int(count) / int(total[column]), abs=0.06)
+
+
+@pytest.mark.parametrize("number", SUITE_TABLES)
+def test_the_papers_rows_are_of_known_methods_and_plausible(number: int) -> None:
+    published = PUBLISHED[number]
+    for row in published.rows:
+        cells = dict(zip(published.columns, row, strict=True))
+        assert OURS[cells["method"]] in METHODS
+        for column in published.columns[2:]:
+            cell = quoted(cells[column])
+            assert cells[column] == "-" or cell.mean is not None
+            is_odd = (number, cells["model"], column, cell.mean) == (4, "Sonnet 4", "effects", 34.7)
+            if cell.low is not None and cell.high is not None and not is_odd:
+                assert cell.low <= cell.mean <= cell.high
+
+
+def test_tables_of_the_paper_agree_with_one_another() -> None:
+    def rates(number: int) -> dict[tuple[str, str], str]:
+        return {(row[0], OURS[row[1]]): row[2] for row in PUBLISHED[number].rows}
+
+    assert len(rates(2)) == 8
+    assert rates(2).items() <= rates(4).items()
+    assert rates(4).keys() == rates(5).keys()
+
+
+def test_a_pass_rate_is_the_mean_over_programs_with_the_deviation_between_repeats() -> None:
+    row = of("direct")
+    assert row.rate.mean == pytest.approx((1 + 0.75) / 2)
+    assert row.rate.sd == pytest.approx(0.25 / 2**0.5)
+    assert row.run_seconds == type(row.run_seconds)(3.0, 1.0, 6.0)
+    assert row.by_program == {"menu": 1.0, "graph": 0.75}
+    assert row.tokens == 110
+    assert coverage_text(row.coverage) == "4 trials"
+
+
+def test_a_mean_over_missing_trials_says_so_and_weighs_programs_alike() -> None:
+    row = of("direct", WHOLE[:-1])
+    assert row.rate.mean == pytest.approx((1 + 0.5) / 2)
+    assert row.rate.sd is None
+    assert coverage_text(row.coverage) == ("2 of 2 programs, 1 of 2 repeats whole (3 of 4 trials)")
+
+
+def test_the_interval_is_that_of_its_formula() -> None:
+    numbers = Random(7)
+    programs = [[numbers.random() for _ in range(3)] for _ in range(25)]
+    low, high = interval(programs, Random(1).random)
+    assert (low, high) == interval(programs, Random(1).random)
+    mean = fmean(map(fmean, programs))
+    between = fmean((fmean(each) - mean) ** 2 for each in programs)
+    within = fmean(fmean((value - fmean(each)) ** 2 for value in each) / 3 for each in programs)
+    error = ((between + within) / 25) ** 0.5
+    assert (high - low) / 2 == pytest.approx(1.96 * error, rel=0.1)
+    assert low < mean < high
+    assert interval([[0.5], [0.5]], Random(1).random) == (0.5, 0.5)
+
+
+def test_differences_are_paired() -> None:
+    low, high = difference(of("direct"), of("manual"), Random(1).random)
+    assert (low, high) == (0.5, 0.5)
+
+
+def test_our_rows_stand_after_the_papers_rows_of_the_same_method() -> None:
+    found = table(report(lines(WHOLE)), "Table 2")
+    order = [(row.source, row.cells[2].text) for row in found.rows]
+    assert order[:3] == [("paper", "Manual Impl"), ("paper", "Manual Impl"), ("measured", "manual")]
+    assert order[-1] == ("measured", "direct")
+    assert texts(found, "measured")[0] == [
+        *("measured", MODEL, "manual", "0.38 ± 0.00", "3.0 (2.0-4.0)", "0.25-0.50", "4 trials")
+    ]
+
+
+def test_tables_take_the_programs_and_settings_that_they_are_about() -> None:
+    cold = replace(RUN, temperature=0.0)
+    made = report(lines(WHOLE), lines(priced(WHOLE, 0.01), cold))
+    assert [row[3] for row in texts(table(made, "Table 1"), "measured")][:2] == ["0.25 ± 0.00"] * 2
+    assert {row[1] for row in texts(table(made, "Table 6"), "measured")} == {MODEL}
+    assert {row[1] for row in texts(table(made, "Table 7"), "measured")} == {
+        f"{MODEL}, temperature 0"
+    }
+    assert [row[3] for row in texts(table(made, "Table 5"), "measured")] == [
+        *["0.50 ± 0.00"] * 2,
+        *["1.00 ± 0.00"] * 2,
+    ]
+
+
+def test_what_was_not_measured_is_said() -> None:
+    made = report(graph_lines())
+    assert made.parts == ()
+    assert all(
+        "Nothing of this" in table(made, f"Table {number}").notes[-1] for number in SUITE_TABLES
+    )
+
+
+def test_school_problems_are_in_table_8() -> None:
+    (row,) = texts(table(report(gsm8k_lines()), "Table 8"), "measured")
+    assert row[2:4] == ["direct", "0.75"]
+    assert row[-1] == "4 trials"
+
+
+def test_failures_and_refused_effects_are_counted_beside_the_papers() -> None:
+    made = report(lines(WHOLE))
+    column = f"measured: {MODEL}, direct"
+    for name, label, count in (
+        ("Table 9", "100% Pass", "3 (75.0%)"),
+        ("Table 9", "Reasoning", "1 (25.0%)"),
+        ("Table 9", "Hallucination", "-"),
+        ("Table 10", "Type Error", "4 (100.0%)"),
+        ("Table 11", "Correction", "4 (100.0%)"),
+        ("Table 11", "Total", "4"),
+    ):
+        found = table(made, name)
+        (row,) = (row for row in found.rows if row.cells[0].text == label)
+        assert row.cells[found.columns.index(column)].text == count
+
+
+def test_the_growing_graph_leaves_out_of_means_what_was_never_sent() -> None:
+    rows = texts(table(report(graph_lines()), "Figure 10"), "measured")
+    assert len(rows) == len(GRAPH)
+    assert [row[1:] for row in rows if row[2] == "manual"][-1] == [
+        *("100,000 papers", "manual", "0.00", "-", "-", "-", "1", "1")
+    ]
+
+
+def test_every_number_of_the_report_can_be_recomputed_from_the_lines() -> None:
+    written = lines(WHOLE)
+    rows = list(csv.DictReader(io.StringIO(as_csv(report(written).tables))))
+    trials = [each for each in map(json.loads, written) if each["kind"] == "trial"]
+    for method in ("manual", "direct"):
+        own = [each for each in trials if each["method"] == method]
+        shares = [fmean(each["checks"].values()) for each in own]
+        expected = {
+            "pass rate": fmean(shares),
+            "run s": fmean(each["run_seconds"] for each in own),
+            "effects": fmean(each["effects"] for each in own),
+            "tokens in": fmean(each["usage"]["input"] for each in own),
+            "tokens out": fmean(each["usage"]["output"] for each in own),
+        }
+        if method == "manual":
+            del expected["effects"]
+        said = {
+            row["column"]: float(row["mean"])
+            for row in rows
+            if row["table"] == "Everything" and row["row"] == f"{MODEL} / {method}" and row["mean"]
+        }
+        for column, value in expected.items():
+            assert said[column] == pytest.approx(value, rel=1e-5), (method, column)
+    assert Counter(row["source"] for row in rows).keys() == {"paper", "measured"}
+
+
+def test_tables_as_text_and_markdown_hold_every_cell() -> None:
+    for found in report(lines(WHOLE), graph_lines()).tables:
+        for form in (as_text(found), as_markdown(found)):
+            assert all(cell.text in form for row in found.rows for cell in row.cells)
+        assert len({line.count("|") for line in as_markdown(found).split("\n") if "|" in line}) == 1
+
+
+def three(direct: int, static: int, manual: int = 1) -> tuple[Result, ...]:
+    return tuple(
+        result(program, method, repeat, passed, checks=8)
+        for program in ("menu", "graph")
+        for repeat in (1, 2)
+        for method, passed in (("direct", direct), ("static", static), ("manual", manual))
+    )
+
+
+@pytest.mark.parametrize(
+    ("results", "advice"),
+    [
+        (three(7, 5), "Use direct: it passes more than every other method, and more than chance explains."),
+        (three(6, 6), "Use direct: it passes most, and of what is too close to tell from it (static) nothing takes fewer tokens."),
+        (WHOLE[:4], "Only manual has been measured."),
+        (WHOLE[:3], "Only manual has been measured. This is over 2 of 2 programs, 1 of 2 repeats whole (3 of 4 trials) only."),
+    ],
+)  # fmt: skip
+def test_the_advice_follows_from_the_trials(results: tuple[Result, ...], advice: str) -> None:
+    (part,) = report(lines(results)).parts
+    assert part.answer.advice == advice
+
+
+def test_a_cheaper_method_that_may_be_as_good_is_advised() -> None:
+    mixed = (
+        *(result("menu", "static", repeat, 4) for repeat in (1, 2)),
+        *(result("graph", "static", repeat, 2) for repeat in (1, 2)),
+        *(result("menu", "direct", repeat, 2) for repeat in (1, 2)),
+        *(result("graph", "direct", repeat, 3) for repeat in (1, 2)),
+    )
+    made = answer([of("static", mixed), of("direct", mixed)], fresh)
+    assert made.advice.startswith("Start with direct: static passes most, but too little more")
+    assert [name for name, _ in made.sentences] == ["static", "direct"]
+    assert "of which 0.5 s and 1,100 tokens are for building it, once" in made.sentences[0][1]
+    assert "12 points behind static, which may be chance" in made.sentences[1][1]
+
+
+def test_a_method_that_was_tried_on_fewer_programs_is_no_candidate() -> None:
+    (part,) = report(lines((*WHOLE, result("menu", "auto", 1, 4)))).parts
+    assert part.answer.advice.startswith("Use direct")
+    (said,) = (said for name, said in part.answer.sentences if name == "auto")
+    assert "over 1 of 2 programs, 0 of 2 repeats whole (1 of 4 trials) only" in said
+
+
+def test_a_run_of_scripts_is_no_advice() -> None:
+    written = (ROOT / "tests/cases/spsbench/results.jsonl").read_text(encoding="utf-8")
+    data = gathered({"results.jsonl": written.splitlines(keepends=True)})
+    (part,) = report_of(data, NAMES, (), fresh).parts
+    assert part.answer.advice.startswith("Scripts answered, and no model")
+    assert sum(row.coverage.trials for row in part.rows) == written.count('"kind": "trial"')
+    assert {name for name, _ in part.answer.sentences} <= METHODS.keys()
+
+
+def test_lines_of_all_kinds_may_share_a_file() -> None:
+    data = gathered({"all.jsonl": [*lines(WHOLE), *graph_lines(), *gsm8k_lines()]})
+    assert (len(data.trials[SETTING]), len(data.asked), len(data.solved)) == (8, len(GRAPH), 4)
+
+
+@pytest.mark.parametrize(
+    ("damage", "said"),
+    [
+        ("{\n", "bad.jsonl: line 3 of the results is damaged"),
+        ('{"kind": "trial"}\n', "bad.jsonl: line 3 of the results is damaged"),
+        ('{"kind": "graph", "size": 10}\n', "bad.jsonl: line 3 "),
+    ],
+)
+def test_a_damaged_line_is_named(damage: str, said: str) -> None:
+    written = lines(WHOLE)
+    with pytest.raises(DamagedResultsError, match=said):
+        gathered({"bad.jsonl": [*written[:2], damage, *written[2:]]})
+
+
+def test_trials_that_a_limit_on_cost_cut_off_are_left_out_with_a_remark() -> None:
+    cut = replace(WHOLE[-1], ending="cost limit")
+    data = gathered({"a.jsonl": lines((*WHOLE[:-1], cut))})
+    assert len(data.trials[SETTING]) == 7
+    assert data.remarks == ("a.jsonl: 1 trials were cut off by the limit on cost and are left out",)
+
+
+def test_the_later_of_two_files_counts() -> None:
+    newer = replace(WHOLE[0], run_seconds=9.0, started=DAY)
+    data = gathered({"a.jsonl": lines(WHOLE), "b.jsonl": lines([newer])})
+    (found,) = (each for each in data.trials[SETTING] if each.trial == newer.trial)
+    assert found.run_seconds == 9.0
