@@ -1,0 +1,170 @@
+"""School problems in the format of GSM8K: the sample is right, answers are read and judged, results kept."""
+
+from __future__ import annotations
+
+import json
+import re
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner
+
+from njrt.messages import Request, ToolCall
+from njrt.models.scripted import Scripted, call, run
+from spsbench.cli import main
+from spsbench.gsm8k_problems import Problem, ProblemError, problems_in, sample
+from spsbench.gsm8k_results import Solved, Solving, entry_of, solved_of, table
+from spsbench.gsm8k_solving import solve
+from spsbench.results import DamagedResultsError
+from spsbench.study import Limits, Measures
+
+APPLES = Problem(1, "Ida has 3 boxes of 8 apples. How many apples has she?", 24.0)
+STEP = re.compile(r"([\d.()+*/ -]*[\d)]) = ([\d.]+)")
+
+
+def solving(method: str, repeat: int = 1) -> Solving:
+    return Solving(1, method, "scripted", repeat)
+
+
+@pytest.mark.parametrize("problem", list(problems_in(sample())), ids=lambda each: each.number)
+def test_the_steps_of_the_sample_s_answers_are_right(problem: Problem) -> None:
+    steps = STEP.findall(json.loads(sample()[problem.number - 1])["answer"])
+    assert steps
+    for expression, value in steps:
+        assert eval(expression) == pytest.approx(float(value))
+    assert float(steps[-1][1]) == problem.answer
+    assert problem.question.endswith("?")
+
+
+def test_the_sample_has_twenty_different_problems() -> None:
+    assert len({problem.question for problem in problems_in(sample())}) == 20
+
+
+@pytest.mark.parametrize(
+    ("answer", "number"),
+    [
+        ("3 * 8 = 24\n#### 24", 24.0),
+        ("#### 1,234", 1234.0),
+        ("#### -5", -5.0),
+        ("#### $18", 18.0),
+        ("so <<2*3=6>>6 #### 6.5 ", 6.5),
+    ],
+)
+def test_answers_are_read_as_they_are_published(answer: str, number: float) -> None:
+    line = json.dumps({"question": "How many?", "answer": answer})
+    assert list(problems_in(["\n", line])) == [Problem(2, "How many?", number)]
+
+
+@pytest.mark.parametrize(
+    "line", ["{", "[]", '{"question": "?"}', '{"question": "?", "answer": "no number"}']
+)
+def test_a_line_that_is_no_problem_is_named(line: str) -> None:
+    with pytest.raises(ProblemError, match=r"^line 1 is no problem"):
+        list(problems_in([line]))
+
+
+@pytest.mark.parametrize(
+    ("found", "is_right"),
+    [
+        (24, True),
+        (24.0, True),
+        (8 * 3 + 1e-12, True),
+        (25, False),
+        (float("nan"), False),
+        (None, False),
+    ],
+)
+def test_what_is_found_is_the_answer_or_not(found: object, is_right: bool) -> None:
+    assert APPLES.is_solved_by(found) == is_right
+
+
+@pytest.mark.parametrize(
+    "method", ["manual", "baseline", "shared-eval", "shared-python", "nightjar", "direct"]
+)
+def test_a_perfect_model_solves_a_problem_by_every_method(method: str) -> None:
+    solved = solve(solving(method), APPLES, None, Limits())
+    assert (solved.passed, solved.found, solved.ending) == (True, 24.0, "finished")
+
+
+@pytest.mark.parametrize(
+    ("expression", "found", "ending"),
+    [("3 + 8", 11.0, "finished"), ("apples", None, "raised"), ("1 / 0", None, "raised")],
+)
+def test_a_wrong_expression_fails_and_one_that_raises_ends_nothing(
+    expression: str, found: float | None, ending: str
+) -> None:
+    model = Scripted([run(f"expression = {expression!r}", done=True)])
+    solved = solve(solving("direct"), APPLES, model, Limits())
+    assert (solved.passed, solved.found, solved.ending) == (False, found, ending)
+    assert (solved.error is None) == (ending == "finished")
+
+
+def test_the_isolated_interpreter_is_counted_by_its_pieces_of_code() -> None:
+    def said(request: Request) -> ToolCall:
+        return call("python", code="3 * 8") if request.turn == 1 else call("answer", answer="24")
+
+    solved = solve(solving("manual-code-interpreter"), APPLES, Scripted(said), Limits())
+    assert (solved.passed, solved.measures.effects, solved.measures.calls) == (True, 1, 2)
+
+
+def test_models_are_asked_at_the_temperature_of_the_study() -> None:
+    for method in ("manual", "direct"):
+        reply = (
+            call("answer", answer="24") if method == "manual" else run("expression = '24'", True)
+        )
+        model = Scripted([reply])
+        assert solve(solving(method), APPLES, model, Limits(temperature=0.0)).passed
+        assert [request.temperature for request in model.requests] == [0.0]
+
+
+def test_models_that_are_asked_in_plain_text_are_asked_at_0() -> None:
+    model = Scripted(['{"answer": "24"}'], protocol="text")
+    assert solve(solving("manual"), APPLES, model, Limits()).passed
+    assert [request.temperature for request in model.requests] == [0.0]
+
+
+def test_the_command_solves_the_sample_and_goes_on_where_it_was(tmp_path: Path) -> None:
+    out = tmp_path / "gsm8k.jsonl"
+    flags = ["gsm8k", "--model", "scripted", "--out", str(out), "--first", "3"]
+    first = CliRunner().invoke(main, [*flags, "--methods", "direct"])
+    assert first.exit_code == 0, first.output
+    assert first.stdout.splitlines()[1].split()[:3] == ["direct", "3", "1.00"]
+    again = CliRunner().invoke(main, [*flags, "--methods", "direct,manual", "--repeats", "2"])
+    assert again.exit_code == 0, again.output
+    assert again.stderr.count("right") == 9
+    assert again.stdout.splitlines()[1].split()[:6] == ["manual", "3", "x", "2", "1.00", "±"]
+    assert "Nightjar (Shared Python)" in again.stdout
+    assert len(out.read_text().splitlines()) == 12
+
+
+def test_the_command_takes_a_file_of_problems(tmp_path: Path) -> None:
+    problems = tmp_path / "problems.jsonl"
+    problems.write_text('{"question": "How many?", "answer": "#### 5"}\n')
+    flags = ["gsm8k", str(problems), "--methods", "direct", "--model"]
+    told = CliRunner().invoke(main, [*flags, "scripted"])
+    assert told.stdout.splitlines()[1].split()[:3] == ["direct", "1", "1.00"]
+    unknown = CliRunner().invoke(main, [*flags, "nobody/here"])
+    assert unknown.exit_code == 1
+    assert "no vendor is known for model `nobody/here`" in unknown.output
+    problems.write_text("{}\n")
+    damaged = CliRunner().invoke(main, [*flags, "scripted"])
+    assert damaged.exit_code == 1
+    assert "line 1 is no problem" in damaged.output
+
+
+def test_results_are_read_back_and_a_missing_part_is_named() -> None:
+    solved = solve(solving("direct"), APPLES, None, Limits())
+    entry = json.loads(json.dumps(entry_of(solved)))
+    assert solved_of(entry) == solved
+    del entry["found"]
+    with pytest.raises(DamagedResultsError, match="has no 'found'"):
+        solved_of(entry)
+
+
+def test_the_table_has_the_spread_over_repeats_and_the_range_of_seconds() -> None:
+    def result(repeat: int, passed: bool, seconds: float) -> Solved:
+        took = Measures(seconds, seconds, 0.0, 1, 2, 0, 0, 0, 0, None)
+        return Solved(solving("direct", repeat), passed, None, "finished", None, took, "")
+
+    shown = table([result(1, True, 1.0), result(2, False, 3.0)]).splitlines()[1]
+    assert " ".join(shown.split()) == "direct 1 x 2 0.50 ± 0.71 2.0 (1.0-3.0) 2.0 (2-2) 1.0 (1-1)"

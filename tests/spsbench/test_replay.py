@@ -1,0 +1,301 @@
+"""Recorded traces, in both of their dialects, are carried out here; what differs is found and told."""
+
+from __future__ import annotations
+
+import functools
+import json
+from collections.abc import Callable
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import pytest
+from click.testing import CliRunner
+
+import njrt
+from njrt.options import EffectSet
+from spsbench.checks import check_case
+from spsbench.cli import main
+from spsbench.perfect import perfect
+from spsbench.replay import NotReplayed, Replayed, replay
+from spsbench.replay_export import traces_of
+from spsbench.replay_programs import Play, our_program, their_program
+from spsbench.replay_traces import Trace, TraceError, published, trace_of, traces_in
+from spsbench.suite import NAMES, natural_of, script_of, task_of
+
+natural = functools.cache(natural_of)
+
+WITHOUT_PYTHON = {
+    "calendar",
+    "character_builder",
+    "coffeeshop",
+    "enemy",
+    "get_enemy",
+    "pos_tagging",
+    "stores",
+    "stream_generator",
+}
+PROMPT = "Subtract from <inventory>, in place, what the customer's <order> takes."
+OLD_PROGRAM = '''
+import nightjarpy as nj
+
+
+@nj.fn
+def main(prices, wish):
+    print("not to be seen")
+    """natural
+    Follow the <wish> and change the <prices>.
+    """
+    return prices
+
+
+def run():
+    try:
+        prices = main([4, 5], "double them")
+    except Exception as error:
+        return {}, {"doubled": error}, {"doubled": False, "counted": False}
+    return {}, {}, {"doubled": prices == [8, 10], "counted": len(prices) == 2}
+'''
+
+
+def played(trace: Trace, find: Callable[[Trace], Play] = our_program) -> Replayed:
+    """Replay a trace that has a program."""
+    result = replay(trace, find)
+    assert isinstance(result, Replayed), result
+    return result
+
+
+def trace(program: str, *chat: dict[str, Any]) -> Trace:
+    """A trace of these messages."""
+    return trace_of({"file_name": program, "model": "vendor/model", "run": 2, "trace": chat})
+
+
+def user(text: str) -> dict[str, Any]:
+    return {"role": "user", "content": text}
+
+
+def chat(id: str, name: str, arguments: dict[str, Any], *answers: Any) -> list[dict[str, Any]]:
+    """A call in the dialect of chat completions, and its answer."""
+    function = {"name": name, "arguments": json.dumps(arguments)}
+    asked = {"role": "assistant", "tool_calls": [{"id": id, "function": function}]}
+    told = [{"role": "tool", "tool_call_id": id, "content": answer} for answer in answers]
+    return [asked, *told]
+
+
+def terse(id: str, name: str, arguments: dict[str, Any], answer: str) -> list[dict[str, Any]]:
+    """The same in the other dialect."""
+    call = {"id": id, "name": name, "args": arguments}
+    asked = {"role": "assistant", "content": None, "tool_calls": [call], "discarded_tool_calls": []}
+    return [asked, {"role": "tool", "tool_call_id": id, "content": answer}]
+
+
+def ref(address: int) -> dict[str, Any]:
+    return {"type": "Ref", "addr": address}
+
+
+@pytest.mark.parametrize(
+    ("effects", "name"),
+    [
+        (effects, name)
+        for effects in ("direct", "nightjar", "baseline")
+        for name in NAMES
+        if effects != "baseline" or name not in WITHOUT_PYTHON
+    ],
+)
+def test_our_own_runs_are_exported_and_replay_without_a_difference(
+    effects: EffectSet, name: str, tmp_path: Path
+) -> None:
+    file, lines = tmp_path / "trace.jsonl", script_of(name).lines
+    for case in task_of(name).cases:
+        with njrt.using(model=perfect(lines[case.name], effects), effects=effects, trace=file):
+            assert all(result.passed for result in check_case(case, natural(name)))
+    (exported,) = traces_of(file.read_text().splitlines())
+    (again,) = traces_in([json.dumps(published(exported))])
+    assert again == exported
+    result = played(again)
+    assert result.divergences == ()
+    assert all(result.checks.values())
+    assert result.blocks == result.ended_alike == len(again.blocks)
+    assert result.agreed == result.compared
+    assert result.refused == 0
+
+
+def test_a_published_chat_is_carried_out_with_its_old_argument_names() -> None:
+    recorded = [
+        user(PROMPT + "\nType and Value (or Reference to Value) of Input Variables:\norder ..."),
+        *chat("a", "eval", {"expression": "str(inventory['sushi'])"}, "10"),
+        *chat("b", "eval", {"expression": "inventory.keys()"}, {"value_type": "object", "addr": 7}),
+        *chat("c", "exec", {"code": "inventory['sushi'] -= 1"}, "Success"),
+        *chat("d", "done", {}),
+    ]
+    result = played(trace("menu", *recorded))
+    assert (result.compared, result.agreed, result.refused) == (3, 3, 0)
+    assert result.checks["one: one sushi is sold"]
+    assert not result.checks["three: three sashimis are sold"]
+    (divergence,) = result.divergences
+    assert (divergence.call, divergence.ours) == ("the program", "(2 more blocks)")
+
+
+def test_references_of_the_recorded_heap_become_ours() -> None:
+    goblin = {"key": "name", "value": "goblin"}, {"key": "health", "value": 12}
+    stunned = [{"key": "health", "value": 8}, {"key": "stunned", "value": True}]
+    recorded = [
+        user("The player's <action> happens to the <enemies>."),
+        *terse("a", "lookup", {"var": "enemies"}, json.dumps(ref(70))),
+        *terse(
+            "b",
+            "deref",
+            {"ref": ref(70)},
+            json.dumps({"type": "list", "items": [ref(31), ref(12), ref(5)]}),
+        ),
+        *terse(
+            "c",
+            "deref",
+            {"ref": ref(31)},
+            json.dumps({"type": "Object", "class": "Enemy", "attributes": [*goblin]}),
+        ),
+        *terse(
+            "d",
+            "setref",
+            {"ref": ref(31), "val": {"type": "Object", "class": "Enemy", "attributes": stunned}},
+            "Success",
+        ),
+        *terse("e", "done", {}, "Success"),
+    ]
+    result = played(trace("battle", *recorded))
+    assert result.trace.effects == "baseline"
+    assert result.checks["one: only the goblin is hurt and stunned"]
+    assert (result.compared, result.agreed) == (4, 4)
+
+
+@pytest.mark.parametrize(
+    ("answer", "first"),
+    [
+        ("9", ("eval inventory['sushi']", "9", "10")),
+        ("Error: no such variable", ("eval inventory['sushi']", "Error: no such variable", "10")),
+    ],
+)
+def test_the_first_difference_is_told(answer: str, first: tuple[str, str, str]) -> None:
+    recorded = [
+        user(PROMPT),
+        *chat("a", "eval", {"expr": "inventory['sushi']"}, answer),
+        *chat("b", "done", {}),
+    ]
+    found = played(trace("menu", *recorded)).divergences[0]
+    assert (found.block, found.call, found.recorded, found.ours) == (1, *first)
+
+
+def test_a_recorded_error_agrees_with_a_refusal_of_ours() -> None:
+    recorded = [
+        user(PROMPT),
+        *chat("a", "eval", {"expression": "1 +"}, "Error during tool call: invalid syntax"),
+        *chat("b", "done", {}),
+    ]
+    result = played(trace("menu", *recorded))
+    assert (result.compared, result.agreed, result.refused) == (1, 1, 1)
+
+
+def test_a_block_that_goes_on_here_and_one_that_ends_early_are_differences() -> None:
+    unbound = [user("Fill <:average>."), *chat("a", "done", {})]
+    late = played(trace("average_of_three", *unbound)).divergences[0]
+    assert (late.call, late.recorded) == ("done", "(the block ends)")
+    assert "`average` is not bound yet" in late.ours
+    early = [user(PROMPT), *chat("a", "done", {}), *chat("b", "done", {})]
+    found = played(trace("menu", *early)).divergences[0]
+    assert (found.recorded, found.ours) == ("(the block goes on for 1 replies)", "(the block ends)")
+
+
+def test_calls_that_were_dropped_there_are_not_carried_out_here() -> None:
+    message = {
+        "role": "assistant",
+        "tool_calls": [
+            {"id": id, "function": {"name": "exec", "arguments": json.dumps({"code": code})}}
+            for id, code in (("a", "inventory['sushi'] -= 1"), ("b", "inventory.clear()"))
+        ],
+    }
+    told = {"role": "tool", "tool_call_id": "a", "content": "Success"}
+    result = played(trace("menu", user(PROMPT), message, told, *chat("c", "done", {})))
+    assert result.checks["one: one sushi is sold"]
+
+
+def test_a_block_may_take_as_many_calls_as_it_took() -> None:
+    calls = [chat(f"c{n}", "eval", {"expr": f"{n} + len(inventory)"}, n + 4) for n in range(99)]
+    recorded = [message for each in calls for message in each]
+    result = played(trace("menu", user(PROMPT), *recorded, *chat("d", "done", {})))
+    assert (result.compared, result.agreed, result.ended_alike) == (99, 99, 1)
+
+
+def test_plain_text_is_said_as_well() -> None:
+    reply = {
+        "role": "assistant",
+        "content": [{"type": "text", "text": "```python\nresponse = 3\n```"}],
+    }
+    asked = user("Perform the <query>, and save the <:response>.")
+    result = played(trace("graph", asked, reply))
+    assert result.trace.blocks[0].replies[0].text == "```python\nresponse = 3\n```"
+    assert result.effects == 1
+
+
+def test_damaged_arguments_are_played_as_they_were() -> None:
+    call = {"id": "a", "function": {"name": "exec", "arguments": '{"code": "'}}
+    told = {"role": "tool", "tool_call_id": "a", "content": "Error: bad arguments"}
+    recorded = [user(PROMPT), {"role": "assistant", "tool_calls": [call]}, told]
+    result = played(trace("menu", *recorded, *chat("b", "done", {})))
+    assert (result.refused, result.compared, result.agreed) == (1, 1, 1)
+
+
+def test_programs_of_the_old_language_are_migrated_and_report_their_own_checks(
+    tmp_path: Path,
+) -> None:
+    (tmp_path / "prices").mkdir()
+    (tmp_path / "prices/prices.py").write_text(OLD_PROGRAM)
+    recorded = [
+        user("Follow the <wish> and change the <prices>."),
+        *chat("a", "eval", {"expression": "str(prices)"}, "[4, 5]"),
+        *chat("b", "exec", {"code": "prices[:] = [2 * price for price in prices]"}, "Success"),
+        *chat("c", "done", {}),
+    ]
+    result = played(trace("prices", *recorded), partial(their_program, programs=tmp_path))
+    assert result.checks == {"doubled": True, "counted": True}
+    assert result.divergences == ()
+
+
+@pytest.mark.parametrize(
+    ("program", "prompt", "reason"),
+    [
+        ("chess", "Move the <piece>.", "there is no program `chess`"),
+        ("menu", "Serve the <guest> at the <table>.", "its prompts speak of guest, table"),
+    ],
+)
+def test_a_trace_without_a_program_is_told_apart(program: str, prompt: str, reason: str) -> None:
+    result = replay(trace(program, user(prompt), *chat("a", "done", {})))
+    assert isinstance(result, NotReplayed)
+    assert result.reason.startswith(reason)
+    assert "--programs" in result.reason
+
+
+@pytest.mark.parametrize(
+    "line", ["{", "[]", '{"file_name": "menu"}', '{"trace": [{"role": "user"}]}']
+)
+def test_a_damaged_line_is_named(line: str) -> None:
+    good = json.dumps(published(trace("menu", user(PROMPT), *chat("a", "done", {}))))
+    with pytest.raises(TraceError, match=r"^line 3 is no trace"):
+        list(traces_in([good, "", line]))
+
+
+def test_the_command_prints_a_table_and_exports(tmp_path: Path) -> None:
+    file = tmp_path / "trace.jsonl"
+    lines = script_of("menu").lines["one"]
+    with njrt.using(model=perfect(lines), trace=file):
+        check_case(task_of("menu").cases[0], natural("menu"))
+    exported = CliRunner().invoke(main, ["replay", "--export", str(file)])
+    assert exported.exit_code == 0, exported.output
+    traces = tmp_path / "traces.jsonl"
+    traces.write_text(exported.output)
+    shown = CliRunner().invoke(main, ["replay", str(traces)])
+    assert shown.exit_code == 0, shown.output
+    assert "1 of 1 traces played: 1 blocks, of which 1 ended as recorded" in shown.output
+    traces.write_text("{")
+    damaged = CliRunner().invoke(main, ["replay", str(traces)])
+    assert damaged.exit_code == 1
+    assert "line 1 is no trace" in damaged.output
