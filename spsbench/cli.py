@@ -12,13 +12,10 @@ from __future__ import annotations
 
 import click
 
-from spsbench import (
-    graph_command,
-    gsm8k_command,
-    replay_command,
-    report_command,
-    run_command,
-)
+from spsbench.replay import command as replay
+from spsbench.report import command as report
+from spsbench.studies import graph_command, gsm8k_command
+from spsbench.trials import command as run
 
 
 @click.group(context_settings={"help_option_names": ["-h", "--help"]})
@@ -37,6 +34,6 @@ def loc() -> None:
 
 main.add_command(graph_command.command)
 main.add_command(gsm8k_command.command)
-main.add_command(replay_command.command)
-main.add_command(report_command.command)
-main.add_command(run_command.command)
+main.add_command(replay.command)
+main.add_command(report.command)
+main.add_command(run.command)

@@ -23,16 +23,17 @@ ROOT = Path(__file__).parents[1]
 ORDER: Mapping[str, str] = {
     "njrt": """
         what all speak of        errors messages jumps outcome effects events options block
-        values, looked at        interrupt* anatomy pen scalars foreign signatures brief members values
+        values, looked at        interrupt* anatomy pen scalars foreign signatures brief members values shapes
+        values, written down     spelling rebuilding
         the program's variables  transcript typecheck scope
-        the model's code         sources* failure* bindings lowering checks guard snippet code
-        code tried first         undo trying
+        the model's code         sources* failure* syntax bindings lowering checks permitted reflection guard snippet code
         models                   models
         what is counted          around limits* account
         what is told             logs written trace* telemetry listeners
         what is kept             folders* store* cache recording* record*
-        one conversation         tools prompt heap handlers agent
-        one run                  session* settings* running* schema question*
+        one conversation         tools fenced prompt heap jumping handlers agent
+        one run                  session* settings* examples running* schema question*
+        code tried first         undo trying*
         the door                 __init__ pytest_plugin*
     """,
     "njrt.models": """
@@ -47,7 +48,7 @@ ORDER: Mapping[str, str] = {
         judge                    check flow directives
         lower                    indent header linemap lower emit compiler
         many files               config* plan* outputs* build* renderings report load* where*
-        static mode              lock* static comparison comparison_page
+        static mode              lock* static comparison comparison_text comparison_page
         from nightjarpy          migrate
         run and import           hook* run* forwarder* proxy* sandbox* doctor*
         wheels                   wheel* hatch_plugin* setuptools_plugin*
@@ -59,21 +60,46 @@ ORDER: Mapping[str, str] = {
         what becomes of it       codemod program
     """,
     "njc.static": """
-        words                    __init__ fresh showing binding gaps attributes
+        words                    __init__ fresh showing binding gaps attributes choices expect
         ask                      unwrap complete prompt generate
-        accept                   asking validate settle place
-        keep                     plan build* files*
+        accept                   asking validate settle place target
+        keep                     author* plan build files*
+        learn by example         annotate lessons learn performing* judging rehearse* stage* study*
     """,
     "njc.commands": """
         shared                   flags* repeat* fill boundary*
-        each by its name         build* check* run* show* where* clean* explain cache* lock* compare* doctor* migrate*
+        each by its name         build* check* run* show* where* clean* explain cache* lock* static* compare* doctor* migrate*
         the group                __init__
     """,
     "spsbench": """
         what is asked            __init__ task script suite
         who answers              llm expressions mirror perfect
-        what comes out           checks loc
+        what comes out           checks loc failures methods results tally published
+        what is run              trials studies replay
+        what is said of it       report
         the command              cli __main__
+    """,
+    "spsbench.trials": """
+        words                    __init__
+        one trial                interpreter* answering* building* job playing* trial* verdict executing*
+        many trials              schedule journal* progress machine* workers* running*
+        the command              command*
+    """,
+    "spsbench.studies": """
+        both                     __init__ study* study_file*
+        a large object           graph_questions graph_results graph_asking* graph_command*
+        school problems          gsm8k_problems gsm8k_results gsm8k_solving* gsm8k_command*
+    """,
+    "spsbench.replay": """
+        one trace                __init__ traces agreement player export
+        all of them              programs* replaying
+        the command              command*
+    """,
+    "spsbench.report": """
+        what it says             __init__ measures data tables answer forms
+        its page                 page_drawing page_style page_plots page_graph page
+        its files                writing files*
+        the command              command*
     """,
 }
 
@@ -85,6 +111,10 @@ FOLDERS = {
     "njc.static": "njc/static",
     "njc.commands": "njc/commands",
     "spsbench": "spsbench",
+    "spsbench.trials": "spsbench/trials",
+    "spsbench.studies": "spsbench/studies",
+    "spsbench.replay": "spsbench/replay",
+    "spsbench.report": "spsbench/report",
 }
 BELOW = {"njrt": (), "njc": ("njrt",), "spsbench": ("njrt", "njc")}
 """The packages that each of ours may import."""

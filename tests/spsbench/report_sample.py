@@ -7,11 +7,11 @@ from dataclasses import replace
 
 from njrt.written import json_line
 from spsbench.failures import EffectError
-from spsbench.graph_results import Asked, Asking, entry_of
-from spsbench.gsm8k_results import Solved, Solving
-from spsbench.gsm8k_results import entry_of as solved_entry
 from spsbench.results import Failure, Hardware, Limits, Result, Run, Trial, Usage, line_of
-from spsbench.study import Measures
+from spsbench.studies.graph_results import Asked, Asking, entry_of
+from spsbench.studies.gsm8k_results import Solved, Solving
+from spsbench.studies.gsm8k_results import entry_of as solved_entry
+from spsbench.studies.study import Measures
 
 MODEL = "openai/local"
 DAY = "2026-03-01T09:30:00Z"

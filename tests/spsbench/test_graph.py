@@ -12,12 +12,12 @@ from njrt.errors import RejectedRequestError
 from njrt.messages import ModelMessage, Reply, Usage
 from njrt.models.scripted import Scripted, run
 from spsbench.cli import main
-from spsbench.graph_asking import ask
-from spsbench.graph_questions import Citations, citations, questions_on
-from spsbench.graph_results import Asked, Asking, asked_of, entry_of, table
 from spsbench.results import DamagedResultsError
-from spsbench.study import Ending, Limits, Measures
-from spsbench.study_file import StudyFile
+from spsbench.studies.graph_asking import ask
+from spsbench.studies.graph_questions import Citations, citations, questions_on
+from spsbench.studies.graph_results import Asked, Asking, asked_of, entry_of, table
+from spsbench.studies.study import Ending, Limits, Measures
+from spsbench.studies.study_file import StudyFile
 
 QUESTIONS = ("cite", "publish", "retract", "who", "how many", "leave")
 

@@ -12,11 +12,11 @@ from click.testing import CliRunner
 from njrt.messages import Request, ToolCall
 from njrt.models.scripted import Scripted, call, run
 from spsbench.cli import main
-from spsbench.gsm8k_problems import Problem, ProblemError, problems_in, sample
-from spsbench.gsm8k_results import Solved, Solving, entry_of, solved_of, table
-from spsbench.gsm8k_solving import solve
 from spsbench.results import DamagedResultsError
-from spsbench.study import Limits, Measures
+from spsbench.studies.gsm8k_problems import Problem, ProblemError, problems_in, sample
+from spsbench.studies.gsm8k_results import Solved, Solving, entry_of, solved_of, table
+from spsbench.studies.gsm8k_solving import solve
+from spsbench.studies.study import Limits, Measures
 
 APPLES = Problem(1, "Ida has 3 boxes of 8 apples. How many apples has she?", 24.0)
 STEP = re.compile(r"([\d.()+*/ -]*[\d)]) = ([\d.]+)")

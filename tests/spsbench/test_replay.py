@@ -17,10 +17,10 @@ from njrt.options import EffectSet
 from spsbench.checks import check_case
 from spsbench.cli import main
 from spsbench.perfect import perfect
-from spsbench.replay import NotReplayed, Replayed, replay
-from spsbench.replay_export import traces_of
-from spsbench.replay_programs import Play, our_program, their_program
-from spsbench.replay_traces import Trace, TraceError, published, trace_of, traces_in
+from spsbench.replay.export import traces_of
+from spsbench.replay.programs import Play, our_program, their_program
+from spsbench.replay.replaying import NotReplayed, Replayed, replay
+from spsbench.replay.traces import Trace, TraceError, published, trace_of, traces_in
 from spsbench.suite import NAMES, natural_of, script_of, task_of
 
 natural = functools.cache(natural_of)

@@ -27,13 +27,13 @@ from report_sample import (
 
 from spsbench.methods import METHODS
 from spsbench.published import OURS, PUBLISHED
-from spsbench.report import fresh
-from spsbench.report_answer import answer
-from spsbench.report_data import gathered
-from spsbench.report_forms import as_csv, as_markdown, as_text
-from spsbench.report_measures import Scope, Setting, coverage_text, difference, interval, measured
-from spsbench.report_tables import Table, quoted
-from spsbench.report_writing import Report, report_of
+from spsbench.report.answer import answer
+from spsbench.report.data import gathered
+from spsbench.report.files import fresh
+from spsbench.report.forms import as_csv, as_markdown, as_text
+from spsbench.report.measures import Scope, Setting, coverage_text, difference, interval, measured
+from spsbench.report.tables import Table, quoted
+from spsbench.report.writing import Report, report_of
 from spsbench.results import DamagedResultsError, Result
 from spsbench.suite import NAMES
 

@@ -14,8 +14,17 @@ from click.testing import CliRunner
 from report_sample import GRAPH, MODEL, WHOLE, graph_lines, lines, result
 
 from spsbench.cli import main
-from spsbench.page_drawing import RADIUS, Axis, Frame, Mark, linear_axis, log_axis, nice, numbered
-from spsbench.report import files_of
+from spsbench.report.files import files_of
+from spsbench.report.page_drawing import (
+    RADIUS,
+    Axis,
+    Frame,
+    Mark,
+    linear_axis,
+    log_axis,
+    nice,
+    numbered,
+)
 
 VOID = {"meta", "br", "hr", "img", "input", "link"}
 

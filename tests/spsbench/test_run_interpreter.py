@@ -10,10 +10,10 @@ from njrt.messages import Request
 from njrt.models.model import Layered
 from njrt.models.scripted import Said, Scripted, call
 from njrt.store import Store
-from spsbench.answering import GO_ON, IN_WORDS, TOOL, Kept, Terms, WithInterpreter
-from spsbench.interpreter import Interpreter, Output
 from spsbench.llm import answered_by, llm
 from spsbench.results import Limits
+from spsbench.trials.answering import GO_ON, IN_WORDS, TOOL, Kept, Terms, WithInterpreter
+from spsbench.trials.interpreter import Interpreter, Output
 
 NUMBER = {"type": "integer"}
 

@@ -11,9 +11,7 @@ from typing import Any, get_args
 import pytest
 
 from spsbench.failures import CATEGORIES, Category, EffectError
-from spsbench.journal import Journal, JournalInUseError
 from spsbench.methods import METHODS, methods_in
-from spsbench.progress import Board, duration
 from spsbench.results import (
     DamagedResultsError,
     Failure,
@@ -26,7 +24,9 @@ from spsbench.results import (
     line_of,
     read_results,
 )
-from spsbench.schedule import OtherConditionsError, left, refuse_other_conditions, trials_of
+from spsbench.trials.journal import Journal, JournalInUseError
+from spsbench.trials.progress import Board, duration
+from spsbench.trials.schedule import OtherConditionsError, left, refuse_other_conditions, trials_of
 
 SAMPLE = Path(__file__).parents[1] / "cases" / "spsbench" / "results.jsonl"
 

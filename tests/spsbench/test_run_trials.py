@@ -13,9 +13,9 @@ import pytest
 
 from loopback import Deed, Status, Trickle
 from openai_server import KEY, OpenAIServer, says
-from spsbench.executing import executed
-from spsbench.job import Job, job_of, job_text
 from spsbench.results import Limits, Result, Trial, Usage
+from spsbench.trials.executing import executed
+from spsbench.trials.job import Job, job_of, job_text
 
 RIGHT = says("```python\naverage = 2.0\n```")
 """Right for the first of the three cases of `average_of_three`."""

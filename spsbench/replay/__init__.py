@@ -1,0 +1,1 @@
+"""Replaying traces of other people's runs on this runtime."""

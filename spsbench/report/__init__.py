@@ -1,0 +1,1 @@
+"""The report: what was measured, beside the paper's tables."""

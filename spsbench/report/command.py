@@ -1,0 +1,46 @@
+"""`spsbench report`: which method to use and what it costs, from the results of runs.
+
+spsbench report results.jsonl                          as text
+spsbench report results.jsonl graph.jsonl --out DIR    text, Markdown, CSV, and a page: DIR/index.html
+spsbench report results.jsonl --out DIR --check        exit code 1 where DIR says something else
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+
+@click.command("report")
+@click.argument(
+    "results",
+    nargs=-1,
+    required=True,
+    type=click.Path(path_type=Path, exists=True, dir_okay=False),
+)
+@click.option(
+    "--out", type=click.Path(path_type=Path, file_okay=False), help="The folder of the report."
+)
+@click.option("--check", is_flag=True, help="Write nothing; say what in the folder differs.")
+def command(results: tuple[Path, ...], out: Path | None, check: bool) -> None:
+    """Put what RESULTS hold beside the paper's tables: as text, Markdown, CSV and one page.
+
+    RESULTS are files of `spsbench run`, `spsbench graph` and `spsbench gsm8k`.
+    """
+    from spsbench.report.files import differences, files_of, write
+    from spsbench.results import DamagedResultsError
+
+    if check and out is None:
+        raise click.UsageError("--check compares with a report: name its folder by --out")
+    try:
+        files = files_of(results, out)
+    except DamagedResultsError as damage:
+        raise click.ClickException(str(damage)) from None
+    if out is None:
+        click.echo(files["report.txt"], nl=False)
+    elif not check:
+        write(files, out)
+        click.echo(f"{out / 'index.html'} and {len(files) - 1} more files")
+    elif found := differences(files, out):
+        raise click.ClickException("the report is not what the results say\n" + "\n".join(found))

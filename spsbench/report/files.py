@@ -1,0 +1,116 @@
+"""`spsbench report`: read results files, write the report, or check that it is what the results say.
+
+    files = files_of([Path("local.jsonl"), Path("graph.jsonl")], out)   {"index.html": ..., "report.md": ..., ...}
+    write(files, out)
+    differences(files, out)             the files of the folder that are not there, or say something else
+
+Random numbers begin at a fixed seed, and no time of day gets in: the same results make the same bytes.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from random import Random
+
+from spsbench.report.data import Data, gathered
+from spsbench.report.measures import ROUNDS, Uniform
+from spsbench.report.writing import report_of, written
+from spsbench.results import Run
+from spsbench.suite import NAMES, task_of
+
+SEED = 2026
+
+
+def fresh() -> Uniform:
+    """The random numbers of a report, from their beginning."""
+    return Random(SEED).random
+
+
+def files_of(paths: Sequence[Path], out: Path | None) -> dict[str, str]:
+    """The report on these results files, by the names of its files."""
+    texts = {path: path.read_text(encoding="utf-8") for path in paths}
+    data = gathered({path.name: text.splitlines(keepends=True) for path, text in texts.items()})
+    plain = [name for name in NAMES if not task_of(name).needs_python]
+    facts = [*facts_of(data), *source_facts(texts, out)]
+    return written(report_of(data, NAMES, plain, fresh), facts)
+
+
+def write(files: Mapping[str, str], out: Path) -> None:
+    """Put the files of a report into a folder."""
+    out.mkdir(parents=True, exist_ok=True)
+    for name, text in files.items():
+        (out / name).write_text(text, encoding="utf-8", newline="\n")
+
+
+def differences(files: Mapping[str, str], out: Path) -> list[str]:
+    """Which files of the folder are missing, or differ from the report, and where first."""
+    return [
+        f"{out / name}: {said}"
+        for name, text in files.items()
+        if (said := differs(out / name, text))
+    ]
+
+
+def differs(path: Path, text: str) -> str:
+    """How a file differs from what it should say; empty where it does not."""
+    if not path.is_file():
+        return "is missing"
+    there = path.read_text(encoding="utf-8")
+    if there == text:
+        return ""
+    pairs = enumerate(zip(there.splitlines(), text.splitlines(), strict=False), 1)
+    number = next((number for number, (one, other) in pairs if one != other), None)
+    return "differs in its length" if number is None else f"differs first in line {number}"
+
+
+def facts_of(data: Data) -> Iterator[tuple[str, str]]:
+    """On what, when and within which limits the trials ran, as they were written down."""
+    for setting, runs in data.runs.items():
+        machines = dict.fromkeys(machine(run) for run in runs)
+        limits = dict.fromkeys(
+            f"{run.limits.seconds:g} s, {run.limits.effects} effects and {run.limits.calls} model calls a block"
+            for run in runs
+        )
+        versions = dict.fromkeys(
+            ", ".join(
+                [f"Python {run.python}", *(f"{k} {v}" for k, v in sorted(run.versions.items()))]
+            )
+            for run in runs
+        )
+        trials = data.trials.get(setting, ())
+        dates = sorted({each.started[:10] for each in trials})
+        yield (
+            "Model",
+            f"{setting}{'' if setting.temperature is not None else ', at its own temperature'}",
+        )
+        yield "Trials", f"{len(trials)}, {max(run.repeats for run in runs)} repeats asked for"
+        if dates:
+            yield "Measured", dates[0] if len(dates) == 1 else f"{dates[0]} to {dates[-1]}"
+        yield "Machine", "; ".join(machines)
+        yield "Limits of a trial", "; ".join(limits)
+        yield "Versions", "; ".join(versions)
+    if data.remarks:
+        yield "Remarks", "; ".join(data.remarks)
+    yield "Interval", f"bootstrap of {ROUNDS:,} rounds, seed {SEED}"
+
+
+def machine(run: Run) -> str:
+    """The hardware of a run, in words."""
+    hardware = run.hardware
+    return (
+        f"{hardware.cpu}, {hardware.cores} cores, {hardware.memory_gib:.0f} GiB, {run.system}; "
+        f"trials at a time: {run.jobs} ({run.executor})"
+    )
+
+
+def source_facts(texts: Mapping[Path, str], out: Path | None) -> Iterator[tuple[str, str]]:
+    """From what the report was made, and how to make it again."""
+    for path, text in texts.items():
+        digest = hashlib.sha256(text.encode()).hexdigest()[:16]
+        yield "Results", f"{path.name}, {len(text.splitlines()):,} lines, sha256 {digest}"
+    if out is not None:
+        names = " ".join(Path(os.path.relpath(path, out)).as_posix() for path in texts)
+        yield "Made by, in the folder of this report", f"spsbench report {names} --out ."

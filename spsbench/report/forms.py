@@ -1,0 +1,82 @@
+"""A table as text, as Markdown and as CSV.
+
+as_text(table)        columns in line, for a terminal
+as_markdown(table)    for a document; what was measured is bold
+as_csv(tables)        a line for each cell that has a number: table, row, column, source, mean, sd, low, high
+"""
+
+from __future__ import annotations
+
+import csv
+import io
+from collections.abc import Iterable, Sequence
+
+from spsbench.report.tables import Row, Table
+
+CSV_COLUMNS = ("table", "row", "column", "source", "text", "mean", "sd", "low", "high")
+
+
+def as_text(table: Table) -> str:
+    """The table with its columns in line; numbers to the right of theirs."""
+    lines = [table.columns, *(tuple(cell.text for cell in row.cells) for row in table.rows)]
+    widths = [max(map(len, column)) for column in zip(*lines, strict=True)]
+
+    def line(texts: Sequence[str]) -> str:
+        pairs = enumerate(zip(texts, widths, strict=True))
+        return "  ".join(
+            text.ljust(width) if index < table.labels else text.rjust(width)
+            for index, (text, width) in pairs
+        ).rstrip()
+
+    head = [
+        f"{table.name}. {table.title}",
+        "",
+        line(lines[0]),
+        "  ".join("-" * each for each in widths),
+    ]
+    return "\n".join([*head, *map(line, lines[1:]), *(f"  {note}" for note in table.notes)])
+
+
+def as_markdown(table: Table) -> str:
+    """The table for a Markdown document."""
+    rules = ("---" if index < table.labels else "---:" for index in range(len(table.columns)))
+    lines = [
+        f"### {table.name}. {table.title}",
+        "",
+        _bars(table.columns),
+        _bars(rules),
+        *(_bars(_bold(row)) for row in table.rows),
+        *(part for note in table.notes for part in ("", note)),
+    ]
+    return "\n".join(lines)
+
+
+def _bars(texts: Iterable[str]) -> str:
+    return f"| {' | '.join(texts)} |"
+
+
+def _bold(row: Row) -> Iterable[str]:
+    is_ours = row.source == "measured"
+    return (f"**{cell.text}**" if is_ours and cell.text else cell.text for cell in row.cells)
+
+
+def as_csv(tables: Iterable[Table]) -> str:
+    """Every number of the tables on a line of its own."""
+    out = io.StringIO()
+    writer = csv.writer(out, lineterminator="\n")
+    writer.writerow(CSV_COLUMNS)
+    for table in tables:
+        for row in table.rows:
+            label = " / ".join(cell.text for cell in row.cells[: table.labels])
+            for column, cell in list(zip(table.columns, row.cells, strict=True))[table.labels :]:
+                if (cell.mean, cell.low) != (None, None):
+                    source = column.partition(":")[0] if row.source == "both" else row.source
+                    numbers = (cell.mean, cell.sd, cell.low, cell.high)
+                    writer.writerow(
+                        (f"{table.name}", label, column, source, cell.text, *map(_number, numbers))
+                    )
+    return out.getvalue()
+
+
+def _number(number: float | None) -> str:
+    return "" if number is None else f"{number:.6g}"

@@ -1,0 +1,1 @@
+"""The case studies: a graph that grows, and school problems."""

@@ -1,0 +1,58 @@
+r"""Problems in the format of GSM8K: a question, and an answer whose last line is `#### 42`.
+
+{"question": "Ida has 3 boxes of 8 eggs. How many eggs has she?", "answer": "3 * 8 = 24\n#### 24"}
+
+problems_in(lines)     (Problem(1, "Ida has ...", 24.0), ...)
+sample()               the lines of the 20 problems that come with the benchmark
+"""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from importlib.resources import files
+
+
+class ProblemError(ValueError):
+    """A line of a file of problems is none."""
+
+
+@dataclass(frozen=True, slots=True)
+class Problem:
+    """One problem; the number is that of its line."""
+
+    number: int
+    question: str
+    answer: float
+
+    def is_solved_by(self, found: object) -> bool:
+        """Whether what a program gave is the answer, up to the rounding of floats."""
+        return (
+            isinstance(found, int | float)
+            and math.isfinite(found)
+            and math.isclose(found, self.answer, rel_tol=1e-9, abs_tol=1e-6)
+        )
+
+
+def problems_in(lines: Iterable[str]) -> Iterator[Problem]:
+    """Read a file of problems; a `ProblemError` names the line that is none."""
+    for number, line in enumerate(lines, 1):
+        if not line.strip():
+            continue
+        try:
+            written = json.loads(line)
+            final = written["answer"].rpartition("####")[2].strip()
+            yield Problem(number, written["question"], float(final.replace(",", "").lstrip("$")))
+        except (ValueError, LookupError, TypeError, AttributeError) as error:
+            raise ProblemError(
+                f"line {number} is no problem, a JSON object with a question and an answer that ends "
+                f"in `#### 42`: {type(error).__name__}: {error}"
+            ) from None
+
+
+def sample() -> list[str]:
+    """The problems that come with the benchmark, written for it, a line each."""
+    text = files("spsbench.studies").joinpath("gsm8k_sample.jsonl").read_text("utf-8")
+    return text.splitlines(keepends=True)

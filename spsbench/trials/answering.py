@@ -1,0 +1,207 @@
+"""Who answers in a trial: the model that was asked for, behind what the trial and its method want of it.
+
+    Layered(model, (Terms(temperature=0.0), Kept(store, "openai/gpt-4.1", repeat=2)))
+
+    manual-code-interpreter:
+        llm(prompt)  ->  model: python("17 * 23")  ->  "391"  ->  model: answer(391)  ->  391
+
+Whoever asks, a block, `llm` or a static build, asks through the same layers, so that methods differ in
+nothing but the method.
+"""
+
+from __future__ import annotations
+
+import re
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+
+from njrt.cache import Cache, request_key
+from njrt.effects import Answer, Exec, Refusal
+from njrt.errors import CallLimitError, CostLimitError, EffectLimitError, ReplyError
+from njrt.events import Listener, Performed
+from njrt.messages import (
+    Message,
+    Protocol,
+    Reply,
+    Request,
+    Tool,
+    ToolCall,
+    ToolMessage,
+    ToolResult,
+    UserMessage,
+)
+from njrt.models.model import Flow, Model
+from njrt.store import Store
+from spsbench.results import Limits
+from spsbench.trials.interpreter import Interpreter, Output
+
+
+@dataclass(frozen=True, slots=True)
+class Terms:
+    """Asks on the trial's terms: at its temperature where nothing else is said, and with its patience."""
+
+    temperature: float | None = None
+    seconds: float | None = None
+
+    def flow(self, request: Request) -> Flow:
+        """Ask on these terms."""
+        if request.temperature is None:
+            request = replace(request, temperature=self.temperature)
+        if self.seconds is not None:
+            request = replace(request, timeout=self.seconds)
+        return (yield request)
+
+
+@dataclass(slots=True)
+class Purse:
+    """Lets nobody ask once so much is spent (state: what is spent, and whether it came to that).
+
+    The last call may cost more than is left.
+    """
+
+    usd: float
+    spent: float = 0.0
+    has_refused: bool = False
+
+    def flow(self, request: Request) -> Flow:
+        """Ask, if there is money."""
+        if self.spent >= self.usd:
+            self.has_refused = True
+            raise CostLimitError(
+                f"the trial has spent the ${self.usd:g} that `--limit-cost` left it"
+            )
+        reply = yield request
+        self.spent += 0.0 if reply.source == "cache" else reply.usage.usd or 0.0
+        return reply
+
+
+@dataclass(slots=True)
+class Kept:
+    """Keeps replies for a trial that is run again (state: how often each request came).
+
+    The same request may come twice in a trial, and is then asked twice: the second has an entry of its own.
+    """
+
+    store: Store
+    name: str
+    repeat: int
+    times: dict[str, int] = field(default_factory=dict)
+
+    def flow(self, request: Request) -> Flow:
+        """Answer the n-th request of its kind as the n-th was answered before."""
+        key = request_key(request, self.name)
+        self.times[key] = self.times.get(key, 0) + 1
+        name = f"{self.name} #{self.times[key]}"
+        return (yield from Cache(self.store, name, self.repeat).flow(request))
+
+
+TOOL = "python"
+ABOUT = """\
+Run Python, to calculate. It knows the standard library and nothing of the program that asks; variables stay \
+until the answer. Gives what was printed and the value of the last expression."""
+PARAMETERS = {
+    "type": "object",
+    "properties": {"code": {"type": "string"}},
+    "required": ["code"],
+    "additionalProperties": False,
+}
+IN_WORDS = """
+To calculate, you may run Python first. To do so reply with nothing but a code block that begins with ```run \
+and ends with ```; you are told what it printed. It knows the standard library and nothing of the program \
+that asks. When you know the answer, reply with the answer alone."""
+GO_ON = "This is what the code gave. Now reply with the answer alone, as it was asked for, or run more code."
+BLOCK = re.compile(r"```run[ \t]*\n(.*?)(?:```|\Z)", re.DOTALL)
+
+
+@dataclass(frozen=True, slots=True)
+class WithInterpreter:
+    """A model that may run Python before it answers; each request has an interpreter of its own."""
+
+    model: Model
+    limits: Limits
+    """Its effects are the pieces of code that one request may run."""
+    tell: Listener
+    interpreter: Callable[[], Interpreter] = Interpreter
+
+    @property
+    def name(self) -> str:
+        return self.model.name
+
+    @property
+    def protocol(self) -> Protocol:
+        return self.model.protocol
+
+    def ask(self, request: Request) -> Reply:
+        """Ask, run the code that is asked for, and so on until the model answers."""
+        by_tools = self.model.protocol == "tools"
+        if by_tools:
+            tool = Tool(TOOL, ABOUT, PARAMETERS)
+            request = replace(request, tools=(*request.tools, tool))
+        else:
+            request = replace(request, system=request.system + IN_WORDS)
+        ran = 0
+        with self.interpreter() as interpreter:
+            while True:
+                reply = self.model.ask(request)
+                pieces = tuple(pieces_in(reply, by_tools))
+                if not pieces:
+                    return reply
+                ran += len(pieces)
+                if ran > self.limits.effects:
+                    raise EffectLimitError(
+                        f"a prompt of the program reached its limit of {self.limits.effects} pieces of "
+                        "code; allow more with `--effects`"
+                    )
+                if request.turn >= self.limits.calls:
+                    raise CallLimitError(
+                        f"a prompt of the program reached its limit of {self.limits.calls} model calls; "
+                        "allow more with `--max-calls`"
+                    )
+                outputs = [self._ran(code, request.turn, interpreter) for code in pieces]
+                request = replace(
+                    request,
+                    messages=(*request.messages, reply.message, answer_to(reply, outputs)),
+                    turn=request.turn + 1,
+                )
+
+    async def aask(self, request: Request) -> Reply:
+        """No manual program waits in an event loop."""
+        raise NotImplementedError("the code interpreter answers `llm`, which does not await")
+
+    def _ran(self, code: str, turn: int, interpreter: Interpreter) -> Output:
+        began = time.monotonic()
+        output = interpreter.run(code)
+        result = Refusal(output.text) if output.failed else Answer(output.text)
+        seconds = time.monotonic() - began
+        self.tell(Performed("manual", time.time(), turn, Exec(code), result, seconds))
+        return output
+
+
+def pieces_in(reply: Reply, by_tools: bool) -> list[str]:
+    """The code that a reply wants to be run; none where it answers."""
+    if not by_tools:
+        return BLOCK.findall(reply.message.text)[:1]
+    if not all(call.name == TOOL for call in reply.message.calls):
+        return []
+    return [_code_of(call) for call in reply.message.calls]
+
+
+def _code_of(call: ToolCall) -> str:
+    code = (call.arguments or {}).get("code")
+    if not isinstance(code, str):
+        raise ReplyError(f"the model calls `{TOOL}` without code: {call.raw[:200]!r}")
+    return code
+
+
+def answer_to(reply: Reply, outputs: list[Output]) -> Message:
+    """What the model is told of the code that it ran."""
+    told = [output.text or "(nothing was printed)" for output in outputs]
+    if not reply.message.calls:
+        return UserMessage(f"{told[0]}\n---\n{GO_ON}")
+    return ToolMessage(
+        tuple(
+            ToolResult(call.id, call.name, text, output.failed)
+            for call, text, output in zip(reply.message.calls, told, outputs, strict=True)
+        )
+    )

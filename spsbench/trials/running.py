@@ -1,0 +1,158 @@
+"""A run of the benchmark: what is left of its trials, carried out, each result written down as it comes.
+
+    run(plan, tell, show_on)   ->  Ran(done=75, left=0, lost=(), is_spent=False)
+
+The same plan again goes on where the file ends.
+"""
+
+from __future__ import annotations
+
+import platform
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import AbstractContextManager
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from pathlib import Path
+
+from spsbench.results import Limits, Result, Run, Trial
+from spsbench.trials.job import Job
+from spsbench.trials.journal import Journal
+from spsbench.trials.machine import hardware, versions
+from spsbench.trials.progress import Board, Show
+from spsbench.trials.schedule import left, refuse_other_conditions, trials_of
+from spsbench.trials.workers import Lost, in_processes, on_cluster
+
+Tell = Callable[[str], None]
+
+PATIENCE = 3
+"""Trials that the model's server may fail one after the other, before no more are started."""
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """What is to be run, and how."""
+
+    programs: tuple[str, ...]
+    methods: tuple[str, ...]
+    model: str
+    repeats: int
+    out: Path
+    limits: Limits = field(default_factory=Limits)
+    temperature: float | None = None
+    base_url: str | None = None
+    jobs: int | None = None
+    """Trials at a time: one on this machine, or as many as a cluster has threads, if nothing is said."""
+    scheduler: str | None = None
+    """The address of a Dask scheduler."""
+    limit_cost: float | None = None
+    cache: str | None = None
+    keep: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Ran:
+    """What has become of a plan."""
+
+    done: int
+    left: int
+    lost: tuple[Lost, ...]
+    is_spent: bool
+    """Whether what may be spent was spent."""
+    is_down: bool = False
+    """Whether the model's server failed again and again."""
+
+
+def run(plan: Plan, tell: Tell, shown: Callable[[Board], AbstractContextManager[Show]]) -> Ran:
+    """Carry out what is left of a plan."""
+    trials = trials_of(plan.programs, plan.methods, plan.model, plan.repeats)
+    with Journal(plan.out) as journal:
+        results = journal.results
+        refuse_other_conditions(results, plan.model, plan.limits, plan.temperature)
+        for remark in results.remarks:
+            tell(f"{plan.out}: {remark}")
+        to_do = left(trials, results.results)
+        if len(to_do) < len(trials):
+            tell(f"{len(trials) - len(to_do)} of {len(trials)} trials are done in {plan.out}")
+        if not to_do:
+            return Ran(len(trials), 0, (), False)
+        journal.append(start_of(plan))
+        board = Board(trials, [each for each in results.results if each.is_final], plan.jobs or 1)
+        budget = Budget(plan.limit_cost, results.spent)
+        lost, failed = [], 0
+        with shown(board) as show:
+            for result in carried_out(jobs_of(to_do, plan, budget), plan):
+                if isinstance(result, Lost):
+                    lost.append(result)
+                    continue
+                journal.append(result)
+                budget.pay(result)
+                show(result)
+                failed = failed + 1 if is_down(result) else 0
+                if failed >= PATIENCE:
+                    break
+        done = sum(each.is_final for each in board.results.values())
+        is_spent = budget.is_empty and done < len(trials)
+        return Ran(done, len(trials) - done, tuple(lost), is_spent, failed >= PATIENCE)
+
+
+def is_down(result: Result) -> bool:
+    """Whether the model's server failed the trial."""
+    return result.failure is not None and result.failure.category == "server"
+
+
+class Budget:
+    """What may be spent on a results file (state: what has been spent on it)."""
+
+    def __init__(self, most: float | None, spent: float) -> None:
+        self.most = most
+        self.spent = spent
+
+    @property
+    def left(self) -> float | None:
+        """What is left; None where there is no limit."""
+        return None if self.most is None else max(0.0, self.most - self.spent)
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether nothing is left."""
+        return self.left == 0.0
+
+    def pay(self, result: Result) -> None:
+        """Take out what a trial has cost."""
+        self.spent += result.cost or 0.0
+
+
+def jobs_of(trials: Sequence[Trial], plan: Plan, budget: Budget) -> Iterator[Job]:
+    """The trials as jobs, one after the other, as long as there is money."""
+    for trial in trials:
+        if budget.is_empty:
+            return
+        yield Job(
+            trial, plan.limits, plan.temperature, plan.base_url, plan.cache, plan.keep, budget.left
+        )
+
+
+def carried_out(jobs: Iterator[Job], plan: Plan) -> Iterator[Result | Lost]:
+    """Hand the jobs to this machine or to a cluster."""
+    if plan.scheduler is None:
+        return in_processes(jobs, plan.jobs or 1)
+    return on_cluster(jobs, plan.scheduler, plan.jobs)
+
+
+def start_of(plan: Plan) -> Run:
+    """What is written down of a start."""
+    return Run(
+        started=datetime.now(UTC).isoformat(timespec="seconds").replace("+00:00", "Z"),
+        model=plan.model,
+        limits=plan.limits,
+        temperature=plan.temperature,
+        repeats=plan.repeats,
+        methods=plan.methods,
+        programs=plan.programs,
+        jobs=plan.jobs or 1,
+        executor="processes" if plan.scheduler is None else "dask",
+        hardware=hardware(),
+        system=f"{platform.system()} {platform.release()} {platform.machine()}",
+        python=platform.python_version(),
+        versions=versions(),
+    )

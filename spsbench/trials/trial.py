@@ -1,0 +1,57 @@
+"""The process of one trial: `python -m spsbench.trials.trial`, in a folder of its own that holds `job.json`.
+
+    job.json  ──play──>  report.jsonl, *.trace.jsonl
+
+Its input is a leash: it ends when whoever started the trial does, and then the trial ends too, with all that
+it has started. So nothing goes on asking a model after its runner was killed.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import threading
+from pathlib import Path
+
+from njrt.messages import Json
+from spsbench.trials.job import job_of
+from spsbench.trials.playing import play
+
+JOB = "job.json"
+REPORT = "report.jsonl"
+
+
+def main() -> None:
+    """Carry out the job of this folder."""
+    _leash()
+    folder = Path.cwd()
+    job = job_of((folder / JOB).read_text(encoding="utf-8"))
+    with (folder / REPORT).open("a", encoding="utf-8") as report:
+
+        def say(line: Json) -> None:
+            report.write(json.dumps(line) + "\n")
+            report.flush()
+
+        play(job, folder, say)
+
+
+def _leash() -> None:
+    """Die when the other end of the input is closed; the program itself finds its input empty."""
+    leash = os.dup(0)
+    empty = os.open(os.devnull, os.O_RDONLY)
+    os.dup2(empty, 0)
+    os.close(empty)
+
+    def wait() -> None:
+        while os.read(leash, 1):
+            pass
+        if os.getpgrp() == os.getpid():
+            os.killpg(os.getpid(), signal.SIGKILL)
+        os._exit(1)
+
+    threading.Thread(target=wait, name="leash", daemon=True).start()
+
+
+if __name__ == "__main__":
+    main()
