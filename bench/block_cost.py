@@ -1,18 +1,20 @@
 """What a natural block costs, model excluded, by a model that answers from a script.
 
-    block, 1 object                    0.32 ms      median of entry to exit, at most 0.6 ms
-    block, 100 objects                 0.96 ms      2.9 x the block with one
-    block, 100,000 objects             0.44 ms      1.3 x the block with one
-    1,000 async blocks, 50 ms model    0.53 s       0.9 x (50 ms + the floor of 0.52 s), at most 3 x
-    import njrt                        2 ms         at most 50 ms; no SDK is loaded
-    first block                        106 ms       loads what runs blocks
+    block, 1 object                    0.38 ms      median of entry to exit, at most 0.6 ms
+    block, 100 objects                 0.55 ms      1.5 x the block with one
+    block, 10,000 objects              0.58 ms      1.5 x the block with one
+    block, 100,000 objects             0.46 ms      1.2 x the block with one
+    1,000 async blocks, 50 ms model    0.82 s       1.0 x (50 ms + the floor of 0.77 s), at most 3 x
+    import njrt                        1 ms         at most 50 ms; no SDK is loaded
+    first block                        78 ms        loads what runs blocks
     100,000 blocks more                +0.0 MB      of peak memory
 
 (Measured on two busy cores with Python 3.11.) The cost follows what the model is shown, a thousand characters of
 each variable at most, and not what the variable holds: it is highest where a collection almost fits.
 The floor of the async blocks is the time that the same 1,000 tasks take with a model that answers at once:
 one thread has to do that work, whoever schedules it. Memory is the growth of the process's peak after a
-warm-up of 10,000 blocks.
+warm-up of 10,000 blocks. Of the first block, half is for making some sixty frozen dataclasses; pydantic, an SDK or
+SQLite are loaded by what needs them.
 """
 
 from __future__ import annotations

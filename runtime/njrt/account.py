@@ -67,6 +67,12 @@ class Totals:
     output_tokens: int = 0
     usd: float = 0.0
     seconds: float = 0.0
+    by_code: int = 0
+    """Runs that code did in place of a model (the mode `auto`)."""
+    unfit: int = 0
+    """Runs for which the guard of such code did not hold."""
+    raised: int = 0
+    """Runs in which such code raised, and was undone."""
 
     @property
     def tokens(self) -> int:
@@ -82,6 +88,9 @@ class Totals:
             self.output_tokens + other.output_tokens,
             self.usd + other.usd,
             self.seconds + other.seconds,
+            self.by_code + other.by_code,
+            self.unfit + other.unfit,
+            self.raised + other.raised,
         )
 
     def __str__(self) -> str:
@@ -92,7 +101,10 @@ class Totals:
             (self.tokens, "token"),
         ]
         words = [f"{number:,} {noun}" + ("" if number == 1 else "s") for number, noun in counts]
-        return ", ".join([*words, f"${self.usd:.4f}", f"{self.seconds:.1f} s"])
+        words += [f"${self.usd:.4f}", f"{self.seconds:.1f} s"]
+        if self.by_code or self.unfit or self.raised:
+            words.append(f"{self.by_code:,} by code ({self.unfit:,} unfit, {self.raised:,} raised)")
+        return ", ".join(words)
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,6 +113,7 @@ class Run:
 
     `outcome` is `completed`, `broke`, `continued`, `returned` or `raised`, or `failed` when the runtime gave
     up or was cancelled; `error` then says how. `parent` is the run whose code called this block, if any.
+    `tried` says how code fared in the mode `auto`: "ran", and no model was asked, or "unfit" or "raised".
     """
 
     id: RunId
@@ -112,6 +125,7 @@ class Run:
     error: str | None
     seconds: float
     parent: RunId | None = None
+    tried: str = ""
 
     @property
     def totals(self) -> Totals:
@@ -125,6 +139,9 @@ class Run:
             output_tokens=sum(reply.usage.output for reply in replies),
             usd=sum(reply.usage.usd or 0.0 for reply in replies if reply.source != "cache"),
             seconds=self.seconds,
+            by_code=int(self.tried == "ran"),
+            unfit=int(self.tried == "unfit"),
+            raised=int(self.tried == "raised"),
         )
 
 
@@ -205,6 +222,7 @@ def _close(run: _Open, ended: Ended) -> None:
         error,
         ended.seconds,
         began.parent,
+        began.tried,
     )
     if isinstance(ended.outcome, NaturalError) and ended.outcome.run is None:
         ended.outcome.run = finished

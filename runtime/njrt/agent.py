@@ -16,6 +16,7 @@ from njrt.block import Block
 from njrt.code import Execution, Snippet
 from njrt.effects import Answer, Effect, Refusal, Result
 from njrt.errors import ReplyError
+from njrt.fenced import effects_in_text
 from njrt.messages import (
     Message,
     ModelMessage,
@@ -28,7 +29,7 @@ from njrt.messages import (
 )
 from njrt.outcome import Outcome
 from njrt.prompt import system_prompt
-from njrt.tools import OPERATIONS, effect_of, effects_in_text, example_of, tools_of
+from njrt.tools import OPERATIONS, effect_of, example_of, tools_of
 
 PATIENCE = 3
 """Replies in a row that hold nothing to carry out before the block gives up."""

@@ -12,7 +12,8 @@ program is ever evaluated, however hostile.
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from contextlib import suppress
 from types import FunctionType, GetSetDescriptorType, MemberDescriptorType, ModuleType
 from typing import Any
 
@@ -99,33 +100,49 @@ def members_of(cls: type) -> Namespace:
 
 def attributes_of(value: UserValue) -> Namespace:
     """The attributes that an object holds itself, in its `__dict__` or its slots."""
-    held = dict(_slots(value))
-    namespace = _instance_namespace(value)
-    return {**held, **namespace} if held else namespace
+    return attribute_reader(type(value))(value)
 
 
-def _instance_namespace(value: UserValue) -> Namespace:
-    if is_a(value, ModuleType):
-        return dict(_module_namespace(value))
-    for base in lineage_of(type(value)):
+def attribute_reader(cls: type) -> Callable[[UserValue], Namespace]:
+    """Find out, once for all its instances, where those of a class hold their attributes."""
+    if any(base is ModuleType for base in lineage_of(cls)):
+        return lambda module: dict(_module_namespace(module))
+    slots, namespace = tuple(_slots(cls)), _instance_namespace(cls)
+
+    def read(value: UserValue) -> Namespace:
+        held = namespace(value) if namespace is not None else {}
+        attributes: Namespace = held if type(held) is dict else {}
+        return {**dict(_filled(slots, value)), **attributes} if slots else attributes
+
+    return read
+
+
+def _instance_namespace(cls: type) -> Callable[[UserValue], Any] | None:
+    for base in lineage_of(cls):
         descriptor = namespace_of(base).get("__dict__")
         if is_exactly(descriptor, GetSetDescriptorType, MemberDescriptorType):
-            namespace = descriptor.__get__(value)  # type: ignore[union-attr]
-            return namespace if type(namespace) is dict else {}
-    return {}
+            read: Callable[[UserValue], Any] = descriptor.__get__  # type: ignore[union-attr]
+            return read
+    return None
 
 
-def _slots(value: UserValue) -> Iterator[tuple[str, Any]]:
-    for base in reversed(lineage_of(type(value))):
+def _slots(cls: type) -> Iterator[tuple[str, MemberDescriptorType]]:
+    for base in reversed(lineage_of(cls)):
         namespace = namespace_of(base)
-        if "__slots__" not in namespace:
-            continue
-        for name, member in namespace.items():
-            if type(member) is MemberDescriptorType:
-                try:
-                    yield name, member.__get__(value)
-                except AttributeError:
-                    continue  # the slot has not been set
+        if "__slots__" in namespace:
+            yield from (
+                (name, member)
+                for name, member in namespace.items()
+                if type(member) is MemberDescriptorType
+            )
+
+
+def _filled(
+    slots: tuple[tuple[str, MemberDescriptorType], ...], value: UserValue
+) -> Iterator[tuple[str, Any]]:
+    for name, member in slots:
+        with suppress(AttributeError):  # the slot has not been set
+            yield name, member.__get__(value)
 
 
 def is_exactly(value: UserValue, *classes: type) -> bool:

@@ -21,6 +21,8 @@ from itertools import islice
 from typing import Any
 
 from njrt.anatomy import (
+    Namespace,
+    attribute_reader,
     attributes_of,
     class_name,
     innermost,
@@ -66,9 +68,19 @@ def _collection(cls: type, opening: str, closing: str) -> Writer:
         items = ((("", item)) for item in cls.__iter__(value))  # type: ignore[attr-defined]
         if cls is tuple and length == 1 and type(value) is tuple:
             tail = ",)"
-        return pen.row(head, items, length, tail, room, exact)
+        least = _least(cls.__iter__(value)) if exact and 3 * length < room else 1  # type: ignore[attr-defined]
+        return pen.row(head, items, length, tail, room, exact, least)
 
     return write
+
+
+def _least(values: Iterable[UserValue]) -> int:
+    """How many characters each of these values takes at least: objects of one class have its name in common."""
+    classes = {id(cls): cls for cls in map(type, values)}
+    if len(classes) != 1:
+        return 1
+    (cls,) = classes.values()
+    return len(class_name(cls)) + 2 if is_own(cls) and not writes_itself(cls) else 1
 
 
 def _tuple(pen: Pen, value: tuple[Any, ...], room: int, exact: bool) -> str:
@@ -127,7 +139,9 @@ def in_order(pen: Pen, elements: Iterable[UserValue], room: int, exact: bool) ->
 def _dict(pen: Pen, value: dict[Any, Any], room: int, exact: bool) -> str:
     head, tail = ("{", "}") if type(value) is dict else (f"{class_name(type(value))}({{", "})")
     items = OrderedDict.items(value) if type(value) is OrderedDict else dict.items(value)
-    return pen.row(head, pen.labelled(items, room, exact), dict.__len__(value), tail, room, exact)
+    length, pairs = dict.__len__(value), pen.labelled(items, room, exact)
+    least = 3 + _least(dict.values(value)) if exact and 3 * length < room else 1
+    return pen.row(head, pairs, length, tail, room, exact, least)
 
 
 def _view(pen: Pen, value: Any, room: int, exact: bool) -> str:
@@ -195,38 +209,22 @@ def _by_repr(pen: Pen, value: UserValue, room: int, exact: bool) -> str:
 
 def _by_attributes(pen: Pen, value: UserValue, room: int, exact: bool) -> str:
     """Write an object by what it holds: `Item(name='lamp', price=20)`, or `<list_iterator>`."""
-    return _by_all(pen, value, shown_attributes(value), room, exact)
+    return _writer_by_attributes(type(value))(pen, value, room, exact)
 
 
-def _by_plain_attributes(pen: Pen, value: UserValue, room: int, exact: bool) -> str:
-    """The same for an object whose class is known to declare no fields."""
-    return _by_all(pen, value, _public_first(attributes_of(value)), room, exact)
-
-
-def _by_all(
-    pen: Pen, value: UserValue, attributes: list[tuple[str, UserValue]], room: int, exact: bool
-) -> str:
-    if not attributes and not is_own(type(value)):
-        return f"<{class_name(type(value))}>"
-    return _called(type(value), attributes, pen, room, exact)
-
-
-def _by_fields(names: list[str]) -> Writer:
-    """Make the writer of a class that declares its fields."""
+def _writer_by_attributes(cls: type) -> Writer:
+    """Make the writer of the objects of a class, by its fields if it declares some."""
+    name, fields, read = class_name(cls), fields_shown(cls), attribute_reader(cls)
+    nothing = None if is_own(cls) or fields is not None else f"<{name}>"
 
     def write(pen: Pen, value: UserValue, room: int, exact: bool) -> str:
-        held = attributes_of(value)
-        fields = [(name, held[name]) for name in names if name in held]
-        return _called(type(value), fields, pen, room, exact)
+        attributes = _in_order(read(value), fields)
+        if nothing is not None and not attributes:
+            return nothing
+        parts = [(f"{attribute}=", held) for attribute, held in attributes]
+        return pen.row(f"{name}(", parts, len(parts), ")", room, exact)
 
     return write
-
-
-def _called(
-    cls: type, attributes: list[tuple[str, UserValue]], pen: Pen, room: int, exact: bool
-) -> str:
-    parts = [(f"{name}=", held) for name, held in attributes]
-    return pen.row(f"{class_name(cls)}(", parts, len(parts), ")", room, exact)
 
 
 def writes_itself(cls: type) -> bool:
@@ -248,14 +246,12 @@ def shown_attributes(value: UserValue) -> list[tuple[str, UserValue]]:
 
     Fields that their class keeps out of its `repr`, such as a password, are kept out here too.
     """
-    held = attributes_of(value)
-    names = fields_shown(type(value))
-    if names is not None:
-        return [(name, held[name]) for name in names if name in held]
-    return _public_first(held)
+    return _in_order(attributes_of(value), fields_shown(type(value)))
 
 
-def _public_first(held: dict[str, UserValue]) -> list[tuple[str, UserValue]]:
+def _in_order(held: Namespace, fields: list[str] | None) -> list[tuple[str, UserValue]]:
+    if fields is not None:
+        return [(name, held[name]) for name in fields if name in held]
     some = [(name, item) for name, item in islice(held.items(), 1000) if type(name) is str]
     own = [(name, item) for name, item in some if not name.endswith("__")]
     return sorted(own, key=lambda pair: pair[0].startswith("_"))
@@ -328,9 +324,4 @@ def writer_of(cls: type) -> Writer:
 
 def _instance_writer(cls: type) -> Writer:
     """Choose how to write an object: by its `__repr__` if one was written by hand, else by what it holds."""
-    if writes_itself(cls):
-        return _by_repr
-    names = fields_shown(cls)
-    if names is not None:
-        return _by_fields(names)
-    return _by_plain_attributes
+    return _by_repr if writes_itself(cls) else _writer_by_attributes(cls)

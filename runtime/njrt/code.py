@@ -26,7 +26,17 @@ from njrt.outcome import Broke, Continued, Outcome, Raised, Returned, UserValue
 from njrt.scope import Scope
 from njrt.snippet import Snippet, prepare
 
-__all__ = ["Execution", "Failed", "Jumped", "Ran", "Snippet", "aexecute", "execute", "prepare"]
+__all__ = [
+    "Execution",
+    "Failed",
+    "Jumped",
+    "Ran",
+    "Snippet",
+    "aexecute",
+    "execute",
+    "prepare",
+    "too_long",
+]
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,7 +76,7 @@ def execute(snippet: Snippet, *, seconds: float | None = None) -> Execution:
         result = within(seconds, partial(_entered, snippet))
     except BaseException as error:
         if seconds is not None and isinstance(error, OutOfTime):
-            raise _too_long(error) from None
+            raise too_long(error) from None
         if _passes(error, snippet):
             raise
         return _escaped(error, snippet)
@@ -83,7 +93,7 @@ async def aexecute(snippet: Snippet, *, seconds: float | None = None) -> Executi
         result = await awaited_within(seconds, _entered(snippet))
     except BaseException as error:
         if isinstance(error, OutOfTime):
-            raise _too_long(error) from None
+            raise too_long(error) from None
         if _passes(error, snippet):
             raise
         return _escaped(error, snippet)
@@ -92,7 +102,8 @@ async def aexecute(snippet: Snippet, *, seconds: float | None = None) -> Executi
     return _ended(result, snippet)
 
 
-def _too_long(error: OutOfTime) -> CodeTimeLimitError:
+def too_long(error: OutOfTime) -> CodeTimeLimitError:
+    """The error of the runtime for code that was stopped."""
     return CodeTimeLimitError(f"{error} and was stopped; the option max_code_seconds allows more")
 
 

@@ -22,7 +22,11 @@ RunId = str
 
 @dataclass(frozen=True, slots=True)
 class Began:
-    """A block began to run. `parent` is the run of the block whose code called it, if there is one."""
+    """A block began to run. `parent` is the run of the block whose code called it, if there is one.
+
+    `tried` says how code fared that was tried first: "ran", and there is nothing else to this run, or
+    "unfit" or "raised", and this is the live block behind it.
+    """
 
     run: RunId
     at: float
@@ -30,6 +34,7 @@ class Began:
     model: str = ""
     effects: str = ""
     parent: RunId | None = None
+    tried: str = ""
 
 
 @dataclass(frozen=True, slots=True)

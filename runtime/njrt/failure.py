@@ -40,7 +40,9 @@ def error_text(error: BaseException) -> str:
     name = type(error).__qualname__.rpartition("<locals>.")[2]
     try:
         message = within(_MESSAGE_SECONDS, lambda: str(error))
-    except Exception as nested:
+    except KeyboardInterrupt:
+        raise
+    except BaseException as nested:
         message = f"<its message cannot be shown: {type(nested).__name__}>"
     text = f"{name}: {message}" if message else name
     notes = getattr(error, "__notes__", None)

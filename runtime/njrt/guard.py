@@ -11,54 +11,26 @@ means harm finds a way around any check of this kind. What the prompt itself nam
 from __future__ import annotations
 
 import ast
-import builtins
 import importlib
-import re
 from collections.abc import Iterator, Sequence
-from types import MappingProxyType, ModuleType
-from typing import Any
+from types import ModuleType
 
+from njrt.anatomy import is_a
 from njrt.bindings import Names, at_line
 from njrt.effects import Refusal
+from njrt.lowering import FORMATTING
 from njrt.outcome import UserValue
+from njrt.permitted import (
+    DIRECT_CALLS,
+    IMPORTABLE,
+    ONLY_MEMBERS,
+    REFUSED_ATTRIBUTES,
+    REFUSED_BINDINGS,
+    REFUSED_BUILTINS,
+    REFUSED_MEMBERS,
+)
+from njrt.reflection import refused_in_format
 from njrt.scope import Bound, Scope
-
-IMPORTABLE = frozenset(
-    """__future__ abc array asyncio base64 bisect calendar cmath collections colorsys contextlib copy csv
-    dataclasses datetime decimal difflib enum fractions functools graphlib hashlib heapq html itertools
-    json math numbers operator pprint random re secrets statistics string textwrap time types typing
-    typing_extensions unicodedata uuid zoneinfo""".split()  # noqa: SIM905
-)
-"""Modules of the standard library that only compute."""
-
-REFUSED_BUILTINS = frozenset(
-    """__build_class__ __builtins__ __import__ __loader__ __spec__ breakpoint compile copyright credits
-    eval exec exit globals help input license locals open quit vars
-    GeneratorExit KeyboardInterrupt SystemExit""".split()  # noqa: SIM905
-)
-"""Builtins that reach past the block: files, the terminal, the interpreter, the end of the program."""
-
-REFUSED_ATTRIBUTES = frozenset(
-    """__base__ __bases__ __builtins__ __class__ __closure__ __code__ __dict__ __func__ __getattribute__
-    __globals__ __import__ __init_subclass__ __loader__ __mro__ __objclass__ __reduce__ __reduce_ex__
-    __self__ __spec__ __subclasses__ __subclasshook__ __traceback__ __wrapped__ __self_class__
-    __thisclass__ __defaults__ __kwdefaults__ __path__ __cached__ mro
-    tb_frame tb_next tb_lasti with_traceback gi_frame gi_code gi_yieldfrom cr_frame cr_code cr_await cr_origin
-    ag_frame ag_code ag_await f_back f_builtins f_code f_globals f_locals f_trace
-    co_code co_consts co_names""".split()  # noqa: SIM905
-)
-"""Attributes by which one walks from any object into the interpreter."""
-
-REFUSED_MEMBERS = {
-    "asyncio": "create_subprocess_exec create_subprocess_shell open_connection open_unix_connection "
-    "start_server start_unix_server run Runner new_event_loop set_event_loop",
-    "string": "Formatter",
-    "types": "CodeType FunctionType LambdaType MethodType ModuleType FrameType",
-    "typing": "ForwardRef get_type_hints",
-    "typing_extensions": "ForwardRef get_type_hints evaluate_forward_ref",
-    "uuid": "uuid1 getnode",
-}
-"""Members of importable modules that do more than compute."""
 
 _WAYS_OUT = {
     "__class__": "use type(x)",
@@ -68,17 +40,16 @@ _WAYS_OUT = {
     "SystemExit": "raise another exception",
     "KeyboardInterrupt": "raise another exception",
 }
-_IN_FORMAT = re.compile(rf"\{{[^{{}}]*[.\[]\s*(?P<name>{'|'.join(sorted(REFUSED_ATTRIBUTES))})\b")
 
 
 def guarded(nodes: Sequence[ast.AST], names: Names, scope: Scope) -> Refusal | None:
     """The first thing among the nodes of a snippet that the guard refuses, or None."""
-    for problem in problems_in(nodes, names, scope):
+    for problem in refusals_in(nodes, names, scope):
         return Refusal(problem)
     return None
 
 
-def problems_in(nodes: Sequence[ast.AST], names: Names, scope: Scope) -> Iterator[str]:
+def refusals_in(nodes: Sequence[ast.AST], names: Names, scope: Scope) -> Iterator[str]:
     """Say what of this code the guard refuses; lines are those of the snippet."""
     for name, node in names.read.items():
         if name in REFUSED_BUILTINS and not scope.is_referenced(name) and name not in names.bound:
@@ -95,22 +66,50 @@ def problems_in(nodes: Sequence[ast.AST], names: Names, scope: Scope) -> Iterato
                 else:
                     yield from _import_problem(module, node, scope)
                     yield from _member_problems(module, node)
-            case ast.Attribute(attr=attribute):
-                if attribute in REFUSED_ATTRIBUTES:
+            case ast.ClassDef(body=statements):
+                yield from _class_problems(statements)
+            case ast.Name(id=name, ctx=ast.Store()):
+                if _is_special(name):
+                    yield _refused(name, node)
+            case ast.Attribute(attr=attribute, ctx=context):
+                is_bound = isinstance(context, ast.Store) and attribute in REFUSED_BINDINGS
+                if is_bound or attribute in REFUSED_ATTRIBUTES:
                     yield _refused(attribute, node)
                 yield from _walk_problem(node, modules)
             case ast.Constant(value=str(text)):
-                yield from _text_problem(text, node)
+                if read := refused_in_format(text):
+                    yield _refused(read, node)
             case ast.MatchClass(kwd_attrs=attributes):
                 yield from (_refused(each, node) for each in attributes if _is_refused(each))
             case ast.Call():
                 yield from _getter_problem(node)
             case _:
                 continue
+    yield from _loose_modules(nodes, modules)
+    yield from _loose_getters(nodes, scope)
+    yield from _objects_of_exceptions(nodes)
 
 
 def _is_refused(path: str) -> bool:
     return not REFUSED_ATTRIBUTES.isdisjoint(path.split("."))
+
+
+def _is_special(name: str) -> bool:
+    return name in REFUSED_BINDINGS or (name.startswith("__") and name in REFUSED_ATTRIBUTES)
+
+
+def _class_problems(statements: Sequence[ast.stmt]) -> Iterator[str]:
+    for node in statements:
+        if isinstance(node, ast.Import | ast.ImportFrom):
+            yield f"{at_line(node)}an import is refused in a class body; write it above the class"
+
+
+def _objects_of_exceptions(nodes: Sequence[ast.AST]) -> Iterator[str]:
+    """An AttributeError carries the object that lacked the attribute: `error.obj`."""
+    if any(isinstance(node, ast.ExceptHandler) and node.name for node in nodes):
+        for node in nodes:
+            if isinstance(node, ast.Attribute) and node.attr == "obj":
+                yield f"{at_line(node)}`obj` of an exception is refused in a block"
 
 
 def _import_problem(module: str, node: ast.AST, scope: Scope) -> Iterator[str]:
@@ -137,18 +136,31 @@ def _member_problems(module: str, node: ast.ImportFrom) -> Iterator[str]:
 
 
 def _member_problem(top: str, name: str, member: UserValue, node: ast.AST) -> Iterator[str]:
-    """Refuse a member of an importable module that is private, listed, or a module of another kind."""
-    foreign = isinstance(member, ModuleType) and member.__name__.partition(".")[0] not in IMPORTABLE
-    private = name.startswith("_") and not name.endswith("__")
-    if foreign or private or name in REFUSED_MEMBERS.get(top, "").split():
+    """Refuse a member of an importable module that is private, listed, or of a module of another kind."""
+    private = (name.startswith("_") and not name.endswith("__")) or name == "main"
+    listed = name in REFUSED_MEMBERS.get(top, ()) or name not in ONLY_MEMBERS.get(top, (name,))
+    if private or listed or _is_foreign(member):
         yield f"{at_line(node)}`{top}.{name}` is refused in a block: it is no part of what `{top}` is for here"
 
 
+def _is_foreign(member: UserValue) -> bool:
+    """Whether a member comes from a module that may not be imported, as `pathlib.Path` in `json.tool`."""
+    if is_a(member, ModuleType):
+        return member.__name__.partition(".")[0] not in IMPORTABLE
+    home = getattr(member, "__module__", None)
+    if not isinstance(home, str) or home == "builtins" or home.startswith("_"):
+        return False
+    return home.partition(".")[0] not in IMPORTABLE
+
+
 def _modules(nodes: Sequence[ast.AST], scope: Scope) -> dict[str, ModuleType]:
-    """The names that stand for an importable module in this snippet, by import or plain assignment."""
+    """The names that stand for an importable module in this snippet, by import or plain assignment.
+
+    What the prompt names is the program's, and may be used as it likes.
+    """
     modules: dict[str, ModuleType] = {}
     for name in scope.scratch:
-        if isinstance(found := scope.lookup(name), Bound) and isinstance(found.value, ModuleType):
+        if isinstance(found := scope.lookup(name), Bound) and is_a(found.value, ModuleType):
             modules[name] = found.value
     for node in nodes:
         if isinstance(node, ast.Import):
@@ -166,7 +178,7 @@ def _modules(nodes: Sequence[ast.AST], scope: Scope) -> dict[str, ModuleType]:
                 if isinstance(member, ModuleType):
                     modules[alias.asname or alias.name] = member
     _follow_assignments(nodes, modules)
-    return modules
+    return {name: module for name, module in modules.items() if not scope.is_referenced(name)}
 
 
 def _imported(module: str) -> ModuleType | None:
@@ -179,13 +191,53 @@ def _imported(module: str) -> ModuleType | None:
 
 
 def _follow_assignments(nodes: Sequence[ast.AST], modules: dict[str, ModuleType]) -> None:
+    for value, target in _assigned(nodes):
+        module = _denoted(value, modules)
+        if isinstance(module, ModuleType):
+            modules[target.id] = module
+
+
+def _assigned(nodes: Sequence[ast.AST]) -> Iterator[tuple[ast.expr, ast.Name]]:
+    """What is plainly given a name: the expression and the name."""
     for node in nodes:
-        if not isinstance(node, ast.Assign | ast.NamedExpr):
+        match node:
+            case ast.Assign(value=value, targets=targets):
+                yield from ((value, each) for each in targets if isinstance(each, ast.Name))
+            case ast.NamedExpr(value=value, target=target):
+                yield value, target
+            case _:
+                continue
+
+
+def _loose_modules(nodes: Sequence[ast.AST], modules: dict[str, ModuleType]) -> Iterator[str]:
+    """A module is no value here: handed on, it could be asked for anything where nobody sees it."""
+    if not modules:
+        return
+    owners = {id(node.value) for node in nodes if isinstance(node, ast.Attribute)}
+    tied = owners | {id(value) for value, _ in _assigned(nodes)}
+    for node in nodes:
+        if id(node) in tied or not isinstance(node, ast.Name | ast.Attribute | ast.NamedExpr):
             continue
-        module = _denoted(node.value, modules)
-        for target in node.targets if isinstance(node, ast.Assign) else [node.target]:
-            if isinstance(module, ModuleType) and isinstance(target, ast.Name):
-                modules[target.id] = module
+        if isinstance(node, ast.Name) and not isinstance(node.ctx, ast.Load):
+            continue
+        if is_a(_denoted(node, modules), ModuleType):
+            name = ast.unparse(node)
+            yield f"{at_line(node)}`{name}` is a module: in a block it can only be used as `{name}.NAME`"
+
+
+def _loose_getters(nodes: Sequence[ast.AST], scope: Scope) -> Iterator[str]:
+    """Functions that take names of attributes are called where they stand, under their own names."""
+    called = {id(node.func) for node in nodes if isinstance(node, ast.Call)}
+    for node in nodes:
+        match node:
+            case ast.Name(id=name, ctx=ast.Load()) | ast.Attribute(attr=name, ctx=ast.Load()):
+                loose = id(node) not in called and not scope.is_referenced(name)
+            case ast.alias(name=name, asname=other):
+                loose = other not in (None, name)
+            case _:
+                continue
+        if loose and name in DIRECT_CALLS:
+            yield f"{at_line(node)}`{name}` can only be called in a block, under its own name"
 
 
 def _denoted(node: ast.expr, modules: dict[str, ModuleType]) -> UserValue:
@@ -195,7 +247,7 @@ def _denoted(node: ast.expr, modules: dict[str, ModuleType]) -> UserValue:
             return modules.get(name)
         case ast.Attribute(value=value, attr=attribute):
             inner = _denoted(value, modules)
-            return vars(inner).get(attribute) if isinstance(inner, ModuleType) else None
+            return vars(inner).get(attribute) if is_a(inner, ModuleType) else None
         case ast.NamedExpr(value=value):
             return _denoted(value, modules)
         case _:
@@ -204,54 +256,26 @@ def _denoted(node: ast.expr, modules: dict[str, ModuleType]) -> UserValue:
 
 def _walk_problem(node: ast.Attribute, modules: dict[str, ModuleType]) -> Iterator[str]:
     module = _denoted(node.value, modules)
-    if isinstance(module, ModuleType):
+    if is_a(module, ModuleType):
         top = module.__name__.partition(".")[0]
         if top in IMPORTABLE:
             yield from _member_problem(top, node.attr, vars(module).get(node.attr), node)
 
 
-def _text_problem(text: str, node: ast.AST) -> Iterator[str]:
-    """Format strings can walk attributes: `"{0.__class__}".format(x)`."""
-    if "{" in text and (found := _IN_FORMAT.search(text)):
-        yield _refused(found["name"], node)
-
-
 def _getter_problem(node: ast.Call) -> Iterator[str]:
-    """`operator.attrgetter` and `methodcaller` are fine with plain names that can be read here."""
+    """`operator.attrgetter` and the like are fine with plain names that can be read here."""
     name = getattr(node.func, "attr", None) or getattr(node.func, "id", None)
+    if name == "wraps" and (len(node.args) != 1 or node.keywords):
+        yield f"{at_line(node)}`wraps` takes only the function in a block"
     if name not in ("attrgetter", "methodcaller"):
         return
     for each in node.args if name == "attrgetter" else node.args[:1]:
         if not (isinstance(each, ast.Constant) and isinstance(each.value, str)):
             yield f"{at_line(node)}`{name}` takes only literal names in a block; use a lambda"
-        elif _is_refused(each.value):
+        elif _is_refused(each.value) or each.value in FORMATTING:
             yield _refused(each.value, node)
 
 
 def _refused(name: str, node: ast.AST) -> str:
     way_out = f"; {_WAYS_OUT[name]}" if name in _WAYS_OUT else ""
     return f"{at_line(node)}`{name}` is refused in a block{way_out}"
-
-
-def _checked(name: UserValue) -> UserValue:
-    if isinstance(name, str) and name in REFUSED_ATTRIBUTES:
-        raise AttributeError(_refused(name, ast.Pass(lineno=1)).partition(": ")[2])
-    return name
-
-
-def _getattr(value: UserValue, name: str, *default: UserValue) -> UserValue:
-    return builtins.getattr(value, _checked(name), *default)
-
-
-def _setattr(value: UserValue, name: str, new: UserValue) -> None:
-    builtins.setattr(value, _checked(name), new)
-
-
-def _delattr(value: UserValue, name: str) -> None:
-    builtins.delattr(value, _checked(name))
-
-
-CHECKED_BUILTINS: MappingProxyType[str, Any] = MappingProxyType(
-    {"getattr": _getattr, "setattr": _setattr, "delattr": _delattr}
-)
-"""What a guarded snippet sees in place of these builtins, for names that are known only when it runs."""

@@ -18,7 +18,7 @@ from functools import partial
 from typing import assert_never
 
 from njrt.block import Block
-from njrt.code import Execution, Failed, Jumped, Ran, Snippet, prepare
+from njrt.code import Execution, Failed, Jumped, Ran, Snippet, prepare, too_long
 from njrt.effects import (
     Answer,
     Assign,
@@ -42,10 +42,11 @@ from njrt.effects import (
 )
 from njrt.errors import NaturalError, OutputTypeError
 from njrt.failure import error_text
-from njrt.heap import Heap, level_of, update, value_of, wire_of
-from njrt.interrupt import within
+from njrt.heap import SCALARS, Heap, level_of, update, value_of, wire_of
+from njrt.interrupt import OutOfTime, within
+from njrt.jumping import is_exception_class, jump
 from njrt.options import Policy
-from njrt.outcome import Broke, Completed, Continued, Raised, Returned, UserValue
+from njrt.outcome import Completed, UserValue
 from njrt.pen import printable
 from njrt.scope import Absent, Bound, Scope, scope_of
 from njrt.values import show
@@ -53,9 +54,9 @@ from njrt.values import show
 Serving = Generator[Snippet, Execution, Result]
 Plain = (
     Lookup | Assign | Deref | Ref | SetRef | Goto
-    | BreakLoop | ContinueLoop | ReturnValue | RaiseError | Done
+    | BreakLoop | ContinueLoop | ReturnValue | RaiseError
 )  # fmt: skip
-"""The effects that are served at once; the others have code run."""
+"""The effects that are served at once; the others have code run, or end the block."""
 
 ANSWER_CHARS = 2000
 """How much of a value, of printed text or of an error a model is shown at once."""
@@ -85,6 +86,8 @@ class Handlers:
                 result = yield from self.evaluate(expression)
             case Refusal():
                 result = effect
+            case Done():
+                result = self.conclude()
             case _:
                 result = self.carefully(effect)
         self.failed = isinstance(result, Refusal)
@@ -120,15 +123,13 @@ class Handlers:
             case Goto(label, value):
                 return self.go_to(label, value_of(value, self.heap))
             case BreakLoop():
-                return self.jump("break", None)
+                return jump("break", None, self.block.labels)
             case ContinueLoop():
-                return self.jump("continue", None)
+                return jump("continue", None, self.block.labels)
             case ReturnValue(variable):
                 return self.jump_with("return", variable)
             case RaiseError(variable):
                 return self.jump_with("raise", variable)
-            case Done():
-                return self.conclude()
             case _:
                 assert_never(effect)
 
@@ -174,9 +175,15 @@ class Handlers:
                 return Refusal(joined(printed, message))
             case Ran(value, printed):
                 seen = "" if value is None else show(value, ANSWER_CHARS)
-                return Answer(joined(printed, seen) or silent)
+                return Answer(joined(printed, seen, self.reference_to(value)) or silent)
             case _:
                 assert_never(execution)
+
+    def reference_to(self, value: UserValue) -> str:
+        """The reference to an object, in the sets whose effects take references."""
+        is_object = self.has_references and type(value) not in SCALARS
+        wire = wire_of(value, self.heap) if is_object else None
+        return as_json(wire) if isinstance(wire, dict) else ""
 
     def evaluate(self, expression: str) -> Serving:
         """Evaluate one expression: on the program's variables, or on nothing in the isolated set."""
@@ -213,50 +220,43 @@ class Handlers:
     def jump_with(self, label: str, variable: str | None) -> Result:
         """Return or raise what a variable holds."""
         if variable is None:
-            return self.jump(label, None)
+            return jump(label, None, self.block.labels)
         match self.scope.lookup(variable):
             case Bound(value):
-                return self.jump(label, value)
+                return jump(label, value, self.block.labels)
             case _:
                 return Refusal(
-                    f"`{label}` takes the name of a variable, and `{variable}` is not bound; bind one first"
+                    f"`{label}` takes the name of a variable, and `{variable}` is not bound; bind one first, "
+                    f"or, if nothing is to {label}, bind the outputs and call `done`"
                 )
 
     def go_to(self, label: str, value: UserValue) -> Result:
         """Jump to a label as the formal interface does, with a value or an exception in words."""
-        if label == "raise" and isinstance(value, str):
+        if label == "raise" and type(value) is str:
             name, _, message = value.partition(":")
             match self.scope.lookup(name.strip()):
-                case Bound(kind) if isinstance(kind, type) and issubclass(kind, BaseException):
+                case Bound(kind) if is_exception_class(kind):
                     value = kind(message.strip()) if message else kind()
                 case _:
                     return Refusal(
                         f"there is no exception `{name}`; write it as 'ValueError: message'"
                     )
-        return self.jump(label, value)
-
-    def jump(self, label: str, value: UserValue) -> Result:
-        """Jump to a label, if it is legal here."""
-        legal = {"raise", *self.block.labels}
-        match label:
-            case "break" if label in legal:
-                return Broke()
-            case "continue" if label in legal:
-                return Continued()
-            case "return" if label in legal or ("bare_return" in legal and value is None):
-                return Returned(value)
-            case "raise":
-                return raised(value)
-            case "return" if "bare_return" in legal:
-                return Refusal("only a `return` without a value is possible here")
-            case _:
-                known = ", ".join(name.removeprefix("bare_") for name in sorted(legal))
-                return Refusal(f"`{label}` is not possible here; the labels are {known}")
+        return jump(label, value, self.block.labels)
 
     # ── the end ──────────────────────────────────────────────────────────────────────────────────
 
     def conclude(self) -> Completed | Refusal:
-        """End the block normally, unless an output is missing or does not fit its type."""
+        """End the block normally, unless an output is missing or does not fit its type.
+
+        To look at an output may run code of the program's, a property or a validator: no longer than other code.
+        """
+        try:
+            return within(self.block.options.max_code_seconds, self.concluded)
+        except OutOfTime as error:
+            raise too_long(error) from None
+
+    def concluded(self) -> Completed | Refusal:
+        """The same, for as long as it takes."""
         if missing := self.scope.unbound_outputs():
             names = ", ".join(f"`{name}`" for name in missing)
             return Refusal(
@@ -274,19 +274,12 @@ class Handlers:
         return self.block.options.policy or "guarded"
 
     @property
+    def has_references(self) -> bool:
+        return self.block.options.effects in ("shared-eval", "isolated-eval")
+
+    @property
     def has_statements(self) -> bool:
         return self.block.options.effects in ("nightjar", "shared-python")
-
-
-def raised(value: UserValue) -> Raised | Refusal:
-    """The outcome of raising a value: an exception, or a class of them; nothing else can be raised."""
-    if isinstance(value, BaseException):
-        return Raised(value)
-    if isinstance(value, type) and issubclass(value, BaseException):
-        made = value()
-        if isinstance(made, BaseException):
-            return Raised(made)
-    return Refusal(f"only exceptions can be raised, not a {type(value).__name__}")
 
 
 def isolated_scope() -> Scope:

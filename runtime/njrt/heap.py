@@ -37,6 +37,12 @@ MOST_SORTED = 1000
 MOST_BITS = 4096
 """Integers of more bits are shown as references: nobody reads them, and JSON does not hold them."""
 _METHODS = (types.FunctionType, classmethod, staticmethod, types.MethodDescriptorType)
+_DESCRIPTORS = (
+    property,
+    types.MemberDescriptorType,
+    types.GetSetDescriptorType,
+    types.ClassMethodDescriptorType,
+)
 _TOLD_IN_WORDS = (types.FunctionType, types.MethodType, types.BuiltinFunctionType)
 
 
@@ -62,7 +68,9 @@ class Heap:
             return self.objects[address]
         except KeyError:
             known = f"1 to {len(self.objects)}" if self.objects else "none yet"
-            raise ValueError(f"there is no reference {address}; there are: {known}") from None
+            raise ValueError(
+                f"there is no reference {address}; there are: {known}; look at a variable to get one"
+            ) from None
 
 
 def wire_of(value: UserValue, heap: Heap) -> Wire:
@@ -117,8 +125,8 @@ def object_level(value: UserValue, heap: Heap) -> Wire:
     """One level of any other object: its class, its own attributes, the names of its methods."""
     cls = type(value)
     if is_exactly(value, *_TOLD_IN_WORDS) or is_a(value, type) or is_a(value, types.ModuleType):
-        members = namespace_of(value).get("_member_map_") if is_a(value, EnumType) else None
-        shown = {name: wire_of(each, heap) for name, each in (members or {}).items()}
+        held_by_class = class_attributes(value) if is_a(value, type) else {}
+        shown = {name: wire_of(each, heap) for name, each in held_by_class.items()}
         about = {"class": class_name(cls), "about": show(value, TEXT_SHOWN)}
         return about | ({"attributes": shown} if shown else {})
     held = islice(attributes_of(value).items(), ITEMS_SHOWN)
@@ -133,6 +141,19 @@ def object_level(value: UserValue, heap: Heap) -> Wire:
         "attributes": {name: wire_of(each, heap) for name, each in held if type(name) is str},
         "methods": sorted(methods)[:ITEMS_SHOWN],
     }
+
+
+def class_attributes(cls: type) -> dict[str, UserValue]:
+    """What a class itself holds beside its methods and properties: its members if it is an enum."""
+    namespace = namespace_of(cls)
+    if is_a(cls, EnumType):
+        return dict(namespace.get("_member_map_") or {})
+    plain = (
+        (name, each)
+        for name, each in namespace.items()
+        if not name.startswith("__") and not is_exactly(each, *_METHODS, *_DESCRIPTORS)
+    )
+    return dict(islice(plain, ITEMS_SHOWN))
 
 
 def with_rest(shown: dict[str, Wire], length: int) -> dict[str, Wire]:

@@ -25,9 +25,13 @@ import threading
 import time
 import types
 from collections.abc import Callable, Coroutine, Generator
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
-from typing import Any, Final, TypeVar
+from typing import TYPE_CHECKING, Any, Final, TypeVar
+
+if TYPE_CHECKING:
+    import asyncio
 
 T = TypeVar("T")
 
@@ -88,51 +92,99 @@ def within(seconds: float | None, action: Callable[[], T]) -> T:
     return result
 
 
+class Allowance:
+    """Seconds that several calls share: `left` is what they have not used yet."""
+
+    def __init__(self, seconds: float) -> None:
+        self.left = seconds
+
+    def within(self, most: float, action: Callable[[], T]) -> T:
+        """Call `action` as `within` does, for at most `most` of the seconds that are left."""
+        began = time.monotonic()
+        try:
+            return within(min(most, self.left), action)
+        finally:
+            self.left -= time.monotonic() - began
+
+
 async def awaited_within(seconds: float | None, coroutine: Coroutine[Any, Any, T]) -> T:
     """Await `coroutine` for at most `seconds` of wall time, else `OutOfTime`.
 
     While it runs, it is interrupted as by `within`; while it waits, it is cancelled by its asyncio
-    task, as `asyncio.timeout` does it, so that other tasks of the thread are never touched. Under another
-    event loop than asyncio's it may wait for as long as that loop lets it.
+    task, as `asyncio.timeout` does it, so that other tasks of the thread are never touched. If it goes on
+    all the same, it is left for good. Under another event loop than asyncio's it may wait for as long as
+    that loop lets it.
     """
     if seconds is None:
         return await coroutine
     import asyncio
 
-    deadline = time.monotonic() + seconds
-    if asyncio._get_running_loop() is None:
-        return await _in_steps(coroutine, deadline)
+    alarm = _Alarm(time.monotonic() + seconds)
+    if asyncio._get_running_loop() is None or (task := asyncio.current_task()) is None:
+        return await _in_steps(coroutine, alarm)
+    cancelled, loop = task.cancelling(), asyncio.get_running_loop()
+
+    def ring() -> None:
+        alarm.rung += 1
+        task.cancel()
+        alarm.next = loop.call_later(_GRACE, ring)
+
+    alarm.next = loop.call_later(seconds, ring)
     try:
-        async with asyncio.timeout(seconds) as limit:
-            return await _in_steps(coroutine, deadline)
-    except OutOfTime:
-        raise OutOfTime(_too_long(seconds)) from None
-    except TimeoutError:
-        if not limit.expired():
-            raise
-        raise OutOfTime(_too_long(seconds)) from None
+        return await _in_steps(coroutine, alarm)
+    except (asyncio.CancelledError, OutOfTime) as error:
+        is_ours = alarm.rung > 0 and task.cancelling() - alarm.rung <= cancelled
+        if isinstance(error, OutOfTime) or is_ours:
+            raise OutOfTime(_too_long(seconds)) from None
+        raise
+    finally:
+        alarm.next.cancel()
+        for _ in range(alarm.rung):
+            task.uncancel()
+
+
+@dataclass(slots=True)
+class _Alarm:
+    """Until when a coroutine may run, and how often it has been told that its time is up."""
+
+    deadline: float
+    rung: int = 0
+    next: asyncio.TimerHandle | None = None
 
 
 @types.coroutine
-def _in_steps(coroutine: Coroutine[Any, Any, T], deadline: float) -> Generator[Any, Any, T]:
+def _in_steps(coroutine: Coroutine[Any, Any, T], alarm: _Alarm) -> Generator[Any, Any, T]:
     """Drive a coroutine, each step of it in a region of its own; nothing is limited while it waits."""
     # What comes next is taken out before it is called: an exception that waits here to be thrown would hold
     # the frames that it then passes through, and they would hold it.
     following: list[Callable[[], Any]] = [partial(coroutine.send, None)]
     while True:
-        left = max(deadline - time.monotonic(), _GRACE)
+        left = max(alarm.deadline - time.monotonic(), _GRACE)
         try:
             awaited = within(left, lambda: following.pop()())
         except StopIteration as stop:
             result: T = stop.value
             return result
+        except Interruption as stopped:
+            if stopped.args:
+                raise  # that of a region around all this
+            raise OutOfTime from None
+        if alarm.rung > 1:  # it has swallowed its cancellation, and what came then
+            _abandon(coroutine)
         try:
             following.append(partial(coroutine.send, (yield awaited)))
         except GeneratorExit:
             coroutine.close()
             raise
         except BaseException as error:
-            following.append(partial(coroutine.throw, error))
+            # A cancellation can be caught by any `except:`, so a second one comes in another shape.
+            following.append(partial(coroutine.throw, Interruption() if alarm.rung > 1 else error))
+
+
+def _abandon(coroutine: Coroutine[Any, Any, Any]) -> None:
+    with suppress(RuntimeError, OutOfTime):  # RuntimeError: it goes on even now
+        within(_GRACE, coroutine.close)
+    raise OutOfTime
 
 
 def _too_long(seconds: float) -> str:

@@ -53,6 +53,8 @@ def log(event: Event) -> None:
 def said(event: Event) -> str:
     """An event in a few words."""
     match event:
+        case Began(tried="ran"):
+            return "is done by code"
         case Began(model=model, effects=effects):
             return (
                 f"begins, with {model or 'no model yet'} and the effects of {effects or 'no set'}"

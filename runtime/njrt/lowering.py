@@ -29,8 +29,12 @@ from typing import TypedDict
 
 from njrt.bindings import Declaration, Names
 from njrt.scope import mangled
+from njrt.syntax import compiled, parse
 
 HostJump = ast.Break | ast.Continue | ast.Return
+
+FORMATTING = ("format", "format_map")
+"""The methods of texts that read attributes which no one sees in the code."""
 
 
 class How(enum.IntEnum):
@@ -56,6 +60,8 @@ class Place(TypedDict):
 RAISED = ".raised"
 HOW = ".how"
 VALUE = ".value"
+STOPPED = ".stopped"
+METHOD = ".method"
 
 
 def host_jumps(statements: Iterable[ast.AST], in_loop: bool = False) -> Iterator[HostJump]:
@@ -98,6 +104,8 @@ class Shape:
     """The names it binds that live in the module."""
     own: frozenset[str]
     """The names that live in the class namespace."""
+    guarded: bool
+    """Whether format strings are checked before they read attributes."""
 
 
 def lowered(tree: ast.Module, names: Names, shape: Shape, filename: str, flags: int) -> CodeType:
@@ -106,7 +114,7 @@ def lowered(tree: ast.Module, names: Names, shape: Shape, filename: str, flags: 
     body = _Lowerer(names, shape, jumps).lowered(tree.body)
     if shape.in_class and jumps:
         body = [_one_round(body)]
-    code: CodeType = compile(_scaffold(shape, body), filename, "exec", flags, dont_inherit=True)
+    code = compiled(_scaffold(shape, body), filename, flags)
     for _ in ("outer", "class", "body"):
         code = next(each for each in code.co_consts if isinstance(each, CodeType))
     return code
@@ -130,7 +138,7 @@ def _scaffold(shape: Shape, body: list[ast.stmt]) -> ast.Module:
             f"            global {', '.join(shape.bound_globals)}" if shape.bound_globals else "",
         ]
     )
-    module = ast.parse(text)
+    module = parse(text)
     outer = module.body[0]
     assert isinstance(outer, ast.FunctionDef)
     *_, declared, wrapper = outer.body
@@ -140,7 +148,7 @@ def _scaffold(shape: Shape, body: list[ast.stmt]) -> ast.Module:
     assert isinstance(as_global, ast.Global)
     assert isinstance(host, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef)
     assert isinstance(host.body[0], ast.Nonlocal)
-    private = [RAISED, HOW, VALUE] if shape.in_class else [RAISED]
+    private = [RAISED, STOPPED, METHOD, *((HOW, VALUE) if shape.in_class else ())]
     at = _place(declared)
     declared.targets[-1:] = [ast.Name(name, ast.Store(), **at) for name in private]
     host.body[0].names[-1:] = private
@@ -209,6 +217,26 @@ class _Lowerer(ast.NodeTransformer):
             node.exc = marking
             return node
         return [ast.Expr(marking, **at), node]
+
+    def visit_Try(self, node: ast.Try) -> ast.AST:
+        """Whatever a handler catches, the end of the code's time goes past it: `except .stopped: raise`."""
+        self.generic_visit(node)
+        if node.handlers:
+            at = _place(node.handlers[0])
+            stopped = ast.Name(STOPPED, ast.Load(), **at)
+            node.handlers.insert(0, ast.ExceptHandler(stopped, None, [ast.Raise(**at)], **at))
+        return node
+
+    def visit_Attribute(self, node: ast.Attribute) -> ast.AST:
+        """`text.format` is looked up by the guard: `.method(text, "format")`."""
+        self.generic_visit(node)
+        if not self.shape.guarded or node.attr not in FORMATTING:
+            return node
+        if not isinstance(node.ctx, ast.Load):
+            return node
+        at = _place(node)
+        name = ast.Constant(node.attr, **at)
+        return ast.Call(ast.Name(METHOD, ast.Load(), **at), [node.value, name], [], **at)
 
     def visit_AnnAssign(self, node: ast.AnnAssign) -> ast.AST:
         """An annotated name can be neither nonlocal nor global: the annotation goes."""
@@ -280,7 +308,7 @@ def _assignment(name: str, value: ast.expr, at: Place) -> ast.Assign:
     return ast.Assign([ast.Name(name, ast.Store(), **at)], value, **at)
 
 
-def _place(node: ast.stmt | ast.expr) -> Place:
+def _place(node: ast.stmt | ast.expr | ast.excepthandler) -> Place:
     """The location of a node, for those that are made in its stead."""
     return Place(
         lineno=node.lineno,

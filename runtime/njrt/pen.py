@@ -14,11 +14,11 @@ from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
 from njrt.anatomy import class_name, is_a
-from njrt.interrupt import OutOfTime, within
+from njrt.interrupt import Allowance, OutOfTime
 from njrt.outcome import UserValue
 
-REPR_SECONDS = 0.2
-"""How long a `__repr__` of the program may run."""
+REPR_SECONDS, ALL_REPR_SECONDS = 0.2, 1.0
+"""How long a `__repr__` of the program may run, and how long all those that one text needs."""
 FEW_ITEMS, MOST_ITEMS = 3, 8
 """Items shown of a collection that does not fit: a few, shortened if need be, then more if they are short."""
 ATOMS = frozenset({type(None), type(...), bool, int, float, complex, str, bytes})
@@ -69,6 +69,7 @@ class Pen:
         self._path: list[int] = []
         self._too_long: dict[int, tuple[int, UserValue]] = {}
         self._hung: set[int] = set()
+        self._allowance = Allowance(ALL_REPR_SECONDS)
 
     def brief(self, value: UserValue, room: int) -> str:
         """Write `value` in at most `room` characters."""
@@ -126,10 +127,14 @@ class Pen:
         closing: str,
         room: int,
         exact: bool,
+        least: int = 1,
     ) -> str:
-        """Write `opening part, part, ... closing`, each part with its label before it, as far as they fit."""
+        """Write `opening part, part, ... closing`, each part with its label before it, as far as they fit.
+
+        `least` is how many characters each of them takes at least: what can no longer fit is given up early.
+        """
         left = room - len(opening) - len(closing)
-        if exact and 3 * length - 2 > left:
+        if exact and (least + 2) * length - 2 > left:
             raise TooLong
         written: list[str] = []
         for label, value in parts:
@@ -148,6 +153,8 @@ class Pen:
                 break
             written.append(text)
             left -= len(text) + 2
+            if exact and (least + 2) * (length - len(written)) - 2 > left:
+                raise TooLong
         if len(written) < length:
             written.append("...")
         return opening + ", ".join(written) + closing
@@ -171,10 +178,10 @@ class Pen:
     def repr(self, value: UserValue, room: int) -> str:
         """Write what the `__repr__` of the value says, or how it fails."""
         cls = type(value)
-        if id(cls) in self._hung:
+        if id(cls) in self._hung or self._allowance.left <= 0:
             return f"<{class_name(cls)}>"
         try:
-            text = within(REPR_SECONDS, lambda: repr(value))
+            text = self._allowance.within(REPR_SECONDS, lambda: repr(value))
         except KeyboardInterrupt:
             raise
         except BaseException as error:

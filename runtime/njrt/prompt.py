@@ -74,19 +74,23 @@ the name of a variable. When all outputs are bound, call `done`."""
 PYTHON = f"""{SETTING}
 
 {JUDGEMENT}
-`eval` shows the value of an expression, `exec` runs statements; both see the listed names and Python's \
-builtins, and names that you bind stay. {ENDING}"""
+`exec` runs statements: with them you bind variables and change objects. `eval` only shows the value of an \
+expression. Both see the listed names and Python's builtins, and names that you bind stay. {ENDING}"""
+
+VALUES = """\
+A value is JSON, such as 12.5, "text", true or [1, 2] (a dict is {"type": "dict", "items": [{"key": K, \
+"value": V}]}), or a reference {"type": "Ref", "addr": N} to an object."""
 
 SHARED_EVAL = f"""{SETTING}
 
 {JUDGEMENT}
-`eval` shows the value of an expression over the listed names and Python's builtins; `assign` binds a \
-variable; `deref` shows an object behind a reference and `setref` updates it in place. {ENDING}"""
+{VALUES} `eval` shows the value of an expression over the listed names and Python's builtins, and the \
+reference to it; `assign` binds a variable to a value; `deref` shows an object one level deep and `setref` \
+updates it in place. {ENDING}"""
 
-REFERENCES = """\
-A value is JSON (a dict is {"type": "dict", "items": [{"key": K, "value": V}]}) or a reference \
-{"type": "Ref", "addr": N} to an object. `lookup` reads a variable, `assign` binds one, `deref` shows an \
-object one level deep, `ref` makes one, `setref` updates one in place."""
+REFERENCES = f"""\
+{VALUES} `lookup` reads a variable, `assign` binds one, `deref` shows an object one level deep, `ref` makes \
+one, `setref` updates one in place."""
 
 ISOLATED_EVAL = f"""{SETTING}
 

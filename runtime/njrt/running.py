@@ -22,7 +22,8 @@ drives the conversation. Everything that it drives is free of I/O.
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Mapping, MutableMapping
+from collections.abc import Callable, Coroutine, Mapping, MutableMapping
+from dataclasses import replace
 from functools import partial
 from typing import Any, assert_never, cast
 
@@ -50,6 +51,9 @@ from njrt.settings import (
     recorder_for,
     settings_here,
 )
+
+Answered = Callable[[Step, Session], Coroutine[Any, Any, Reply | Execution]]
+"""Gives the conversation what it asks for: at once, or by awaiting it."""
 
 Variables = Callable[[], tuple[Any, ...]]
 """A lambda that names the variables of a block: only its closure and its globals are ever looked at."""
@@ -81,7 +85,22 @@ async def arun(prompt: str, variables: Variables, *, at: str = "", **arguments: 
 
 
 def drive(session: Session) -> Outcome:
-    """Answer everything the conversation asks for, until it returns the block's outcome."""
+    """Carry a session through, in this thread: nothing in it is ever waited for."""
+    coroutine = driven(session, answer)
+    try:
+        coroutine.send(None)
+    except StopIteration as end:
+        return cast(Outcome, end.value)
+    raise AssertionError("a model that is asked directly answers at once")
+
+
+async def adrive(session: Session) -> Outcome:
+    """Carry a session through; the event loop runs on while the model thinks and while code awaits."""
+    return await driven(session, aanswer)
+
+
+async def driven(session: Session, answered: Answered) -> Outcome:
+    """Answer everything that the conversation asks for, until it returns the block's outcome."""
     conversation = session.conversation
     proceed = partial(next, conversation)
     try:
@@ -91,33 +110,15 @@ def drive(session: Session) -> Outcome:
             except StopIteration as end:
                 return cast(Outcome, end.value)
             try:
-                proceed = partial(conversation.send, answer(step, session))
+                proceed = partial(conversation.send, await answered(step, session))
             except BaseException as error:
                 proceed = partial(conversation.throw, error)
     finally:
         del proceed  # an exception in it would hold this frame, and so the program's values
 
 
-async def adrive(session: Session) -> Outcome:
-    """Do what `drive` does, awaiting the model and code that awaits."""
-    conversation = session.conversation
-    proceed = partial(next, conversation)
-    try:
-        while True:
-            try:
-                step = proceed()
-            except StopIteration as end:
-                return cast(Outcome, end.value)
-            try:
-                proceed = partial(conversation.send, await aanswer(step, session))
-            except BaseException as error:
-                proceed = partial(conversation.throw, error)
-    finally:
-        del proceed
-
-
-def answer(step: Step, session: Session) -> Reply | Execution:
-    """Ask the model, or run the code."""
+async def answer(step: Step, session: Session) -> Reply | Execution:
+    """Ask the model, or run the code, and return only then."""
     if isinstance(step, Request):
         return session.model.ask(step)
     return execute(step, seconds=session.code_seconds())
@@ -166,13 +167,14 @@ def begun(
     own: str = "",
     nl: str = "",
     project: Mapping[str, Any] | None = None,
+    tried: str = "",
     **options: Any,
 ) -> Session:
     """Put one run of a block together, from what compiled code says of it and from what surrounds it.
 
     `writes` are the outputs and `labels` the legal jumps, both separated by blanks; `types` maps outputs to
-    their types; `cls`, `me`, `ns`, `own` and `nl` describe a block in a class body or a method; `project`
-    and the other keywords are options.
+    their types; `cls`, `me`, `ns`, `own` and `nl` describe a block in a class body or a method; `tried` says
+    how code fared that was tried first; `project` and the other keywords are options.
     """
     try:
         settings = settings_here()
@@ -182,7 +184,8 @@ def begun(
         layers = layers_here(settings, chosen, model, recorder)
     except NaturalError as error:
         raise placed(error, at) from None
-    scope = scope_of(
+    scope_here = partial(
+        scope_of,
         variables,
         writes=writes,
         types=types,
@@ -194,10 +197,13 @@ def begun(
         at=at,
         shadowing=chosen.effects != "direct",
     )
-    return session_of(
-        Block(instruction_of(prompt), tuple(labels.split()), at, is_async, chosen),
-        scope,
-        model,
-        layers,
-        listener_here(settings),
-    )
+    block = Block(instruction_of(prompt), tuple(labels.split()), at, is_async, chosen)
+    session = session_of(block, scope_here(), model, layers, listener_here(settings), tried)
+    file = settings.examples or os.environ.get("NJC_EXAMPLES")
+    if not file:
+        return session
+    from njrt.examples import example_file, witnessed
+
+    keep = example_file(file)
+    seen = witnessed(session.conversation, scope_here(), at, block.instruction, keep)
+    return replace(session, conversation=seen)

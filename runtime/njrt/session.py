@@ -56,10 +56,20 @@ def new_run() -> RunId:
     return f"{_process}-{next(_numbers)}"
 
 
+def running_here() -> RunId | None:
+    """The run of the innermost block around this point, if there is one."""
+    return _running.get()
+
+
 def session_of(
-    block: Block, scope: Scope, model: Model, layers: tuple[Layer, ...], tell: Listener
+    block: Block,
+    scope: Scope,
+    model: Model,
+    layers: tuple[Layer, ...],
+    tell: Listener,
+    tried: str = "",
 ) -> Session:
-    """Put a run together from its parts."""
+    """Put a run together from its parts; `tried` says how code fared that was tried before it."""
     options = block.options
     run = new_run()
     protocol = options.protocol or model.protocol
@@ -70,20 +80,26 @@ def session_of(
         converse(tempered(block, protocol), protocol, opening, serve), scope, options.on_error
     )
     return Session(
-        living(conversation, block.place, options.effects or "", run, model.name, tell),
+        living(conversation, block.place, options.effects or "", run, model.name, tell, tried),
         Layered(model, (Metered(meter), Told(run, tell), *layers)),
         code_seconds(options.max_code_seconds, meter),
     )
 
 
 def living(
-    conversation: Conversation, place: str, effects: str, run: RunId, model: str, tell: Listener
+    conversation: Conversation,
+    place: str,
+    effects: str,
+    run: RunId,
+    model: str,
+    tell: Listener,
+    tried: str = "",
 ) -> Conversation:
     """The life of a run around its conversation: announced, and accounted for at its end."""
     began = time.monotonic()
     parent = _running.get()
     token = _running.set(run)
-    tell(Began(run, time.time(), place, model, effects, parent))
+    tell(Began(run, time.time(), place, model, effects, parent, tried))
 
     def end(ended: Outcome | BaseException) -> None:
         with suppress(ValueError):  # an abandoned coroutine is closed wherever that happens

@@ -47,6 +47,7 @@ class Settings:
     recorder: Recorder | None = None
     cache: bool | str | Path | None = None
     trace: str | None = None
+    examples: str | None = None
 
 
 NO_SETTINGS = Settings()
@@ -62,13 +63,15 @@ def using(
     mode: Mode = "once",
     cache: bool | str | Path | None = None,
     trace: str | Path | None = None,
+    examples: str | Path | None = None,
     **options: Any,
 ) -> Iterator[None]:
     """Run the blocks inside with these settings.
 
     `model` is a model (`njrt.Scripted([...])`) or the name of one; `record` is the path of a recording,
     replayed and made as `mode` says; `cache` is True, False or the cache's folder; `trace` is the path of a
-    trace file; every other keyword is an option of blocks. It holds for everything called inside, and for
+    trace file, `examples` that of a file of examples for `njc static --learn`; every other keyword is an
+    option of blocks. It holds for everything called inside, and for
     threads started inside as long as the `with` is open.
     """
     if isinstance(model, str):
@@ -81,6 +84,7 @@ def using(
         recorder or around.recorder,
         around.cache if cache is None else cache,
         around.trace if trace is None else str(trace),
+        around.examples if examples is None else str(examples),
     )
     with _settings.opened(here):
         try:

@@ -23,12 +23,15 @@ from njrt.bindings import Names, names_of
 from njrt.checks import MODULE_NAMES, refused
 from njrt.effects import Refusal
 from njrt.failure import syntax_text
-from njrt.guard import CHECKED_BUILTINS, guarded
-from njrt.lowering import HOW, RAISED, VALUE, How, Shape, lowered
+from njrt.guard import guarded
+from njrt.interrupt import Interruption
+from njrt.lowering import HOW, METHOD, RAISED, STOPPED, VALUE, How, Shape, lowered
 from njrt.options import Policy
 from njrt.outcome import UserValue
+from njrt.reflection import CHECKED_BUILTINS, method_of
 from njrt.scope import Scope
 from njrt.sources import kept_source
+from njrt.syntax import parse
 
 MOST_CHARACTERS = 1_000_000
 """Code longer than this is refused unread."""
@@ -120,9 +123,9 @@ def _prepared(
         return refusal
     _provide(names, scope, policy)
     compiles = compiled if len(source) <= _KEPT_CHARACTERS else compiled.__wrapped__
-    code = compiles(source, scope.place, _shape(names, scope), scope.future_flags)
+    code = compiles(source, scope.place, _shape(names, scope, policy), scope.future_flags)
     mark, how, value = RaiseMark(), CellType(int(How.FELL_OFF)), CellType()
-    private = {RAISED: CellType(mark.mark), HOW: how, VALUE: value}
+    private = {RAISED: CellType(mark.mark), HOW: how, VALUE: value, **_PRIVATE}
     # Where `super` is named outside a class, Python looks for a `__class__` that is not there: an empty cell.
     closure = tuple(
         private.get(name) or scope.cell(name) or scope.borrowed.get(name) or CellType()
@@ -130,6 +133,9 @@ def _prepared(
     )
     return Snippet(source, scope, code, closure, mark, how, value, bool(names.awaits))
 
+
+_PRIVATE = {STOPPED: CellType(Interruption), METHOD: CellType(method_of)}
+"""What the lowered code of every snippet calls on."""
 
 Survey = tuple[ast.Module, tuple[ast.AST, ...], Names, int]
 """A parsed snippet, all its nodes, its names, and the flags that its `__future__` imports add."""
@@ -151,7 +157,7 @@ def compiled(source: str, place: str, shape: Shape, future_flags: int) -> CodeTy
     return lowered(tree, names, shape, kept_source(place, source), flags)
 
 
-def _shape(names: Names, scope: Scope) -> Shape:
+def _shape(names: Names, scope: Scope, policy: Policy) -> Shape:
     in_class = scope.namespace is not None
     used = {*names.bound, *names.read, *names.nested} - {"__class__"}
     if scope.first_parameter and "super" in names.read:
@@ -172,16 +178,17 @@ def _shape(names: Names, scope: Scope) -> Shape:
             if name in scope.global_names and name not in scope.scratch and name not in scope.own
         ),
         own=scope.own,
+        guarded=policy == "guarded",
     )
 
 
 def parsed(source: str) -> ast.Module:
     """Parse a snippet; one that is indented as a whole is read as if it were not, strings untouched."""
     try:
-        return ast.parse(source, "<natural block>")
+        return parse(source, "<natural block>")
     except IndentationError:
         try:
-            tree = ast.parse(f"if True:\n{source}")
+            tree = parse(f"if True:\n{source}")
         except SyntaxError:
             tree = None
         if tree is None or len(tree.body) != 1 or not isinstance(tree.body[0], ast.If):

@@ -40,10 +40,14 @@ class TraceFile:
 
     def __call__(self, event: Event) -> None:
         """Append one event, or give up for good."""
+        self.add(line_of(event))
+
+    def add(self, line: str) -> None:
+        """Append one line, or give up for good."""
         if self._has_failed:
             return
         try:
-            self._append(line_of(event).encode() + b"\n")
+            self._append(line.encode() + b"\n")
         except (OSError, ValueError) as error:
             self._has_failed = True
             warn("the trace %s cannot be written (%s); going on without it", self.path, error)
@@ -81,9 +85,11 @@ def line_of(event: Event) -> str:
 def event_json(event: Event) -> dict[str, Any]:
     """What is particular to an event, as JSON."""
     match event:
-        case Began(place=place, model=model, effects=effects, parent=parent):
+        case Began(place=place, model=model, effects=effects, parent=parent, tried=tried):
             began = {"place": place, "model": model, "effects": effects}
-            return began | ({"parent": parent} if parent else {})
+            return (
+                began | ({"parent": parent} if parent else {}) | ({"tried": tried} if tried else {})
+            )
         case Asked(request=request):
             asked: dict[str, Any] = {"turn": request.turn}
             if request.turn == 1:

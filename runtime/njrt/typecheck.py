@@ -37,7 +37,11 @@ def misfit(value: UserValue, declared: Any) -> str | None:
         return None
     if declared is None:
         declared = NoneType
-    if (fits := _instance_check(value, declared)) is not None:
+    try:
+        fits = _instance_check(value, declared)
+    except Exception as error:  # the program's own __instancecheck__
+        return f"expected {type_text(declared)}; checking it failed: {type(error).__name__}"
+    if fits is not None:
         return None if fits else f"expected {type_text(declared)}, got {type_text(type(value))}"
     try:
         validate = _validator(declared)

@@ -8,7 +8,6 @@ import signal
 import subprocess
 import sys
 import threading
-import time
 from concurrent.futures import CancelledError, ThreadPoolExecutor
 from dataclasses import replace
 

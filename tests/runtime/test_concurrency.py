@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import gc
+import sys
 import threading
 import time
 import warnings
@@ -13,6 +14,7 @@ from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import pytest
+from playing import play
 from programs import Program, ended_by
 
 import njrt
@@ -288,3 +290,30 @@ def test_the_event_loop_runs_on_while_the_model_thinks() -> None:
 
     with njrt.using(model=Scripted(echo, delay=0.3)):
         assert asyncio.run(check()) > 5
+
+
+def test_threads_may_prepare_large_code_at_once() -> None:
+    class Yielding:
+        """Garbage that lets other threads run when it is collected, in the middle of whatever allocates."""
+
+        def __init__(self) -> None:
+            self.cycle = self
+
+        def __del__(self) -> None:
+            time.sleep(0)
+
+    terms = " + ".join(["(1 - (2 * (3 - 1) - 4))"] * 20)
+
+    def played(number: int) -> int:
+        n = 0
+        Yielding()
+        play(lambda: (n,), f"n = {terms} + {number}", writes="n")
+        return n - number
+
+    before = sys.getswitchinterval()
+    sys.setswitchinterval(1e-6)
+    try:
+        with ThreadPoolExecutor(8) as threads:
+            assert set(threads.map(played, range(300))) == {20}
+    finally:
+        sys.setswitchinterval(before)

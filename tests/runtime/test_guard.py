@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import sys
 
 import pytest
 from playing import FailedCode, Refused, message_of, play
@@ -83,8 +84,48 @@ ESCAPES = [
     "match 1:\n    case object(__class__=c): c",
     "import operator\noperator.attrgetter('__class__')(1)",
     "import operator\noperator.attrgetter('real.__class__')(1)",
-    "from operator import methodcaller as m, attrgetter\nattrgetter('__cl' + 'ass__')(1)",
+    "from operator import methodcaller, attrgetter\nattrgetter('__cl' + 'ass__')(1)",
     "import operator\noperator.methodcaller('__reduce__')(1)",
+    # modules as values
+    "import random\n[random][0]._os",
+    "import random\ngetattr(random, '_os')",
+    "import random\n(lambda m=random: m._os)()",
+    "import random, json\na, b = random, json\na._os",
+    "import random\nfor m in (random,): m._os",
+    "import random\nmatch random:\n    case m: m._os",
+    "import random\ndef f(): return random\nf()._os",
+    "import asyncio\n[asyncio.tasks]",
+    "class A:\n    import random as m\nA.m._os",
+    "from json.tool import main",
+    "import base64\nbase64.main()",
+    "import contextlib\ncontextlib.chdir('/')",
+    "import enum\nenum.global_enum",
+    # names of attributes as texts
+    "from operator import attrgetter as ag\nag('__cl' + 'ass__')(1)",
+    "import operator\ng = operator.attrgetter\ng('__cl' + 'ass__')(1)",
+    "import operator\nlist(map(operator.attrgetter, ['__class__']))",
+    "import operator\noperator.methodcaller('format', 1)('{0.__cl' + 'ass__}')",
+    "import functools\ndef f(): pass\nfunctools.wraps(f, ['__globals__'], [])(f)",
+    "import functools\nfunctools.update_wrapper",
+    "class M:\n    __match_args__ = ('__globals__',)",
+    "class M: pass\nM.__match_args__ = ('__globals__',)",
+    "import dataclasses\n@dataclasses.dataclass\nclass M:\n    __globals__: int",
+    "import dataclasses\ndataclasses.make_dataclass('M', ['__globals__'])",
+    "import re\ntry:\n    re.zz\nexcept AttributeError as e:\n    e.obj",
+    # texts as code
+    "import typing\ntyping.Optional['eval'].__args__[0]",
+    "import typing\ntyping.get_args(typing.Optional['eval'])[0]._evaluate({}, {}, frozenset())",
+    "import functools\n@functools.singledispatch\ndef f(x): pass",
+    "import dataclasses\nclass A:\n    __annotations__ = {'x=print()': int}\ndataclasses.dataclass(A)",
+    # the event loop
+    "import asyncio\nasyncio.get_event_loop_policy().new_event_loop()",
+    "import asyncio\nasyncio.SelectorEventLoop()",
+    "import asyncio\nasyncio.current_task().get_loop()",
+    "import asyncio\nasyncio.current_task().get_stack()",
+    "import asyncio\nasyncio.to_thread(print)",
+    # other spellings
+    "().__ｃlass__",
+    "ｅval('1')",
     # frames
     "(x for x in ()).gi_frame.f_back",
     "async def f(): pass\nf().cr_frame",
@@ -92,10 +133,32 @@ ESCAPES = [
     "try:\n    1/0\nexcept ZeroDivisionError as e:\n    e.with_traceback(None)",
 ]
 
+if sys.version_info >= (3, 12):
+    ESCAPES += [
+        "type X = eval('1')\nX.__value__",
+        "type X = ().__class__",
+        "def f[T: eval](x): pass",
+        "class A[T: ().__class__]: pass",
+        "f'{'{0.__class__}'.format(1)}'",
+        "import uuid\nuuid.main()",
+    ]
+if sys.version_info >= (3, 13):
+    ESCAPES += [
+        "def f[T = eval](x): pass",
+        "type X[T = ().__class__] = T",
+        "(x for x in ()).gi_frame.f_locals",
+        "import random\nrandom.main()",
+        "import asyncio\nasyncio.EventLoop()",
+    ]
+
 REASONS = (
+    "an import is refused in a class body",
     "refused in a block",
     "cannot be imported in a block",
     "takes only literal names in a block",
+    "takes only the function in a block",
+    "can only be called in a block",
+    "is a module: in a block it can only be used as",
     "`__builtins__` is not visible in this block",
 )
 
@@ -106,6 +169,15 @@ AT_RUN_TIME = [
     "list(map(getattr, [()], ['__class__']))",
     "def f(): pass\nsetattr(f, '__code' + '__', None)",
     "g = getattr\ng(print, '__self__')",
+    "class S(str):\n    def __hash__(self): return 0\n    def __eq__(self, o): return False\ngetattr((), S('__class__'))",
+    "def f(): pass\nsetattr(f, '__match' + '_args__', ())",
+    "('{0.__cl' + 'ass__}').format(1)",
+    "''.join(['{x.__c', 'lass__}']).format_map({'x': 1})",
+    "str.format('{0.__cl' + 'ass__}', 1)",
+    "list(map(str.format, ['{0.__cl' + 'ass__}'], [1]))",
+    "class S(str): pass\nS('{0.__cl' + 'ass__}').format(1)",
+    "getattr('{0.__cl' + 'ass__}', 'format')(1)",
+    "def f(t): return t.format(1)\nf('{0.__cl' + 'ass__}')",
 ]
 
 HARMLESS = [
@@ -121,6 +193,14 @@ HARMLESS = [
     "class T: pass\nt = T()\nsetattr(t, 'x', 1)\ndelattr(t, 'x')",
     "{'__class__': 'Order'}['__class__']",
     "'{0.real} {x[k]}'.format(1, x={'k': 2})",
+    "t = '{} {a}'\nt.format(1, a=2), str.format(t, 1, a=2), list(map('{:>5}'.format, [1])), t.format_map",
+    "import datetime\ndatetime.datetime(2020, 1, 1).strftime('%d'), format(3.5, '.2f')",
+    "class R:\n    def format(self, x): return x\nR().format(3), getattr(R(), 'format')(3)",
+    "import json as j, datetime as dt\nk = j\nk.dumps(1), dt.date.today()",
+    "import functools\ndef d(f):\n    @functools.wraps(f)\n    def g(*a): return f(*a)\n    return g\n@d\ndef h(x): return x\nh(1)",
+    "import collections.abc, asyncio\ncollections.abc.Mapping, asyncio.Queue, asyncio.create_task",
+    "class Node:\n    obj = 3\nNode().obj",
+    "def f(x: int): pass\nf.__annotations__",
     "try:\n    1/0\nexcept Exception as e:\n    str(e), e.args, e.__cause__",
     "class Job:\n    os = 'linux'\n    sys = 1\nJob().os, Job().sys",
     "id(1), dir([]), memoryview(b''), isinstance(1, int), super, object()",

@@ -276,3 +276,18 @@ def test_the_text_protocol_takes_calls_as_json(effects: EffectSet) -> None:
     }
     assert PLAIN.call("f", 5, says=says[effects], effects=effects, protocol="text") == 5
     assert PLAIN.model.requests[0].tools == ()
+
+
+@pytest.mark.parametrize("effects", ["shared-eval", "isolated-eval"])
+def test_an_evaluated_object_comes_with_its_reference(effects: str) -> None:
+    shared = effects == "shared-eval"
+    target: list[int] = [1]
+    first = [call("eval", expr="x" if shared else "[1]"), call("eval", expr="1 + 1")]
+    script = [
+        first,
+        [call("setref", ref=ref(1), val=[7]), call("assign", var="y", val=ref(1)), call("done")],
+    ]
+    y = PLAIN.call("f", target, says=script, effects=effects)
+    assert y == [7]
+    assert (y is target) == shared
+    assert PLAIN.told()[1:] == ['[1]\n{"type": "Ref", "addr": 1, "class": "list"}', "2"]

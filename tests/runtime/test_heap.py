@@ -7,7 +7,7 @@ import enum
 import json
 import threading
 from dataclasses import dataclass
-from typing import Any, NoReturn
+from typing import Any, ClassVar, NoReturn
 
 import pytest
 
@@ -203,3 +203,24 @@ def test_anything_can_be_shown(value: Any) -> None:
 def test_the_same_state_is_shown_by_the_same_text() -> None:
     first, again = ({f"name{n}" for n in numbers} for numbers in (range(50), reversed(range(50))))
     assert as_json(level_of(first, Heap())) == as_json(level_of(again, Heap()))
+
+
+def test_what_a_class_holds_can_be_changed_through_its_reference() -> None:
+    class Limits:
+        """How much."""
+
+        steps: ClassVar = [1, 2]
+        rate = 3
+
+        def double(self) -> int: ...
+
+        @property
+        def half(self) -> int: ...
+
+    heap = Heap()
+    level = level_of(Limits, heap)
+    assert level["attributes"] == {"steps": {"type": "Ref", "addr": 1, "class": "list"}, "rate": 3}
+    assert update(heap.at(1), [5]) is None
+    assert Limits.steps == [5]
+    assert update(Limits, {"rate": 4}) is None
+    assert Limits.rate == 4

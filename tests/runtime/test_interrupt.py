@@ -218,3 +218,63 @@ def test_async_blocks_without_limit() -> None:
         return await aplay(lambda: (asyncio,), "await asyncio.sleep(0, 5)")
 
     assert asyncio.run(main()) == 5
+
+
+SWALLOWING = {
+    "a bare except": "while True:\n    try:\n        while True: pass\n    except:\n        pass",
+    "BaseException": "def f():\n    while True:\n        try:\n            1\n        except BaseException: pass\nf()",
+    "a handler that fails": "while True:\n    try:\n        1 / 0\n    except BaseException as e:\n        x = str(e)",
+    "in a class": "class A:\n    while True:\n        try: x = 1\n        except: pass",
+}
+
+
+@pytest.mark.parametrize("source", SWALLOWING.values(), ids=SWALLOWING)
+def test_no_handler_of_the_code_keeps_it_running(source: str) -> None:
+    def stopped() -> float:
+        start = time.monotonic()
+        with pytest.raises(CodeTimeLimitError):
+            execute(ready(source, scope_of(lambda: ())), seconds=0.2)
+        return time.monotonic() - start
+
+    assert stopped() < 1.2
+    assert in_thread(stopped) < 1.2
+
+
+AWAITING = {
+    "asks again for ever": "while True:\n    try:\n        await asyncio.sleep(9)\n    except:\n        pass",
+    "in small steps": "while True:\n    try:\n        await asyncio.sleep(0)\n    except BaseException:\n        pass",
+    "cleans up for ever": "try:\n    await asyncio.sleep(9)\nfinally:\n    while True: await asyncio.sleep(9)",
+    "ends its tasks": "async with asyncio.TaskGroup() as g:\n    g.create_task(asyncio.sleep(9))",
+}
+
+
+@pytest.mark.parametrize("source", AWAITING.values(), ids=AWAITING)
+def test_no_handler_keeps_awaiting_code_running(source: str) -> None:
+    from njrt.code import aexecute
+
+    async def main() -> int:
+        snippet = ready(source, scope_of(lambda: (asyncio,)), is_async=True)
+        task = asyncio.current_task()
+        assert task is not None
+        with pytest.raises(CodeTimeLimitError):
+            await aexecute(snippet, seconds=0.2)
+        await asyncio.sleep(0)
+        return task.cancelling() + len(asyncio.all_tasks()) - 1
+
+    start = time.monotonic()
+    assert asyncio.run(main()) == 0
+    assert time.monotonic() - start < 1.4
+
+
+def test_a_cancellation_from_outside_is_none_of_ours() -> None:
+    async def main() -> str:
+        task = asyncio.create_task(awaited_within(0.3, forever()))
+        await asyncio.sleep(0.05)
+        task.cancel()
+        try:
+            await task
+        except asyncio.CancelledError:
+            return "cancelled"
+        return "ended"
+
+    assert asyncio.run(main()) == "cancelled"

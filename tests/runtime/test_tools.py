@@ -18,9 +18,10 @@ from njrt.effects import (
     Run,
     SetRef,
 )
+from njrt.fenced import effects_in_text
 from njrt.messages import ToolCall
 from njrt.options import EffectSet
-from njrt.tools import OPERATIONS, effect_of, effects_in_text, tools_of
+from njrt.tools import OPERATIONS, effect_of, tools_of
 
 REF = {"type": "Ref", "addr": 7}
 

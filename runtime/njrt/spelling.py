@@ -1,0 +1,253 @@
+"""Values as Python expressions that make them again, as far as that can be done faithfully.
+
+    spelled({"graph": graph, "first": graph.nodes[0]}, own="__main__")
+
+        texts    {"graph": "Graph(nodes=[(_1 := Node(name='a', next=None))])", "first": "_1"}
+        classes  {"Graph": "", "Node": ""}                    by their modules; "" is the program's own file
+        lost     {}                                           {"log": "a TextIOWrapper"} if there were a file
+
+Keywords stand for the state of an instance (its `__init__` does not run), positional arguments for those of
+a constructor. `_1 :=` names an object that occurs again, itself included. What cannot be made again is lost
+by its reason: functions without a name, generators, files, locks, arrays, subclasses of built-in types.
+"""
+
+from __future__ import annotations
+
+import enum
+import types
+from collections import Counter, OrderedDict, defaultdict, deque
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from njrt.outcome import UserValue
+
+MOST = 5_000
+"""Objects that are spelled at most, all values together."""
+
+_PLAIN = (bool, int, str, bytes, type(None))
+CONTAINERS = (list, tuple, dict, set, frozenset)
+_MADE_BY_CALL: Mapping[str, tuple[str, ...]] = {
+    "datetime": ("date", "time", "datetime", "timedelta"),
+    "decimal": ("Decimal",),
+    "fractions": ("Fraction",),
+    "uuid": ("UUID",),
+    "pathlib": ("PosixPath", "WindowsPath", "PurePosixPath", "PureWindowsPath"),
+}
+_PRIVATE_HOMES: Mapping[str, str] = {"pathlib._local": "pathlib"}
+"""Modules that only implement another one, as Python 3.13 has it, with the one that programs import."""
+_Parts = tuple[str, tuple[UserValue, ...], Mapping[str, UserValue]]
+"""A constructor, its positional arguments, and what it is given by keyword."""
+
+
+class LostError(Exception):
+    """The value cannot be spelled; the message says what it is."""
+
+
+@dataclass(frozen=True, slots=True)
+class Spelled:
+    """Values as text; the values in `lost` are not among the texts."""
+
+    texts: Mapping[str, str]
+    classes: Mapping[str, str]
+    lost: Mapping[str, str]
+
+
+def spelled(values: Mapping[str, UserValue], own: str = "__main__") -> Spelled:
+    """Spell values, which may share objects; `own` is the name of the program's module."""
+    pen = _Pen(own)
+    lost: dict[str, str] = {}
+    for name, value in values.items():
+        before = dict(pen.seen)
+        try:
+            pen.count(value)
+        except LostError as error:
+            lost[name], pen.seen = str(error), before
+        except Exception as error:  # a value that does not let itself be looked at
+            lost[name], pen.seen = f"a value that fails by {type(error).__name__}", before
+    texts: dict[str, str] = {}
+    for name, value in values.items():
+        if name not in lost:
+            try:
+                texts[name] = pen.text(value)
+            except RecursionError:
+                lost[name] = "a value that is nested too deeply"
+    return Spelled(texts, pen.classes, lost)
+
+
+@dataclass(slots=True)
+class _Pen:
+    """Writes values: first counts how often each object occurs, then writes each once."""
+
+    own: str
+    classes: dict[str, str] = field(default_factory=dict)
+    seen: dict[int, int] = field(default_factory=dict)
+    names: dict[int, str] = field(default_factory=dict)
+    kept: list[UserValue] = field(default_factory=list)
+
+    def count(self, value: UserValue) -> None:
+        """Look through a value; raise LostError where part of it cannot be spelled."""
+        waiting = [value]
+        while waiting:
+            value = waiting.pop()
+            if type(value) in _PLAIN or type(value) is float:
+                continue
+            times = self.seen.get(id(value), 0)
+            self.seen[id(value)] = times + 1
+            if times:
+                continue
+            if len(self.seen) > MOST:
+                raise LostError(f"more than {MOST:,} objects")
+            name, positional, named = self.parts(value)
+            if not name.startswith(("[", "(", "{")):
+                self.kept.append((positional, named))  # so that no id is given away anew
+            waiting += (*positional, *named.values())
+
+    def parts(self, value: UserValue) -> _Parts:
+        """Take an object apart."""
+        cls = type(value)
+        if isinstance(value, type | types.FunctionType | types.BuiltinFunctionType):
+            return self.named(value), (), {}
+        if isinstance(value, types.ModuleType):
+            raise LostError(f"the module {value.__name__}")
+        if isinstance(value, enum.Enum):
+            return f"{self.named(cls)}.{value.name}", (), {}
+        if cls in CONTAINERS:
+            inside = [*value, *value.values()] if cls is dict else value
+            return _BRACKETS[cls], tuple(inside), {}
+        if (made := _made_by_call(value)) is not None:
+            return f"{self.named(cls)}(", made, {}
+        if isinstance(value, tuple) and hasattr(cls, "_fields"):
+            return f"{self.named(cls)}(", tuple(value), {}
+        if isinstance(value, BaseException) and not vars(value):
+            return f"{self.named(cls)}(", value.args, {}
+        if cls is types.SimpleNamespace:
+            return f"{self.named(cls)}(", (), vars(value)
+        return f"{self.named(cls)}(", (), _state(value)
+
+    def named(self, thing: Any) -> str:
+        """Name a class or function that can be found again by its name."""
+        module, name = getattr(thing, "__module__", None), getattr(thing, "__qualname__", "")
+        if isinstance(thing, type) and thing.__module__ == "builtins":
+            return name
+        what = "class" if isinstance(thing, type) else "function"
+        if not name or not isinstance(module, str) or "<" in name:
+            raise LostError(f"the {what} {name or '?'}, which cannot be found by its name")
+        module = "" if module == self.own else _PRIVATE_HOMES.get(module, module)
+        if self.classes.setdefault(name, module) != module:
+            raise LostError(f"one of two things named {name}")
+        return name
+
+    def text(self, value: UserValue) -> str:
+        """Write a value that has been counted."""
+        if type(value) in _PLAIN:
+            return repr(value)
+        if type(value) is float:
+            return repr(value) if value - value == 0 else f"float('{value!r}')"
+        if id(value) in self.names:
+            return self.names[id(value)]
+        is_shared = self.seen.get(id(value), 0) > 1 and not isinstance(
+            value, type | types.FunctionType | types.BuiltinFunctionType | enum.Enum
+        )
+        if is_shared and not (type(value) is tuple and not value):
+            self.names[id(value)] = name = f"_{len(self.names) + 1}"
+            return f"({name} := {self.content(value)})"
+        return self.content(value)
+
+    def content(self, value: UserValue) -> str:
+        """Write one object."""
+        match value:
+            case list() if type(value) is list:
+                return f"[{', '.join(map(self.text, value))}]"
+            case tuple() if type(value) is tuple:
+                return f"({', '.join(map(self.text, value))}{',' if len(value) == 1 else ''})"
+            case dict() if type(value) is dict:
+                items = (f"{self.text(key)}: {self.text(item)}" for key, item in value.items())
+                return f"{{{', '.join(items)}}}"
+            case set() | frozenset() if type(value) in CONTAINERS:
+                inside = f"{{{', '.join(sorted(map(self.text, value)))}}}" if value else ""
+                bare = inside and type(value) is set
+                return inside if bare else f"{type(value).__name__}({inside})"
+        name, positional, named = self.parts(value)
+        if not name.endswith("("):
+            return name
+        written = [
+            *map(self.text, positional),
+            *(f"{attribute}={self.text(held)}" for attribute, held in named.items()),
+        ]
+        return f"{name}{', '.join(written)})"
+
+
+_BRACKETS: Mapping[type, str] = {list: "[", tuple: "(", dict: "{", set: "{", frozenset: "{"}
+
+
+def _made_by_call(value: UserValue) -> tuple[UserValue, ...] | None:
+    """The arguments that make an object of a well-known kind again; None for all others."""
+    cls = type(value)
+    if cls is range:
+        return value.start, value.stop, value.step
+    if cls is complex:
+        return value.real, value.imag
+    if cls is bytearray:
+        return (bytes(value),)
+    if cls is deque:
+        return list(value), value.maxlen
+    if cls in (Counter, OrderedDict):
+        return (dict(value),)
+    if cls is defaultdict:
+        return value.default_factory, dict(value)
+    home = _PRIVATE_HOMES.get(cls.__module__, cls.__module__)
+    if cls.__name__ not in _MADE_BY_CALL.get(home, ()):
+        return None
+    if getattr(value, "tzinfo", None) is not None:
+        raise LostError("a time with a zone")
+    match cls.__name__:
+        case "date":
+            return value.year, value.month, value.day
+        case "time":
+            return value.hour, value.minute, value.second, value.microsecond
+        case "datetime":
+            day = (value.year, value.month, value.day)
+            return *day, value.hour, value.minute, value.second, value.microsecond
+        case "timedelta":
+            return value.days, value.seconds, value.microseconds
+        case "Fraction":
+            return value.numerator, value.denominator
+        case _:
+            return (str(value),)
+
+
+def _state(value: UserValue) -> dict[str, UserValue]:
+    """The attributes that make up an instance of a class of the program's."""
+    cls = type(value)
+    own_layout = cls.__basicsize__ - 8 * len(list(slots(cls)))
+    if not (is_objects_own(cls, "__reduce__") and is_objects_own(cls, "__reduce_ex__")):
+        raise LostError(f"a {cls.__name__}")
+    if own_layout > object.__basicsize__ + 16 or not cls.__flags__ & 1 << 9:
+        raise LostError(f"a {cls.__name__}")  # an extension type, or one that is no heap type
+    state: dict[str, UserValue] = {}
+    for name in slots(cls):
+        try:
+            state[name] = object.__getattribute__(value, name)
+        except AttributeError:
+            continue
+    namespace = getattr(value, "__dict__", {})
+    for name in namespace:
+        if not isinstance(name, str) or not name.isidentifier():
+            raise LostError(f"a {cls.__name__} with the attribute {name!r}")
+    return state | dict(namespace)
+
+
+def is_objects_own(cls: type, name: str) -> bool:
+    """Whether a class leaves a method as it is in `object`."""
+    return next(base for base in cls.__mro__ if name in vars(base)) is object
+
+
+def slots(cls: type) -> Iterator[str]:
+    """The names of the slots of a class, as attributes have them."""
+    for base in cls.__mro__:
+        names = base.__dict__.get("__slots__", ())
+        for name in (names,) if isinstance(names, str) else tuple(names):
+            if name not in ("__dict__", "__weakref__"):
+                private = name.startswith("__") and not name.endswith("__")
+                yield f"_{base.__name__.lstrip('_')}{name}" if private else name
