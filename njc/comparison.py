@@ -11,7 +11,8 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
@@ -20,13 +21,19 @@ from njrt.written import json_line
 
 @dataclass(frozen=True, slots=True)
 class Usage:
-    """What model calls used; `usd` leaves out calls without a known price."""
+    """What model calls used, and how code fared; `usd` leaves out calls without a known price."""
 
     calls: int = 0
     input: int = 0
     output: int = 0
     usd: float = 0.0
     seconds: float = 0.0
+    by_code: int = 0
+    """Runs of a block that code did, in the mode `auto`."""
+    unfit: int = 0
+    """Runs for which the guard of the code did not hold."""
+    raised: int = 0
+    """Runs in which the code raised, and was undone."""
 
     def __add__(self, other: Usage) -> Usage:
         return Usage(
@@ -35,6 +42,9 @@ class Usage:
             self.output + other.output,
             self.usd + other.usd,
             self.seconds + other.seconds,
+            self.by_code + other.by_code,
+            self.unfit + other.unfit,
+            self.raised + other.raised,
         )
 
     @property
@@ -98,6 +108,9 @@ class Row:
             round(total.output / count),
             total.usd / count,
             total.seconds / count,
+            round(total.by_code / count),
+            round(total.unfit / count),
+            round(total.raised / count),
         )
 
 
@@ -132,7 +145,9 @@ def usage_by_block(trace: Iterable[str]) -> dict[str, Usage]:
         except ValueError:  # the last line of a process that was killed
             continue
         if event["event"] == "began":
-            places[event["run"]] = event["place"] or "elsewhere"
+            place = places[event["run"]] = event["place"] or "elsewhere"
+            if fared := _FARED.get(event.get("tried", "")):
+                blocks[place] = blocks.get(place, Usage()) + fared
         elif event["event"] == "replied":
             place, used = places.get(event["run"], "elsewhere"), event["reply"].get("usage", {})
             blocks[place] = blocks.get(place, Usage()) + Usage(
@@ -145,9 +160,23 @@ def usage_by_block(trace: Iterable[str]) -> dict[str, Usage]:
     return blocks
 
 
+_FARED: Mapping[str, Usage] = {
+    "ran": Usage(by_code=1),
+    "unfit": Usage(unfit=1),
+    "raised": Usage(raised=1),
+}
+
+
 def trial_line(trial: Trial) -> str:
     """Write a trial as one line of JSON."""
     return json_line(asdict(trial))
+
+
+def trials_in(lines: Iterable[str]) -> Iterator[Trial]:
+    """Read trials back; a line that a killed process has broken off is passed over."""
+    for line in lines:
+        with suppress(ValueError, TypeError, KeyError):
+            yield trial_of(line)
 
 
 def trial_of(line: str) -> Trial:
@@ -178,91 +207,3 @@ def _row_json(row: Row) -> dict[str, Any]:
         "median_seconds": row.seconds,
         "usage_per_trial": asdict(row.usage),
     }
-
-
-HEADINGS = (
-    "mode",
-    "passed",
-    "95 % interval",
-    "build s",
-    "build tokens",
-    "run s",
-    "calls",
-    "tokens",
-    "USD",
-)
-
-
-def cells(row: Row) -> tuple[str, ...]:
-    """One mode as the cells of a table."""
-    build = (row.mode, "not built" if row.build.failure else f"{row.passed}/{len(row.trials)}")
-    if row.build.failure or row.seconds is None:
-        return (
-            *build,
-            "",
-            f"{row.build.seconds:.1f}",
-            f"{row.build.usage.tokens:,}",
-            "",
-            "",
-            "",
-            "",
-        )
-    low, high = interval(row.passed, len(row.trials))
-    return (
-        *build,
-        f"{low:.0%} to {high:.0%}",
-        f"{row.build.seconds:.1f}",
-        f"{row.build.usage.tokens:,}",
-        f"{row.seconds:.2f}",
-        f"{row.usage.calls:,}",
-        f"{row.usage.tokens:,}",
-        f"{row.usage.usd:.4f}",
-    )
-
-
-def table(headings: Sequence[str], lines: Sequence[Sequence[str]]) -> str:
-    """Lay out a table: the first column to the left, numbers to the right."""
-    widths = [
-        max(len(line[column]) for line in (headings, *lines)) for column in range(len(headings))
-    ]
-    rows = []
-    for line in (headings, ["-" * width for width in widths], *lines):
-        first, *others = (
-            cell.ljust(width) if column == 0 else cell.rjust(width)
-            for column, (cell, width) in enumerate(zip(line, widths, strict=True))
-        )
-        rows.append("  ".join([first, *others]).rstrip())
-    return "\n".join(rows)
-
-
-BLOCK_HEADINGS = ("block", "mode", "calls", "tokens", "USD", "model s")
-
-
-def block_cells(rows: Sequence[Row]) -> list[tuple[str, ...]]:
-    """What each block used in each mode, per trial."""
-    lines: list[tuple[str, ...]] = []
-    for place in sorted({place for row in rows for each in row.trials for place in each.blocks}):
-        for row in rows:
-            count = len(row.trials) or 1
-            used = sum((each.blocks.get(place, Usage()) for each in row.trials), Usage())
-            if used.calls:
-                lines.append(
-                    (
-                        place,
-                        row.mode,
-                        f"{used.calls / count:.1f}",
-                        f"{used.tokens / count:,.0f}",
-                        f"{used.usd / count:.4f}",
-                        f"{used.seconds / count:.2f}",
-                    )
-                )
-    return lines
-
-
-def as_text(rows: Sequence[Row]) -> str:
-    """The comparison for a terminal: modes, then blocks, then why a mode could not be built."""
-    parts = [table(HEADINGS, [cells(row) for row in rows])]
-    if blocks := block_cells(rows):
-        parts.append(table(BLOCK_HEADINGS, blocks))
-    parts += [f"{row.mode}: {row.build.failure}" for row in rows if row.build.failure]
-    return "\n\n".join(parts)

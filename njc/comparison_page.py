@@ -1,6 +1,6 @@
-"""The comparison as one self-contained page: the table, plots as inline SVG, and each block.
+"""The comparison as one self-contained page: what to choose, the table, plots, and each block.
 
-It asks for nothing from elsewhere and needs no script; it reads in light and dark, and prints.
+It asks for nothing from elsewhere and needs no script; it reads in light and dark, on paper and on a phone.
 """
 
 from __future__ import annotations
@@ -8,105 +8,113 @@ from __future__ import annotations
 import html
 from collections.abc import Callable, Sequence
 
-from njc.comparison import BLOCK_HEADINGS, HEADINGS, Row, block_cells, cells, interval
+from njc.comparison import Row, interval
+from njc.comparison_text import BLOCK_HEADINGS, HEADINGS, advice, block_cells, cells
 
 _STYLE = """
-:root { color-scheme: light dark; }
+:root { color-scheme: light dark; --bar: #4a7ebb; --faint: #8885; }
 body { font: 16px/1.5 system-ui, sans-serif; max-width: 60rem; margin: 2rem auto; padding: 0 1rem; }
-table { border-collapse: collapse; margin: 1rem 0; font-variant-numeric: tabular-nums; }
-th, td { padding: .3rem .8rem; text-align: right; border-bottom: 1px solid #8884; }
-th:first-child, td:first-child { text-align: left; }
-svg { max-width: 100%; height: auto; }
-svg text { font: 13px system-ui, sans-serif; fill: currentColor; }
-.bar { fill: #4a7ebb; } .whisker { stroke: currentColor; stroke-width: 1.5; } .axis { stroke: #8886; }
-code { font-size: .9em; }
+h1 { line-height: 1.2; } h2 { font-size: 1.15rem; margin: 2rem 0 .5rem; }
+.wide { overflow-x: auto; }
+table { border-collapse: collapse; font-variant-numeric: tabular-nums; white-space: nowrap; }
+th, td { padding: .3rem .8rem; text-align: right; border-bottom: 1px solid var(--faint); }
+th.word, td.word { text-align: left; } th:first-child, td:first-child { padding-left: 0; }
+.plots { display: grid; grid-template-columns: repeat(auto-fit, minmax(20rem, 1fr)); column-gap: 3rem; }
+.plot { display: grid; grid-template-columns: max-content 1fr max-content; gap: .25rem .75rem;
+  align-items: center; font-size: .9rem; font-variant-numeric: tabular-nums; }
+.plot svg { width: 100%; height: 1.4rem; overflow: visible; border-left: 1px solid var(--faint); }
+.plot span:nth-child(3n) { text-align: right; }
+.bar { fill: var(--bar); } .whisker { stroke: currentColor; stroke-width: 1.5; }
+dl { display: grid; grid-template-columns: max-content 1fr; gap: .25rem 1rem; } dt { font-weight: 600; }
+dd { margin: 0; } code { font-size: .9em; overflow-wrap: anywhere; } .small { font-size: .9rem; }
 """
-_LEFT, _WIDTH, _STEP = 110, 520, 34
+_MEANINGS = {
+    "live": "a model carries each block out, every time the program comes to it",
+    "static-raw": "code that a model wrote once, unchecked",
+    "static": "code that a model wrote, checked and mended until it passed",
+    "static-learned": "such code, mended until it does what recorded live runs did",
+    "auto": "such code behind a guard, and the live block for all that it is not fit for",
+}
+_WORDS = ("mode", "block")
+"""Columns of words, which begin at the left."""
 
 
-def page(rows: Sequence[Row], command: str, summary: str) -> str:
-    """Write the page; `summary` is what a reader in a hurry should know."""
-    failures = "".join(
-        f"<p><b>{_text(row.mode)}</b> could not be built: {_text(row.build.failure)}</p>"
-        for row in rows
-        if row.build.failure
-    )
+def page(rows: Sequence[Row], command: str) -> str:
+    """Write the page."""
     ran = [row for row in rows if row.trials]
     blocks = block_cells(rows)
     plots = "".join(
-        f"<h2>{title}</h2>{drawing}"
-        for title, drawing in (
+        f"<section><h2>{title}</h2>{plot}</section>"
+        for title, plot in (
             ("Pass rate, with its 95 % interval", _rates(ran)),
-            (
-                "Seconds a run takes (median)",
-                _bars(ran, lambda row: row.seconds or 0.0, "{:.2f} s"),
-            ),
-            ("Tokens a run takes", _bars(ran, lambda row: row.usage.tokens, "{:,.0f}")),
+            ("Seconds of a run (median)", _bars(ran, lambda row: row.seconds or 0.0, "{:.2f} s")),
+            ("Tokens of a run", _bars(ran, lambda row: row.usage.tokens, "{:,.0f}")),
             ("Model calls of a run", _bars(ran, lambda row: row.usage.calls, "{:,.0f}")),
         )
     )
+    said = "".join(f"<li>{_text(each)}</li>" for each in advice(rows))
+    meanings = "".join(
+        f"<dt>{_text(row.mode)}</dt><dd>{_MEANINGS.get(row.mode, '')}</dd>" for row in rows
+    )
     per_block = f"<h2>Blocks, per run</h2>{_table(BLOCK_HEADINGS, blocks)}" if blocks else ""
+    legend = (
+        '<p class="small">Of the runs of a block, <b>by code</b> are those that code did without a model; '
+        "<b>unfit</b> those for which its guard did not hold, and <b>raised</b> those in which it failed: "
+        "these were done live.</p>"
+    )
     return (
         '<!DOCTYPE html>\n<html lang="en"><head><meta charset="utf-8">'
-        '<meta name="viewport" content="width=device-width">'
+        '<meta name="viewport" content="width=device-width, initial-scale=1">'
         f"<title>njc compare</title><style>{_STYLE}</style></head><body>"
-        f"<h1>Modes compared</h1><p>{_text(summary)}</p><p>Command: <code>{_text(command)}</code></p>"
-        f"{_table(HEADINGS, [cells(row) for row in rows])}{failures}{plots}{per_block}</body></html>\n"
+        f"<h1>Modes compared</h1><p>Command: <code>{_text(command)}</code></p><ul>{said}</ul>"
+        f'{_table(HEADINGS, [cells(row) for row in rows])}<div class="plots">{plots}</div>'
+        f"{per_block}{legend if any(_is_tried(row) for row in rows) else ''}"
+        f'<h2>The modes</h2><dl class="small">{meanings}</dl></body></html>\n'
     )
+
+
+def _is_tried(row: Row) -> bool:
+    return any(each.usage.by_code or each.usage.unfit or each.usage.raised for each in row.trials)
 
 
 def _table(headings: Sequence[str], lines: Sequence[Sequence[str]]) -> str:
-    head = "".join(f"<th>{_text(each)}</th>" for each in headings)
-    body = "".join(
-        f"<tr>{''.join(f'<td>{_text(cell)}</td>' for cell in line)}</tr>" for line in lines
+    kinds = [' class="word"' if each in _WORDS else "" for each in headings]
+    head = "".join(
+        f"<th{kind}>{_text(each)}</th>" for kind, each in zip(kinds, headings, strict=True)
     )
-    return f"<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>"
+    body = "".join(
+        f"<tr>{''.join(f'<td{kind}>{_text(cell)}</td>' for kind, cell in zip(kinds, line, strict=True))}</tr>"
+        for line in lines
+    )
+    return f'<div class="wide"><table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table></div>'
 
 
 def _rates(rows: Sequence[Row]) -> str:
     parts = []
-    for index, row in enumerate(rows):
+    for row in rows:
         rate = row.passed / len(row.trials)
-        low, high = (_LEFT + _WIDTH * each for each in interval(row.passed, len(row.trials)))
-        middle = index * _STEP + 18
-        parts.append(_bar(row.mode, index, rate, f"{row.passed}/{len(row.trials)}"))
-        parts.append(
-            f'<line class="whisker" x1="{low:.1f}" x2="{high:.1f}" y1="{middle}" y2="{middle}"/>'
+        low, high = (f"{each:.1%}" for each in interval(row.passed, len(row.trials)))
+        whiskers = _line(low, "50%", high, "50%") + "".join(
+            _line(x, "25%", x, "75%") for x in (low, high)
         )
-        parts += (
-            f'<line class="whisker" x1="{x:.1f}" x2="{x:.1f}" y1="{middle - 5}" y2="{middle + 5}"/>'
-            for x in (low, high)
-        )
-    return _drawing(rows, parts)
+        parts.append(_row(row.mode, rate, f"{row.passed}/{len(row.trials)}", whiskers))
+    return f'<div class="plot">{"".join(parts)}</div>'
+
+
+def _line(x1: str, y1: str, x2: str, y2: str) -> str:
+    return f'<line class="whisker" x1="{x1}" y1="{y1}" x2="{x2}" y2="{y2}"/>'
 
 
 def _bars(rows: Sequence[Row], value: Callable[[Row], float], form: str) -> str:
     most = max([value(row) for row in rows], default=0.0) or 1.0
-    return _drawing(
-        rows,
-        [
-            _bar(row.mode, index, value(row) / most, form.format(value(row)))
-            for index, row in enumerate(rows)
-        ],
-    )
+    parts = [_row(row.mode, value(row) / most, form.format(value(row))) for row in rows]
+    return f'<div class="plot">{"".join(parts)}</div>'
 
 
-def _bar(name: str, index: int, share: float, said: str) -> str:
-    top = index * _STEP + 6
-    return (
-        f'<text x="{_LEFT - 10}" y="{top + 17}" text-anchor="end">{_text(name)}</text>'
-        f'<rect class="bar" x="{_LEFT}" y="{top}" width="{_WIDTH * share:.1f}" height="24" rx="3"/>'
-        f'<text x="{_LEFT + _WIDTH + 12}" y="{top + 17}">{_text(said)}</text>'
-    )
-
-
-def _drawing(rows: Sequence[Row], parts: Sequence[str]) -> str:
-    height = len(rows) * _STEP + 6
-    axis = f'<line class="axis" x1="{_LEFT}" x2="{_LEFT}" y1="0" y2="{height}"/>'
-    return (
-        f'<svg viewBox="0 0 {_LEFT + _WIDTH + 110} {height}" width="740" role="img">'
-        f"{axis}{''.join(parts)}</svg>"
-    )
+def _row(name: str, share: float, said: str, over: str = "") -> str:
+    bar = f'<rect class="bar" width="{share:.1%}" height="100%" rx="2"/>'
+    label = f'role="img" aria-label="{_text(name)}: {_text(said)}"'
+    return f"<span>{_text(name)}</span><svg {label}>{bar}{over}</svg><span>{_text(said)}</span>"
 
 
 def _text(text: str) -> str:

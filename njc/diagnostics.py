@@ -13,6 +13,7 @@ program can be compiled all the same.
 
 from __future__ import annotations
 
+import re
 import unicodedata
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -80,9 +81,10 @@ CODES: Mapping[str, Code] = {
     "NJ101": Code(
         "block after `;` in a one-line suite",
         "error",
-        "In `if x: a = 1; ` followed by a natural block, the suite stands on the line of its header. "
-        "The compiled block needs lines of its own, and the statements before it cannot be moved "
-        "without rewriting them. Put the suite on lines of its own.",
+        "In `if x: a = 1; ` followed by a natural block, the suite stands on the line of its header. A "
+        "block that comes first there takes its suite to a line of its own. One that comes later would "
+        "have to move the statements before it too, and those are not njc's to move: outside of blocks "
+        "it changes nothing. Put each statement of the suite on a line of its own, below the header.",
         fatal=True,
     ),
     "NJ102": Code(
@@ -175,6 +177,39 @@ CODES: Mapping[str, Code] = {
         "on its way. Python warns of such jumps from 3.14 (PEP 765), and njc does not offer them to "
         "the model. Move the block out of the `finally` suite.",
     ),
+    "NJ401": Code(
+        "no code for a static block",
+        "error",
+        "A model was asked for the Python that stands for this block, and none of its attempts passed the "
+        "checks. They are kept, each with the reasons why it was refused, in the file that the message "
+        'names. Say more in the prompt, let the block run live by `mode="live"`, or let it fall back to '
+        'that by `fallback="live"`.',
+        fatal=True,
+    ),
+    "NJ402": Code(
+        "static block not locked",
+        "error",
+        "A build with `--locked`, `--check` or `--diff` asks no model, and njc.lock has no code for this "
+        "block, or has code for what the block meant before. Build without the flag, review what is new "
+        "in njc.lock, and commit it.",
+        fatal=True,
+    ),
+    "NJ403": Code(
+        "edited code out of date",
+        "error",
+        "The code of this block was edited in njc.lock, and the block has changed since. njc never "
+        "overwrites what a person wrote: `njc lock --keep BLOCK` says that the code is right for the "
+        "changed block, `njc lock --update BLOCK` has it written anew.",
+        fatal=True,
+    ),
+    "NJ404": Code(
+        "locked code refused",
+        "error",
+        "The code in njc.lock does not pass the checks that generated code must pass: an edit has broken "
+        "it, or the checks of this njc are stricter. Mend it in njc.lock, or have it written anew by "
+        "`njc lock --update BLOCK`.",
+        fatal=True,
+    ),
 }
 
 
@@ -203,7 +238,7 @@ def render(diagnostic: Diagnostic, source: SourceFile | None = None) -> str:
     rows = [f"{at}: {diagnostic.severity}[{diagnostic.code}]: {diagnostic.message}"]
     gutter = " " * max(5, len(str(diagnostic.line)))
     if source is not None and diagnostic.code != "NJ002":
-        line = source.line(diagnostic.line).rstrip("\r\n").replace("\f", " ")
+        line = _UNSHOWN.sub(" ", source.line(diagnostic.line).rstrip("\r\n"))
         end = diagnostic.end_column if diagnostic.end_line == diagnostic.line else len(line) + 1
         marked = line[diagnostic.column - 1 : end - 1]
         rows.append(f"{diagnostic.line:>5} | {line}")
@@ -213,6 +248,10 @@ def render(diagnostic: Diagnostic, source: SourceFile | None = None) -> str:
     if diagnostic.hint:
         rows.append(f"{gutter} = help: {diagnostic.hint}")
     return "\n".join(rows)
+
+
+_UNSHOWN = re.compile(r"[\x00-\x08\x0a-\x1f\x7f-\x9f]")
+"""Control characters, which a terminal would obey; a tab only moves on."""
 
 
 def _cells(character: str) -> int:

@@ -23,13 +23,21 @@ from __future__ import annotations
 import ast
 import re
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import assert_never
 
 from njc.header import Header, header_lines
 from njc.indent import indented
 from njc.linemap import Piece
-from njc.lower import PACKAGE, Argument, GuardedBlock, Lowered, LoweredBlock, WrittenBlock
+from njc.lower import (
+    PACKAGE,
+    Argument,
+    GuardedBlock,
+    Lowered,
+    LoweredBlock,
+    WrittenBlock,
+    quoted,
+)
 from njc.parse import Module
 from njc.source import SourceFile, opening_lines
 
@@ -195,7 +203,9 @@ def _block_edit(source: SourceFile, lowered: Lowered, starts: set[int], runtime:
         case GuardedBlock(live=live):
             tried = indented(_tried(lowered, indent, step, runtime), indent, step)
             head = tried.removeprefix(indent).replace("\n", newline) + newline + indent + step
-            pieces = _call(live, before + head, indent + step, step, newline)
+            told = Argument(f"tried={lowered.written.attempt}.how")
+            called = replace(live, arguments=(*live.arguments, told))
+            pieces = _call(called, before + head, indent + step, step, newline)
         case _:
             assert_never(lowered)
     if after:
@@ -207,7 +217,8 @@ def _tried(lowered: GuardedBlock, indent: str, step: str, runtime: str) -> str:
     """The attempt before the call, with four blanks for each level."""
     written, room = lowered.written, _WIDTH - len((indent + step).expandtabs(4))
     name = written.attempt
-    shared = ("lambda: (", "writes=", "cls=", "at=")
+    shared = ("lambda: (", "writes=", "types=", "cls=", "at=")
+    is_typed = any(each.opening.startswith("types=") for each in lowered.live.arguments)
     arguments = [
         f"    {line}"
         for each in lowered.live.arguments
@@ -216,22 +227,37 @@ def _tried(lowered: GuardedBlock, indent: str, step: str, runtime: str) -> str:
     ]
     return "\n".join(
         [
-            f"{name} = {runtime}.attempt(",
+            f"with {runtime}.attempt(",
             *arguments,
-            ")",
-            "try:",
+            f") as {name}:",
+            *_expectation(written, room),
             *_guard(written, room),
             indented(written.code, "    "),
-            f"except Exception as {name}_error:",
-            f"    if not {name}.failed_by({name}_error):",
-            "        raise",
+            *([f"    {name}.check()"] if is_typed else []),
             f"if {name}.has_failed:",
         ]
     )
 
 
+def _expectation(written: WrittenBlock, room: int) -> list[str]:
+    """What shapes the variables of an attempt must have."""
+    items = [f"{name}={quoted(shape)}" for name, shape in written.shapes]
+    line = f"{written.attempt}.expect({', '.join(items)})"
+    if not items or len(line) <= room:
+        return [f"    {line}"] * bool(items)
+    inner = ", ".join(items)
+    lines = [f"{inner}"] if len(inner) <= room - 4 else [f"{item}," for item in items]
+    return [
+        f"    {written.attempt}.expect(",
+        *(f"        {each}" for each in lines),
+        "    )",
+    ]
+
+
 def _guard(written: WrittenBlock, room: int) -> list[str]:
     """The guard of an attempt, on one line if it fits, else one condition a line, as black does."""
+    if written.shapes and not written.conditions:
+        return []
     line = f"{written.attempt}.guard({' and '.join(written.conditions)})"
     if len(line) <= room or not written.conditions:
         return [f"    {line}"]

@@ -14,7 +14,8 @@
     kind = llm(f"...", Literal["spam", "bill"])
     '''
 
-An entry is good for the meaning that it was written for, and stale for any other. `digest` is that of the code
+Learned code has a mode such as `static-learned`, a `score = { right = 7, wrong = 1, of = 8 }`, and the `shapes` of
+the values that it was learned from. An entry is good for the meaning that it was written for, and stale for any other. `digest` is that of the code
 as the model wrote it, so an edit shows; edited code is kept. The same entries always give the same text.
 """
 
@@ -50,6 +51,26 @@ class Meaning:
 
 
 @dataclass(frozen=True, slots=True)
+class Score:
+    """How code did on examples; what is neither right nor wrong was left to the live block (mode `auto`)."""
+
+    right: int
+    wrong: int
+    of: int
+
+    @property
+    def rank(self) -> tuple[int, int]:
+        """What to compare scores by: a wrong answer is worse than none."""
+        return -self.wrong, self.right
+
+    def __str__(self) -> str:
+        left = self.of - self.right - self.wrong
+        return f"{self.right} of {self.of} right" + (
+            f", {left} left to the live block" if left else ""
+        )
+
+
+@dataclass(frozen=True, slots=True)
 class Entry:
     """What is locked for one block in one mode."""
 
@@ -68,6 +89,10 @@ class Entry:
     """Empty where the block stays live."""
     live: str = ""
     """Why the block stays live."""
+    score: Score | None = None
+    """How learned code did on the examples that it was learned from."""
+    shapes: Mapping[str, str] = field(default_factory=dict)
+    """What the variables were like in these examples."""
 
     @property
     def is_edited(self) -> bool:
@@ -84,6 +109,10 @@ class Lock:
     """The entries of a lock file."""
 
     entries: Mapping[Key, Entry] = field(default_factory=dict)
+
+
+LEARNED = "-learned"
+"""Behind the mode of an entry whose code was held against examples."""
 
 
 def digest_of(code: str) -> str:
@@ -139,6 +168,8 @@ def _entry(written: Mapping[str, Any]) -> Entry:
         written["digest"],
         written["code"],
         written.get("live", ""),
+        Score(**written["score"]) if "score" in written else None,
+        written.get("shapes", {}),
     )
 
 
@@ -166,9 +197,20 @@ def _lines(entry: Entry) -> Iterator[str]:
     yield f"digest = {_text(entry.digest)}"
     if entry.is_edited:
         yield "edited = true"
+    if entry.score:
+        score = entry.score
+        yield f"score = {{ right = {score.right}, wrong = {score.wrong}, of = {score.of} }}"
+    if entry.shapes:
+        yield "shapes = { " + ", ".join(_pairs(entry.shapes)) + " }"
     if entry.live:
         yield f"live = {_text(entry.live)}"
     yield f"code = {_code(entry.code)}"
+
+
+def _pairs(texts: Mapping[str, str]) -> Iterator[str]:
+    for name, text in sorted(texts.items()):
+        key = name if name.isascii() else _text(name)
+        yield f"{key} = {_text(text)}"
 
 
 _UNFIT_FOR_LITERAL = re.compile(r"'''|[\x00-\x08\x0b-\x1f\x7f]")

@@ -72,8 +72,10 @@ class WrittenBlock:
     """The code refers to the runtime."""
     attempt: str = ""
     """Where the code is only tried before the call: the name of the attempt."""
+    shapes: tuple[tuple[str, str], ...] = ()
+    """The shapes that variables must have for the attempt, by their names."""
     conditions: tuple[str, ...] = ()
-    """What must hold of the values for the attempt, as expressions."""
+    """What must hold of the values besides, as expressions."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,7 +106,8 @@ def instead_of(lowered: LoweredBlock, written: WrittenBlock | None) -> Lowered:
 def digestible(written: Iterable[WrittenBlock]) -> str:
     """All that written code adds to a compiled file, as one text."""
     return "\0".join(
-        f"{each.block.start}\0{each.imports}\0{each.conditions}\0{each.code}" for each in written
+        f"{each.block.start}\0{each.imports}\0{each.shapes}\0{each.conditions}\0{each.code}"
+        for each in written
     )
 
 

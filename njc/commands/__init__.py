@@ -25,6 +25,7 @@ COMMANDS = (
     "show",
     "where",
     "clean",
+    "static",
     "lock",
     "compare",
     "migrate",

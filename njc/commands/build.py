@@ -10,7 +10,7 @@ from typing import Any
 
 import click
 
-from njc.build import Build, Change, Written, build_of, write
+from njc.build import Build, Change, Finding, Written, build_of, write
 from njc.commands.fill import filled, may_be_static
 from njc.commands.flags import (
     ATTEMPTS,
@@ -43,6 +43,9 @@ from njc.report import Format, counted, rendered, summed_up
 )
 @MODE
 @click.option("--locked", is_flag=True, help="Ask no model: static code comes from njc.lock.")
+@click.option(
+    "--unlearned", is_flag=True, help="Use no code that was learned from recorded runs: to compare."
+)
 @ATTEMPTS
 @JOBS
 @WATCH
@@ -62,6 +65,7 @@ def command(
     diff: bool,
     force: bool,
     locked: bool,
+    unlearned: bool,
     attempts: int,
     jobs: int | None,
     watch: bool,
@@ -77,8 +81,17 @@ def command(
         units = units_of(sources, project)
         written: Written = {}
         if may_be_static(units, project):
-            static = filled(console, units, project, locked or check or diff, attempts)
-            if static.problems:
+            static = filled(
+                console,
+                units,
+                project,
+                locked=locked or check or diff,
+                learned=not unlearned,
+                attempts=attempts,
+                jobs=jobs,
+            )
+            if static.findings:
+                _show_refusal(console, static.findings, len(units), format)
                 return 1
             written = static.written
         progress = Progress(console, "compiling")
@@ -100,13 +113,23 @@ def command(
         ctx.exit(once())
 
 
-def _show_findings(console: Console, build: Build, format: Format) -> None:
+def _show_refusal(console: Console, found: Sequence[Finding], files: int, format: Format) -> None:
+    """Show what stands in the way of static blocks, and nothing else."""
+    _show(console, found, files, format)
+    console.findings("nothing was written")
+
+
+def _show(console: Console, found: Sequence[Finding], files: int, format: Format) -> None:
     if format == "text":
-        console.findings(rendered(build.findings, format))
-        if build.findings:
-            console.findings(summed_up(build.findings, len(build.units)))
+        console.findings(rendered(found, format))
+        if found:
+            console.findings(summed_up(found, files))
     else:
-        console.result(rendered(build.findings, format))
+        console.result(rendered(found, format))
+
+
+def _show_findings(console: Console, build: Build, format: Format) -> None:
+    _show(console, build.findings, len(build.units), format)
     for obstacle in build.obstacles:
         console.findings(f"error: {obstacle}")
     if not build.may_be_written:

@@ -8,7 +8,7 @@ import shlex
 import shutil
 import subprocess
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
@@ -16,27 +16,36 @@ from typing import Any
 
 import click
 
-from njc.build import build_of, write
-from njc.commands.flags import ATTEMPTS, pass_console, project_flags, project_for, speaking
+from njc.build import Finding, build_of, is_error, write
+from njc.commands.flags import ATTEMPTS, JOBS, pass_console, project_flags, project_for, speaking
 from njc.comparison import (
     Built,
     Row,
     Trial,
     Usage,
     as_json,
-    as_text,
     trial_line,
-    trial_of,
+    trials_in,
     usage_by_block,
 )
+from njc.comparison_text import as_text
 from njc.config import Project
 from njc.console import Console
-from njc.lock import read_lock
+from njc.lock import LEARNED, Entry, read_lock
 from njc.plan import SUFFIX, Unit, shown, units_of
+from njc.static.files import filled, lock_file
 from njrt.errors import ConfigurationError, NaturalError
 from njrt.options import Mode
 
-MODES: tuple[Mode, ...] = ("live", "static-raw", "static", "auto")
+MODES: Mapping[str, tuple[Mode, bool]] = {
+    "live": ("live", False),
+    "static-raw": ("static-raw", False),
+    "static": ("static", False),
+    "static-learned": ("static", True),
+    "auto": ("auto", True),
+}
+"""What can be compared: the mode to build in, and whether code that was learned comes first."""
+NOTHING_LEARNED = "nothing has been learned; `njc static --learn TRACES` does that"
 FOLDER = Path(".njc_cache") / "compare"
 
 
@@ -46,7 +55,9 @@ FOLDER = Path(".njc_cache") / "compare"
     "-n", "--runs", type=click.IntRange(min=1), default=3, metavar="N", help="Runs in each mode."
 )
 @click.option(
-    "--modes", default=",".join(MODES), metavar="LIST", help="The modes, separated by commas."
+    "--modes",
+    metavar="LIST",
+    help=f"The modes, separated by commas: {', '.join(MODES)}; by default all that there is code for.",
 )
 @click.option(
     "--json", "json_file", type=click.Path(path_type=Path), metavar="FILE", help="Write JSON too."
@@ -58,6 +69,7 @@ FOLDER = Path(".njc_cache") / "compare"
     "--fresh", is_flag=True, help="Forget the runs of an earlier, interrupted comparison."
 )
 @ATTEMPTS
+@JOBS
 @project_flags
 @speaking
 @pass_console
@@ -68,11 +80,12 @@ def command(
     /,
     arguments: Sequence[str],
     runs: int,
-    modes: str,
+    modes: str | None,
     json_file: Path | None,
     html_file: Path | None,
     fresh: bool,
     attempts: int,
+    jobs: int | None,
     **flags: Any,
 ) -> None:
     """Build the program in each mode, run COMMAND against each, and compare.
@@ -85,7 +98,7 @@ def command(
         raise ConfigurationError(f"there is no command `{words[0]}`")
     project = project_for(sources, flags)
     units = units_of(sources, project)
-    chosen = _modes(modes)
+    chosen = _modes(modes) if modes else _modes_here(units, project)
     folder = FOLDER / _digest(units, words, project)
     if fresh:
         with suppress(FileNotFoundError):
@@ -93,7 +106,7 @@ def command(
     rows = []
     for mode in chosen:
         out = (folder / mode).absolute()
-        build = _built(console, units, project, mode, out, attempts)
+        build = _built(console, units, project, mode, out, attempts, jobs)
         trials = () if build.failure else tuple(_trials(console, mode, words, out, folder, runs))
         rows.append(Row(mode, build, trials))
     said = shlex.join(words)
@@ -103,7 +116,7 @@ def command(
     if html_file:
         from njc.comparison_page import page
 
-        html_file.write_text(page(rows, said, _summary(rows)), encoding="utf-8")
+        html_file.write_text(page(rows, said), encoding="utf-8")
     for file in filter(None, (json_file, html_file)):
         console.note(f"written: {shown(file.absolute())}")
 
@@ -124,7 +137,14 @@ def _split(arguments: Sequence[str]) -> tuple[list[Path], list[str]]:
     return [Path(each) for each in sources], words
 
 
-def _modes(text: str) -> list[Mode]:
+def _modes_here(units: Sequence[Unit], project: Project) -> list[str]:
+    """All modes, without that of learned code where nothing has been learned."""
+    lock = read_lock(lock_file(units, project))
+    learned = any(each.mode.endswith(LEARNED) for each in lock.entries.values())
+    return [mode for mode in MODES if learned or mode != "static-learned"]
+
+
+def _modes(text: str) -> list[str]:
     modes = [each.strip() for each in text.split(",") if each.strip()]
     for mode in modes:
         if mode not in MODES:
@@ -146,41 +166,48 @@ def _built(
     console: Console,
     units: Sequence[Unit],
     project: Project,
-    mode: Mode,
+    mode: str,
     out: Path,
     attempts: int,
+    jobs: int | None,
 ) -> Built:
     """Build in one mode; what goes wrong is a result."""
-    from njc.static.files import filled, lock_file
-
+    kind, learned = MODES[mode]
     began = time.monotonic()
-    there = replace(project, options=replace(project.options, mode=mode), out=out)
+    there = replace(project, options=replace(project.options, mode=kind), out=out)
     moved = units_of([unit.source for unit in units], there)
-    before = read_lock(lock_file(moved, there))
-    failure = ""
+    failure, used = "", tuple[Entry, ...]()
     console.note(f"{mode}: building")
     try:
-        static = filled(moved, there, attempts=attempts, told=console.detail)
-        failure = "; ".join(map(str, static.problems))
+        static = filled(
+            moved, there, learned=learned, attempts=attempts, jobs=jobs, told=console.note
+        )
+        failure, used = _failure(static.findings), static.used
+        if mode == "static-learned" and not any(entry.score for entry in used):
+            failure = failure or NOTHING_LEARNED
         if not failure:
             build = build_of(moved, there, force=True, jobs=1, written=static.written)
-            failure = "; ".join(
-                each.diagnostic.message for each in build.findings if build.has_errors
-            )
+            failure = _failure(filter(is_error, build.findings))
             if not failure:
                 write(build)
     except NaturalError as error:
         failure = str(error)
-    after = read_lock(lock_file(moved, there))
-    new = [each for key, each in after.entries.items() if before.entries.get(key) != each]
+    # What the code took to write, whenever that was: an interrupted comparison goes on with all it knows.
     usage = sum(
         (
             Usage(each.attempts, each.input_tokens, each.output_tokens, each.usd or 0.0)
-            for each in new
+            for each in used
         ),
         Usage(),
     )
     return Built(time.monotonic() - began, usage, failure)
+
+
+def _failure(findings: Iterable[Finding]) -> str:
+    return "; ".join(
+        f"{each.diagnostic.path}:{each.diagnostic.line}: {each.diagnostic.message}"
+        for each in findings
+    )
 
 
 def _trials(
@@ -190,7 +217,7 @@ def _trials(
     kept = folder / "trials.jsonl"
     done = {}
     with suppress(FileNotFoundError):
-        trials = map(trial_of, kept.read_text(encoding="utf-8").splitlines())
+        trials = trials_in(kept.read_text(encoding="utf-8").splitlines())
         done = {each.number: each for each in trials if each.mode == mode}
     for number in range(1, runs + 1):
         if number not in done:
@@ -223,20 +250,3 @@ def _trial(mode: str, number: int, words: Sequence[str], out: Path, folder: Path
     lines = trace.read_text(encoding="utf-8").splitlines() if trace.exists() else []
     code = done.returncode
     return Trial(mode, number, code == 0, code, seconds, usage_by_block(lines))
-
-
-def _summary(rows: Sequence[Row]) -> str:
-    """What someone who has to choose should know first."""
-    ran = [row for row in rows if row.trials]
-    if not ran:
-        return "No mode could be built."
-    best = max(row.passed / len(row.trials) for row in ran)
-    good = [row for row in ran if row.passed / len(row.trials) == best]
-    fastest = min(good, key=lambda row: row.seconds or 0.0)
-    names = ", ".join(row.mode for row in good)
-    runs = max(len(row.trials) for row in ran)
-    return (
-        f"The best pass rate, {best:.0%} of {runs} runs, is that of {names}; of these, {fastest.mode} "
-        f"is the fastest ({fastest.seconds:.2f} s, {fastest.usage.calls} model calls a run). "
-        "Intervals that overlap mean that more runs are needed to tell two modes apart."
-    )

@@ -1,4 +1,4 @@
-"""Filling the gaps of static blocks on behalf of a command, and saying what is done and what is wrong."""
+"""Filling the gaps of static blocks on behalf of a command, and saying what is done."""
 
 from __future__ import annotations
 
@@ -22,16 +22,27 @@ def may_be_static(units: Sequence[Unit], project: Project) -> bool:
 
 
 def filled(
-    console: Console, units: Sequence[Unit], project: Project, locked: bool, attempts: int
+    console: Console,
+    units: Sequence[Unit],
+    project: Project,
+    *,
+    locked: bool,
+    learned: bool,
+    attempts: int,
+    jobs: int | None,
 ) -> StaticBuild:
-    """Fill all gaps, and tell what is wrong."""
+    """Fill all gaps, and tell what stays live."""
     from njc.static import files
 
-    build = files.filled(units, project, locked=locked, attempts=attempts, told=console.note)
+    build = files.filled(
+        units,
+        project,
+        locked=locked,
+        learned=learned,
+        attempts=attempts,
+        jobs=jobs,
+        told=console.note,
+    )
     for note in build.notes:
         console.note(f"note: {note}")
-    for problem in build.problems:
-        console.findings(str(problem))
-    if build.problems:
-        console.findings("nothing was written")
     return build

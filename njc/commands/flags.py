@@ -37,7 +37,7 @@ JOBS = click.option(
     "--jobs",
     type=click.IntRange(min=1),
     metavar="N",
-    help="Processes to compile with; by default as many as pay.",
+    help="Processes to compile with, blocks to write at once; by default as many as pay.",
 )
 OUTPUT_FORMAT = click.option(
     "--output-format",

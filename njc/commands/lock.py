@@ -12,6 +12,7 @@ import click
 
 from njc.commands.flags import (
     ATTEMPTS,
+    JOBS,
     MODE,
     pass_console,
     project_flags,
@@ -20,9 +21,9 @@ from njc.commands.flags import (
 )
 from njc.config import Project
 from njc.console import Console
-from njc.lock import Entry, Lock, read_lock, with_entries, without
+from njc.lock import LEARNED, Entry, Lock, read_lock, with_entries, without
 from njc.plan import Unit, units_of
-from njc.report import counted
+from njc.report import counted, rendered
 from njc.static.files import filled, lock_file, save_lock, static_files
 from njc.static.gaps import Gap
 from njc.static.plan import Locked, Stale, Standing, explained, standings, unused
@@ -36,6 +37,7 @@ from njrt.errors import ConfigurationError
 @click.option("--why", is_flag=True, help="Say of each block what it cost, and what has changed.")
 @MODE
 @ATTEMPTS
+@JOBS
 @project_flags
 @speaking
 @pass_console
@@ -49,6 +51,7 @@ def command(
     keep: bool,
     why: bool,
     attempts: int,
+    jobs: int | None,
     **flags: Any,
 ) -> None:
     """Show how the static blocks stand in njc.lock, and write or keep their code.
@@ -63,24 +66,25 @@ def command(
     file = lock_file(units, project)
     found = static_files(units, project)
     gaps = [gap for each in found for gap in each.gaps]
-    chosen = [_named(block, gaps) for block in blocks]
+    chosen = [named(block, gaps) for block in blocks]
     lock = read_lock(file)
     old = partial(_unused, units=units, project=project)
     if keep:
         save_lock(_kept(lock, chosen or gaps), file)
     elif update:
-        dropped = chosen or old(lock)
-        save_lock(without(lock, [(each.name, each.mode) for each in dropped]), file)
+        anew = [(gap.name, gap.mode + kind) for gap in chosen for kind in ("", LEARNED)]
+        dropped = anew or [(each.name, each.mode) for each in old(lock)]
+        save_lock(without(lock, dropped), file)
         only = {gap.name for gap in chosen or gaps}
         build = filled(
             units,
             project,
             attempts=attempts,
+            jobs=jobs,
             only=lambda gap: gap.name in only,
             told=console.note,
         )
-        for problem in build.problems:
-            console.findings(str(problem))
+        console.findings(rendered(build.findings, "text"))
     lock = read_lock(file)
     standing = standings(gaps, lock)
     console.result("\n".join(_shown(chosen or gaps, standing, why)))
@@ -91,7 +95,8 @@ def command(
     ctx.exit(int(bool(open_)))
 
 
-def _named(block: str, gaps: Sequence[Gap]) -> Gap:
+def named(block: str, gaps: Sequence[Gap]) -> Gap:
+    """Find the gap of this name; the file may be left out."""
     for gap in gaps:
         if block in (gap.name, f":{gap.name.partition(':')[2]}"):
             return gap
@@ -103,7 +108,8 @@ def _named(block: str, gaps: Sequence[Gap]) -> Gap:
 
 def _kept(lock: Lock, gaps: Sequence[Gap]) -> Lock:
     """Take the code of these gaps for what they mean now."""
-    found = [(gap, lock.entries.get((gap.name, gap.mode))) for gap in gaps]
+    kinds = [(gap, gap.mode + kind) for gap in gaps for kind in ("", LEARNED)]
+    found = [(gap, lock.entries.get((gap.name, kind))) for gap, kind in kinds]
     return with_entries(lock, [replace(each, meaning=gap.meaning) for gap, each in found if each])
 
 

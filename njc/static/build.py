@@ -1,75 +1,37 @@
-"""Finding or generating the code of all static blocks of a build: the edge where models are asked.
+"""Finding or generating the code of all static blocks of a build.
 
-    units + njc.lock  ->  StaticBuild(written, lock, problems, notes)
+    units + njc.lock  ->  StaticBuild(written, lock, findings, notes)
 
 What is locked is used as it is, and checked again; what is missing or stale is generated, unless the build
 is `locked`: then nothing is asked and all that is missing is named. Each piece of new code is handed to
-`keep` at once, so that a build that is interrupted goes on where it was.
+`keep` at once, so that a build that is interrupted goes on where it was. Blocks may be written side by side;
+the lock and all that is told have the order of the sources all the same.
 """
 
 from __future__ import annotations
 
-import ast
-import os
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextvars import copy_context
 from dataclasses import dataclass, field, replace
 from functools import partial
+from threading import Lock as Mutex
+from typing import assert_never
 
-from njc.blocks import NaturalBlock
-from njc.compiler import compile_source
-from njc.lock import Entry, Lock, digest_of, with_entries
-from njc.lower import WrittenBlock, aliases_for
-from njc.parse import Module, may_hold_blocks, parse
+from njc.build import Finding
+from njc.lock import LEARNED, Entry, Lock, digest_of, with_entries
+from njc.lower import WrittenBlock
 from njc.plan import Unit
-from njc.source import SourceFile
-from njc.static.gaps import Gap, gaps_in
-from njc.static.generate import (
-    MOST_ATTEMPTS,
-    Check,
-    Failed,
-    Generated,
-    Generation,
-    generating,
-)
-from njc.static.place import placed, tried
+from njc.static.author import Author, author_for
+from njc.static.gaps import Gap
+from njc.static.generate import MOST_ATTEMPTS, Failed, Generated, generating
 from njc.static.plan import Locked, Missing, Stale, Standing, explained, standings
-from njc.static.settle import require_extra, settled, unrenamable
-from njc.static.validate import refusals
-from njrt.limits import Meter, limits_of, meters_around
-from njrt.models.model import Layered, Model
-from njrt.options import DEFAULTS, Options, nearest, options_in
-from njrt.session import Metered
-from njrt.settings import layers_here, model_here, recorder_for, settings_here
+from njc.static.settle import require_extra, settled
+from njc.static.target import StaticFile, check_for, found, judges, put
 
 JUDGEMENT = "it needs judgement: its code would ask a model each time"
-
-
-@dataclass(frozen=True, slots=True)
-class StaticFile:
-    """A file with blocks that are to become code."""
-
-    unit: Unit
-    module: Module
-    blocks: tuple[NaturalBlock, ...]
-    gaps: tuple[Gap, ...]
-    project: Options
-
-    @property
-    def classes(self) -> Mapping[str, ast.ClassDef]:
-        """The classes at the top of the file, by name."""
-        return {each.name: each for each in self.module.tree.body if isinstance(each, ast.ClassDef)}
-
-
-@dataclass(frozen=True, slots=True)
-class Problem:
-    """Why a gap cannot be filled."""
-
-    unit: Unit
-    gap: Gap
-    message: str
-
-    def __str__(self) -> str:
-        return f"{self.unit.shown}:{self.gap.block.line}: error: {self.message}"
+SIDE_BY_SIDE = 4
+"""Blocks that a vendor's model writes at once, unless the caller says otherwise."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,7 +39,11 @@ class Request:
     """What a build asks for: only what is locked, or new code in so many attempts."""
 
     locked: bool = False
+    learned: bool = True
+    """Whether code that was learned from examples comes first."""
     attempts: int = MOST_ATTEMPTS
+    jobs: int | None = None
+    """Blocks to write at once; None leaves it to the models."""
     today: Callable[[], str] = lambda: ""
     keep: Callable[[Lock], None] = lambda lock: None
     keep_attempts: Callable[[Gap, Failed | Generated], str] = lambda gap, result: ""
@@ -88,117 +54,192 @@ class Request:
     """Which gaps models are asked for; others that are not locked are passed over."""
 
 
-@dataclass(slots=True)
+@dataclass(frozen=True, slots=True)
+class Filling:
+    """What has become of one gap: an entry of the lock, or findings that say why not."""
+
+    entry: Entry | None = None
+    findings: tuple[Finding, ...] = ()
+    note: str = ""
+
+
+@dataclass(frozen=True, slots=True)
 class StaticBuild:
-    """What has become of the gaps so far."""
+    """What has become of all gaps."""
 
     lock: Lock
-    written: dict[Unit, list[WrittenBlock]] = field(default_factory=dict)
-    problems: list[Problem] = field(default_factory=list)
-    notes: list[str] = field(default_factory=list)
-
-
-def static_file(unit: Unit, source: SourceFile, project: Options) -> StaticFile | None:
-    """Find the gaps of a file; None where there are none, or where it cannot be compiled anyway."""
-    is_static = project.mode not in (None, "live")
-    if not may_hold_blocks(source.data) or not (is_static or b"mode" in source.data):
-        return None
-    compilation = compile_source(source, project=project)
-    module = parse(source)
-    if compilation.output is None or not isinstance(module, Module):
-        return None
-    gaps = tuple(gaps_in(module, compilation.blocks, project))
-    return StaticFile(unit, module, compilation.blocks, gaps, project) if gaps else None
+    used: tuple[Entry, ...] = ()
+    """The entries that the gaps are filled from."""
+    written: Mapping[Unit, Sequence[WrittenBlock]] = field(default_factory=dict)
+    findings: tuple[Finding, ...] = ()
+    notes: tuple[str, ...] = ()
 
 
 def static_build(files: Sequence[StaticFile], lock: Lock, request: Request) -> StaticBuild:
     """Fill the gaps of all files, from the lock or by asking models."""
-    build = StaticBuild(lock)
-    standing = standings([gap for file in files for gap in file.gaps], lock)
-    if not request.locked and not all(isinstance(each, Locked) for each in standing.values()):
+    gaps = [(file, gap) for file in files for gap in file.gaps]
+    standing = standings([gap for _, gap in gaps], lock, learned=request.learned)
+    to_write = [
+        (file, gap) for file, gap in gaps if _is_to_be_written(gap, standing[gap.name], request)
+    ]
+    if to_write:
         require_extra()
-    for file in files:
-        build.written[file.unit] = []
-        for gap in file.gaps:
-            _fill(file, gap, standing[gap.name], request, build)
-    return build
+    new = _all_written(to_write, lock, request)
+    fillings = [
+        new.get(gap.name) or _filling(file, gap, standing[gap.name], request) for file, gap in gaps
+    ]
+    used = tuple(each.entry for each in fillings if each.entry is not None)
+    lock = with_entries(lock, used)
+    written: dict[Unit, list[WrittenBlock]] = {file.unit: [] for file in files}
+    for (file, gap), filling in zip(gaps, fillings, strict=True):
+        entry = filling.entry
+        if entry is not None and not entry.live and not filling.findings:
+            written[file.unit].append(put(file, gap, entry.code, shapes_for(gap, lock)))
+    return StaticBuild(
+        lock,
+        used,
+        written,
+        tuple(each for filling in fillings for each in filling.findings),
+        (
+            *(filling.note for filling in fillings if filling.note),
+            *(_passed_over([gap for _, gap in gaps], used, lock) if request.learned else ()),
+        ),
+    )
 
 
-def _fill(
-    file: StaticFile, gap: Gap, standing: Standing, request: Request, build: StaticBuild
-) -> None:
-    """Fill one gap, or note why not."""
-    problem = partial(Problem, file.unit, gap)
+def _passed_over(gaps: Sequence[Gap], used: Sequence[Entry], lock: Lock) -> Iterator[str]:
+    """Name the gaps whose learned code is stale."""
+    kinds = {(entry.name, entry.mode) for entry in used}
+    for gap in gaps:
+        key = (gap.name, gap.mode + LEARNED)
+        if key in lock.entries and key not in kinds:
+            yield f"what was learned of {gap.name} is stale; `njc static --learn` does it again"
+
+
+def shapes_for(gap: Gap, lock: Lock) -> Mapping[str, str]:
+    """The shapes of a block's values, where they have been learned in this mode or another."""
+    found = [
+        entry.shapes
+        for (name, kind), entry in sorted(lock.entries.items())
+        if name == gap.name
+        and kind.endswith(LEARNED)
+        and entry.meaning.instruction == gap.meaning.instruction
+    ]
+    return found[0] if found else {}
+
+
+def _is_to_be_written(gap: Gap, standing: Standing, request: Request) -> bool:
+    if request.locked or not request.only(gap):
+        return False
+    match standing:
+        case Locked():
+            return False
+        case Stale(entry):
+            return not entry.is_edited
+        case Missing():
+            return True
+        case _:
+            assert_never(standing)
+
+
+def _filling(file: StaticFile, gap: Gap, standing: Standing, request: Request) -> Filling:
+    """Fill a gap for which nothing is asked."""
     match standing:
         case Locked(entry):
-            build.lock = with_entries(build.lock, [entry])
-            build.problems += [problem(each) for each in _place_locked(file, gap, entry, build)]
+            return Filling(entry, tuple(_refused(file, gap, entry)))
         case Stale() | Missing() if not request.only(gap):
-            return
+            return Filling()
         case Stale() | Missing() if request.locked:
-            build.problems.append(
-                problem(
-                    f"`{gap.name}` is not locked for mode {gap.mode}; {explained(standing)}; "
-                    "build without --locked, and commit njc.lock"
-                )
-            )
-        case Stale(entry) if entry.is_edited:
-            build.problems.append(
-                problem(
-                    f"`{gap.name}` is {explained(standing)}; `njc lock --update {gap.name}` has it "
-                    f"written anew, `njc lock --keep {gap.name}` keeps your code"
-                )
-            )
+            message = f"`{gap.name}` is not locked for mode {gap.mode}; {explained(standing)}"
+            hint = "build without --locked, and commit njc.lock"
+            return Filling(findings=(found(file, gap, "NJ402", message, hint),))
         case Stale() | Missing():
-            _generate(file, gap, request, build)
+            message = f"`{gap.name}` is {explained(standing)}"
+            hint = (
+                f"`njc lock --update {gap.name}` has it written anew, "
+                f"`njc lock --keep {gap.name}` keeps your code"
+            )
+            return Filling(findings=(found(file, gap, "NJ403", message, hint),))
+        case _:
+            assert_never(standing)
 
 
-def _place_locked(file: StaticFile, gap: Gap, entry: Entry, build: StaticBuild) -> list[str]:
-    """Put locked code in its place, unless a check refuses it."""
+def _refused(file: StaticFile, gap: Gap, entry: Entry) -> Iterator[Finding]:
+    """Check locked code again: it may have been edited, or the checks may have grown."""
     if entry.live:
-        return []
-    reasons = check_for(file, gap, settle=False)(entry.code)
-    if reasons:
+        return
+    if reasons := check_for(file, gap, settle=False)(entry.code):
         whose = "edited" if entry.is_edited else "locked"
-        return [
-            f"the {whose} code of `{gap.name}` is refused: {'; '.join(reasons)}; "
-            f"mend it in njc.lock, or have it written anew by `njc lock --update {gap.name}`"
-        ]
-    build.written[file.unit].append(_placed(file, gap, entry.code))
-    return []
+        message = f"the {whose} code of `{gap.name}` is refused: {'; '.join(reasons)}"
+        hint = f"mend it in njc.lock, or have it written anew by `njc lock --update {gap.name}`"
+        yield found(file, gap, "NJ404", message, hint)
 
 
-def _generate(file: StaticFile, gap: Gap, request: Request, build: StaticBuild) -> None:
-    """Have a model write the code of a gap, and lock it."""
-    request.told(f"writing {gap.name}")
-    result = _answered(file, gap, request)
+def _all_written(
+    gaps: Sequence[tuple[StaticFile, Gap]], lock: Lock, request: Request
+) -> dict[str, Filling]:
+    """Have the code of gaps written, side by side where the models allow it, and keep each at once."""
+    authors = [author_for(file, gap) for file, gap in gaps]
+    jobs = request.jobs or (SIDE_BY_SIDE if all(each.is_remote for each in authors) else 1)
+    fillings: dict[str, Filling] = {}
+    mutex = Mutex()
+
+    def write(file: StaticFile, gap: Gap, author: Author) -> None:
+        request.told(f"writing {gap.name}")
+        filling = _written(file, gap, author, request)
+        with mutex:
+            fillings[gap.name] = filling
+            entries = [each.entry for each in fillings.values() if each.entry is not None]
+            if filling.entry is not None:
+                request.keep(with_entries(lock, entries))
+
+    tasks = [(file, gap, author) for (file, gap), author in zip(gaps, authors, strict=True)]
+    if jobs == 1 or len(tasks) < 2:
+        for task in tasks:
+            write(*task)
+        return fillings
+    with ThreadPoolExecutor(jobs) as pool:
+        running = [pool.submit(partial(copy_context().run, write, *task)) for task in tasks]
+        try:
+            for each in running:
+                each.result()
+        except BaseException:
+            pool.shutdown(wait=False, cancel_futures=True)
+            raise
+    return fillings
+
+
+def _written(file: StaticFile, gap: Gap, author: Author, request: Request) -> Filling:
+    """Have a model write the code of a gap."""
+    most = 1 if gap.mode == "static-raw" else request.attempts
+    result = author.driven(generating(gap, check_for(file, gap), most, author.temperature))
     at = request.keep_attempts(gap, result)
     match result:
-        case Generated(code) if _judges(gap, code):
-            entry = replace(entry_of(gap, "", result, request.today()), live=JUDGEMENT)
-            build.notes.append(f"{gap.name} stays live: {JUDGEMENT}")
+        case Generated(code) if judges(gap, code):
+            return _live(gap, result, request, JUDGEMENT)
         case Generated(code):
-            code = settled(code, gap)
-            build.written[file.unit].append(_placed(file, gap, code))
-            entry = entry_of(gap, code, result, request.today())
+            return Filling(entry_of(gap, settled(code, gap), result, request.today()))
         case Failed(attempts) if gap.options.fallback == "live":
-            reason = f"no code passed the checks in {len(attempts)} attempts"
-            build.notes.append(f"{gap.name} stays live: {reason}")
-            entry = replace(entry_of(gap, "", result, request.today()), live=reason)
+            return _live(gap, result, request, f"no code passed the checks in {_times(attempts)}")
         case Failed(attempts):
             reasons = "; ".join(attempts[-1].refusals) if attempts else "nothing was said"
-            build.problems.append(
-                Problem(
-                    file.unit,
-                    gap,
-                    f"no code for `{gap.name}` passed the checks in {len(attempts)} attempts"
-                    f"{f' (all are in {at})' if at else ''}; the last: {reasons}; say more in the prompt, "
-                    'let it run live (mode="live"), or say fallback="live"',
-                )
+            message = (
+                f"no code for `{gap.name}` passed the checks in {_times(attempts)}"
+                f"{f' (all are in {at})' if at else ''}; the last: {reasons}"
             )
-            return
-    build.lock = with_entries(build.lock, [entry])
-    request.keep(build.lock)
+            hint = 'say more in the prompt, let it run live (mode="live"), or say fallback="live"'
+            return Filling(findings=(found(file, gap, "NJ401", message, hint),))
+        case _:
+            assert_never(result)
+
+
+def _times(attempts: Sequence[object]) -> str:
+    return f"{len(attempts)} attempt" + "s" * (len(attempts) != 1)
+
+
+def _live(gap: Gap, result: Generated | Failed, request: Request, reason: str) -> Filling:
+    entry = replace(entry_of(gap, "", result, request.today()), live=reason)
+    return Filling(entry, note=f"{gap.name} stays live: {reason}")
 
 
 def entry_of(gap: Gap, code: str, result: Generated | Failed, date: str) -> Entry:
@@ -217,93 +258,3 @@ def entry_of(gap: Gap, code: str, result: Generated | Failed, date: str) -> Entr
         digest_of(code),
         code,
     )
-
-
-def check_for(file: StaticFile, gap: Gap, *, settle: bool = True) -> Check:
-    """The checks of a gap: all of them, or in the raw mode only that it is Python."""
-
-    def in_place(code: str) -> str | None:
-        if settle and (names := unrenamable(code, gap)):
-            return f"`{names[0]}` means something else in the program around: choose another name"
-        return _complaint_in_place(file, gap, settled(code, gap) if settle else code)
-
-    def check(code: str) -> tuple[str, ...]:
-        if gap.mode == "static-raw":
-            return _not_python(code)
-        if not _not_python(code) and _judges(gap, code):
-            return ()
-        return refusals(code, gap, file.classes, in_place)
-
-    return check
-
-
-def _not_python(code: str) -> tuple[str, ...]:
-    try:
-        ast.parse(code)
-    except (SyntaxError, ValueError) as error:
-        return (f"not Python: {error}",)
-    return ()
-
-
-def _complaint_in_place(file: StaticFile, gap: Gap, code: str) -> str | None:
-    """Compile the whole file with the code in its place."""
-    source = file.module.source
-    compilation = compile_source(source, project=file.project, written=[_placed(file, gap, code)])
-    if compilation.output is None:
-        return "; ".join(each.message for each in compilation.diagnostics)
-    text = compilation.output.decode(source.encoding)
-    try:
-        compile(text, source.path, "exec", dont_inherit=True)
-    except (SyntaxError, ValueError) as error:
-        line = (getattr(error, "text", None) or "").strip()
-        message = getattr(error, "msg", None) or str(error)
-        return f"in its place in the program: {message}{f': `{line}`' if line else ''}"
-    return None
-
-
-def _placed(file: StaticFile, gap: Gap, code: str) -> WrittenBlock:
-    runtime = aliases_for(file.module.source.text).runtime
-    if gap.mode == "auto":
-        return tried(code, gap, runtime)
-    return placed(code, gap, file.project, runtime)
-
-
-def _judges(gap: Gap, code: str) -> bool:
-    """Whether the code would ask a model: what needs judgement is left to the live block."""
-    return gap.mode == "auto" and any(
-        isinstance(node, ast.Name) and node.id == gap.helper for node in ast.walk(ast.parse(code))
-    )
-
-
-def _answered(file: StaticFile, gap: Gap, request: Request) -> Generated | Failed:
-    """Drive the conversation about a gap with the model that its options choose."""
-    settings = settings_here()
-    options = nearest(
-        settings.options,
-        gap.block.options,
-        options_in(os.environ),
-        file.project,
-        DEFAULTS,
-    )
-    recorder = recorder_for(settings, os.environ)
-    model = model_here(settings, options, recorder)
-    meter = Meter(limits_of(options), place=gap.place, around=meters_around())
-    layers = layers_here(settings, options, model, recorder)
-    most = 1 if gap.mode == "static-raw" else request.attempts
-    temperature = options.temperature
-    if temperature is None and model.protocol == "text":
-        temperature = 0.0
-    generation = generating(gap, check_for(file, gap), most, temperature)
-    return driven(generation, Layered(model, (Metered(meter), *layers)))
-
-
-def driven(generation: Generation, model: Model) -> Generated | Failed:
-    """Answer all that a conversation asks."""
-    try:
-        request = next(generation)
-        while True:
-            request = generation.send(model.ask(request))
-    except StopIteration as end:
-        result = end.value
-        assert isinstance(result, Generated | Failed)
-        return result

@@ -13,7 +13,7 @@ import ast
 
 from njc.static.gaps import Gap
 from njrt.bindings import names_of
-from njrt.guard import IMPORTABLE
+from njrt.permitted import IMPORTABLE
 
 _WORDS = {
     **dict.fromkeys(("Literal", "Any", "Optional", "Union", "Annotated"), "typing"),

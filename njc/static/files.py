@@ -17,9 +17,10 @@ from njc.lock import FILE, Lock, lock_text, read_lock
 from njc.outputs import write_all
 from njc.plan import Unit, shown
 from njc.source import SourceFile
-from njc.static.build import Request, StaticBuild, StaticFile, static_build, static_file
+from njc.static.build import Request, StaticBuild, static_build
 from njc.static.gaps import Gap
 from njc.static.generate import MOST_ATTEMPTS, Failed, Generated
+from njc.static.target import StaticFile, static_file
 
 
 def lock_file(units: Sequence[Unit], project: Project) -> Path:
@@ -49,7 +50,9 @@ def filled(
     project: Project,
     *,
     locked: bool = False,
+    learned: bool = True,
     attempts: int = MOST_ATTEMPTS,
+    jobs: int | None = None,
     only: Callable[[Gap], bool] = lambda gap: True,
     told: Callable[[str], None] = lambda line: None,
 ) -> StaticBuild:
@@ -58,7 +61,9 @@ def filled(
     file = lock_file(units, project)
     request = Request(
         locked,
+        learned,
         attempts,
+        jobs,
         lambda: time.strftime("%Y-%m-%d"),
         lambda lock: save_lock(lock, file),
         lambda gap, result: keep_attempts(gap, result, file.parent),

@@ -220,10 +220,10 @@ def _interface(gap: Gap) -> Iterator[str]:
         yield f"jumps: {', '.join(_JUMPS[label] for label in gap.labels)}"
     if gap.mode == "auto":
         yield "begin with `assert` lines: what must hold of the values for your code to be right"
-    yield f"to ask a language model: {_question(gap)}"
+    yield f"to ask a language model: {question_of(gap)}"
 
 
-def _question(gap: Gap) -> str:
+def question_of(gap: Gap) -> str:
     """The form of a question, with a type that may well be asked for."""
     call = f"{'await ' if gap.block.scope.is_async else ''}{gap.helper}"
     types = [gap.types[path] for path in gap.writes if path in gap.types]

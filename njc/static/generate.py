@@ -82,7 +82,7 @@ def generating(
     cost = Cost()
     messages: tuple[Message, ...] = (*EXAMPLE, UserMessage(gap.shown))
     for turn in range(1, most + 1):
-        reply = yield _request(gap, messages, temperature, turn)
+        reply = yield request_for(gap, messages, temperature, turn)
         cost = cost.with_reply(reply)
         code = code_in(reply.message.text)
         code = code if code is None else completed(unwrapped(code, gap), gap)
@@ -97,9 +97,10 @@ def generating(
     return Failed(attempts, cost)
 
 
-def _request(
+def request_for(
     gap: Gap, messages: tuple[Message, ...], temperature: float | None, turn: int
 ) -> Request:
+    """A question about a gap."""
     return Request(
         system=SYSTEM,
         messages=messages,

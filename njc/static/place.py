@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import ast
 import itertools
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 from njc.lower import WrittenBlock, quoted, set_options
 from njc.names import bindings_of, suites_of
@@ -56,8 +56,11 @@ def _is_definition(statement: ast.stmt) -> bool:
     return isinstance(statement, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef)
 
 
-def tried(code: str, gap: Gap, runtime: str) -> WrittenBlock:
-    """Make of kept code what is tried before the live block: its first `assert`s become the guard."""
+def tried(code: str, gap: Gap, runtime: str, shapes: Mapping[str, str]) -> WrittenBlock:
+    """Make of kept code what is tried before the live block.
+
+    The shapes of the values and its first `assert`s become the guard.
+    """
     tree = ast.parse(code)
     asserts = list(itertools.takewhile(lambda each: isinstance(each, ast.Assert), _own(tree)))
     hoisted, gone = _imports(tree, gap)
@@ -66,9 +69,10 @@ def tried(code: str, gap: Gap, runtime: str) -> WrittenBlock:
     name = fresh(f"{runtime}_try", gap.taken)
     lines = _marked(code, tree, name).split("\n")
     kept = [line for number, line in enumerate(lines, 1) if number not in gone]
-    conditions = (*_fitting_types(gap), *(_tested(each, code) for each in asserts))
+    conditions = tuple(_tested(each, code) for each in asserts)
     body = "\n".join(kept).strip("\n") or "pass"
-    return WrittenBlock(gap.block, body, hoisted, True, name, conditions)
+    expected = tuple((each, shape) for each, shape in shapes.items() if each in gap.visible)
+    return WrittenBlock(gap.block, body, hoisted, True, name, expected, conditions)
 
 
 def _own(tree: ast.Module) -> list[ast.stmt]:
@@ -83,25 +87,6 @@ def _tested(statement: ast.stmt, code: str) -> str:
 
 
 _LOOSE = (ast.BoolOp, ast.IfExp, ast.Lambda, ast.NamedExpr)
-_CHECKED_TYPES = {
-    "str": "str",
-    "int": "int",
-    "bool": "bool",
-    "float": "(int, float)",
-    "list": "list",
-    "dict": "dict",
-    "set": "set",
-    "tuple": "tuple",
-}
-
-
-def _fitting_types(gap: Gap) -> Iterator[str]:
-    """What the annotations of parameters say of the values, for types that are cheap to check."""
-    for name in gap.block.names:
-        annotation = gap.block.scope.bindings.parameters.get(name)
-        base = annotation.value if isinstance(annotation, ast.Subscript) else annotation
-        if isinstance(base, ast.Name) and base.id in _CHECKED_TYPES:
-            yield f"isinstance({name}, {_CHECKED_TYPES[base.id]})"
 
 
 def _marked(code: str, tree: ast.Module, name: str) -> str:

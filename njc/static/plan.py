@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass, replace
 
-from njc.lock import Entry, Lock, Meaning
+from njc.lock import LEARNED, Entry, Lock, Meaning
 from njc.static.gaps import Gap
 
 
@@ -39,21 +39,30 @@ class Missing:
 Standing = Locked | Stale | Missing
 
 
-def standings(gaps: Sequence[Gap], lock: Lock) -> dict[str, Standing]:
-    """Hold every gap against the lock; by name."""
+def standings(gaps: Sequence[Gap], lock: Lock, *, learned: bool = True) -> dict[str, Standing]:
+    """Hold every gap against the lock, by name; with `learned`, code that was learned comes first."""
     names = {gap.name for gap in gaps}
-    return {gap.name: standing(gap, lock, names) for gap in gaps}
+    found = {}
+    for gap in gaps:
+        best = standing(gap, lock, names, gap.mode + LEARNED) if learned else Missing()
+        # Learned code that is stale is passed over, unless a person has edited it.
+        is_good = isinstance(best, Locked) or (isinstance(best, Stale) and best.entry.is_edited)
+        found[gap.name] = best if is_good else standing(gap, lock, names, gap.mode)
+    return found
 
 
-def standing(gap: Gap, lock: Lock, names: Collection[str]) -> Standing:
-    """Hold a gap against the lock; `names` are those of all gaps, whose entries are not up for renaming."""
-    entry = lock.entries.get((gap.name, gap.mode))
+def standing(gap: Gap, lock: Lock, names: Collection[str], kind: str) -> Standing:
+    """Hold a gap against the entries of one kind, that is, of one mode, learned or not.
+
+    `names` are those of all gaps, whose entries are not up for renaming.
+    """
+    entry = lock.entries.get((gap.name, kind))
     meaning = gap.meaning
     if entry is None:
         moved = (
             each
             for (name, mode), each in lock.entries.items()
-            if mode == gap.mode and name not in names and each.meaning == meaning
+            if mode == kind and name not in names and each.meaning == meaning
         )
         found = next(moved, None)
         return Missing() if found is None else Locked(replace(found, name=gap.name))
@@ -93,7 +102,8 @@ def explained(standing: Standing) -> str:
         case Locked(entry) if entry.live:
             return f"stays live: {entry.live}"
         case Locked(entry):
-            return "edited" if entry.is_edited else "up to date"
+            said = "edited" if entry.is_edited else "up to date"
+            return f"{said}, learned: {entry.score}" if entry.score else said
 
 
 _IN_WORDS = {

@@ -18,8 +18,8 @@ from collections.abc import Sequence
 
 from njc.static.showing import MARK
 from njrt.effects import Run
+from njrt.fenced import effects_in_text
 from njrt.messages import Message, ModelMessage, UserMessage
-from njrt.tools import effects_in_text
 
 SYSTEM = f"""\
 You are a compiler. You see a part of a Python program in which the line `{MARK}` \

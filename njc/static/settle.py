@@ -18,7 +18,7 @@ from njc.names import Definition, bindings_of
 from njc.static.fresh import fresh
 from njc.static.gaps import Gap, imports_in
 from njrt.errors import ConfigurationError
-from njrt.guard import IMPORTABLE
+from njrt.permitted import IMPORTABLE
 
 WIDTH = 88
 

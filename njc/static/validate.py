@@ -16,11 +16,12 @@ from njc.names import Definition, mangled
 from njc.static.asking import Classes, problems_in_questions
 from njc.static.attributes import problems_with_attributes
 from njc.static.binding import has_end, is_endless, unbound_at_end
+from njc.static.choices import problems_with_choices
 from njc.static.gaps import Gap, imports_in, is_alone
 from njrt.bindings import Names
 from njrt.checks import problems_in
 from njrt.failure import syntax_text
-from njrt.guard import problems_in as problems_for_the_guard
+from njrt.guard import refusals_in
 from njrt.lowering import host_jumps
 from njrt.scope import Scope, scope_of
 from njrt.snippet import survey
@@ -46,8 +47,9 @@ def refusals(code: str, gap: Gap, classes: Classes, in_place: InPlace) -> tuple[
     problems = list(problems_in(tree, nodes, names, scope, gap.labels, gap.block.scope.is_async))
     if gap.options.policy != "open":
         _, all_nodes, all_names, _ = survey(code, gap.class_name, 0)
-        problems += problems_for_the_guard(all_nodes, all_names, scope_like(gap))
+        problems += refusals_in(all_nodes, all_names, scope_like(gap))
     problems += problems_with_attributes(tree, gap.block.scope, names.bound, classes)
+    problems += problems_with_choices(nodes, gap.types, _asked_for(gap))
     problems += _future_imports(nodes)
     problems += _unbound(tree, gap)
     problems += _endless(nodes)
@@ -149,8 +151,13 @@ def _unbound(tree: ast.Module, gap: Gap) -> Iterator[str]:
 
 def _asked(path: str, gap: Gap) -> str:
     """The question for an output, with its type."""
-    schema = f", {gap.types[path]}" if path in gap.types else ""
-    return f'{"await " if gap.block.scope.is_async else ""}{gap.helper}(f"..."{schema})'
+    question = _asked_for(gap)
+    return question.format(gap.types[path]) if path in gap.types else question.replace(", {}", "")
+
+
+def _asked_for(gap: Gap) -> str:
+    """The form of a question, with `{}` for its type."""
+    return f'{"await " if gap.block.scope.is_async else ""}{gap.helper}(f"...", {{}})'
 
 
 def _endless(nodes: Sequence[ast.AST]) -> Iterator[str]:

@@ -2,6 +2,7 @@
 
     lower/NAME.njpy            lower/NAME.py              the compiled file
     diagnostics/NAME.njpy      diagnostics/NAME.txt       what is reported
+    static/NAME.njpy           static/NAME.txt            the same of static builds: tests/static
 
 `pytest tests/compiler --update-cases` writes what the compiler says today: read the diff.
 """
@@ -83,7 +84,8 @@ silences it in the whole file. What leaves nothing to compile cannot be silenced
 
 
 def _documented(name: str) -> str:
-    code, example = CODES[name], (CASES / "diagnostics" / f"{name}.txt").read_text()
+    code, (case,) = CODES[name], CASES.glob(f"*/{name}.txt")
+    example = case.read_text()
     first = example.split("\n\n")[0].strip("\n")
     fatal = ", cannot be ignored" if code.fatal else ""
     return (
@@ -93,7 +95,7 @@ def _documented(name: str) -> str:
 
 
 def test_every_code_has_a_wrong_program() -> None:
-    assert set(CODES) <= {path.stem for path in REPORTED}
+    assert set(CODES) <= {path.stem for path in (*REPORTED, *(CASES / "static").glob("*.njpy"))}
 
 
 @pytest.mark.parametrize("path", LOWERED, ids=lambda path: path.stem)

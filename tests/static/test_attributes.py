@@ -8,7 +8,7 @@ import pytest
 
 from njc.plan import Unit
 from njc.source import SourceFile
-from njc.static.build import check_for, static_file
+from njc.static.target import check_for, static_file
 from njrt.options import Options
 
 PROGRAM = '''\

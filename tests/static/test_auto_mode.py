@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from typing import Any
 
 import black
@@ -9,6 +10,7 @@ import pytest
 from conftest import Studio
 
 import njrt
+from njc.comparison import usage_by_block
 
 GRAPH = '''\
 class Stop(Exception):
@@ -80,6 +82,38 @@ def test_counters_tell_how_often(studio: Studio) -> None:
     assert tally.live >= 2
 
 
+def test_accounts_tell_how_each_run_was_done(studio: Studio) -> None:
+    space = program(studio)
+    with njrt.watch() as watch:
+        converse(space, ["add 1 2", "who?", "add 7 2", "quit"])
+    assert [run.tried for run in watch.runs] == ["ran", "unfit", "raised", "ran"]
+    assert [len(run.calls) for run in watch.runs] == [0, 1, 1, 0]
+    assert (watch.totals.by_code, watch.totals.unfit, watch.totals.raised) == (2, 1, 1)
+    assert str(watch.totals).endswith(" s, 2 by code (1 unfit, 1 raised)")
+    last = njrt.last_run()
+    assert last is not None
+    assert (last.place, last.tried, last.outcome) == ("program.njpy:13", "ran", "completed")
+
+
+def test_the_trace_tells_it_too(studio: Studio) -> None:
+    space = program(studio)
+    with njrt.using(trace=studio.folder / "t.jsonl"):
+        converse(space, ["add 1 2", "who?"])
+    events = [json.loads(line) for line in studio.read("t.jsonl").splitlines()]
+    assert [each.get("tried") for each in events if each["event"] == "began"] == ["ran", "unfit"]
+    used = usage_by_block(studio.read("t.jsonl").splitlines())["program.njpy:13"]
+    assert (used.calls, used.by_code, used.unfit, used.raised) == (1, 1, 1, 0)
+
+
+def test_values_of_another_shape_are_left_to_the_live_block(studio: Studio) -> None:
+    source = GRAPH.replace("graph):", "graph: Graph):").replace("queries: list[str]", "queries")
+    answers, _, asked = converse(program(studio, source), ["add 1 2"])
+    assert (answers, len(asked)) == (["done"], 0)
+    space = program(studio, source)
+    with njrt.using(model=njrt.Scripted(lambda request: LIVE, protocol="text")):
+        assert space["converse"](["add 1 2"], {1: set()}) == ["live"], "no Graph"
+
+
 def test_what_the_block_raises_reaches_the_program(studio: Studio) -> None:
     space = program(studio)
     with pytest.raises(space["Stop"], match="stopped") as caught:
@@ -101,8 +135,8 @@ def test_annotations_are_part_of_the_guard(studio: Studio) -> None:
     source = 'def f(n: int, names: list[str], x: float):\n    """natural\n    Set <:y> by <n>, <names>, <x>.\n    """\n    return y\n'
     text = studio.built(source, "assert n > 0\nassert x or names\ny = n", mode="auto")
     assert (
-        "        _nj_try.guard(\n            isinstance(n, int)\n            and isinstance(names, list)\n"
-        "            and isinstance(x, (int, float))\n            and n > 0\n            and (x or names)\n        )\n"
+        '        _nj_try.expect(n="int", names="list[str]", x="float")\n'
+        "        _nj_try.guard(n > 0 and (x or names))\n        y = n\n"
     ) in text
 
 
@@ -126,3 +160,17 @@ def test_bindings_are_put_back(studio: Studio) -> None:
 def test_generators_and_coroutines(studio: Studio) -> None:
     source = 'async def f(x):\n    """natural\n    Set <:y> by <x>.\n    """\n    return y\n'
     assert "await _nj.arun(" in studio.built(source, "y = x", mode="auto")
+
+
+def test_an_output_of_another_type_is_left_to_the_live_block(studio: Studio) -> None:
+    source = (
+        'def f(n):\n    """natural\n    Bind <:y: str> to <n> as text.\n    """\n    return y\n'
+    )
+    code = "y = str(n) if n else n"
+    text = studio.built(source, code, mode="auto")
+    assert "        y = str(n) if n else n\n        _nj_try.check()\n" in text
+    assert black.format_str(text, mode=black.Mode()) == text
+    space: dict[str, Any] = {}
+    exec(text, space)
+    with njrt.using(model=njrt.Scripted(["```python\ny = 'none'\n```"], protocol="text")):
+        assert [space["f"](3), space["f"](0)] == ["3", "none"]

@@ -4,13 +4,18 @@ from __future__ import annotations
 
 import json
 import sys
+from typing import Any
 
 import pytest
 from conftest import Studio
 from hypothesis import given
 from hypothesis import strategies as st
 
-from njc.comparison import interval, median, table, usage_by_block
+import njrt
+from njc.comparison import interval, median, usage_by_block
+from njc.comparison_text import table
+from njc.compiler import compile_source
+from njc.source import SourceFile
 
 SHOP = '''\
 import njrt
@@ -34,18 +39,27 @@ GOOD = "```python\nif spent + price > limit:\n    break\nspent += price\n```"
 RAW = "```python\nspent += = price\n```"
 
 
+def rows_of(output: str) -> dict[str, str]:
+    """The lines of the first table, by mode."""
+    return {line.split()[0]: line for line in output.split("\n\n")[0].split("\n")}
+
+
 def test_modes_are_compared(studio: Studio) -> None:
     studio.write({"shop.njpy": SHOP})
     flags = ("-n", "2", "--json", "r.json", "--html", "r.html", "--attempts", "1")
     command = ("shop.njpy", "--", sys.executable, "{out}/shop.py")
     result = studio.njc("compare", *flags, *command, replies=[RAW, GOOD, GOOD])
     assert result.exit_code == 0, result.output
-    lines = {line.split()[0]: line for line in result.stdout.split("\n") if line}
+    lines = rows_of(result.stdout)
     assert "0/2" in lines["live"], "the live model does not look at the limit"
     assert "not built" in lines["static-raw"]
     assert "2/2" in lines["static"]
     assert "2/2" in lines["auto"]
-    assert "static-raw: " in result.stdout
+    assert "static-raw was not built: " in result.stdout
+    assert "static did best: 2 of 2 runs passed, at " in result.stdout
+    assert "auto (2 of 2) and live (0 of 2) are too close to it to tell apart by so few runs." in (
+        result.stdout
+    )
     assert "shop.njpy:7  live" in result.stdout
     assert "static 2/2: passed in " in result.stderr
     written = json.loads(studio.read("r.json"))
@@ -55,10 +69,50 @@ def test_modes_are_compared(studio: Studio) -> None:
     assert static["usage_per_trial"]["calls"] == 0
     assert static["build"]["usage"]["calls"] == 1
     page = studio.read("r.html")
-    assert page.count("<svg") == 4
-    assert "is that of static, auto" in page
+    assert page.count("<svg") == 4 * 3, "four plots of the three modes that were built"
+    assert "static did best" in page
     assert "http" not in page
     assert "<script" not in page
+
+
+def test_learned_code_is_a_mode_of_its_own(studio: Studio) -> None:
+    studio.write({"shop.njpy": SHOP})
+    command = ("shop.njpy", "--", sys.executable, "{out}/shop.py")
+    late = "```python\nspent += price\nif spent > limit:\n    break\n```"
+    result = studio.njc(
+        "compare", "--modes", "static,static-learned", "-n", "1", *command, replies=[late]
+    )
+    assert "static-learned was not built: nothing has been learned" in result.stdout
+    space: dict[str, Any] = {"__name__": "shop"}
+    exec(compile_source(SourceFile("shop.njpy", SHOP.encode())).output or b"", space)
+    model = njrt.Scripted(lambda request: GOOD, protocol="text")
+    with njrt.using(model=model, examples="t.jsonl"):
+        space["total"]([1, 2, 3], 4)
+    assert studio.njc("static", "--learn", "t.jsonl", "shop.njpy", replies=[GOOD]).exit_code == 0
+    result = studio.njc("compare", "--modes", "static,static-learned", "-n", "2", *command)
+    lines = rows_of(result.stdout)
+    assert "0/2" in lines["static"]
+    assert "2/2" in lines["static-learned"]
+
+
+def test_guards_are_counted(studio: Studio) -> None:
+    studio.write({"shop.njpy": SHOP})
+    code = "```python\nassert price < 3\nif spent + price > limit:\n    break\nspent += price\n```"
+    flags = ("--modes", "auto", "-n", "2", "--json", "r.json", "--html", "r.html")
+    result = studio.njc(
+        "compare", *flags, "shop.njpy", "--", sys.executable, "{out}/shop.py", replies=[code]
+    )
+    assert result.exit_code == 0, result.output
+    (auto,) = json.loads(studio.read("r.json"))["modes"]
+    per_run = auto["usage_per_trial"]
+    assert (per_run["by_code"], per_run["unfit"], per_run["raised"], per_run["calls"]) == (
+        2,
+        1,
+        0,
+        1,
+    )
+    assert "unfit" in result.stdout
+    assert "unfit" in studio.read("r.html")
 
 
 def test_what_is_done_is_not_done_again(studio: Studio) -> None:
@@ -68,8 +122,12 @@ def test_what_is_done_is_not_done_again(studio: Studio) -> None:
         result = studio.njc("compare", "--modes", "live", "-n", runs, *command)
         assert result.exit_code == 0, result.output
     assert studio.read("ran") == "xxx"
-    studio.njc("compare", "--modes", "live", "-n", "1", "--fresh", *command)
+    (kept,) = studio.folder.glob(".njc_cache/compare/*/trials.jsonl")
+    kept.write_text(kept.read_text()[:-20] + "\n")  # as a process that is killed leaves it
+    studio.njc("compare", "--modes", "live", "-n", "3", *command)
     assert studio.read("ran") == "xxxx"
+    studio.njc("compare", "--modes", "live", "-n", "1", "--fresh", *command)
+    assert studio.read("ran") == "xxxxx"
 
 
 @pytest.mark.parametrize(

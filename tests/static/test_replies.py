@@ -8,9 +8,9 @@ import pytest
 
 from njc.plan import Unit
 from njc.source import SourceFile
-from njc.static.build import static_file
 from njc.static.gaps import Gap
 from njc.static.prompt import code_in
+from njc.static.target import static_file
 from njc.static.unwrap import unwrapped
 from njrt.options import Options
 

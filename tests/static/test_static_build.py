@@ -5,12 +5,13 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+import threading
 
 import pytest
 from conftest import Studio
 
 from njrt.errors import ServerError
-from njrt.messages import UserMessage
+from njrt.messages import Request, UserMessage
 
 SHOP = '''\
 def total(prices, limit):
@@ -90,7 +91,7 @@ def test_no_code_is_a_build_error_and_every_attempt_is_kept(studio: Studio) -> N
         "build", ".", "--mode", "static", "--attempts", "3", replies=[BAD, WORSE, BAD]
     )
     assert result.exit_code == 1
-    assert "shop.njpy:4: error: no code for `shop.njpy:total` passed the checks in 3 attempts" in (
+    assert "shop.njpy:4:9: error[NJ401]: no code for `shop.njpy:total` passed the checks in 3 " in (
         result.stderr
     )
     assert "nothing was written" in result.stderr
@@ -105,7 +106,7 @@ def test_a_block_may_fall_back_to_live(studio: Studio) -> None:
     studio.write({"shop.njpy": SHOP.replace('"""natural', '"""natural(fallback="live")')})
     result = studio.njc("build", ".", "--mode", "static", "--attempts", "1", replies=[BAD])
     assert result.exit_code == 0, result.output
-    assert "note: shop.njpy:total stays live: no code passed the checks in 1 attempts" in (
+    assert "note: shop.njpy:total stays live: no code passed the checks in 1 attempt" in (
         result.stderr
     )
     assert "_nj.run(" in studio.read("shop.py")
@@ -218,6 +219,34 @@ def test_what_was_written_before_a_failure_is_kept(studio: Studio) -> None:
     assert 'name = "a.njpy:total"' in studio.read("njc.lock")
     assert studio.njc("build", ".", "--mode", "static", replies=[GOOD]).exit_code == 0
     assert len(studio.asked) == 3
+
+
+def test_blocks_are_written_side_by_side(studio: Studio) -> None:
+    together = threading.Barrier(3, timeout=20)
+
+    def say(request: Request) -> str:
+        together.wait()  # nobody is answered before all three have asked
+        return GOOD
+
+    studio.write({f"{name}.njpy": SHOP for name in "cab"})
+    result = studio.njc("build", ".", "--mode", "static", "-j", "3", replies=say)
+    assert result.exit_code == 0, result.output
+    names = [line for line in studio.read("njc.lock").split("\n") if line.startswith("name")]
+    assert names == [f'name = "{name}.njpy:total"' for name in "abc"]
+    assert studio.njc("build", ".", "--mode", "static", "--locked").exit_code == 0
+
+
+def test_what_was_written_beside_a_failure_is_kept(studio: Studio) -> None:
+    together = threading.Barrier(3, timeout=20)
+
+    def say(request: Request) -> str | Exception:
+        together.wait()
+        return ServerError("the server is down") if request.place.startswith("b") else GOOD
+
+    studio.write({f"{name}.njpy": SHOP for name in "abc"})
+    result = studio.njc("build", ".", "--mode", "static", "-j", "3", replies=say)
+    assert result.exit_code == 3
+    assert studio.read("njc.lock").count("[[block]]") == 2
 
 
 def test_modes_of_block_file_and_project(studio: Studio) -> None:

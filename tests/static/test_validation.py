@@ -9,7 +9,7 @@ import pytest
 
 from njc.plan import Unit
 from njc.source import SourceFile
-from njc.static.build import StaticFile, check_for, static_file
+from njc.static.target import StaticFile, check_for, static_file
 from njrt.options import Options
 
 PROGRAM = '''\
@@ -76,7 +76,7 @@ ACCEPTED = [
     ),
     (PROGRAM, "while True:\n    if mail.text:\n        break\n    mail.text += 'a'\nkind = 'bill'"),
     (PROGRAM, "if not mail.text:\n    raise ValueError(mail)\nkind = 'bill'"),
-    (PROGRAM, "if box:\n    return box\nkind = 1"),
+    (PROGRAM, "if box:\n    return box\nkind = 'bill'"),
     (PROGRAM, "r = llm(f'{mail}', Report)\nkind = r.title"),
     (PROGRAM, "a = llm(f'{mail}', list[int] | None)\nkind = str(a)"),
     (METHOD, "self.size = len(text)"),
@@ -85,26 +85,33 @@ ACCEPTED = [
     (GENERATOR, "pass"),
 ]
 REFUSED = [
+    ('kind = "offer"', "line 1: `kind` must be one of 'spam', 'bill', and not 'offer'"),
+    (
+        "kind = mail.text.split()[0]",
+        '`mail.text.split()[0]` may be any text; choose among these, or ask for it: `kind = llm(f"...", '
+        'Literal["spam", "bill"])`',
+    ),
+    ("kind = f'{mail}'", "may be any text"),
     ("kind = = 1", "syntax error, line 1"),
     ("", "there is no code"),
     ("# nothing", "there is no code"),
     ("mail.seen.add(1)", "`kind` must be bound on every path to the end of the code, but it is never bound"),
-    ("if mail.text:\n    kind = 1", "not bound when the condition in line 1 is false; compute it (`kind = ...`) or ask for it"),
-    ("kind = 1\ncontinue", "every path leaves by a jump, so `kind` is of no use"),
+    ("if mail.text:\n    kind = 'bill'", "not bound when the condition in line 1 is false; compute it (`kind = ...`) or ask for it"),
+    ("kind = 'bill'\ncontinue", "every path leaves by a jump, so `kind` is of no use"),
     ("kind = policy", "line 1: `policy` is not visible in this block"),
     ("kind = mial.text", "line 1: `mial` is not visible in this block; did you mean `mail`?"),
-    ("box = []\nkind = 1", "line 1: `box` is read-only in this block"),
-    ("for mail in box:\n    pass\nkind = 1", "line 1: `mail` is read-only in this block"),
-    ("llm = 3\nkind = 1", "`llm` is read-only"),
-    ("yield 1\nkind = 1", "line 1: a block cannot yield"),
-    ("await f()\nkind = 1", "it cannot await"),
-    ("from os import *\nkind = 1", "`import *` is not possible in a block"),
-    ("import subprocess\nkind = 1", "`subprocess` cannot be imported in a block"),
+    ("box = []\nkind = 'bill'", "line 1: `box` is read-only in this block"),
+    ("for mail in box:\n    pass\nkind = 'bill'", "line 1: `mail` is read-only in this block"),
+    ("llm = 3\nkind = 'bill'", "`llm` is read-only"),
+    ("yield 1\nkind = 'bill'", "line 1: a block cannot yield"),
+    ("await f()\nkind = 'bill'", "it cannot await"),
+    ("from os import *\nkind = 'bill'", "`import *` is not possible in a block"),
+    ("import subprocess\nkind = 'bill'", "`subprocess` cannot be imported in a block"),
     ("kind = open('a').read()", "`open` is refused in a block"),
     ("kind = mail.__class__", "`__class__` is refused in a block; use type(x)"),
-    ("exit()\nkind = 1", "`exit` is refused in a block"),
-    ("while True:\n    kind = 1", "line 1: this loop would never end"),
-    ("while 1:\n    for x in box:\n        break\nkind = 1", "line 1: this loop would never end"),
+    ("exit()\nkind = 'bill'", "`exit` is refused in a block"),
+    ("while True:\n    kind = 'bill'", "line 1: this loop would never end"),
+    ("while 1:\n    for x in box:\n        break\nkind = 'bill'", "line 1: this loop would never end"),
     ("kind = await allm('x')", "`allm` is not visible in this block; did you mean `llm`?"),
     ("kind = llm()", "`llm` takes a prompt and, if need be, a schema"),
     ("kind = llm(f'{mail}', str, 3)", "`llm` takes a prompt and, if need be, a schema"),
@@ -118,12 +125,12 @@ REFUSED = [
     ("kind = llm(f'{mail}', ['spam', 'bill'])", "for a choice write Literal[...]"),
     ("kind = llm(f'{mail}', 'str')", "the schema must be a type, not the text 'str'"),
     ("kind = llm(f'{mail}', {'type': 'object'})", "an object must name its properties"),
-    ("def triage(mails):\n    kind = 1", "write only the code that stands at the mark, without `triage`"),
-    ("mails_2 = 1\nkind = 1\npolicy = 2\nf = lambda policy: policy\nf(1)", "`policy` means something else"),
+    ("def triage(mails):\n    kind = 'bill'", "write only the code that stands at the mark, without `triage`"),
+    ("mails_2 = 1\nkind = 'bill'\npolicy = 2\nf = lambda policy: policy\nf(1)", "`policy` means something else"),
     ("policy = 1\nclass A:\n    policy = 2\nkind = A.policy", "`policy` means something else"),
     ("kind = triage([mail], box)", "line 1: `triage` is the function that your code is a part of"),
-    ("nonlocal box\nkind = 1", "in its place in the program: name 'box' is parameter and nonlocal"),
-    ("from __future__ import annotations\nkind = 1", "`from __future__` imports are for the head of the file"),
+    ("nonlocal box\nkind = 'bill'", "in its place in the program: name 'box' is parameter and nonlocal"),
+    ("from __future__ import annotations\nkind = 'bill'", "`from __future__` imports are for the head of the file"),
 ]  # fmt: skip
 
 

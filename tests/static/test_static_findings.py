@@ -1,0 +1,70 @@
+"""What is wrong with static blocks is reported as all findings are: by code, for people and for programs.
+
+`pytest tests/static --update-cases` writes tests/cases/static/CODE.txt anew: read the diff.
+"""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from conftest import Studio
+
+from njc.diagnostics import CODES
+
+CASES = Path(__file__).parents[1] / "cases" / "static"
+STATIC = ("--mode", "static", "--attempts", "1")
+GOOD = "```python\nif spent + price > limit:\n    break\nspent += price\n```"
+BAD = "```python\nlimit -= price\n```"
+
+
+def locked(studio: Studio, name: str) -> None:
+    """Build the program once, so that its code is in the lock."""
+    assert studio.njc("build", name, *STATIC, replies=[GOOD]).exit_code == 0
+
+
+def edit(studio: Studio, file: str, before: str, after: str) -> None:
+    text = studio.read(file)
+    assert before in text
+    studio.write({file: text.replace(before, after)})
+
+
+@pytest.mark.parametrize("code", ["NJ401", "NJ402", "NJ403", "NJ404"])
+def test_findings_of_static_builds(studio: Studio, code: str, update_cases: bool) -> None:
+    name = f"{code}.njpy"
+    program = (CASES / name).read_text()
+    studio.write({name: program})
+    flags: list[str] = []
+    match code:
+        case "NJ402":
+            flags = ["--locked"]
+        case "NJ403":
+            edit(studio, name, "stop before", "stop once")
+            locked(studio, name)
+            edit(studio, "njc.lock", "spent += price", "spent = spent + price")
+            studio.write({name: program})
+        case "NJ404":
+            locked(studio, name)
+            edit(studio, "njc.lock", "spent += price", "spent += prices")
+    arguments = ("build", name, *STATIC, *flags)
+    result = studio.njc(*arguments, replies=[BAD])
+    assert result.exit_code == 1
+    report = result.stderr[result.stderr.index(f"{name}:") :].removeprefix(f"{name}:total\n")
+    expected = CASES / f"{code}.txt"
+    if update_cases:
+        expected.write_text(report.split("\n1 error")[0] + "\n")
+    assert report.split("\n1 error")[0] + "\n" == expected.read_text()
+    assert "nothing was written" in report
+    (found,) = json.loads(studio.njc(*arguments, "--output-format", "json", replies=[BAD]).stdout)
+    assert (found["code"], found["path"], found["line"], found["column"]) == (code, name, 4, 9)
+    assert found["hint"]
+    log = json.loads(studio.njc(*arguments, "--output-format", "sarif", replies=[BAD]).stdout)
+    assert log["runs"][0]["tool"]["driver"]["rules"][0]["id"] == code
+    github = studio.njc(*arguments, "--output-format", "github", replies=[BAD]).stdout
+    assert github.startswith(f"::error file={name},line=4,endLine=4,col=9,")
+
+
+def test_all_of_them_are_explained(studio: Studio) -> None:
+    for code in (each for each in CODES if each.startswith("NJ4")):
+        assert CODES[code].title in studio.njc("explain", code).stdout
