@@ -17,7 +17,7 @@ ROOT = Path(__file__).parent.parent
     [
         ("tickets", "technical  The app crashes when I open the settings page."),
         ("rules", "['level', 'rotor', 'noon']"),
-        ("mailbox", "3 of 3 mails are worth reading"),
+        ("mailbox", "2 of 3 mails are worth reading"),
         ("order", "NothingOrdered: "),
         ("citations", "paper 14 is now cited by [3, 8]"),
     ],

@@ -1,4 +1,4 @@
-# compiled by njc 0.1.0 from mailbox.njpy (sha256 8c2985c682530719, abi 1)
+# compiled by njc 0.1.0 from mailbox.njpy (sha256 13ec5e9529b556ec, abi 1)
 # do not edit: change mailbox.njpy and build again
 """Triage a mailbox: one block judges each mail, one files it in place or skips it."""
 
@@ -9,20 +9,20 @@ from typing import Literal
 class Mailbox:
     def __init__(self, mails: list[str]) -> None:
         self.mails = mails
-        self.folders: dict[str, list[str]] = {"bill": [], "work": []}
+        self.folders: dict[str, list[str]] = {"bills": [], "meetings": []}
         self.opened = 0
 
     def triage(self) -> None:
         for mail in self.mails:
-            kind: Literal["bill", "work", "advertising"]
+            topic: Literal["bills", "meetings", "prizes"]
             try:
                 _nj.run(
                     """natural
-            Put into <:kind: Literal["bill", "work", "advertising"]> what kind of mail this is: <mail>
+            Put into <:topic: Literal["bills", "meetings", "prizes"]> what <mail> is about.
             """,
-                    lambda: (kind, mail),
-                    writes="kind",
-                    types=lambda: {"kind": Literal["bill", "work", "advertising"]},
+                    lambda: (topic, mail),
+                    writes="topic",
+                    types=lambda: {"topic": Literal["bills", "meetings", "prizes"]},
                     labels="break continue return",
                     at="mailbox.njpy:14",
                 )
@@ -35,10 +35,10 @@ class Mailbox:
             try:
                 _nj.run(
                     """natural
-            Continue if <kind> is "advertising". Otherwise append <mail> to the list in <self.folders>
-            that is for its <kind>.
+            Continue if <topic> is "prizes". Otherwise append <mail> to the list in <self.folders>
+            that is for its <topic>.
             """,
-                    lambda: (kind, mail, self),
+                    lambda: (topic, mail, self),
                     labels="break continue return",
                     at="mailbox.njpy:17",
                 )
@@ -52,7 +52,7 @@ class Mailbox:
 
 
 MAILS = [
-    "Could you send me the slides for the meeting on Monday? Anna",
+    "Can we talk about the new catalogue on Monday at ten? Anna",
     "YOU WON 1,000,000 dollars!!! Click here to claim your prize!",
     "Please pay 84.20 EUR for electricity by 30 June.",
 ]
@@ -65,4 +65,4 @@ if __name__ == "__main__":
     print(f"{mailbox.opened} of {len(MAILS)} mails are worth reading")
 
 
-# njc lines 1=1 3:1 5=3 6:3 18=14 21:15 23=14 35:17 36=17 38:18 41=17 51:21 66=36 sha256 4ccb8585b14e4969
+# njc lines 1=1 3:1 5=3 6:3 18=14 21:15 23=14 35:17 36=17 38:18 41=17 51:21 66=36 sha256 7d1a1fc6c4fd5761
