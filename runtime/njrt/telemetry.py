@@ -64,11 +64,14 @@ class Telemetry:
         attributes = {
             "gen_ai.operation.name": "invoke_agent",
             "gen_ai.agent.name": event.place,
-            "gen_ai.provider.name": provider_of(event.model),
-            "gen_ai.request.model": model_name(event.model),
             "njrt.run": event.run,
-            "njrt.effects": event.effects,
         }
+        if event.model:  # none is asked where code carried the block out
+            attributes["gen_ai.provider.name"] = provider_of(event.model)
+            attributes["gen_ai.request.model"] = model_name(event.model)
+            attributes["njrt.effects"] = event.effects
+        if event.tried:
+            attributes["njrt.tried"] = event.tried
         self._blocks[event.run] = tracer.start_span(
             f"invoke_agent {event.place}",
             _within(parent),
