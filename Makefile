@@ -1,6 +1,6 @@
 # make demo        build the examples and run one, on recorded replies (LIVE=1: on a model)
 # make test        everything that the gate checks
-# make test-all    the tests on every Python found
+# make test-all    the same tests on every Python from 3.11 on, of the path and of pyenv
 # make bench       the figures that README and the docs quote
 
 PYTHON ?= python3
@@ -51,8 +51,23 @@ fresh: $(VENV)/.dev
 	$(BIN)/njc build examples -o compiled_out/examples --check
 	$(BIN)/njc build spsbench/programs -o compiled_out/spsbench --check
 
+test-all:
+	@found= failed=; \
+	for version in 3.11 3.12 3.13 3.14; do \
+		for python in python$$version $${PYENV_ROOT:-$$HOME/.pyenv}/versions/$$version.*/bin/python; do \
+			$$python -c '' 2>/dev/null || continue; \
+			echo "== Python $$version: $$python"; \
+			found="$$found $$version"; \
+			$(MAKE) --no-print-directory tests fresh PYTHON=$$python VENV=$(VENV)-$$version \
+				|| failed="$$failed $$version"; \
+			break; \
+		done; \
+	done; \
+	echo "== found:$${found:- none}; failed:$${failed:- none}"; \
+	test -n "$$found" && test -z "$$failed"
+
 bench: $(VENV)/.dev
 	@for file in bench/*.py; do $(BIN)/python $$file || exit 1; done
 
 clean:
-	rm -rf $(VENV) build dist .njc_cache .mypy_cache .ruff_cache .pytest_cache .hypothesis
+	rm -rf $(VENV) $(VENV)-3.* build dist .njc_cache .mypy_cache .ruff_cache .pytest_cache .hypothesis

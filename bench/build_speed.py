@@ -2,7 +2,7 @@
 
     one file of 7,000 lines            0.32 s    2.7 x parsing     at most 6 x
     200 files, 68,000 lines, cold      1.89 s    2.4 x parsing     at most 2.5 s
-    ... and nothing changed            0.26 s    0.3 x parsing     at most 0.3 s
+    ... and nothing changed            0.17 s    0.2 x parsing     at most 0.3 s
     njc --version                      0.02 s                      at most 0.12 s
 
 (Measured on two idle cores with Python 3.11; seconds mean little on a machine that does other work.)

@@ -135,18 +135,13 @@ def described(block: NaturalBlock) -> dict[str, Any]:
     return {
         "line": block.line,
         "end_line": block.end_line,
-        "column": block.column,
         "reads": list(block.reads),
         "writes": list(block.writes),
-        "types": {each.path: each.type for each in block.references if each.type},
         "labels": list(block.labels),
-        "exits_finally": list(block.exits_finally),
         "scope": block.scope.kind,
-        "name": block.scope.name,
         "options": {
             name: value for name in NAMES if (value := getattr(block.options, name)) is not None
         },
-        "prompt": block.prompt,
     }
 
 

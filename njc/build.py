@@ -9,8 +9,10 @@ of what it was made into, so there is no state beside them that could be lost or
 
 from __future__ import annotations
 
+import gc
 import os
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from types import MappingProxyType
 from typing import TYPE_CHECKING
@@ -177,8 +179,21 @@ def compiled(task: Task) -> Compiled:
     """Compile one source."""
     from njc.compiler import compile_source
 
-    compilation = compile_source(task.source, project=task.options, written=task.written)
-    return result_of(task, compilation)
+    with _without_collector():
+        compilation = compile_source(task.source, project=task.options, written=task.written)
+        return result_of(task, compilation)
+
+
+@contextmanager
+def _without_collector() -> Iterator[None]:
+    """Collect no cycles: syntax trees have none, and looking for some costs a quarter of the time."""
+    was_enabled = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if was_enabled:
+            gc.enable()
 
 
 def result_of(task: Task, compilation: Compilation) -> Compiled:

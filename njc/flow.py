@@ -12,14 +12,24 @@ Both look at one function (or module) at a time, and only at variables that natu
 from __future__ import annotations
 
 import ast
+from bisect import bisect_left
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from njc.blocks import NaturalBlock
 from njc.check import control_words
 from njc.diagnostics import Diagnostic, finding
-from njc.names import Local, Outputs, Scope, home_of, mangled, own_expressions, suites_of
+from njc.names import (
+    Local,
+    Outputs,
+    Scope,
+    home_of,
+    mangled,
+    own_expressions,
+    suites_of,
+)
 from njc.parse import Module
+from njc.source import SourceFile
 
 _SEES_ALL = frozenset({"locals", "vars", "eval", "exec", "globals"})
 
@@ -55,7 +65,7 @@ def _check_unused(
     ]
     if not waiting:
         return
-    last_use = _last_uses(scope)
+    last_use = _last_uses(module.source, scope, {name for _, name in waiting} | _SEES_ALL)
     if not _SEES_ALL.isdisjoint(last_use):
         return
     for block, name in waiting:
@@ -71,25 +81,58 @@ _LATER = 10**9
 """The line of a use in a nested function, which may run at any time."""
 
 
-def _last_uses(scope: Scope) -> dict[str, int]:
-    """Give for each name that the scope's code reads the last line where it does."""
+def _last_uses(source: SourceFile, scope: Scope, names: Iterable[str]) -> dict[str, int]:
+    """Give for each of the names that the scope's code reads the last line where it does."""
     uses: dict[str, int] = {}
-    waiting: list[tuple[ast.AST, bool]] = [
-        (each, False) for each in ast.iter_child_nodes(scope.node)
-    ]
+    lines = _lines_with(names, source, scope)
+    waiting: list[tuple[ast.AST, bool]] = [(scope.node, False)]
     while waiting:
         node, nested = waiting.pop()
-        nested = nested or isinstance(node, _NESTED)
-        if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load):
-            uses[node.id] = max(uses.get(node.id, 0), _LATER if nested else node.lineno)
-        elif isinstance(node, ast.AugAssign) and isinstance(node.target, ast.Name):
-            uses[node.target.id] = max(
-                uses.get(node.target.id, 0), _LATER if nested else node.lineno
-            )
-        elif isinstance(node, (ast.Nonlocal, ast.Global)):
-            uses.update(dict.fromkeys(node.names, _LATER))
-        waiting += [(each, nested) for each in ast.iter_child_nodes(node)]
+        match node:
+            case ast.Name(id=name, ctx=ast.Load()) | ast.AugAssign(target=ast.Name(id=name)):
+                uses[name] = max(uses.get(name, 0), _LATER if nested else node.lineno)
+            case ast.Nonlocal(names=declared) | ast.Global(names=declared):
+                uses.update(dict.fromkeys(declared, _LATER))
+        nested = nested or (isinstance(node, _NESTED) and node is not scope.node)
+        waiting += [
+            (each, nested) for each in ast.iter_child_nodes(node) if _stands_on(lines, each)
+        ]
     return uses
+
+
+def _lines_with(words: Iterable[str], source: SourceFile, scope: Scope) -> Sequence[int]:
+    """List the lines of a scope that contain one of the words: whatever else there is need not be read."""
+    first, last = _lines_of(scope.node) or (1, len(source.starts))
+    if not source.text.isascii():
+        return range(first, last + 1)  # a name may be written in more than one way
+    start = source.starts[first - 1]
+    end = source.starts[last] if last < len(source.starts) else len(source.text)
+    found: set[int] = set()
+    for word in words:
+        at = source.text.find(word, start, end)
+        while at >= 0:
+            found.add(source.place(at)[0])
+            at = source.text.find(word, at + len(word), end)
+    return sorted(found)
+
+
+def _stands_on(lines: Sequence[int], node: ast.AST) -> bool:
+    """Whether a node, one without a place in any case, stands on one of the lines."""
+    place = _lines_of(node)
+    if place is None:
+        return True
+    following = bisect_left(lines, place[0])
+    return following < len(lines) and lines[following] <= place[1]
+
+
+def _lines_of(node: ast.AST) -> tuple[int, int] | None:
+    """The first and the last line of a node, with its decorators."""
+    line: int | None = getattr(node, "lineno", None)
+    if line is None:
+        return None
+    decorators: list[ast.expr] = getattr(node, "decorator_list", [])
+    first = decorators[0].lineno if decorators else line
+    return first, getattr(node, "end_lineno", None) or line
 
 
 _NESTED = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef, ast.Lambda)
@@ -127,6 +170,8 @@ class _Flow:
     unbound: dict[str, tuple[int, int]] = field(default_factory=dict)
     """The first use of each name that may come too early: where it begins and ends."""
     breaks: list[list[State]] = field(default_factory=list)
+    lines: Sequence[int] = ()
+    """The lines that contain one of the names."""
 
 
 def _check_unbound(
@@ -144,7 +189,7 @@ def _check_unbound(
         return
     source = module.source
     placed = {(block.line, block.start): block for block in within}
-    flow = _Flow(names, placed)
+    flow = _Flow(names, placed, lines=_lines_with(names, source, scope))
     _suite(module, scope.node.body, frozenset(), flow)
     for name, at in flow.unbound.items():
         message = f"`{name}` may be unbound here: there is a way past every block that binds it"
@@ -256,7 +301,7 @@ def _block_at(module: Module, statement: ast.Expr, flow: _Flow) -> NaturalBlock 
 
 def _note_uses(module: Module, expression: ast.expr, state: frozenset[str], flow: _Flow) -> None:
     missing = flow.names - state - flow.unbound.keys()
-    if not missing:
+    if not missing or not _stands_on(flow.lines, expression):
         return
     for node in _read_now(expression):
         if node.id in missing and node.id not in flow.unbound:

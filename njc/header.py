@@ -103,16 +103,21 @@ def closing_comment(lines: str, content: bytes) -> str:
 
 def lines_in(compiled: bytes) -> str | None:
     """Read the line map, still as text, from the end of a compiled file."""
-    closing = _CLOSING.search(compiled)
+    closing = _closing_of(compiled)
     return closing["lines"].decode() if closing else None
 
 
 def is_intact(compiled: bytes) -> bool:
     """Whether a compiled file is as the compiler wrote it, line ends aside."""
-    closing = _CLOSING.search(compiled)
+    closing = _closing_of(compiled)
     if closing is None:
         return False
     return _digest_of_text(compiled[: closing.start()]) == closing["digest"].decode()
+
+
+def _closing_of(compiled: bytes) -> re.Match[bytes] | None:
+    """Match the last comment of a compiled file, without looking through all that stands above it."""
+    return _CLOSING.match(compiled, max(compiled.rfind(b"# njc lines "), 0))
 
 
 def _digest_of_text(content: bytes) -> str:

@@ -47,7 +47,11 @@ def parse(source: SourceFile) -> Module | Diagnostic:
         text = source.text
     except UnreadableSource as error:
         hint = "save the file as UTF-8, or correct its coding comment"
-        return Diagnostic(source.path, 1, 1, 1, 2, "NJ002", "error", str(error), hint)
+        at = (error.line, 1, error.line, 2)
+        return Diagnostic(source.path, *at, "NJ002", "error", str(error), hint)
+    if (nul := text.find("\0")) >= 0:
+        hint = "remove it, or save the file as UTF-8 if it is UTF-16"
+        return finding(source, "NJ001", nul, nul + 1, "not Python: a null character", hint)
     try:
         tree = parse_quietly(text)
     except SyntaxError as error:

@@ -55,7 +55,7 @@ def obstacle_to(
     first = source.offset(body[0].lineno, body[0].col_offset)
     if _before(source, body[0]).strip() and first != start:
         message = "natural block after `;` in a one-line suite"
-        hint = "put the statements of the suite on lines of their own"
+        hint = "put each statement of the suite on a line of its own, below the header"
         return finding(source, "NJ101", *marked, message, hint)
     if _is_continued(source, start) or _CONTINUES.match(source.text, end):
         message = "natural block beside a backslash continuation"

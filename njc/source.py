@@ -21,11 +21,16 @@ from dataclasses import dataclass
 from functools import cached_property
 
 _NEWLINE = re.compile(r"\r\n|\n|\r")
+_NEWLINE_BYTES = re.compile(_NEWLINE.pattern.encode())
 _COOKIE = re.compile(r"^[ \t\f]*#.*?coding[:=][ \t]*[-\w.]+", re.ASCII)
 
 
 class UnreadableSource(Exception):
-    """The bytes are not text in the encoding that they name."""
+    """The bytes are not text in the encoding that they name; `line` is the first that is not."""
+
+    def __init__(self, message: str, line: int = 1) -> None:
+        super().__init__(message)
+        self.line = line
 
 
 @dataclass(frozen=True)
@@ -61,6 +66,10 @@ class SourceFile:
             text = content.decode(self.encoding)
             if text.encode(self.encoding) != content:
                 raise UnreadableSource(f"{self.encoding} text does not encode to the same bytes")
+        except UnicodeDecodeError as error:
+            line = len(_NEWLINE_BYTES.findall(content, 0, error.start)) + 1
+            message = f"not {self.encoding} text: byte 0x{content[error.start]:02x}, {error.reason}"
+            raise UnreadableSource(message, line) from error
         except (UnicodeError, LookupError) as error:
             raise UnreadableSource(f"not {self.encoding} text: {error}") from error
         return text

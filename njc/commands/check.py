@@ -58,7 +58,8 @@ def command(
         texts = {unit: source_of(unit) for unit in units}
         results = compile_all(texts, project, jobs, Progress(console, "checking"), thorough=True)
         findings = findings_in(results, project.warnings)
-        console.result(rendered(findings, format))
+        if format != "text" or console.verbosity > -2:
+            console.result(rendered(findings, format))
         console.note(summed_up(findings, len(units)))
         return int(any(map(is_error, findings)))
 

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Literal, assert_never
 
 import click
 
-from njc.blocks import described
+from njc.blocks import NaturalBlock, described
 from njc.build import Task, findings_in, result_of, source_of
 from njc.commands.flags import SOURCE, pass_console, project_flags, project_for, speaking
 from njc.compiler import compile_source
@@ -57,10 +56,10 @@ def command(
     console.findings(rendered(findings_in([result], project.warnings), "text"))
     match stage:
         case "blocks":
-            blocks = [described(block) for block in compilation.blocks]
-            console.result(
-                _as_json(blocks) if format == "json" else "\n\n".join(map(_text, blocks))
-            )
+            if format == "json":
+                console.result(_as_json([described(each) for each in compilation.blocks]))
+            else:
+                console.result("\n\n".join(map(_text, compilation.blocks)))
         case "lower" if result.output is not None:
             text = result.output.decode(task.source.encoding)
             console.result(_as_json({"compiled": text}) if format == "json" else text.rstrip("\n"))
@@ -75,14 +74,15 @@ def _as_json(value: object) -> str:
     return json.dumps(value, indent=2, ensure_ascii=False)
 
 
-def _text(block: Mapping[str, Any]) -> str:
+def _text(block: NaturalBlock) -> str:
     """Write a block as its place and a few rows, the prompt's first line last."""
+    said = described(block)
     rows = {
-        "reads": " ".join(block["reads"]),
-        "writes": " ".join(block["writes"]),
-        "labels": " ".join(block["labels"]),
-        "options": " ".join(f"{name}={value!r}" for name, value in block["options"].items()),
-        "prompt": block["prompt"].strip().partition("\n")[0],
+        "reads": " ".join(said["reads"]),
+        "writes": " ".join(said["writes"]),
+        "labels": " ".join(said["labels"]),
+        "options": " ".join(f"{name}={value!r}" for name, value in said["options"].items()),
+        "prompt": block.prompt.strip().partition("\n")[0],
     }
-    head = f"lines {block['line']}-{block['end_line']}, {block['scope']} {block['name']}"
-    return "\n".join([head, *(f"  {name:8} {said}" for name, said in rows.items() if said)])
+    head = f"lines {block.line}-{block.end_line}, {block.scope.kind} {block.scope.name}"
+    return "\n".join([head, *(f"  {name:8} {row}" for name, row in rows.items() if row)])

@@ -315,16 +315,37 @@ class Leftovers(Named):
     def __init__(self) -> None:
         super().__init__()
         self.remarks: set[Remark] = set()
+        self._imported: dict[str, int] = {}
+        """The names that imports bind, each with the line of its import."""
+        self._used: set[str] = set()
 
     def visit_ImportFrom(self, node: cst.ImportFrom) -> bool:
         module = node.module and cst.Module([]).code_for_node(node.module)
-        if isinstance(node.names, cst.ImportStar) and (module or "").split(".")[0] == PACKAGE:
+        if node.relative or (module or "").split(".")[0] != PACKAGE:
+            return False
+        if isinstance(node.names, cst.ImportStar):
             message = f"`from {module} import *` hides which names are {PACKAGE}'s; name them first"
             self.remarks.add(Remark(self.line_of(node), message))
+        else:
+            for each in node.names:
+                self._imported[each.evaluated_alias or each.evaluated_name] = self.line_of(node)
         return False
 
     def visit_Import(self, node: cst.Import) -> bool:
+        for each in node.names:
+            root = each.evaluated_name.split(".")[0]
+            if root == PACKAGE:
+                self._imported[each.evaluated_alias or root] = self.line_of(node)
         return False
+
+    def leave_Module(self, original_node: cst.Module, updated_node: cst.Module) -> cst.Module:
+        for name, line in self._imported.items():
+            if name not in self._used:
+                message = (
+                    f"`{name}` is still imported from {PACKAGE}; take it out, and what uses it"
+                )
+                self.remarks.add(Remark(line, message))
+        return updated_node
 
     def visit_Attribute(self, node: cst.Attribute) -> bool:
         return not self._remarked(node)
@@ -337,6 +358,7 @@ class Leftovers(Named):
         if name is None or name == PACKAGE:
             return False
         code = cst.Module([]).code_for_node(node)
+        self._used.add(code.split(".")[0])
         instead = _INSTEAD.get(name.rpartition(".")[2], "take it out, and the import with it")
         self.remarks.add(Remark(self.line_of(node), f"`{code}` is {PACKAGE}'s; {instead}"))
         return True

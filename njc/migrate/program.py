@@ -51,7 +51,7 @@ def migrate(old: SourceFile, path: str) -> Migration | str:
     try:
         module = cst.parse_module(old.text)
     except UnreadableSource as error:
-        return str(error)
+        return f"line {error.line}: {error}"
     except cst.ParserSyntaxError as error:
         return f"line {error.raw_line}: not Python: {error.message}"
     text, remarks, leftovers = _modified(module)

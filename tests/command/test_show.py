@@ -40,7 +40,15 @@ def test_blocks_as_data(here: Workplace) -> None:
     assert first["labels"] == ["raise", "break", "continue", "return", "return_value"]
     assert first["scope"] == "async function"
     assert first["options"] == {"max_effects": 20, "max_calls": 3}
-    assert (second["scope"], second["labels"]) == ("class", ["raise"])
+    assert second == {
+        "line": 13,
+        "end_line": 15,
+        "reads": [],
+        "writes": ["content"],
+        "labels": ["raise"],
+        "scope": "class",
+        "options": {"max_calls": 3},
+    }
 
 
 def test_labels_are_those_of_the_cases(here: Workplace) -> None:

@@ -7,6 +7,7 @@ NJC_THOROUGH=1 tries thousands.
 
 from __future__ import annotations
 
+import sys
 import textwrap
 import warnings
 from dataclasses import dataclass, replace
@@ -22,8 +23,21 @@ events = []
 def log(*what):
     if len(events) < 400: events.append(what)
 async def tick(): await asyncio.sleep(0)
+async def pair():
+    yield 0
+    yield 1
+@contextlib.asynccontextmanager
+async def entered():
+    await tick()
+    yield
+class Base:
+    def poke(self, x, y): return ('base', x, y)
 x, y = 100, 200
 """
+
+HAS_TYPE_PARAMETERS = sys.version_info >= (3, 12)
+LEAKS_MANGLING = sys.version_info < (3, 12, 4)
+"""Python forgets, behind a generic class inside a class, for which class it mangles names."""
 
 
 @dataclass(frozen=True)
@@ -32,14 +46,16 @@ class Block:
 
     tags: str
     code: str
+    prefix: str = ""
 
 
 @dataclass(frozen=True)
 class Line:
-    """A line of ordinary code, and the suite below it."""
+    """A line of ordinary code, and the suite below it, or behind it if that is a block and a line."""
 
     text: str
     suite: tuple[Block | Line, ...] = ()
+    on_one_line: bool = False
 
 
 @dataclass(frozen=True)
@@ -51,23 +67,41 @@ class Place:
     in_loop: bool = False
     may_return: bool = False
     in_class: bool = False
+    in_method: bool = False
+    """Directly in a method: there are `self` and `super()`."""
+    is_mangled: bool = False
+    """Somewhere in a class: private names are mangled."""
+    in_handler: bool = False
+    has_own: bool = False
+    """The innermost function has an `x` and a `y` that an inner one may declare nonlocal."""
+    type_parameter: str = ""
 
 
 def written(program: tuple[Block | Line, ...], natural: bool, indent: str = "") -> str:
     """Write a program with its blocks natural, or with the statements in their place."""
     rows: list[str] = []
     for each in program:
-        if isinstance(each, Line):
+        if isinstance(each, Block):
+            block = literal(each, indent) if natural else textwrap.indent(each.code, indent)
+            rows.append(indent + block if natural else block)
+        elif each.on_one_line and natural:
+            block, line = each.suite
+            assert isinstance(block, Block)
+            assert isinstance(line, Line)
+            rows.append(f"{indent}{each.text} {literal(block, indent)}; {line.text}")
+        else:
             rows.append(indent + each.text)
             if each.suite:
                 rows.append(written(each.suite, natural, indent + "    "))
-        elif natural:
-            code = textwrap.indent(each.code, indent)
-            text = f'{indent}"""natural\n{indent}{each.tags}\n{indent}---\n{code}\n{indent}---\n{indent}"""'
-            rows.append(text)
-        else:
-            rows.append(textwrap.indent(each.code, indent))
     return "\n".join(rows)
+
+
+def literal(block: Block, indent: str) -> str:
+    """Write a block's literal; an f-string computes a part of its text."""
+    computed = "{1 + 1!r:>{3}} {{text}}" if block.prefix == "f" else ""
+    code = textwrap.indent(block.code, indent)
+    rows = (f"{block.tags} {computed}", "---", code.removeprefix(indent), "---", '"""')
+    return f'{block.prefix}"""natural\n{indent}' + f"\n{indent}".join(rows)
 
 
 @st.composite
@@ -80,7 +114,10 @@ def blocks(draw: st.DrawFn, place: Place) -> list[Block | Line]:
         (f"log('b', {number}, x, y)", "<log> <x> <y>"),
         (f"fresh{number} = [x, {number}]", f"<x> <:fresh{number}>"),
         ("scratch = [i for i in range(x % 3)]\nlog(scratch)", "<log> <x>"),
+        ("log(seen := x + 1)\nlog(seen)", "<log> <x>"),
+        ("x += 1", "<:x: int>"),
         (f"raise ValueError({number}, x)", "<x>"),
+        (f"raise ValueError({number}) from KeyError(x)", "<x>"),
         (
             "try:\n    1 / 0\nexcept ZeroDivisionError as e:\n    x = x + 1\nfinally:\n    log('f')",
             "<:x> <log>",
@@ -102,9 +139,25 @@ def blocks(draw: st.DrawFn, place: Place) -> list[Block | Line]:
         ]
     if place.function.startswith("async") and not place.in_class:
         choices.append(("await tick()\nx = x + 1", "<tick> <:x>"))
+        choices.append(("async for i in pair():\n    x = x + i", "<pair> <:x>"))
+    if place.in_handler:
+        choices.append(("raise", ""))
+    if place.is_mangled:
+        choices.append(("__kept = x + 1\nlog(__kept)", "<:__kept> <x> <log>"))
+    if place.in_method:
+        choices += [
+            ("self.__hidden = x\nlog(self.__hidden)", "<self> <x> <log>"),
+            ("self.seen = x\nlog(self.seen)", "<:self.seen> <x> <log>"),
+            ("log(super().poke(x, y))", "<super> <log> <x> <y>"),
+            ("log(__class__.__name__)", "<__class__> <log>"),
+        ]
+    if place.type_parameter:
+        name = place.type_parameter
+        choices.append((f"log({name}.__name__)", f"<log> <{name}>"))
     code, tags = draw(st.sampled_from(choices))
     after = [Line(f"log({number}, fresh{number})")] if code.startswith("fresh") else []
-    return [Block(tags, code), *after, Line("log(x, y)")]
+    prefix = draw(st.sampled_from(["", "", "", "r", "f"]))
+    return [Block(tags, code, prefix), *after, Line("log(x, y)")]
 
 
 @st.composite
@@ -124,7 +177,11 @@ def statements(draw: st.DrawFn, place: Place) -> list[Block | Line]:
             "class",
             "function",
             "star",
+            "one line",
+            "method",
         ]
+        if place.function.startswith("async") and not place.in_class:
+            kinds.append("async")
     match draw(st.sampled_from(kinds)):
         case "block":
             return draw(blocks(place))
@@ -152,7 +209,8 @@ def statements(draw: st.DrawFn, place: Place) -> list[Block | Line]:
             return [
                 Line("try:", draw(suites(inner))),
                 Line(
-                    "except ValueError as error:", (Line("log(error.args)"), *draw(suites(inner)))
+                    "except ValueError as error:",
+                    (Line("log(error.args)"), *draw(suites(replace(inner, in_handler=True)))),
                 ),
                 Line("else:", draw(suites(inner))),
             ]
@@ -180,11 +238,45 @@ def statements(draw: st.DrawFn, place: Place) -> list[Block | Line]:
                 Line("case captured:", (Line("log(captured)"), *draw(suites(inner)))),
             )
             return [Line("match x % 2:", cases)]
+        case "one line":
+            header = draw(st.sampled_from(["if x % 2:", "for _ in range(2):"]))
+            looped = replace(inner, in_loop=inner.in_loop or header.startswith("for"))
+            block, *_, line = draw(blocks(looped))
+            return [Line(header, (block, line), on_one_line=True)]
+        case "async":
+            header = draw(st.sampled_from(["async for i in pair():", "async with entered():"]))
+            looped = replace(inner, in_loop=inner.in_loop or "for" in header)
+            return [Line(header, draw(suites(looped)))]
         case "class":
-            body = draw(suites(Place(inner.depth, place.function, in_class=True)))
-            return [Line("class Inner:", (Line("y = 5"), *body)), Line("log(Inner.y)")]
+            wrong = LEAKS_MANGLING and inner.is_mangled
+            type_parameter = "" if wrong else draw(type_parameters(inner))
+            within = Place(inner.depth, place.function, in_class=True, is_mangled=True)
+            body = draw(suites(replace(within, type_parameter=type_parameter)))
+            head = f"class Inner{bracketed(type_parameter)}:"
+            return [Line(head, (Line("y = 5"), *body)), Line("log(Inner.y)")]
+        case "method":
+            return draw(methods(inner))
         case _:
-            return draw(functions(Place(inner.depth)))
+            return draw(functions(inner))
+
+
+@st.composite
+def methods(draw: st.DrawFn, place: Place) -> list[Block | Line]:
+    """Write a class with a method, and a call of it."""
+    within = Place(place.depth, "function", may_return=True, in_method=True, is_mangled=True)
+    body = draw(suites(replace(within, has_own=True)))
+    head = Line("def poke(self, x, y):", (*body, Line("log(vars(self))")))
+    return [Line("class Derived(Base):", (head,)), Line("log(Derived().poke(x, 7))")]
+
+
+@st.composite
+def type_parameters(draw: st.DrawFn, place: Place) -> str:
+    """Name a type parameter, or none."""
+    return f"T{place.depth}" if HAS_TYPE_PARAMETERS and draw(st.booleans()) else ""
+
+
+def bracketed(type_parameter: str) -> str:
+    return f"[{type_parameter}]" if type_parameter else ""
 
 
 @st.composite
@@ -192,8 +284,17 @@ def functions(draw: st.DrawFn, place: Place) -> list[Block | Line]:
     """Write a function and a call of it; its variables are its own, or those around it."""
     kind = draw(st.sampled_from(["function", "generator", "async function", "async generator"]))
     name = f"inner{place.depth}"
-    within = Place(place.depth, kind, may_return=True)
-    start = draw(st.sampled_from(["x, y = 1, 2", "global x, y", "x, y = 3, 4"]))
+    starts = ["x, y = 1, 2", "global x, y"] + ["nonlocal x, y"] * place.has_own
+    start = draw(st.sampled_from(starts))
+    type_parameter = draw(type_parameters(place))
+    within = Place(
+        place.depth,
+        kind,
+        may_return=True,
+        is_mangled=place.is_mangled,
+        has_own=start != "global x, y",
+        type_parameter=type_parameter or place.type_parameter,
+    )
     body = (Line(start), *draw(suites(within)))
     if "generator" in kind:
         body = (*body, Line("yield x"))
@@ -205,7 +306,7 @@ def functions(draw: st.DrawFn, place: Place) -> list[Block | Line]:
         "async generator": f"drive(collected({name}()))",
     }[kind]
     return [
-        Line(f"{head} {name}():", body),
+        Line(f"{head} {name}{bracketed(type_parameter)}():", body),
         Line("try:", (Line(f"log({call})"),)),
         Line(
             "except Exception as error:",

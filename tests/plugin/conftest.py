@@ -2,9 +2,18 @@
 
 from __future__ import annotations
 
+import importlib
 import os
+import pkgutil
 
 import pytest
+
+import njrt
+
+# A project that is run in this process forgets the modules that it was the first to import. The runtime
+# must not be among them, or there would be two of it.
+for module in pkgutil.walk_packages(njrt.__path__, "njrt."):
+    importlib.import_module(module.name)
 
 COMPILED = '''
 import njrt as _nj

@@ -112,7 +112,7 @@ class Loopback:
             self.connections += 1
 
     def __enter__(self) -> Loopback:
-        self._server = ThreadingHTTPServer(("127.0.0.1", 0), _handler(self))
+        self._server = _Server(("127.0.0.1", 0), _handler(self))
         self._server.daemon_threads = True
         self._thread = threading.Thread(
             target=self._server.serve_forever, kwargs={"poll_interval": 0.01}, daemon=True
@@ -125,6 +125,11 @@ class Loopback:
         self._server.shutdown()
         self._server.server_close()
         self._thread.join()
+
+
+class _Server(ThreadingHTTPServer):
+    request_queue_size = 128
+    """Connections that may wait; of the usual five, a busy machine resets some when twenty come at once."""
 
 
 def _handler(loopback: Loopback) -> type[BaseHTTPRequestHandler]:

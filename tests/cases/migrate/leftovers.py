@@ -41,3 +41,8 @@ try:
     unknown(1)
 except EffectException:
     print(NJ_TELEMETRY)
+
+try:
+    import nightjarpy as optional
+except ImportError:
+    optional = None
