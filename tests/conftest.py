@@ -1,8 +1,9 @@
-"""What all tests share: the switch that rewrites expected outputs, and hypothesis's profiles."""
+"""What all tests share: hypothesis's profiles, interrupts, the switch that rewrites expected outputs."""
 
 from __future__ import annotations
 
 import os
+import signal
 
 import pytest
 from hypothesis import HealthCheck, settings
@@ -22,6 +23,11 @@ settings.register_profile(
     "thorough", settings.get_profile("modest"), max_examples=3000, derandomize=False
 )
 settings.load_profile("thorough" if THOROUGH else "modest")
+
+
+# A shell has what it runs in the background ignore interrupts, and children inherit that.
+if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import functools
 import os
 import signal
 import stat
@@ -237,15 +236,7 @@ def test_an_executable_source_gives_an_executable_file(here: Workplace) -> None:
 def test_a_watch_builds_again(here: Workplace) -> None:
     here.write({"src/a.njpy": GREETING})
     command = [sys.executable, "-m", "njc", "build", "src", "-o", "out", "--watch"]
-    # A shell starts what it runs in the background with interrupts ignored, and children inherit that.
-    heeding_interrupts = functools.partial(signal.signal, signal.SIGINT, signal.SIG_DFL)
-    watch = subprocess.Popen(
-        command,
-        cwd=here.folder,
-        stderr=subprocess.PIPE,
-        text=True,
-        preexec_fn=heeding_interrupts,
-    )
+    watch = subprocess.Popen(command, cwd=here.folder, stderr=subprocess.PIPE, text=True)
     try:
         assert watch.stderr is not None
         assert "1 file compiled" in watch.stderr.readline()

@@ -70,15 +70,6 @@ def test_a_cancelled_call_is_given_up_at_once():
         assert model.ask(PLAIN).message.text == "fine"
 
 
-@pytest.fixture
-def heeding_interrupts():
-    """A shell starts what it runs in the background with interrupts ignored."""
-    before = signal.signal(signal.SIGINT, signal.default_int_handler)
-    yield
-    signal.signal(signal.SIGINT, before)
-
-
-@pytest.mark.usefixtures("heeding_interrupts")
 def test_the_users_interrupt_ends_a_waiting_call():
     with OpenAIServer([Trickle(), says("fine")], vendor=False, models=("local",)) as server:
         model = OpenAI("local", base_url=server.base_url)
