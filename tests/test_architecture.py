@@ -56,8 +56,8 @@ ORDER: Mapping[str, str] = {
     """,
     "njc.migrate": """
         words                    __init__ remarks
-        what stands there        configuration prompts
-        what becomes of it       codemod program
+        what stands there        configuration prompts gathering
+        what becomes of it       clearing codemod program
     """,
     "njc.static": """
         words                    __init__ fresh showing binding gaps attributes choices expect

@@ -1,0 +1,147 @@
+"""Clearing away what a migrated program no longer uses: imports from nightjarpy, configurations.
+
+    import nightjarpy as nj   # the models        # the models
+    FAST = nj.NJ_CONFIG
+
+    module.visit(Clearing(used, configurations, natural))
+
+Whatever is removed leaves its comments behind, on lines of their own.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Sequence
+
+import libcst as cst
+
+from njc.migrate.gathering import PACKAGE, assigned_root
+
+_FOR_TOOLS = re.compile(r"#\s*(noqa|type:|pylint|isort|ruff|pyright)", re.IGNORECASE)
+
+Statements = Sequence[cst.BaseStatement]
+
+
+class Clearing(cst.CSTTransformer):
+    """Removes imports from nightjarpy and configurations that nothing uses any more.
+
+    `natural` are the functions of which a call made natural ones: `f = nj.fn(f)` has come to `f = f`.
+    """
+
+    def __init__(
+        self, used: Iterable[str], configurations: Iterable[str], natural: Iterable[str]
+    ) -> None:
+        super().__init__()
+        self._natural = frozenset(natural)
+        self._used = frozenset(used)
+        self._unused = frozenset(configurations) - self._used
+
+    def leave_Module(self, original_node: cst.Module, updated_node: cst.Module) -> cst.Module:
+        body, left = self._cleared(updated_node.body)
+        if body and updated_node.body[0] is not body[0]:
+            # Blank lines around what is gone from the top would pile up.
+            lines = without_blanks(body[0].leading_lines)  # type: ignore[attr-defined]
+            body[0] = body[0].with_changes(leading_lines=lines)
+        return updated_node.with_changes(body=body, footer=[*left, *updated_node.footer])
+
+    def leave_IndentedBlock(
+        self, original_node: cst.IndentedBlock, updated_node: cst.IndentedBlock
+    ) -> cst.IndentedBlock:
+        body, left = self._cleared(updated_node.body)
+        if not body and updated_node.body:
+            body = [cst.SimpleStatementLine([cst.Pass()])]
+        return updated_node.with_changes(body=body, footer=[*left, *updated_node.footer])
+
+    def _cleared(self, body: Statements) -> tuple[list[cst.BaseStatement], list[cst.EmptyLine]]:
+        """The statements that stay, and the comments after the last of them."""
+        kept: list[cst.BaseStatement] = []
+        left: list[cst.EmptyLine] = []
+        for statement in body:
+            stays = self._without_leftovers(statement)
+            if stays is None:
+                assert isinstance(statement, cst.SimpleStatementLine)
+                left = joined(left, statement.leading_lines)
+                left += comment_lines(statement.trailing_whitespace)
+                continue
+            if left:
+                lines = joined(left, stays.leading_lines)  # type: ignore[attr-defined]
+                stays, left = stays.with_changes(leading_lines=lines), []
+            kept.append(stays)
+        return kept, [line for line in left if line.comment]
+
+    def _without_leftovers(self, statement: cst.BaseStatement) -> cst.BaseStatement | None:
+        if not isinstance(statement, cst.SimpleStatementLine):
+            return statement
+        small = [left for each in statement.body if (left := self._left_of(each)) is not None]
+        if len(small) == len(statement.body) and all(
+            left is each for left, each in zip(small, statement.body, strict=True)
+        ):
+            return statement
+        if not small:
+            return None
+        small[-1] = small[-1].with_changes(semicolon=cst.MaybeSentinel.DEFAULT)
+        return statement.with_changes(body=small)
+
+    def _left_of(self, statement: cst.BaseSmallStatement) -> cst.BaseSmallStatement | None:
+        match statement:
+            case cst.Assign() if assigned_root(statement) in self._unused:
+                return None
+            case cst.Assign(value=cst.Name(name)) if (
+                name in self._natural and assigned_root(statement) == name
+            ):
+                return None
+            case cst.Import(names=names):
+                return self._narrowed(statement, [each for each in names if self._stays(each, "")])
+            case cst.ImportFrom(names=names, module=module) if not isinstance(
+                names, cst.ImportStar
+            ):
+                origin = "" if module is None else cst.Module([]).code_for_node(module)
+                if origin.split(".")[0] != PACKAGE or statement.relative:
+                    return statement
+                return self._narrowed(
+                    statement, [each for each in names if self._stays(each, origin)]
+                )
+        return statement
+
+    def _stays(self, alias: cst.ImportAlias, origin: str) -> bool:
+        imported = alias.evaluated_name
+        if (origin or imported).split(".")[0] != PACKAGE:
+            return True
+        bound = alias.evaluated_alias or (imported if origin else imported.split(".")[0])
+        return bound in self._used
+
+    def _narrowed(
+        self, statement: cst.Import | cst.ImportFrom, names: list[cst.ImportAlias]
+    ) -> cst.BaseSmallStatement | None:
+        before = statement.names
+        assert not isinstance(before, cst.ImportStar)
+        if len(names) == len(before) or not names:
+            return statement if names else None
+        names[-1] = names[-1].with_changes(comma=before[-1].comma)
+        return statement.with_changes(names=names)
+
+
+def comment_lines(trailing: cst.TrailingWhitespace) -> list[cst.EmptyLine]:
+    """The comment at the end of a line that goes, as a line of its own; not if it spoke to a tool."""
+    comment = trailing.comment
+    if comment is None or _FOR_TOOLS.match(comment.value):
+        return []
+    return [cst.EmptyLine(comment=comment)]
+
+
+def joined(left: Sequence[cst.EmptyLine], own: Sequence[cst.EmptyLine]) -> list[cst.EmptyLine]:
+    """The lines before a statement, after those that are `left` of one that goes.
+
+    All comments stay; where blank lines meet, only as many as there were on the side with more.
+    """
+    tail = len(left) - len(without_blanks(list(reversed(left))))
+    blanks = len(own) - len(without_blanks(own))
+    return [*left, *own[min(tail, blanks) :]]
+
+
+def without_blanks(lines: Sequence[cst.EmptyLine]) -> list[cst.EmptyLine]:
+    """Lines without the blank ones at their beginning."""
+    kept = list(lines)
+    while kept and kept[0].comment is None:
+        kept.pop(0)
+    return kept

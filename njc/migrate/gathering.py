@@ -1,0 +1,170 @@
+"""What a program for nightjarpy holds, read from its concrete syntax tree; nothing is changed.
+
+FAST = nj.NJ_CONFIG.with_llm_updates(...)     Configurations    {"FAST": Configuration(...)}
+judge = nj.fn(judge)                          NaturalCalls      {"judge"}
+nj.NJ_TELEMETRY.total_calls                   Leftovers         a remark: what to write instead
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+import libcst as cst
+from libcst.metadata import PositionProvider, QualifiedNameProvider, QualifiedNameSource
+
+from njc.migrate.configuration import Configuration, Reader
+from njc.migrate.remarks import Remark
+
+PACKAGE = "nightjarpy"
+FN = f"{PACKAGE}.fn"
+_INSTEAD = {
+    "NJ_TELEMETRY": "`njrt.watch()` counts calls, tokens and cost",
+    "nj_llm_factory": "`njrt.llm(prompt, schema)` asks a model from ordinary code",
+    "EffectException": "the runtime's errors are below `njrt.NaturalError`",
+    "LLMUsage": "`njrt.last_run()` tells what a block used",
+}
+
+
+class Named(cst.CSTTransformer):
+    """A pass that knows lines, and which names are nightjarpy's."""
+
+    METADATA_DEPENDENCIES = (PositionProvider, QualifiedNameProvider)
+
+    def line_of(self, node: cst.CSTNode) -> int:
+        return int(self.get_metadata(PositionProvider, node).start.line)
+
+    def name_of(self, node: cst.CSTNode) -> str | None:
+        """The qualified name of what a node refers to, if that comes from nightjarpy."""
+        for name in self.get_metadata(QualifiedNameProvider, node, ()):
+            is_ours = name.name.split(".")[0] == PACKAGE
+            if is_ours and name.source is QualifiedNameSource.IMPORT:
+                return str(name.name)
+        return None
+
+
+class Configurations(Named):
+    """Collects the variables that hold a configuration; reads only."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.known: dict[str, Configuration] = {}
+
+    def visit_Assign(self, node: cst.Assign) -> None:
+        target = node.targets[0].target
+        if len(node.targets) > 1:
+            return
+        if isinstance(target, cst.Name):
+            if found := Reader(self.name_of, self.known).read(node.value):
+                self.known[target.value] = found
+        elif isinstance(target, cst.Attribute) and isinstance(target.value, cst.Name):
+            # As in `config.llm = LLMConfig(...)`.
+            name = target.value.value
+            if name in self.known:
+                reader = Reader(self.name_of, self.known)
+                set_here = reader.setting(target.attr.value, node.value)
+                self.known[name] = set_here.over(self.known[name])
+
+
+class NaturalCalls(Named):
+    """Collects the functions that are made natural by a call in place of a decorator; reads only."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.functions: set[str] = set()
+
+    def visit_Call(self, node: cst.Call) -> None:
+        argument = natural_argument(node, self.name_of)
+        if isinstance(argument, cst.Name):
+            self.functions.add(argument.value)
+
+
+def natural_argument(call: cst.Call, name_of: Any) -> cst.BaseExpression | None:
+    """The function in `nj.fn(function)` or `nj.fn(config=FAST)(function)`; None for other calls."""
+    function = call.func.func if isinstance(call.func, cst.Call) else call.func
+    if name_of(function) != FN or not call.args or call.args[0].keyword is not None:
+        return None
+    return call.args[0].value
+
+
+class Loaded(cst.CSTVisitor):
+    """Collects the names that code uses, imports and plain assignments to `skipped` names aside."""
+
+    def __init__(self, skipped: Iterable[str]) -> None:
+        self.names: set[str] = set()
+        self._skipped = frozenset(skipped)
+
+    def visit_Import(self, node: cst.Import) -> bool:
+        return False
+
+    def visit_ImportFrom(self, node: cst.ImportFrom) -> bool:
+        return False
+
+    def visit_Assign(self, node: cst.Assign) -> bool:
+        return assigned_root(node) not in self._skipped
+
+    def visit_Name(self, node: cst.Name) -> None:
+        self.names.add(node.value)
+
+
+def assigned_root(node: cst.Assign) -> str | None:
+    """The variable that `x = ...` or `x.a = ...` assigns to."""
+    target = node.targets[0].target
+    if isinstance(target, cst.Attribute):
+        target = target.value  # type: ignore[assignment]
+    return target.value if isinstance(target, cst.Name) and len(node.targets) == 1 else None
+
+
+class Leftovers(Named):
+    """Remarks on every use of nightjarpy that is still there after the migration; reads only."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.remarks: set[Remark] = set()
+        self._imported: dict[str, int] = {}
+        """The names that imports bind, each with the line of its import."""
+        self._used: set[str] = set()
+
+    def visit_ImportFrom(self, node: cst.ImportFrom) -> bool:
+        module = node.module and cst.Module([]).code_for_node(node.module)
+        if node.relative or (module or "").split(".")[0] != PACKAGE:
+            return False
+        if isinstance(node.names, cst.ImportStar):
+            message = f"`from {module} import *` hides which names are {PACKAGE}'s; name them first"
+            self.remarks.add(Remark(self.line_of(node), message))
+        else:
+            for each in node.names:
+                self._imported[each.evaluated_alias or each.evaluated_name] = self.line_of(node)
+        return False
+
+    def visit_Import(self, node: cst.Import) -> bool:
+        for each in node.names:
+            root = each.evaluated_name.split(".")[0]
+            if root == PACKAGE:
+                self._imported[each.evaluated_alias or root] = self.line_of(node)
+        return False
+
+    def leave_Module(self, original_node: cst.Module, updated_node: cst.Module) -> cst.Module:
+        for name, line in self._imported.items():
+            if name not in self._used:
+                message = (
+                    f"`{name}` is still imported from {PACKAGE}; take it out, and what uses it"
+                )
+                self.remarks.add(Remark(line, message))
+        return updated_node
+
+    def visit_Attribute(self, node: cst.Attribute) -> bool:
+        return not self._remarked(node)
+
+    def visit_Name(self, node: cst.Name) -> None:
+        self._remarked(node)
+
+    def _remarked(self, node: cst.Attribute | cst.Name) -> bool:
+        name = self.name_of(node)
+        if name is None or name == PACKAGE:
+            return False
+        code = cst.Module([]).code_for_node(node)
+        self._used.add(code.split(".")[0])
+        instead = _INSTEAD.get(name.rpartition(".")[2], "take it out, and the import with it")
+        self.remarks.add(Remark(self.line_of(node), f"`{code}` is {PACKAGE}'s; {instead}"))
+        return True
