@@ -240,7 +240,8 @@ def _trial(mode: str, number: int, words: Sequence[str], out: Path, folder: Path
     with (folder / f"{mode}-{number}.log").open("wb") as log:
         done = subprocess.run(
             [word.replace("{out}", str(out)) for word in words],
-            env={**os.environ, "PYTHONPATH": path, "NJC_TRACE": str(trace)},
+            # Live means live: the pytest plugin would have the tests replay recordings.
+            env={"NJC_RECORD": "off", **os.environ, "PYTHONPATH": path, "NJC_TRACE": str(trace)},
             stdin=subprocess.DEVNULL,
             stdout=log,
             stderr=subprocess.STDOUT,

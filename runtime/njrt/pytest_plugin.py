@@ -6,6 +6,7 @@
     pytest --njc-record=once        asks the model where there is no recording yet, and writes it
     pytest --njc-record=new         asks the model for what is not in the recording, and adds it
     pytest --njc-record=all         records everything anew
+    pytest --njc-record=off         asks the model each time, and records nothing; so does NJC_RECORD=off
 
 While a test runs, with its fixtures, NJC_RECORD names its recording; so threads and programs that the test
 starts replay too, and nothing of the runtime is loaded before a block runs. A test that brings a model or
@@ -25,7 +26,8 @@ from pathlib import Path
 import pytest
 
 _VARIABLE = "NJC_RECORD"
-_MODES = ("none", "once", "new", "all")
+_OFF = "off"
+_MODES = ("none", "once", "new", "all", _OFF)
 _MARKER = (
     "njc_recording(path): replay and record this test's natural blocks in the file `path`, "
     "relative to the test file, in place of one named after the test"
@@ -40,7 +42,7 @@ _before = pytest.StashKey[str | None]()
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     """Add `--njc-record`, and the setting `njc_record` that it overrides."""
-    help = "natural blocks: none (only replay), once, new or all"
+    help = "natural blocks: none (only replay), once, new, all or off (ask the model each time)"
     parser.getgroup("natural code").addoption("--njc-record", choices=_MODES, help=help)
     parser.addini("njc_record", help, default="none")
 
@@ -53,7 +55,7 @@ def pytest_configure(config: pytest.Config) -> None:
         raise pytest.UsageError(f"njc_record must be one of {', '.join(_MODES)}, not {mode!r}")
     config.stash[_before] = os.environ.get(_VARIABLE)
     # Outside of tests blocks run where modules are imported, mostly while tests are collected.
-    os.environ[_VARIABLE] = f"{mode}:{config.rootpath / 'recordings' / 'collection.jsonl'}"
+    os.environ[_VARIABLE] = _said(mode, config.rootpath / "recordings" / "collection.jsonl")
 
 
 def pytest_unconfigure(config: pytest.Config) -> None:
@@ -75,7 +77,7 @@ def pytest_runtest_makereport(
     """Fail a test whose blocks cannot be replayed, even if it caught the error, and say what to do."""
     report = yield
     settings = sys.modules.get("njrt.settings")
-    if settings is not None and not report.skipped:
+    if settings is not None and not report.skipped and os.environ[_VARIABLE] != _OFF:
         refused = settings.recorder_said(os.environ[_VARIABLE]).refused
         if refused:
             report.outcome = "failed"
@@ -109,13 +111,20 @@ def _file_name(test: str) -> str:
 
 
 def _mode(config: pytest.Config) -> str:
-    return str(config.getoption("--njc-record") or config.getini("njc_record"))
+    """What the flag says, or the environment where it says `off`, or the setting."""
+    asked = config.getoption("--njc-record")
+    around = config.stash.get(_before, os.environ.get(_VARIABLE))
+    return str(asked or (_OFF if around == _OFF else config.getini("njc_record")))
+
+
+def _said(mode: str, recording: Path) -> str:
+    return mode if mode == _OFF else f"{mode}:{recording}"
 
 
 @contextmanager
 def _replaying(recording: Path, mode: str) -> Iterator[None]:
     around = os.environ.get(_VARIABLE)
-    os.environ[_VARIABLE] = f"{mode}:{recording}"
+    os.environ[_VARIABLE] = _said(mode, recording)
     try:
         yield
     finally:
@@ -133,7 +142,7 @@ def _set(said: str | None) -> None:
 def _close_recording() -> None:
     """Write what the test recorded, and begin anew for the next one, which may be the same test again."""
     settings = sys.modules.get("njrt.settings")
-    if settings is not None:
+    if settings is not None and os.environ[_VARIABLE] != _OFF:
         settings.recorder_said(os.environ[_VARIABLE]).close()
         settings.recorder_said.cache_clear()
 

@@ -151,12 +151,12 @@ def merged(
 def recorder_for(settings: Settings, environ: Mapping[str, str]) -> Recorder | None:
     """The recording that is replayed or made here: that of a `with using`, or of NJC_RECORD.
 
-    NJC_RECORD leaves alone what asks a model of its own, as tests do with `using(model=Scripted([...]))`.
+    NJC_RECORD=off is neither. It leaves alone what asks a model of its own, as tests do with `using(model=Scripted([...]))`.
     """
     if settings.recorder is not None or settings.model is not None:
         return settings.recorder
     said = environ.get("NJC_RECORD")
-    return recorder_said(said) if said else None
+    return recorder_said(said) if said and said != "off" else None
 
 
 @lru_cache(maxsize=64)
@@ -167,7 +167,8 @@ def recorder_said(said: str) -> Recorder:
     mode, _, path = said.partition(":")
     if mode not in get_args(Mode):
         raise ConfigurationError(
-            f"NJC_RECORD must be MODE or MODE:PATH, with MODE one of {', '.join(get_args(Mode))}, not {said!r}"
+            "NJC_RECORD must be off, MODE or MODE:PATH, "
+            f"with MODE one of {', '.join(get_args(Mode))}, not {said!r}"
         )
     return Recorder(path or default_recording(), mode)  # type: ignore[arg-type]
 

@@ -189,7 +189,7 @@ def test_a_wrong_setting_is_a_usage_error(project: pytest.Pytester) -> None:
     result = project.runpytest_inprocess()
     assert result.ret == pytest.ExitCode.USAGE_ERROR
     result.stderr.fnmatch_lines(
-        ["*njc_record must be one of none, once, new, all, not 'sometimes'"]
+        ["*njc_record must be one of none, once, new, all, off, not 'sometimes'"]
     )
 
 
@@ -276,3 +276,19 @@ def test_a_recording_is_text_that_can_be_reviewed(
     header, entry = (project.path / recordings(project)[0]).read_text("utf-8").splitlines()
     assert json.loads(header)["format"] == 1
     assert json.loads(entry)["place"] == "doubling.njpy:2"
+
+
+@pytest.mark.parametrize("how", ["flag", "environment"])
+def test_off_asks_the_model_each_time(
+    project: pytest.Pytester, server: OpenAIServer, monkeypatch: pytest.MonkeyPatch, how: str
+) -> None:
+    project.makepyfile(test_it=TEST)
+    flags = ["--njc-record=off"] if how == "flag" else []
+    if how == "environment":
+        monkeypatch.setenv("NJC_RECORD", "off")
+    for _ in range(2):
+        project.runpytest_inprocess(*flags).assert_outcomes(passed=1)
+    assert (asked(server), recordings(project)) == (2, [])
+    if how == "environment":
+        assert os.environ["NJC_RECORD"] == "off"
+        project.runpytest_inprocess("--njc-record=none").assert_outcomes(failed=1)
