@@ -118,7 +118,7 @@ def test_offline_asks_nobody(doctor: Doctor) -> None:
         ({"NJC_MODEL": "gpt-4.1"}, "model", "did you mean `openai/gpt-4.1`?", 2),
         ({"NJC_MODEL": "openai/gpt-4.1"}, "key", "OPENAI_API_KEY is not set; set it", 2),
         ({"NJC_CACHE": "perhaps", "NJC_RECORD": "none"}, "cache", "NJC_CACHE must be on or off", 2),
-        ({"NJC_RECORD": "maybe"}, "recording", "NJC_RECORD must be MODE or MODE:PATH", 2),
+        ({"NJC_RECORD": "maybe"}, "recording", "NJC_RECORD must be off, MODE or MODE:PATH", 2),
         ({"NJC_RECORD": "none:x.jsonl"}, "recording", "NJC_RECORD=once:", 3),
         ({"NJC_RECORD": "once:file/x.jsonl"}, "recording", "is a file where a folder is needed", 2),
     ],

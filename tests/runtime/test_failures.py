@@ -78,7 +78,7 @@ def test_no_model(tmp_path: Path) -> None:
         ({"NJC_MODEL": "gpt-4.1"}, ["no vendor is known", "did you mean `openai/gpt-4.1`?"]),
         ({"NJC_MODEL": "opnai/gpt-4.1"}, ["did you mean `openai/gpt-4.1`?"]),
         ({"NJC_EFFECTS": "every"}, ["NJC_EFFECTS", "direct"]),
-        ({"NJC_RECORD": "often"}, ["NJC_RECORD must be MODE or MODE:PATH"]),
+        ({"NJC_RECORD": "often"}, ["NJC_RECORD must be off, MODE or MODE:PATH"]),
     ],
 )
 def test_wrong_configuration(tmp_path: Path, environ: dict[str, str], parts: list[str]) -> None:
