@@ -22,8 +22,12 @@ import sys
 from collections.abc import Generator, Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 import pytest
+
+if TYPE_CHECKING:
+    from njrt.record import Recorder
 
 _VARIABLE = "NJC_RECORD"
 _OFF = "off"
@@ -76,13 +80,12 @@ def pytest_runtest_makereport(
 ) -> Generator[None, pytest.TestReport, pytest.TestReport]:
     """Fail a test whose blocks cannot be replayed, even if it caught the error, and say what to do."""
     report = yield
-    settings = sys.modules.get("njrt.settings")
-    if settings is not None and not report.skipped and os.environ[_VARIABLE] != _OFF:
-        refused = settings.recorder_said(os.environ[_VARIABLE]).refused
-        if refused:
-            report.outcome = "failed"
-            report.longrepr = _explained(str(refused[0]), refused[0].place, item)
-            refused.clear()
+    recorder = None if report.skipped else _recorder()
+    if recorder is not None and recorder.refused:
+        refused = recorder.refused
+        report.outcome = "failed"
+        report.longrepr = _explained(str(refused[0]), refused[0].place, item)
+        refused.clear()
     return report
 
 
@@ -141,10 +144,16 @@ def _set(said: str | None) -> None:
 
 def _close_recording() -> None:
     """Write what the test recorded, and begin anew for the next one, which may be the same test again."""
-    settings = sys.modules.get("njrt.settings")
-    if settings is not None and os.environ[_VARIABLE] != _OFF:
-        settings.recorder_said(os.environ[_VARIABLE]).close()
-        settings.recorder_said.cache_clear()
+    if (recorder := _recorder()) is not None:
+        recorder.close()
+        sys.modules["njrt.settings"].recorder_said.cache_clear()
+
+
+def _recorder() -> Recorder | None:
+    """What NJC_RECORD asks for here; None also where no block has run, so that nothing is loaded for it."""
+    settings: Any = sys.modules.get("njrt.settings")
+    recorder: Recorder | None = settings and settings.recorder_for(settings.NO_SETTINGS, os.environ)
+    return recorder
 
 
 def _explained(message: str, place: str | None, item: pytest.Item) -> str:

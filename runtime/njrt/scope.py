@@ -24,6 +24,7 @@ from functools import lru_cache
 from types import CellType, CodeType, FunctionType
 from typing import Any
 
+from njrt.anatomy import is_a, module_name
 from njrt.effects import Refusal
 from njrt.outcome import UserValue
 from njrt.transcript import Transcript
@@ -325,8 +326,8 @@ def _classes_named(
     found: dict[str, CellType | None] = {}
     for name in names_in_order(types.__code__):
         cell = cells.get(name)
-        value = types.__globals__.get(name) if cell is None else _contents(cell)
-        if name not in known and isinstance(value, type) and value.__module__ not in _FOR_TYPING:
+        value: Any = types.__globals__.get(name) if cell is None else _contents(cell)
+        if name not in known and is_a(value, type) and module_name(value) not in _FOR_TYPING:
             found[name] = cell
     return found
 
