@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Generator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TypeVar
 
 from njc.static.gaps import Gap
@@ -37,10 +37,20 @@ class Author:
         try:
             request = next(conversation)
             while True:
-                request = conversation.send(self.model.ask(request))
+                request = conversation.send(self._signed(self.model.ask(request)))
         except StopIteration as end:
             result: Result = end.value
             return result
+
+    def _signed(self, reply: Reply) -> Reply:
+        """A reply that names the model as it was asked for, where its server calls it otherwise.
+
+        A vendor's `gpt-4.1-2025-04-14` says more than that; the `local` of a server of your own, nothing.
+        """
+        asked = self.model.name
+        if reply.model.startswith(asked.split("/", 1)[-1]):
+            return reply
+        return replace(reply, model=f"{asked} ({reply.model})" if reply.model else asked)
 
 
 def author_for(file: StaticFile, gap: Gap) -> Author:

@@ -31,10 +31,13 @@ class Studio:
         return (self.folder / path).read_text(encoding="utf-8")
 
     def njc(
-        self, *arguments: str, replies: Sequence[str] | Callable[[Request], Said] = ()
+        self,
+        *arguments: str,
+        replies: Sequence[Said] | Callable[[Request], Said] = (),
+        name: str = "scripted",
     ) -> Result:
-        """Run the command; the model says `replies` and nothing more."""
-        model = njrt.Scripted(replies, protocol="text")
+        """Run the command; the model `name` says `replies` and nothing more."""
+        model = njrt.Scripted(replies, name=name, protocol="text")
         with njrt.using(model=model):
             result = CliRunner().invoke(njc_command, arguments, prog_name="njc")
         self.asked += model.requests

@@ -10,8 +10,9 @@ import threading
 import pytest
 from conftest import Studio
 
+from njc.lock import read_lock
 from njrt.errors import ServerError
-from njrt.messages import Request, UserMessage
+from njrt.messages import ModelMessage, Reply, Request, UserMessage
 
 SHOP = '''\
 def total(prices, limit):
@@ -276,3 +277,23 @@ def test_errors_of_the_program_come_before_any_question(studio: Studio) -> None:
     assert result.exit_code == 1
     assert "NJ201" in result.stderr
     assert studio.asked == []
+
+
+@pytest.mark.parametrize(
+    ("asked", "served", "locked"),
+    [
+        ("openai/gpt-4.1", "gpt-4.1-2025-04-14", "gpt-4.1-2025-04-14"),
+        ("openai/Qwen2.5-Coder", "local", "openai/Qwen2.5-Coder (local)"),
+        ("openai/Qwen2.5-Coder", "", "openai/Qwen2.5-Coder"),
+        ("scripted", "scripted", "scripted"),
+    ],
+)
+def test_the_lock_names_the_model_that_was_asked(
+    studio: Studio, asked: str, served: str, locked: str
+) -> None:
+    studio.write({"shop.njpy": SHOP})
+    reply = Reply(ModelMessage(GOOD), model=served)
+    built = studio.njc("build", ".", "--mode", "static", replies=[reply], name=asked)
+    assert built.exit_code == 0, built.output
+    (entry,) = read_lock(studio.folder / "njc.lock").entries.values()
+    assert entry.model == locked
