@@ -14,9 +14,10 @@ import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import asdict, dataclass, field
+from statistics import median
 from typing import Any
 
-from njrt.written import json_line
+from njrt.written import json_line, json_lines
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,8 +96,8 @@ class Row:
 
     @property
     def seconds(self) -> float | None:
-        """The median of the run times."""
-        return median([trial.seconds for trial in self.trials])
+        """The median of the run times; None of no trials."""
+        return median(trial.seconds for trial in self.trials) if self.trials else None
 
     @property
     def usage(self) -> Usage:
@@ -114,16 +115,6 @@ class Row:
         )
 
 
-def median(values: Sequence[float]) -> float | None:
-    """The middle value; None of nothing."""
-    if not values:
-        return None
-    ordered, middle = sorted(values), len(values) // 2
-    if len(ordered) % 2:
-        return ordered[middle]
-    return (ordered[middle - 1] + ordered[middle]) / 2
-
-
 def interval(passed: int, trials: int, z: float = 1.96) -> tuple[float, float]:
     """The 95 % interval of a pass rate, by Wilson (1927): sensible for few trials too."""
     if not trials:
@@ -139,11 +130,7 @@ def usage_by_block(trace: Iterable[str]) -> dict[str, Usage]:
     """Add up the model calls in the lines of a trace file, by the place of the block."""
     places: dict[str, str] = {}
     blocks: dict[str, Usage] = {}
-    for line in trace:
-        try:
-            event = json.loads(line)
-        except ValueError:  # the last line of a process that was killed
-            continue
+    for event in json_lines(trace):
         if event["event"] == "began":
             place = places[event["run"]] = event["place"] or "elsewhere"
             if fared := _FARED.get(event.get("tried", "")):

@@ -55,19 +55,17 @@ def cells(row: Row) -> tuple[str, ...]:
     )
 
 
-def table(headings: Sequence[str], lines: Sequence[Sequence[str]]) -> str:
-    """Lay out a table: the first column to the left, numbers to the right."""
-    widths = [
-        max(len(line[column]) for line in (headings, *lines)) for column in range(len(headings))
-    ]
-    rows = []
-    for line in (headings, ["-" * width for width in widths], *lines):
-        first, *others = (
-            cell.ljust(width) if column == 0 else cell.rjust(width)
+def table(headings: Sequence[str], lines: Sequence[Sequence[str]], labels: int = 1) -> str:
+    """Lay out a table: the first `labels` columns to the left, numbers to the right."""
+    widths = [max(map(len, column)) for column in zip(headings, *lines, strict=True)]
+    rules = ["-" * width for width in widths]
+    return "\n".join(
+        "  ".join(
+            cell.ljust(width) if column < labels else cell.rjust(width)
             for column, (cell, width) in enumerate(zip(line, widths, strict=True))
-        )
-        rows.append("  ".join([first, *others]).rstrip())
-    return "\n".join(rows)
+        ).rstrip()
+        for line in (headings, rules, *lines)
+    )
 
 
 BLOCK_HEADINGS = (

@@ -7,11 +7,11 @@ A trace is written event by event, so that it also tells of a trial that was kil
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from njrt.written import json_lines
 from spsbench.failures import EffectError, Recovery, error_category
 from spsbench.results import Usage
 
@@ -58,7 +58,7 @@ class Tally:
 
 def tally(lines: Iterable[str]) -> Tally:
     """Count what a trace tells; a last line that a kill cut off is left out."""
-    events = list(_events(lines))
+    events: Sequence[Event] = list(json_lines(lines))
     began = [each for each in events if each["event"] == "began"]
     replied = [each for each in events if each["event"] == "replied"]
     asked = sum(each["event"] == "asked" for each in events)
@@ -74,14 +74,6 @@ def tally(lines: Iterable[str]) -> Tally:
         errors=tuple(_errors(events)),
         unanswered=tuple(each["error"] for each in events if each["event"] == "unanswered"),
     )
-
-
-def _events(lines: Iterable[str]) -> Iterator[Event]:
-    for line in lines:
-        try:
-            yield json.loads(line)
-        except ValueError:
-            continue
 
 
 def _usage(replied: Event) -> Usage:

@@ -11,7 +11,7 @@ draws them at random, and they mean nothing outside of one conversation.
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, assert_never
 
 from njrt.messages import (
@@ -38,6 +38,15 @@ def _is_encodable(text: str) -> bool:
     except UnicodeEncodeError:  # a lone surrogate
         return False
     return True
+
+
+def json_lines(lines: Iterable[str]) -> Iterator[Any]:
+    """Read lines of JSON; one that is none is left out: the last of a process that was killed."""
+    for line in lines:
+        try:
+            yield json.loads(line)
+        except ValueError:
+            continue
 
 
 def key_of(value: Any) -> str:

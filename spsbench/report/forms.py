@@ -9,8 +9,9 @@ from __future__ import annotations
 
 import csv
 import io
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 
+from njc import comparison_text
 from spsbench.report.tables import Row, Table
 
 CSV_COLUMNS = ("table", "row", "column", "source", "text", "mean", "sd", "low", "high")
@@ -18,23 +19,10 @@ CSV_COLUMNS = ("table", "row", "column", "source", "text", "mean", "sd", "low", 
 
 def as_text(table: Table) -> str:
     """The table with its columns in line; numbers to the right of theirs."""
-    lines = [table.columns, *(tuple(cell.text for cell in row.cells) for row in table.rows)]
-    widths = [max(map(len, column)) for column in zip(*lines, strict=True)]
-
-    def line(texts: Sequence[str]) -> str:
-        pairs = enumerate(zip(texts, widths, strict=True))
-        return "  ".join(
-            text.ljust(width) if index < table.labels else text.rjust(width)
-            for index, (text, width) in pairs
-        ).rstrip()
-
-    head = [
-        f"{table.name}. {table.title}",
-        "",
-        line(lines[0]),
-        "  ".join("-" * each for each in widths),
-    ]
-    return "\n".join([*head, *map(line, lines[1:]), *(f"  {note}" for note in table.notes)])
+    lines = [[cell.text for cell in row.cells] for row in table.rows]
+    laid_out = comparison_text.table(table.columns, lines, table.labels)
+    notes = (f"  {note}" for note in table.notes)
+    return "\n".join([f"{table.name}. {table.title}", "", laid_out, *notes])
 
 
 def as_markdown(table: Table) -> str:
