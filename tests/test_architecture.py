@@ -75,6 +75,7 @@ ORDER: Mapping[str, str] = {
         what is asked            __init__ task script suite
         who answers              llm expressions mirror perfect
         what comes out           checks loc failures methods results tally published
+        on the command line      flags
         what is run              trials studies replay
         what is said of it       report
         the command              cli __main__

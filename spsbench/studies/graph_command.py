@@ -13,6 +13,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from spsbench import flags
+
 if TYPE_CHECKING:
     from spsbench.studies.graph_results import Asked, Asking
 
@@ -33,42 +35,25 @@ QUESTIONS = ("cite", "publish", "retract", "who", "how many", "leave")
 @click.option(
     "--questions", default="all", metavar="LIST", help=f"Of {', '.join(QUESTIONS)}; or all."
 )
-@click.option(
-    "--model",
-    envvar="NJC_MODEL",
-    default="scripted",
-    show_default=True,
-    metavar="NAME",
-    help="openai/NAME or anthropic/NAME; NJC_BASE_URL names a server of your own. `scripted` asks nobody.",
-)
-@click.option("--repeats", type=click.IntRange(min=1), default=1, show_default=True)
+@flags.model(default="scripted", show_default=True)
+@flags.repeats(1)
 @click.option(
     "--out",
     type=click.Path(path_type=Path, dir_okay=False),
     help="The results, JSON Lines. What is there already is not asked again.",
 )
-@click.option(
-    "--effects",
-    type=click.IntRange(min=1),
-    default=100,
-    show_default=True,
-    help="Effects, and model calls, that a question may take; the paper's agents had 100 steps.",
+@flags.effects(
+    100, "Effects, and model calls, that a question may take; the paper's agents had 100 steps."
 )
-@click.option(
-    "--seconds",
-    type=click.FloatRange(min=0, min_open=True),
-    default=1000.0,
-    show_default=True,
-    help="Wall time that a question may take.",
-)
+@flags.seconds("Wall time that a question may take.")
 @click.option(
     "--context",
-    type=click.IntRange(min=1),
+    type=flags.COUNT,
     default=1_000_000,
     show_default=True,
     help="Tokens that a prompt may have, at two characters a token; a longer one is not sent, and failed.",
 )
-@click.option("--temperature", type=click.FloatRange(min=0), help="By default the vendor's.")
+@flags.temperature()
 def command(
     out: Path | None,
     effects: int,

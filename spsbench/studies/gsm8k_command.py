@@ -13,6 +13,8 @@ from typing import TYPE_CHECKING
 
 import click
 
+from spsbench import flags
+
 if TYPE_CHECKING:
     from spsbench.studies.gsm8k_results import Solved
 
@@ -22,35 +24,17 @@ if TYPE_CHECKING:
 @click.option(
     "--methods", default="manual,direct", show_default=True, metavar="LIST", help="Live methods."
 )
-@click.option(
-    "--model",
-    envvar="NJC_MODEL",
-    required=True,
-    metavar="NAME",
-    help="openai/NAME or anthropic/NAME; NJC_BASE_URL names a server of your own. `scripted` asks nobody.",
-)
-@click.option("--repeats", type=click.IntRange(min=1), default=1, show_default=True)
-@click.option("--first", type=click.IntRange(min=1), metavar="N", help="Only the first N problems.")
+@flags.model(required=True)
+@flags.repeats(1)
+@click.option("--first", type=flags.COUNT, metavar="N", help="Only the first N problems.")
 @click.option(
     "--out",
     type=click.Path(path_type=Path, dir_okay=False),
     help="The results, JSON Lines. What is there already is not solved again.",
 )
 @click.option("--temperature", type=click.FloatRange(min=0), default=0.0, show_default=True)
-@click.option(
-    "--effects",
-    type=click.IntRange(min=1),
-    default=100,
-    show_default=True,
-    help="Effects, and model calls, that a problem may take.",
-)
-@click.option(
-    "--seconds",
-    type=click.FloatRange(min=0, min_open=True),
-    default=1000.0,
-    show_default=True,
-    help="Wall time that a problem may take.",
-)
+@flags.effects(100, "Effects, and model calls, that a problem may take.")
+@flags.seconds("Wall time that a problem may take.")
 def command(
     problems: Iterable[str] | None,
     methods: str,

@@ -17,6 +17,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from spsbench import flags
+
 if TYPE_CHECKING:
     from spsbench.trials.progress import Board, Show
     from spsbench.trials.running import Plan, Ran
@@ -28,17 +30,9 @@ UNDONE, SPENT = 1, 3
 @click.command("run")
 @click.option("--methods", default="all", metavar="LIST", help="Methods by name, or all.")
 @click.option("--programs", default="all", metavar="LIST", help="Programs by name, or all.")
-@click.option(
-    "--model",
-    envvar="NJC_MODEL",
-    required=True,
-    metavar="NAME",
-    help="openai/NAME or anthropic/NAME; NJC_BASE_URL names a server of your own. `scripted` asks nobody.",
-)
-@click.option("--repeats", type=click.IntRange(min=1), default=5, show_default=True)
-@click.option(
-    "--jobs", type=click.IntRange(min=1), metavar="N", help="Trials at a time; one if not said."
-)
+@flags.model(required=True)
+@flags.repeats(5)
+@click.option("--jobs", type=flags.COUNT, metavar="N", help="Trials at a time; one if not said.")
 @click.option(
     "--out",
     type=click.Path(path_type=Path, dir_okay=False),
@@ -46,31 +40,19 @@ UNDONE, SPENT = 1, 3
     show_default=True,
     help="The results, JSON Lines. What is there already is not run again.",
 )
-@click.option(
-    "--seconds",
-    type=click.FloatRange(min=0, min_open=True),
-    default=1000.0,
-    show_default=True,
-    help="Seconds that a trial may take, building included.",
-)
-@click.option(
-    "--effects",
-    type=click.IntRange(min=1),
-    default=300,
-    show_default=True,
-    help="Effects that a run of a block may request.",
-)
+@flags.seconds("Seconds that a trial may take, building included.")
+@flags.effects(300, "Effects that a run of a block may request.")
 @click.option(
     "--max-calls",
-    type=click.IntRange(min=1),
+    type=flags.COUNT,
     default=300,
     show_default=True,
     help="Model calls that a run of a block may make.",
 )
-@click.option("--temperature", type=click.FloatRange(min=0), help="By default the vendor's.")
+@flags.temperature()
 @click.option(
     "--limit-cost",
-    type=click.FloatRange(min=0, min_open=True),
+    type=flags.ABOVE_ZERO,
     metavar="USD",
     help="Stop when the trials in the file have cost that much.",
 )
@@ -96,7 +78,7 @@ UNDONE, SPENT = 1, 3
 @click.option("--scheduler", metavar="tcp://HOST:PORT", help="The cluster's scheduler.")
 @click.option("--plain", is_flag=True, help="Lines instead of a table, on a terminal too.")
 @click.pass_context
-def command(ctx: click.Context, /, plain: bool, **flags: Any) -> None:
+def command(ctx: click.Context, /, plain: bool, **said: Any) -> None:
     """Run trials: each program under each method, repeat by repeat.
 
     Each trial is a process of its own. The same command again goes on where the results end.
@@ -108,7 +90,7 @@ def command(ctx: click.Context, /, plain: bool, **flags: Any) -> None:
     from spsbench.trials.workers import NoWorkersError
 
     tell = partial(click.echo, err=True)
-    plan = plan_of(flags, tell)
+    plan = plan_of(said, tell)
     try:
         ran = run(plan, tell, display(plain or not sys.stdout.isatty()))
     except (
@@ -121,7 +103,7 @@ def command(ctx: click.Context, /, plain: bool, **flags: Any) -> None:
     ctx.exit(told(ran, plan, tell))
 
 
-def plan_of(flags: dict[str, Any], tell: Callable[[str], None]) -> Plan:
+def plan_of(said: dict[str, Any], tell: Callable[[str], None]) -> Plan:
     """What the flags ask for; methods that the model cannot take part in are left out, and told."""
     from spsbench.methods import chosen, methods_in
     from spsbench.results import Limits
@@ -130,14 +112,14 @@ def plan_of(flags: dict[str, Any], tell: Callable[[str], None]) -> Plan:
     from spsbench.trials.schedule import possible
 
     try:
-        asked = methods_in(flags["methods"])
-        programs = chosen(flags["programs"], NAMES, "program")
+        asked = methods_in(said["methods"])
+        programs = chosen(said["programs"], NAMES, "program")
     except ValueError as error:
         raise click.UsageError(str(error)) from None
-    model, scheduler = flags["model"], flags["scheduler"]
-    if (flags["executor"] == "dask") != (scheduler is not None):
+    model, scheduler = said["model"], said["scheduler"]
+    if (said["executor"] == "dask") != (scheduler is not None):
         raise click.UsageError("--executor dask and --scheduler tcp://HOST:PORT go together")
-    refuse_unknown_model(model, os.environ, flags["limit_cost"])
+    refuse_unknown_model(model, os.environ, said["limit_cost"])
     methods = possible(asked, model)
     if without := [method.name for method in asked if method not in methods]:
         tell(f"left out, for a script cannot write their code: {', '.join(without)}")
@@ -145,15 +127,15 @@ def plan_of(flags: dict[str, Any], tell: Callable[[str], None]) -> Plan:
         programs,
         tuple(method.name for method in methods),
         model,
-        flags["repeats"],
-        flags["out"],
-        Limits(flags["seconds"], flags["effects"], flags["max_calls"]),
-        flags["temperature"],
+        said["repeats"],
+        said["out"],
+        Limits(said["seconds"], said["effects"], said["max_calls"]),
+        said["temperature"],
         os.environ.get("NJC_BASE_URL"),
-        flags["jobs"],
+        said["jobs"],
         scheduler,
-        flags["limit_cost"],
-        *(os.path.abspath(flags[name]) if flags[name] else None for name in ("cache", "keep")),
+        said["limit_cost"],
+        *(os.path.abspath(said[name]) if said[name] else None for name in ("cache", "keep")),
     )
 
 

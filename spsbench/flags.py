@@ -1,0 +1,54 @@
+"""Flags that several commands have: which model is asked, how often, and how long it may take.
+
+@flags.model(required=True)
+@flags.repeats(default=5)
+@flags.seconds("Seconds that a trial may take, building included.")
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, TypeVar
+
+import click
+
+Command = TypeVar("Command", bound=Callable[..., Any])
+Flag = Callable[[Command], Command]
+
+COUNT = click.IntRange(min=1)
+ABOVE_ZERO = click.FloatRange(min=0, min_open=True)
+
+
+def model(**more: Any) -> Flag[Any]:
+    """`--model NAME`; `more` says whether it has to be said, or what it is by default."""
+    return click.option(
+        "--model",
+        envvar="NJC_MODEL",
+        metavar="NAME",
+        help="openai/NAME or anthropic/NAME; NJC_BASE_URL names a server of your own. `scripted` asks nobody.",
+        **more,
+    )
+
+
+def repeats(default: int) -> Flag[Any]:
+    """`--repeats N`: how often each question is asked."""
+    return click.option("--repeats", type=COUNT, default=default, show_default=True)
+
+
+def effects(default: int, meaning: str) -> Flag[Any]:
+    """`--effects N`: a limit, and what it limits."""
+    return click.option("--effects", type=COUNT, default=default, show_default=True, help=meaning)
+
+
+def seconds(meaning: str) -> Flag[Any]:
+    """`--seconds S`: a limit of 1,000 s, as in the paper, and what it limits."""
+    return click.option(
+        "--seconds", type=ABOVE_ZERO, default=1000.0, show_default=True, help=meaning
+    )
+
+
+def temperature() -> Flag[Any]:
+    """`--temperature T`; the vendor's own if it is not said."""
+    return click.option(
+        "--temperature", type=click.FloatRange(min=0), help="By default the vendor's."
+    )
