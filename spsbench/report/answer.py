@@ -2,8 +2,9 @@
 
     answer(rows, fresh)     Answer("Use direct: it passes most, ...", (("direct", "passes 71% of the checks ..."), ...))
 
-A method is as good as another as far as the data can tell where the interval of their paired difference holds
-zero. Of the methods that are as good as the best, the advice takes the one of least cost: in dollars where all
+Two methods are compared over the programs that both have. One is as good as the other as far as the data can
+tell where the interval of their paired difference holds zero, or where these programs are fewer than `FEWEST`.
+Of the methods that are as good as the best, the advice takes the one of least cost: in dollars where all
 prices are known, in tokens where they are not. Methods that were tried on fewer programs are no candidates.
 """
 
@@ -11,10 +12,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from statistics import fmean
 
 from spsbench.methods import METHODS
 from spsbench.report.measures import Coverage, Measured, Uniform, coverage_text, difference
 from spsbench.studies.study import SCRIPTED
+
+FEWEST = 6
+"""Programs that a comparison takes: that all of five agree has a chance of 2 in 32 (sign test), of six 2 in 64."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,7 +43,7 @@ def answer(rows: Sequence[Measured], fresh: Callable[[], Uniform]) -> Answer:
         tuple(
             (
                 row.method,
-                sentence(row, best, row in equals)
+                sentence(row, best, fresh)
                 + (missing(row.coverage) if row.coverage != best.coverage else ""),
             )
             for row in ranked
@@ -53,8 +58,12 @@ def missing(coverage: Coverage) -> str:
 
 def is_as_good(row: Measured, best: Measured, uniform: Uniform) -> bool:
     """Whether chance can explain how much better the best method is, over the programs that both have."""
-    low, _ = difference(best, row, uniform)
-    return low <= 0
+    return len(common(row, best)) < FEWEST or difference(best, row, uniform)[0] <= 0
+
+
+def common(row: Measured, best: Measured) -> Sequence[str]:
+    """The programs that both methods have."""
+    return [name for name in row.by_program if name in best.by_program]
 
 
 def advice(best: Measured, equals: Sequence[Measured], rows: Sequence[Measured]) -> str:
@@ -82,33 +91,56 @@ def chosen(choice: Measured, best: Measured, equals: Sequence[Measured]) -> str:
         names = listed([row.method for row in equals if row is not best])
         less = "costs less" if are_priced(equals) else "takes fewer tokens"
         return f"Use {best.method}: it passes most, and of what is too close to tell from it ({names}) nothing {less}."
-    behind = 100 * (best.rate.mean - choice.rate.mean)
     least = "costs least" if are_priced(equals) else "takes the fewest tokens"
+    both = common(choice, best)
+    doubt = (
+        f"too little more to rule out chance ({100 * lead(best, choice, both):.0f} points)"
+        if len(both) >= FEWEST
+        else f"on {counted(both)}, too few to rule out chance"
+    )
     return (
-        f"Start with {choice.method}: {best.method} passes most, but too little more to rule out chance "
-        f"({behind:.0f} points), and of what is as close, {choice.method} {least}."
+        f"Start with {choice.method}: {best.method} passes most, but {doubt}, "
+        f"and of what is as close, {choice.method} {least}."
     )
 
 
-def sentence(row: Measured, best: Measured, is_equal: bool) -> str:
+def sentence(row: Measured, best: Measured, fresh: Callable[[], Uniform]) -> str:
     """What a method does and costs, in one sentence."""
     text = (
         f"passes {row.rate.mean:.0%} of the checks ({row.rate.low:.0%} to {row.rate.high:.0%}) and takes "
         f"{duration(row.seconds.mean)} and {row.tokens:,.0f} tokens{dollars(row)} a program{building(row)}"
     )
-    return f"{text}{behind(row, best, is_equal)}."
+    return f"{text}{'' if row is best else beside(row, best, fresh)}."
 
 
-def behind(row: Measured, best: Measured, is_equal: bool) -> str:
-    """How far a method is behind the best, and whether that may be chance."""
-    points = f"{100 * (best.rate.mean - row.rate.mean):.0f}"
-    if row is best:
-        return ""
-    if points in ("0", "-0"):
-        return f"; it is level with {best.method}"
-    said = "points" if points != "1" else "point"
-    why = "which may be chance" if is_equal else "more than chance explains"
-    return f"; {points} {said} behind {best.method}, {why}"
+def beside(row: Measured, best: Measured, fresh: Callable[[], Uniform]) -> str:
+    """How far a method is behind the best where both were tried, and whether that may be chance."""
+    both = common(row, best)
+    if not both:
+        return f"; no program was tried with both this and {best.method}"
+    where = "" if len(both) == len(best.by_program) else f" on the {counted(both)} that both have"
+    points = round(100 * lead(best, row, both))
+    if points == 0:
+        return f"; it is level with {best.method}{where}"
+    ahead, after = (best, row) if points > 0 else (row, best)
+    if len(both) < FEWEST:
+        why = "too few to rule out chance" if where else f"on {counted(both)} only"
+    elif is_as_good(after, ahead, fresh()):
+        why = "which may be chance"
+    else:
+        why = "more than chance explains"
+    said = "point" if abs(points) == 1 else "points"
+    return f"; {abs(points)} {said} {'behind' if points > 0 else 'ahead of'} {best.method}{where}, {why}"
+
+
+def lead(ahead: Measured, after: Measured, programs: Sequence[str]) -> float:
+    """How much more one method passes than another, over some programs."""
+    return fmean(ahead.by_program[name] - after.by_program[name] for name in programs)
+
+
+def counted(programs: Sequence[str]) -> str:
+    """How many programs these are, in words."""
+    return "1 program" if len(programs) == 1 else f"{len(programs)} programs"
 
 
 def building(row: Measured) -> str:

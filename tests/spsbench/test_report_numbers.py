@@ -6,6 +6,7 @@ import csv
 import io
 import json
 from collections import Counter
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 from random import Random
@@ -27,7 +28,7 @@ from report_sample import (
 
 from spsbench.methods import METHODS
 from spsbench.published import OURS, PUBLISHED
-from spsbench.report.answer import answer
+from spsbench.report.answer import Answer
 from spsbench.report.data import gathered
 from spsbench.report.files import fresh
 from spsbench.report.forms import as_csv, as_markdown, as_text
@@ -227,48 +228,94 @@ def test_tables_as_text_and_markdown_hold_every_cell() -> None:
         assert len({line.count("|") for line in as_markdown(found).split("\n") if "|" in line}) == 1
 
 
-def three(direct: int, static: int, manual: int = 1) -> tuple[Result, ...]:
+SIX = NAMES[:6]
+"""As many programs as it takes to rule out chance."""
+
+
+def passing(
+    method: str, passed: int | tuple[int, ...], programs: Sequence[str] = SIX
+) -> Iterator[Result]:
+    """Two repeats of each program, with so many of eight checks passed."""
+    for position, program in enumerate(programs):
+        each = passed if isinstance(passed, int) else passed[position]
+        yield from (result(program, method, repeat, each, checks=8) for repeat in (1, 2))
+
+
+def three(direct: int, static: int, programs: Sequence[str] = SIX) -> tuple[Result, ...]:
+    methods = {"direct": direct, "static": static, "manual": 1}
     return tuple(
-        result(program, method, repeat, passed, checks=8)
-        for program in ("menu", "graph")
-        for repeat in (1, 2)
-        for method, passed in (("direct", direct), ("static", static), ("manual", manual))
+        each for name, passed in methods.items() for each in passing(name, passed, programs)
     )
+
+
+def answered(*results: Result, programs: Sequence[str] = SIX) -> Answer:
+    (part,) = report_of(gathered({"a.jsonl": lines(results)}), programs, (), fresh).parts
+    return part.answer
 
 
 @pytest.mark.parametrize(
-    ("results", "advice"),
+    ("results", "programs", "advice"),
     [
-        (three(7, 5), "Use direct: it passes more than every other method, and more than chance explains."),
-        (three(6, 6), "Use direct: it passes most, and of what is too close to tell from it (static) nothing takes fewer tokens."),
-        (WHOLE[:4], "Only manual has been measured."),
-        (WHOLE[:3], "Only manual has been measured. This is over 2 of 2 programs, 1 of 2 repeats whole (3 of 4 trials) only."),
+        (three(7, 5), SIX, "Use direct: it passes more than every other method, and more than chance explains."),
+        (three(6, 6), SIX, "Use direct: it passes most, and of what is too close to tell from it (static) nothing takes fewer tokens."),
+        (three(7, 5, SIX[:5]), SIX[:5], "Use direct: it passes most, and of what is too close to tell from it (static and manual) nothing takes fewer tokens."),
+        (WHOLE[:4], ("menu", "graph"), "Only manual has been measured."),
+        (WHOLE[:3], ("menu", "graph"), "Only manual has been measured. This is over 2 of 2 programs, 1 of 2 repeats whole (3 of 4 trials) only."),
     ],
 )  # fmt: skip
-def test_the_advice_follows_from_the_trials(results: tuple[Result, ...], advice: str) -> None:
-    (part,) = report(lines(results)).parts
-    assert part.answer.advice == advice
+def test_the_advice_follows_from_the_trials(
+    results: tuple[Result, ...], programs: Sequence[str], advice: str
+) -> None:
+    assert answered(*results, programs=programs).advice == advice
 
 
 def test_a_cheaper_method_that_may_be_as_good_is_advised() -> None:
-    mixed = (
-        *(result("menu", "static", repeat, 4) for repeat in (1, 2)),
-        *(result("graph", "static", repeat, 2) for repeat in (1, 2)),
-        *(result("menu", "direct", repeat, 2) for repeat in (1, 2)),
-        *(result("graph", "direct", repeat, 3) for repeat in (1, 2)),
+    made = answered(*passing("static", (8, 6, 4, 2, 7, 3)), *passing("direct", (4, 5, 6, 3, 5, 6)))
+    assert made.advice == (
+        "Start with direct: static passes most, but too little more to rule out chance (2 points), "
+        "and of what is as close, direct takes the fewest tokens."
     )
-    made = answer([of("static", mixed), of("direct", mixed)], fresh)
-    assert made.advice.startswith("Start with direct: static passes most, but too little more")
     assert [name for name, _ in made.sentences] == ["static", "direct"]
     assert "of which 0.5 s and 1,100 tokens are for building it, once" in made.sentences[0][1]
-    assert "12 points behind static, which may be chance" in made.sentences[1][1]
+    assert made.sentences[1][1].endswith("; 2 points behind static, which may be chance.")
 
 
-def test_a_method_that_was_tried_on_fewer_programs_is_no_candidate() -> None:
-    (part,) = report(lines((*WHOLE, result("menu", "auto", 1, 4)))).parts
-    assert part.answer.advice.startswith("Use direct")
-    (said,) = (said for name, said in part.answer.sentences if name == "auto")
-    assert "over 1 of 2 programs, 0 of 2 repeats whole (1 of 4 trials) only" in said
+def test_of_few_programs_nothing_follows() -> None:
+    made = answered(
+        *passing("static", 8, SIX[:2]), *passing("direct", 1, SIX[:2]), programs=SIX[:2]
+    )
+    assert "static passes most, but on 2 programs, too few to rule out chance" in made.advice
+    assert made.sentences[1][1].endswith("; 88 points behind static, on 2 programs only.")
+
+
+@pytest.mark.parametrize(
+    ("passed", "programs", "said"),
+    [
+        (2, 1, "; it is level with direct on the 1 program that both have."),
+        (8, 1, "; 75 points ahead of direct on the 1 program that both have, too few to rule out chance."),
+        (1, 6, "; 12 points behind direct on the 6 programs that both have, more than chance explains."),
+        (3, 6, "; 12 points ahead of direct on the 6 programs that both have, more than chance explains."),
+    ],
+)  # fmt: skip
+def test_a_method_that_was_tried_on_fewer_programs_is_no_candidate_and_compared_where_it_was(
+    passed: int, programs: int, said: str
+) -> None:
+    seven = NAMES[:7]
+    made = answered(
+        *passing("direct", (2, 2, 2, 2, 2, 2, 8), seven),
+        *passing("manual", 1, seven),
+        *passing("auto", passed, seven[:programs]),
+        programs=seven,
+    )
+    assert made.advice.startswith("Use direct")
+    (sentence,) = (text for name, text in made.sentences if name == "auto")
+    assert sentence.partition(" This is over")[0].endswith(said)
+    assert f"over {programs} of 7 programs, 0 of 2 repeats whole" in sentence
+
+
+def test_methods_that_share_no_program_are_not_compared() -> None:
+    made = answered(*passing("direct", 8, SIX[:1]), *passing("manual", 1, SIX[1:2]))
+    assert "; no program was tried with both this and direct." in made.sentences[1][1]
 
 
 def test_a_run_of_scripts_is_no_advice() -> None:
