@@ -26,7 +26,7 @@ ORDER: Mapping[str, str] = {
         values, looked at        interrupt* anatomy pen scalars foreign signatures brief members values shapes
         values, written down     spelling rebuilding
         the program's variables  transcript typecheck scope
-        the model's code         sources* failure* syntax bindings lowering checks permitted reflection guard snippet code
+        the model's code         sources* failure* syntax bindings lowering checks permitted reflection guard restated snippet code
         models                   models
         what is counted          around limits* account
         what is told             logs written trace* telemetry listeners

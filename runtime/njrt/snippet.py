@@ -29,6 +29,7 @@ from njrt.lowering import HOW, METHOD, RAISED, STOPPED, VALUE, How, Shape, lower
 from njrt.options import Policy
 from njrt.outcome import UserValue
 from njrt.reflection import CHECKED_BUILTINS, method_of
+from njrt.restated import without_restated
 from njrt.scope import Scope
 from njrt.sources import kept_source
 from njrt.syntax import parse
@@ -115,6 +116,9 @@ def _prepared(
 ) -> Snippet | Refusal:
     reads = survey if len(source) <= _KEPT_CHARACTERS else survey.__wrapped__
     tree, nodes, names, _ = reads(source, scope.class_name, scope.future_flags)
+    if (less := without_restated(source, tree, names, scope)) != source:
+        source = less
+        tree, nodes, names, _ = reads(source, scope.class_name, scope.future_flags)
     if expression and not (len(tree.body) == 1 and isinstance(tree.body[0], ast.Expr)):
         return Refusal("this must be one expression; statements are not possible here")
     if refusal := refused(tree, nodes, names, scope, labels, is_async):

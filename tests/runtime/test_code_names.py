@@ -11,7 +11,7 @@ import math as math_module
 import sys
 
 import pytest
-from playing import Refused, aplay, message_of, play, ready
+from playing import FailedCode, Refused, aplay, message_of, play, ready
 
 from njrt.code import execute
 from njrt.scope import scope_of
@@ -585,3 +585,67 @@ def test_importing_what_is_already_there_is_no_write() -> None:
 def test_type_parameters() -> None:
     source = "def f[T](x: T) -> T: return x\nclass A[T]:\n    x: T\ntype P[T] = tuple[T, A]\nf(2), P.__name__"
     assert play(lambda: (), source) == (2, "P")
+
+
+@pytest.mark.parametrize(
+    "code",
+    [
+        "text = 'four'\nfound = text",
+        "text: str = 'four'\nfound = text",
+        "text = 'four'; found = text",
+        "text = '''four'''\nfound = text\ntext = \"four\"",
+        "    text = 'four'\n    found = text",
+        "text = ('f'\n    'our')\nfound = text",
+        "é = 'ü'; text = 'four'; found = text",
+    ],
+)
+def test_an_input_that_is_written_down_again_stays_as_it_is(code: str) -> None:
+    def f(text):
+        found = None
+        play(lambda: (text, found), code, writes="found")
+        return text, found
+
+    given = "".join(["fo", "ur"])
+    text, found = f(given)
+    assert text is given
+    assert found is given
+
+
+def test_lines_keep_their_numbers_where_an_input_is_written_down_again() -> None:
+    def f(text):
+        play(lambda: (text,), "text = 'four'\nnumber = 1 / 0", writes="")
+
+    with pytest.raises(FailedCode, match=r"line 2: number = 1 / 0"):
+        f("four")
+
+
+@pytest.mark.parametrize("value", [1, -1.5, True, None, b"x", "a\nb"])
+def test_every_plain_value_may_be_written_down_again(value: object) -> None:
+    def f(given):
+        play(lambda: (given,), f"given = {value!r}", writes="")
+        return given
+
+    assert f(value) is value
+
+
+@pytest.mark.parametrize(
+    ("value", "code"),
+    [
+        (1, "given = True"),
+        (1, "given = 1.0"),
+        (0.0, "given = -0.0"),
+        ("four", "given = 'five'"),
+        ("four", "given = given"),
+        ("four", "if True:\n    given = 'four'"),
+        ("four", "given, number = 'four', 1"),
+        ("four", "given = 'four'\ngiven = 'five'"),
+        ([1], "given = [1]"),
+        (type("Text", (str,), {})("four"), "given = 'four'"),
+    ],
+)
+def test_what_is_not_the_same_plain_value_is_refused(value: object, code: str) -> None:
+    def f(given):
+        play(lambda: (given,), code, writes="")
+
+    with pytest.raises(Refused, match="`given` is read-only in this block"):
+        f(value)
