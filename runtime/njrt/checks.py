@@ -155,12 +155,25 @@ def _same_import(name: str, node: ast.AST, scope: Scope) -> bool:
     return False
 
 
+_BUILTINS = [
+    name
+    for name, value in vars(builtins).items()
+    if isinstance(value, type(len) | type) and not name.startswith("_")
+]
+"""Those that may be meant; not `license` and the like, which Python has for its prompt."""
+
+_CLOSE = 0.8
+"""What a builtin's name and the one that was written must have in common: of `words` and `ord` it is 0.75, and a
+model follows every hint."""
+
+
 def _hint(name: str, names: Names, scope: Scope) -> str:
     shown = (*scope.names, *scope.type_names)
     visible = [*shown, *(each for each in scope.scratch if each not in shown)]
     plain = [_plain(each, scope) for each in visible]
-    known = [*plain, *names.bound, *(each for each in dir(builtins) if each.islower())]
-    close = difflib.get_close_matches(_plain(name, scope), known, n=1)
+    meant = _plain(name, scope)
+    close = difflib.get_close_matches(meant, [*plain, *names.bound], n=1)
+    close = close or difflib.get_close_matches(meant, _BUILTINS, n=1, cutoff=_CLOSE)
     hint = f"; did you mean `{close[0]}`?" if close else "."
     return f"{hint} Visible are {', '.join(plain) or 'no variables'}, and the builtins"
 
