@@ -50,6 +50,7 @@ tests: $(VENV)/.dev
 fresh: $(VENV)/.dev
 	$(BIN)/njc build examples -o compiled_out/examples --check
 	$(BIN)/njc build spsbench/programs -o compiled_out/spsbench --check
+	$(BIN)/njc build spsbench/programs -o compiled_out/spsbench-static --mode static --set fallback=live --locked --check
 	$(BIN)/spsbench report spsbench/results/*.jsonl --out spsbench/results --check
 
 test-all:

@@ -243,8 +243,12 @@ def quoted(value: object) -> str:
 
 
 def set_options(options: Options) -> list[tuple[str, object]]:
-    """The options that are given, in the order in which they are written."""
-    return [(name, value) for name in NAMES if (value := getattr(options, name)) is not None]
+    """The options that are given and that matter when the block runs, in the order in which they are written."""
+    given = ((name, getattr(options, name)) for name in NAMES if name not in _AT_BUILD)
+    return [(name, value) for name, value in given if value is not None]
+
+
+_AT_BUILD = ("mode", "fallback")
 
 
 def _is_own(name: str, scope: Scope, outputs: Outputs) -> bool:

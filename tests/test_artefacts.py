@@ -13,6 +13,7 @@ import pytest
 from click.testing import CliRunner
 
 from njc.commands import njc
+from njc.lock import read_lock
 from spsbench.suite import NAMES
 
 ROOT = Path(__file__).parents[1]
@@ -27,6 +28,10 @@ ARTEFACTS = {
     for file in sorted((ROOT / folder).rglob("*.py"))
 }
 """Each compiled file, and its source."""
+
+
+STATIC = "compiled_out/spsbench-static"
+"""The same programs with the code that a model wrote for their blocks; live where none passed the checks."""
 
 
 def alone(*arguments: str) -> subprocess.CompletedProcess[str]:
@@ -62,6 +67,30 @@ def test_compiled_files_are_fresh(folder: str, sources: str) -> None:
     with contextlib.chdir(ROOT):
         result = CliRunner().invoke(njc, ["build", sources, "-o", folder, "--check"])
     assert result.exit_code == 0, result.output
+
+
+def test_static_files_are_fresh_and_ask_no_model() -> None:
+    flags = ["--mode", "static", "--set", "fallback=live", "--locked"]
+    with contextlib.chdir(ROOT):
+        result = CliRunner().invoke(
+            njc, ["build", "spsbench/programs", "-o", STATIC, *flags, "--check"]
+        )
+    assert result.exit_code == 0, result.output
+
+
+def test_every_static_block_says_who_wrote_it_or_why_it_is_live() -> None:
+    lock = read_lock(ROOT / "spsbench/programs/njc.lock")
+    assert {entry.name.partition("/")[0] for entry in lock.entries.values()} == {*NAMES}
+    for entry in lock.entries.values():
+        assert entry.model.startswith("openai/Qwen2.5-Coder-1.5B-Instruct"), entry.name
+        assert bool(entry.code.strip()) != bool(entry.live), entry.name
+        assert not entry.is_edited, entry.name
+
+
+@pytest.mark.parametrize("task", NAMES)
+def test_static_files_are_imported_without_the_compiler(task: str) -> None:
+    result = alone(f"{STATIC}/{task}/natural.py")
+    assert (result.returncode, result.stderr) == (0, "")
 
 
 def test_every_source_is_compiled() -> None:

@@ -24,8 +24,6 @@ from njrt.bindings import names_of
 from njrt.options import Options
 
 END = "# end of natural block"
-BUILD_OPTIONS = ("mode", "fallback")
-"""Options that only the build looks at."""
 
 
 def placed(code: str, gap: Gap, project: Options, runtime: str) -> WrittenBlock:
@@ -140,16 +138,8 @@ def _declarations(tree: ast.Module, gap: Gap) -> Iterator[str]:
 
 def _helper(gap: Gap, project: Options, runtime: str) -> str:
     """The helper with the place and the options of the block."""
-    options = [
-        f"{name}={quoted(value)}"
-        for name, value in set_options(gap.block.options)
-        if name not in BUILD_OPTIONS
-    ]
-    said = [
-        f'"{name}": {quoted(value)}'
-        for name, value in set_options(project)
-        if name not in BUILD_OPTIONS
-    ]
+    options = [f"{name}={quoted(value)}" for name, value in set_options(gap.block.options)]
+    said = [f'"{name}": {quoted(value)}' for name, value in set_options(project)]
     options += [f"project={{{', '.join(said)}}}"] * bool(said)
     kind = "allm_at" if gap.block.scope.is_async else "llm_at"
     return f"{gap.helper} = {runtime}.{kind}({', '.join([quoted(gap.place), *options])})"

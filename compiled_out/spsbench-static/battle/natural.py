@@ -1,0 +1,31 @@
+# compiled by njc 0.1.0 from battle/natural.njpy (sha256 8db6a8b993cb4f75, options cc2447ed8334793a, code f9035e112b3c17dc, abi 1)
+# do not edit: change battle/natural.njpy and build again
+"""A turn in a game: the player says what they do, and the enemies feel it."""
+
+from dataclasses import dataclass
+
+
+@dataclass
+class Enemy:
+    name: str
+    health: int
+    stunned: bool = False
+
+
+def take_turn(enemies: list[Enemy], action: str) -> None:
+    # natural
+    # The player's <action> happens to the <enemies>. Take the damage from the health of those it meets,
+    # note who is stunned by it, and remove from the list, in place, those with no health left.
+    for enemy in enemies:
+        if enemy.stunned:
+            continue
+        if action == "attack":
+            enemy.health -= 10
+        elif action == "heal":
+            enemy.health += 20
+        if enemy.health <= 0:
+            enemies.remove(enemy)
+    # end of natural block
+
+
+# njc lines 1=1 3:1 17=14 29=18 sha256 ab9603d31fc950da

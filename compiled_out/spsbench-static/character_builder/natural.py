@@ -1,0 +1,35 @@
+# compiled by njc 0.1.0 from character_builder/natural.njpy (sha256 402220fecf970cc3, options cc2447ed8334793a, code 8702a741bd91de02, abi 1)
+# do not edit: change character_builder/natural.njpy and build again
+"""Build a character for a role-playing game from what the player imagines."""
+
+import njrt as _nj
+from dataclasses import dataclass, field
+from typing import Literal
+
+Calling = Literal["fighter", "wizard", "ranger", "healer"]
+
+
+@dataclass
+class Character:
+    name: str
+    calling: Calling
+    age: int
+    items: list[str] = field(default_factory=list)
+
+
+def build(description: str) -> Character:
+    # natural
+    # Create the <Character> that the player imagines in the <description>, with a <Calling> that fits and
+    # the items, in singular, that are mentioned. Store it in <:character: Character>.
+    character: Character
+    llm = _nj.llm_at("character_builder/natural.njpy:18")
+    name = llm(f"What is the name of this character?\n\n{description}", str)
+    calling = llm(f"What is the calling of this character?\n\n{description}", Calling)
+    age = llm(f"What is the age of this character?\n\n{description}", int)
+    items = llm(f"What are the items of this character?\n\n{description}", list[str])
+    character = Character(name, calling, age, items)
+    # end of natural block
+    return character
+
+
+# njc lines 1=1 3:1 5=3 6:3 22=18 32:22 33=23 sha256 5ba3fe7fbe160a5b

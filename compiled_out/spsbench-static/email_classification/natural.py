@@ -1,0 +1,39 @@
+# compiled by njc 0.1.0 from email_classification/natural.njpy (sha256 8cd653c0862463a0, options cc2447ed8334793a, code f09c06f091485d2b, abi 1)
+# do not edit: change email_classification/natural.njpy and build again
+"""Sort the mail of a small company."""
+
+import njrt as _nj
+from enum import Enum
+
+
+class Category(Enum):
+    ORDER = "wants to buy something"
+    COMPLAINT = "is unhappy with something bought"
+    INVOICE = "is about a bill or a payment"
+    APPLICATION = "looks for a job here"
+
+
+class NoFittingCategory(ValueError):
+    """An e-mail fits none of the categories."""
+
+
+def classify(email: str) -> Category:
+    # natural
+    # Find the <:category: Category> of <Category> that fits the <email>.
+    # Raise <NoFittingCategory> if none of them does.
+    category: Category
+    llm = _nj.llm_at("email_classification/natural.njpy:18")
+    for category in Category:
+        if (
+            llm(f"Is this email about {category.name}?\n\n{email}", Category)
+            == category
+        ):
+            category = category
+            break
+    else:
+        raise NoFittingCategory
+    # end of natural block
+    return category
+
+
+# njc lines 1=1 3:1 5=3 6:3 22=18 36:22 37=23 sha256 3cea50b735d3ec46

@@ -1,0 +1,43 @@
+# compiled by njc 0.1.0 from enemy/natural.njpy (sha256 73eb6398314be778, options cc2447ed8334793a, code 4f7dbf06ac81c248, abi 1)
+# do not edit: change enemy/natural.njpy and build again
+"""Enemies that come to life from a description, and change with the story."""
+
+import njrt as _nj
+from typing import Any
+
+
+def spawn(description: str) -> Any:
+    enemy: _nj.Any
+    try:
+        _nj.run(
+            """natural
+    Define a class for the enemy of this <description>, with the attributes `name`, `health` and `attack`, and
+    a method `hurt(damage)` that lowers the health, never below 0, and returns whether the enemy still lives.
+    Make the <:enemy> of that class.
+    """,
+            lambda: (description, enemy),
+            writes="enemy",
+            labels="return",
+            at="enemy/natural.njpy:7",
+        )
+    except _nj.Return as _nj_r:
+        return _nj_r.value
+    return enemy
+
+
+def tell(enemy: Any, event: str) -> None:
+    # natural
+    # In the story, this <event> happens to the <enemy>. Change the attributes that it changes, and give the
+    # enemy an attribute, named by one word and True, for each new condition that it is in.
+    if event == "attack":
+        enemy.is_attacking = True
+    elif event == "defend":
+        enemy.is_defending = True
+    elif event == "heal":
+        enemy.is_healing = True
+    elif event == "die":
+        enemy.is_dead = True
+    # end of natural block
+
+
+# njc lines 1=1 3:1 5=3 6:3 11=7 14:8 18=7 25:12 30=16 41=20 sha256 4b5af138784ca943

@@ -1,0 +1,40 @@
+# compiled by njc 0.1.0 from fact_checking/natural.njpy (sha256 e1a2b39048f1842f, options cc2447ed8334793a, code bada73ba2f676643, abi 1)
+# do not edit: change fact_checking/natural.njpy and build again
+"""Check the facts of a text, and add what is found to a list that others read too."""
+
+import njrt as _nj
+from typing import TypedDict
+
+
+class FactCheck(TypedDict):
+    claim: str
+    is_true: bool
+
+
+def check_facts(text: str, results: list[FactCheck]) -> None:
+    # natural
+    # Gather the factual claims of the <text>, in its order and each as a sentence of its own, in
+    # <:claims: list[str]>. Opinions are no claims.
+    claims: list[str]
+    llm = _nj.llm_at("fact_checking/natural.njpy:12")
+    claims = llm(f"Extract all factual claims from this text.\n\n{text}", list[str])
+    # end of natural block
+    for claim in claims:
+        try:
+            _nj.run(
+                """natural
+        Append a <FactCheck> of this <claim> to <results>.
+        """,
+                lambda: (FactCheck, claim, results),
+                labels="break continue return",
+                at="fact_checking/natural.njpy:17",
+            )
+        except _nj.Break:
+            break
+        except _nj.Continue:
+            continue
+        except _nj.Return as _nj_r:
+            return _nj_r.value
+
+
+# njc lines 1=1 3:1 5=3 6:3 16=12 22:16 24=17 26:18 28=17 38=20 sha256 1cbc733774c1df16

@@ -1,0 +1,20 @@
+# compiled by njc 0.1.0 from filter_numbers/natural.njpy (sha256 d447e7e645a2cb66, options cc2447ed8334793a, code 479136107df517af, abi 1)
+# do not edit: change filter_numbers/natural.njpy and build again
+"""Filter numbers by what they mean."""
+
+import njrt as _nj
+
+
+def filter_numbers(numbers: list[int], prop: str) -> list[int]:
+    # natural
+    # Store in <:filtered_numbers: list[int]> those of <numbers>, in their order, that have the property <prop>.
+    filtered_numbers: list[int]
+    llm = _nj.llm_at("filter_numbers/natural.njpy:5")
+    filtered_numbers = [
+        num for num in numbers if llm(f"Is {num} {prop}?\n\n{num}", bool)
+    ]
+    # end of natural block
+    return filtered_numbers
+
+
+# njc lines 1=1 3:1 4=2 6:2 10=5 17:8 18=9 sha256 e5340b6158a6f9f6

@@ -1,0 +1,22 @@
+# compiled by njc 0.1.0 from mask_sensitive_info/natural.njpy (sha256 b86fec0c5aebaa5b, options cc2447ed8334793a, code 0549809ee0f60c16, abi 1)
+# do not edit: change mask_sensitive_info/natural.njpy and build again
+"""Make a text fit to be shown around: what is private turns into asterisks."""
+
+import njrt as _nj
+
+
+def mask(text: str) -> str:
+    # natural
+    # Store in <:masked: str> the <text> with every character of names of persons, numbers of phones and cards,
+    # e-mail addresses, and passwords replaced by an asterisk, and all else as it is.
+    masked: str
+    llm = _nj.llm_at("mask_sensitive_info/natural.njpy:5")
+    masked = llm(
+        f"Mask the text by replacing names, numbers, cards, e-mails, and passwords with asterisks.\n\n{text}",
+        str,
+    )
+    # end of natural block
+    return masked
+
+
+# njc lines 1=1 3:1 4=2 6:2 10=5 19:9 20=10 sha256 e12513b71677be4c

@@ -1,0 +1,54 @@
+# compiled by njc 0.1.0 from pos_tagging/natural.njpy (sha256 366871f90d684876, options cc2447ed8334793a, abi 1)
+# do not edit: change pos_tagging/natural.njpy and build again
+"""Taggers made to measure: show a text, get a function that tags and translates its language."""
+
+import njrt as _nj
+from collections.abc import Callable
+from typing import NamedTuple
+
+
+class Word(NamedTuple):
+    text: str
+    tag: str
+    english: str
+
+
+def tag(sentence: str, language: str) -> list[Word]:
+    words: list[Word]
+    try:
+        _nj.run(
+            """natural
+    Split the <sentence>, which is in <language>, into its words, without punctuation, and store them in
+    <:words: list[Word]>: each a <Word> with its text as it stands, its part of speech as a Universal POS tag
+    such as NOUN, VERB or DET, and its English translation in lower case.
+    """,
+            lambda: (sentence, language, words, Word),
+            writes="words",
+            types=lambda: {"words": list[Word]},
+            labels="return",
+            at="pos_tagging/natural.njpy:14",
+        )
+    except _nj.Return as _nj_r:
+        return _nj_r.value
+    return words
+
+
+def tagger_for(sample: str) -> Callable[[str], list[Word]]:
+    tagger: _nj.Any
+    try:
+        _nj.run(
+            """natural
+    Find out which language the <sample> is written in, and define a function <:tagger> that takes
+    a sentence of that language and returns what <tag> gives for it.
+    """,
+            lambda: (sample, tagger, tag),
+            writes="tagger",
+            labels="return",
+            at="pos_tagging/natural.njpy:23",
+        )
+    except _nj.Return as _nj_r:
+        return _nj_r.value
+    return tagger
+
+
+# njc lines 1=1 3:1 5=3 6:3 18=14 21:15 25=14 33:19 38=23 41:24 44=23 51:27 52=28 sha256 b4a1f7906c7fd08c

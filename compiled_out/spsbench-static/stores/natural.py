@@ -1,0 +1,34 @@
+# compiled by njc 0.1.0 from stores/natural.njpy (sha256 3ded1cfca0ea64ad, options cc2447ed8334793a, code 536746620afb1862, abi 1)
+# do not edit: change stores/natural.njpy and build again
+"""A street of stores: each is described in words, and becomes a class of its own."""
+
+from abc import ABC, abstractmethod
+
+
+class Store(ABC):
+    def __init__(self, name: str, prices: dict[str, float]) -> None:
+        self.name = name
+        self.prices = prices
+
+    @abstractmethod
+    def total(self, basket: list[str]) -> float:
+        """What the goods in a basket cost here."""
+
+
+def open_store(description: str) -> Store:
+    # natural
+    # Define a concrete subclass of <Store> whose `total` follows the <description>, and make of it the <:store>
+    # with the name and the prices that the description gives.
+    store = Store(
+        description.split(" ")[0],
+        {item: float(price) for item, price in description.split(": ")},
+    )
+    # end of natural block
+    return store
+
+
+def open_street(descriptions: list[str]) -> list[Store]:
+    return [open_store(description) for description in descriptions]
+
+
+# njc lines 1=1 3:1 20=17 27:21 32=26 sha256 3026936a47abfbde

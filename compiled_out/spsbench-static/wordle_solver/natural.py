@@ -1,0 +1,34 @@
+# compiled by njc 0.1.0 from wordle_solver/natural.njpy (sha256 bebf5789919739d7, options cc2447ed8334793a, code 2a0f045af2b48202, abi 1)
+# do not edit: change wordle_solver/natural.njpy and build again
+"""Play Wordle: a nested function guesses, and sees by its closure how the game has gone so far."""
+
+import njrt as _nj
+from collections.abc import Callable
+
+
+def solve(words: list[str], try_word: Callable[[str], str], turns: int = 6) -> str | None:
+    history: dict[str, str] = {}
+
+    def next_guess() -> str:
+        # natural
+        # Choose from <words> the best next <:guess: str> in a game of Wordle. The <history> has the words tried
+        # so far, each with its feedback: "g" for a letter in its place, "y" for a letter that is elsewhere in the
+        # word, "." for a letter that is not in it.
+        guess: str
+        llm = _nj.llm_at("wordle_solver/natural.njpy:10")
+        guess = llm(
+            f"Choose the best next guess from the given words.\n\n{', '.join(words)}",
+            str,
+        )
+        # end of natural block
+        return guess
+
+    for _ in range(turns):
+        word = next_guess()
+        history[word] = try_word(word)
+        if history[word] == "ggggg":
+            return word
+    return None
+
+
+# njc lines 1=1 3:1 5=3 6:3 14=10 24:15 32=23 sha256 277ba271beb7f804
