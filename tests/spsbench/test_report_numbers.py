@@ -28,7 +28,7 @@ from report_sample import (
 
 from spsbench.methods import METHODS
 from spsbench.published import OURS, PUBLISHED
-from spsbench.report.answer import Answer
+from spsbench.report.answer import Answer, percent
 from spsbench.report.data import gathered
 from spsbench.report.files import fresh
 from spsbench.report.forms import as_csv, as_markdown, as_text
@@ -311,6 +311,12 @@ def test_a_method_that_was_tried_on_fewer_programs_is_no_candidate_and_compared_
     (sentence,) = (text for name, text in made.sentences if name == "auto")
     assert sentence.partition(" This is over")[0].endswith(said)
     assert f"over {programs} of 7 programs, 0 of 2 repeats whole" in sentence
+
+
+def test_sentences_round_as_the_tables_do() -> None:
+    rates = (0.065, 0.025, 0.0649, 1.0)
+    assert [f"{rate:.2f}" for rate in rates] == ["0.07", "0.03", "0.06", "1.00"]
+    assert [percent(rate) for rate in rates] == ["7%", "3%", "6%", "100%"]
 
 
 def test_methods_that_share_no_program_are_not_compared() -> None:
