@@ -24,7 +24,7 @@ FEWEST = 6
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """What to use, and a sentence for each method, the best first."""
+    """What to use, and a sentence for each method: the best first, those tried on fewer programs last."""
 
     advice: str
     sentences: tuple[tuple[str, str], ...]
@@ -33,8 +33,8 @@ class Answer:
 
 def answer(rows: Sequence[Measured], fresh: Callable[[], Uniform]) -> Answer:
     """Say which of the methods of one setting to use; there must be at least one."""
-    ranked = sorted(rows, key=lambda row: -row.rate.mean)
-    most = max(len(row.by_program) for row in ranked)
+    most = max(len(row.by_program) for row in rows)
+    ranked = sorted(rows, key=lambda row: (len(row.by_program) < most, -row.rate.mean))
     comparable = [row for row in ranked if len(row.by_program) == most]
     best = comparable[0]
     equals = [row for row in comparable if row is best or is_as_good(row, best, fresh())]
@@ -106,9 +106,10 @@ def chosen(choice: Measured, best: Measured, equals: Sequence[Measured]) -> str:
 
 def sentence(row: Measured, best: Measured, fresh: Callable[[], Uniform]) -> str:
     """What a method does and costs, in one sentence."""
-    rate = row.rate
+    rate, is_one = row.rate, len(row.by_program) == 1
+    between = "" if is_one else f" ({percent(rate.low)} to {percent(rate.high)})"
     text = (
-        f"passes {percent(rate.mean)} of the checks ({percent(rate.low)} to {percent(rate.high)}) and takes "
+        f"passes {percent(rate.mean)} of the checks{between} and takes "
         f"{duration(row.seconds.mean)} and {row.tokens:,.0f} tokens{dollars(row)} a program{building(row)}"
     )
     return f"{text}{'' if row is best else beside(row, best, fresh)}."

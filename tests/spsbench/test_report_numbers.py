@@ -311,6 +311,8 @@ def test_a_method_that_was_tried_on_fewer_programs_is_no_candidate_and_compared_
     (sentence,) = (text for name, text in made.sentences if name == "auto")
     assert sentence.partition(" This is over")[0].endswith(said)
     assert f"over {programs} of 7 programs, 0 of 2 repeats whole" in sentence
+    assert made.sentences[-1][0] == "auto"
+    assert ("% to " in sentence) == (programs > 1)
 
 
 def test_sentences_round_as_the_tables_do() -> None:
