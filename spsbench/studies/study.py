@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import contextlib
 import io
+import re
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
@@ -210,11 +211,17 @@ def run_study(action: Callable[[], Value], model: Model, method: Method, limits:
         except Exception as error:
             ending, words = (
                 ending_by(error),
-                f"{type(error).__name__}: {error}".split("\n")[0][:300],
+                said_of(error),
             )
         seconds = time.perf_counter() - began
     effects = len(isolated) + sum(len(run.effects) for run in watch.runs)
     return Played(ending, value, words, meter.measures(seconds, effects))
+
+
+def said_of(error: Exception) -> str:
+    """What went wrong, in a line, without the address of a server: results are shown around."""
+    line = f"{type(error).__name__}: {error}".split("\n")[0]
+    return re.sub(r" at https?://\S+", "", line)[:300]
 
 
 def ending_by(error: Exception) -> Ending:

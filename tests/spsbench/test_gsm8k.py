@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 
+from njrt.errors import ServerError
 from njrt.messages import Request, ToolCall
 from njrt.models.scripted import Scripted, call, run
 from spsbench.cli import main
@@ -16,7 +17,7 @@ from spsbench.results import DamagedResultsError
 from spsbench.studies.gsm8k_problems import Problem, ProblemError, problems_in, sample
 from spsbench.studies.gsm8k_results import Solved, Solving, entry_of, solved_of, table
 from spsbench.studies.gsm8k_solving import solve
-from spsbench.studies.study import Limits, Measures
+from spsbench.studies.study import Limits, Measures, said_of
 
 APPLES = Problem(1, "Ida has 3 boxes of 8 apples. How many apples has she?", 24.0)
 STEP = re.compile(r"([\d.()+*/ -]*[\d)]) = ([\d.]+)")
@@ -168,3 +169,8 @@ def test_the_table_has_the_spread_over_repeats_and_the_range_of_seconds() -> Non
 
     shown = table([result(1, True, 1.0), result(2, False, 3.0)]).splitlines()[1]
     assert " ".join(shown.split()) == "direct 1 x 2 0.50 ± 0.71 2.0 (1.0-3.0) 2.0 (2-2) 1.0 (1-1)"
+
+
+def test_an_error_is_written_down_without_the_address_of_the_server() -> None:
+    error = ServerError("no reply from openai/m at http://10.0.0.7:8000/v1 within 60 s\nmore")
+    assert said_of(error) == "ServerError: no reply from openai/m within 60 s"
