@@ -172,5 +172,5 @@ def test_the_table_has_the_spread_over_repeats_and_the_range_of_seconds() -> Non
 
 
 def test_an_error_is_written_down_without_the_address_of_the_server() -> None:
-    error = ServerError("no reply from openai/m at http://10.0.0.7:8000/v1 within 60 s\nmore")
+    error = ServerError("no reply from openai/m at http://127.0.0.1:8000/v1 within 60 s\nmore")
     assert said_of(error) == "ServerError: no reply from openai/m within 60 s"
