@@ -37,13 +37,14 @@ def answer(rows: Sequence[Measured], fresh: Callable[[], Uniform]) -> Answer:
     ranked = sorted(rows, key=lambda row: (len(row.by_program) < most, -row.rate.mean))
     comparable = [row for row in ranked if len(row.by_program) == most]
     best = comparable[0]
-    equals = [row for row in comparable if row is best or is_as_good(row, best, fresh())]
+    gaps = {row.method: gap(row, best, fresh()) for row in ranked if row is not best}
+    equals = [row for row in comparable if row is best or is_as_good(gaps[row.method])]
     return Answer(
         advice(best, equals, ranked) + missing(best.coverage),
         tuple(
             (
                 row.method,
-                sentence(row, best, fresh)
+                sentence(row, "" if row is best else beside(row, best, gaps[row.method]))
                 + (missing(row.coverage) if row.coverage != best.coverage else ""),
             )
             for row in ranked
@@ -56,9 +57,18 @@ def missing(coverage: Coverage) -> str:
     return "" if coverage.is_whole else f" This is over {coverage_text(coverage)} only."
 
 
-def is_as_good(row: Measured, best: Measured, uniform: Uniform) -> bool:
-    """Whether chance can explain how much better the best method is, over the programs that both have."""
-    return len(common(row, best)) < FEWEST or difference(best, row, uniform)[0] <= 0
+Gap = tuple[float, float] | None
+"""The interval of how much more the best method passes than another; None over fewer programs than it takes."""
+
+
+def gap(row: Measured, best: Measured, uniform: Uniform) -> Gap:
+    """How far a method is behind the best, over the programs that both have."""
+    return None if len(common(row, best)) < FEWEST else difference(best, row, uniform)
+
+
+def is_as_good(gap: Gap) -> bool:
+    """Whether chance can explain how much better the best method is."""
+    return gap is None or gap[0] <= 0
 
 
 def common(row: Measured, best: Measured) -> Sequence[str]:
@@ -104,15 +114,15 @@ def chosen(choice: Measured, best: Measured, equals: Sequence[Measured]) -> str:
     )
 
 
-def sentence(row: Measured, best: Measured, fresh: Callable[[], Uniform]) -> str:
-    """What a method does and costs, in one sentence."""
+def sentence(row: Measured, compared: str) -> str:
+    """What a method does and costs, in one sentence, and how that compares."""
     rate, is_one = row.rate, len(row.by_program) == 1
     between = "" if is_one else f" ({percent(rate.low)} to {percent(rate.high)})"
     text = (
         f"passes {percent(rate.mean)} of the checks{between} and takes "
         f"{duration(row.seconds.mean)} and {row.tokens:,.0f} tokens{dollars(row)} a program{building(row)}"
     )
-    return f"{text}{'' if row is best else beside(row, best, fresh)}."
+    return f"{text}{compared}."
 
 
 def percent(rate: float) -> str:
@@ -120,7 +130,7 @@ def percent(rate: float) -> str:
     return f"{float(f'{rate:.2f}'):.0%}"
 
 
-def beside(row: Measured, best: Measured, fresh: Callable[[], Uniform]) -> str:
+def beside(row: Measured, best: Measured, gap: Gap) -> str:
     """How far a method is behind the best where both were tried, and whether that may be chance."""
     both = common(row, best)
     if not both:
@@ -129,10 +139,9 @@ def beside(row: Measured, best: Measured, fresh: Callable[[], Uniform]) -> str:
     points = round(100 * lead(best, row, both))
     if points == 0:
         return f"; it is level with {best.method}{where}"
-    ahead, after = (best, row) if points > 0 else (row, best)
-    if len(both) < FEWEST:
+    if gap is None:
         why = "too few to rule out chance" if where else f"on {counted(both)} only"
-    elif is_as_good(after, ahead, fresh()):
+    elif gap[0] <= 0 <= gap[1]:
         why = "which may be chance"
     else:
         why = "more than chance explains"

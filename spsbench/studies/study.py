@@ -209,10 +209,7 @@ def run_study(action: Callable[[], Value], model: Model, method: Method, limits:
         except NO_STUDY:
             raise
         except Exception as error:
-            ending, words = (
-                ending_by(error),
-                said_of(error),
-            )
+            ending, words = ending_by(error), said_of(error)
         seconds = time.perf_counter() - began
     effects = len(isolated) + sum(len(run.effects) for run in watch.runs)
     return Played(ending, value, words, meter.measures(seconds, effects))
