@@ -19,15 +19,7 @@ from dataclasses import dataclass, field
 from njc.blocks import NaturalBlock
 from njc.check import control_words
 from njc.diagnostics import Diagnostic, finding
-from njc.names import (
-    Local,
-    Outputs,
-    Scope,
-    home_of,
-    mangled,
-    own_expressions,
-    suites_of,
-)
+from njc.names import Local, Outputs, Scope, home_of, mangled, own_expressions, suites_of
 from njc.parse import Module
 from njc.source import SourceFile
 

@@ -62,19 +62,16 @@ def imports_in(file: Path) -> set[str]:
     return found
 
 
-@pytest.mark.parametrize(("folder", "sources"), BUILT.items())
-def test_compiled_files_are_fresh(folder: str, sources: str) -> None:
+@pytest.mark.parametrize(
+    ("folder", "sources", "flags"),
+    [
+        *((folder, sources, ()) for folder, sources in BUILT.items()),
+        (STATIC, "spsbench/programs", ("--mode", "static", "--set", "fallback=live", "--locked")),
+    ],
+)
+def test_compiled_files_are_fresh(folder: str, sources: str, flags: tuple[str, ...]) -> None:
     with contextlib.chdir(ROOT):
-        result = CliRunner().invoke(njc, ["build", sources, "-o", folder, "--check"])
-    assert result.exit_code == 0, result.output
-
-
-def test_static_files_are_fresh_and_ask_no_model() -> None:
-    flags = ["--mode", "static", "--set", "fallback=live", "--locked"]
-    with contextlib.chdir(ROOT):
-        result = CliRunner().invoke(
-            njc, ["build", "spsbench/programs", "-o", STATIC, *flags, "--check"]
-        )
+        result = CliRunner().invoke(njc, ["build", sources, "-o", folder, *flags, "--check"])
     assert result.exit_code == 0, result.output
 
 

@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import njrt
-from njc.comparison import interval, usage_by_block
+from njc.comparison import Built, Row, Trial, Usage, interval, usage_by_block
 from njc.comparison_text import table
 from njc.compiler import compile_source
 from njc.source import SourceFile
@@ -160,6 +160,14 @@ def test_intervals_hold_the_rate(trials: int, passed: int) -> None:
 def test_known_intervals() -> None:
     assert interval(8, 10) == pytest.approx((0.4902, 0.9433), abs=1e-4)
     assert interval(0, 0) == (0.0, 1.0)
+
+
+def test_the_time_of_a_run_is_the_median() -> None:
+    def seconds(*each: float) -> float | None:
+        trials = tuple(Trial("live", number, True, 0, took) for number, took in enumerate(each))
+        return Row("live", Built(0.0, Usage()), trials).seconds
+
+    assert [seconds(3, 1, 2), seconds(1, 2), seconds()] == [2, 1.5, None]
 
 
 def test_a_broken_trace_is_read_as_far_as_it_goes() -> None:
