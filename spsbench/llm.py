@@ -16,7 +16,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from contextvars import ContextVar
 from typing import TYPE_CHECKING, Any, TypeVar, overload
 
@@ -32,6 +32,8 @@ if TYPE_CHECKING:
 SYSTEM = "Answer the request exactly and briefly."
 WITH_TOOL = f"{SYSTEM} Give your answer by calling the tool `answer` once."
 WITH_SCHEMA = f"{SYSTEM} Reply with one JSON object of this schema and nothing else:\n"
+
+FENCE = re.compile(r"```(?:json)?(.*?)```", re.DOTALL)
 
 LOOSE = ("default", "discriminator")
 UNION = {"oneOf": "anyOf"}
@@ -124,9 +126,13 @@ def strict(schema: Any) -> Any:
 
 def _answer_in(text: str) -> Any:
     """The answer in a reply of plain text: JSON, with or without a fence or the object around it."""
-    fenced = re.search(r"```(?:json)?\s*\n(.*?)```", text, re.DOTALL)
-    try:
-        said = json.loads(fenced.group(1) if fenced else text)
-    except ValueError:
-        raise ReplyError(f"the reply to `llm` is not JSON: {text[:200]!r}") from None
+    fenced = FENCE.search(text)
+    for said in (text, fenced.group(1)) if fenced else (text,):
+        with suppress(ValueError):
+            return _bare(json.loads(said))
+    raise ReplyError(f"the reply to `llm` is not JSON: {text[:200]!r}")
+
+
+def _bare(said: Any) -> Any:
+    """A value without the object whose only property is the answer."""
     return said["answer"] if isinstance(said, dict) and set(said) == {"answer"} else said

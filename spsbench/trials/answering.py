@@ -109,8 +109,9 @@ PARAMETERS = {
 IN_WORDS = """
 To calculate, you may run Python first. To do so reply with nothing but a code block that begins with ```run \
 and ends with ```; you are told what it printed. It knows the standard library and nothing of the program \
-that asks. When you know the answer, reply with the answer alone."""
-GO_ON = "This is what the code gave. Now reply with the answer alone, as it was asked for, or run more code."
+that asks. What you know without code, answer at once. Reply with the answer in exactly the form that is \
+asked for above, and nothing else."""
+GO_ON = "This is what the code gave. Now reply in exactly the form that was asked for at first, or run more code."
 BLOCK = re.compile(r"```run[ \t]*\n(.*?)(?:```|\Z)", re.DOTALL)
 
 

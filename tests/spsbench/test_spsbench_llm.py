@@ -45,6 +45,7 @@ def test_without_a_schema_the_text_comes_back_and_no_tool_is_offered() -> None:
         "8",
         '{"answer": 8}',
         "```json\n8\n```",
+        "It is this:\n```8```",
     ],
 )
 def test_a_json_schema_gives_plain_data(said: Said) -> None:
@@ -67,6 +68,11 @@ def test_a_model_of_plain_text_is_shown_the_schema() -> None:
     assert answer == Leg(length=3)
     assert model.requests[0].tools == ()
     assert '"length"' in model.requests[0].system
+
+
+def test_a_fence_within_an_answer_is_a_part_of_it() -> None:
+    answer, _ = asked('{"answer": "Write ```7``` there."}', {"type": "string"})
+    assert answer == "Write ```7``` there."
 
 
 def test_what_is_no_json_is_an_error() -> None:
