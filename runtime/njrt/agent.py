@@ -27,6 +27,7 @@ from njrt.messages import (
     ToolResult,
     UserMessage,
 )
+from njrt.options import EffectSet
 from njrt.outcome import Outcome
 from njrt.prompt import system_prompt
 from njrt.tools import OPERATIONS, effect_of, example_of, tools_of
@@ -48,21 +49,22 @@ resumed or cancelled with."""
 
 def converse(block: Block, protocol: Protocol, opening: str, serve: Serve) -> Conversation:
     """Carry out a block: ask the model, serve the effects that it requests, until one ends the block."""
+    effects = block.options.effects or "direct"
     messages: tuple[Message, ...] = (UserMessage(opening),)
     temper = Temper(block.options.temperature)
     wasted = 0
     for turn in count(1):
         reply = yield request_of(block, protocol, messages, temper.temperature, turn)
         assert isinstance(reply, Reply)
-        if trouble := trouble_with(reply):
+        if trouble := trouble_with(reply, effects):
             wasted += 1
             if reply.stop == "refusal" or wasted >= PATIENCE:
                 raise ReplyError(f"{trouble}; the model was asked {turn} time(s)")
-            messages = (*messages, *said(reply), UserMessage(advice_on(reply, protocol)))
+            messages = (*messages, *said(reply), UserMessage(advice_on(reply, effects, protocol)))
             continue
         wasted = 0
         results: list[Result] = []
-        for effect in effects_of(reply, block):
+        for effect in effects_of(reply, effects):
             result = yield from served(effect, serve, turn, results)
             if not isinstance(result, Answer | Refusal):
                 return result
@@ -99,9 +101,8 @@ def request_of(
     )
 
 
-def effects_of(reply: Reply, block: Block) -> Iterator[Effect | Refusal]:
+def effects_of(reply: Reply, effects: EffectSet) -> Iterator[Effect | Refusal]:
     """The effects that a reply requests, in order; a plain-text reply is read for them too."""
-    effects = block.options.effects or "direct"
     if reply.message.calls:
         return iter([effect_of(call, effects) for call in reply.message.calls])
     return iter(effects_in_text(reply.message.text, effects))
@@ -114,7 +115,7 @@ def served(effect: Effect | Refusal, serve: Serve, turn: int, results: list[Resu
     return (yield from serve(effect, turn))
 
 
-def trouble_with(reply: Reply) -> str | None:
+def trouble_with(reply: Reply, effects: EffectSet) -> str | None:
     """Say why a reply cannot be used at all, or None."""
     if reply.stop == "refusal":
         words = " ".join(reply.message.text.split())[:300]
@@ -123,17 +124,22 @@ def trouble_with(reply: Reply) -> str | None:
         return "the reply was cut off at its token limit (raise max_reply_tokens)"
     if not reply.message.calls and not reply.message.text.strip():
         return "the reply was empty"
-    if not reply.message.calls and not effects_in_text(reply.message.text, "direct"):
+    if not reply.message.calls and not effects_in_text(reply.message.text, effects):
         return "the reply holds no code and no call"
     return None
 
 
-def advice_on(reply: Reply, protocol: Protocol) -> str:
+def advice_on(reply: Reply, effects: EffectSet, protocol: Protocol) -> str:
     """What to tell the model after a reply that could not be used."""
-    way = "call a tool" if protocol == "tools" else "answer with one ```python block"
+    if protocol == "tools":
+        lacking, way = "code", "call a tool"
+    elif effects == "direct":
+        lacking, way = "code", "answer with one ```python block"
+    else:
+        lacking, way = "call", "answer with one ```json block that is a call"
     if reply.stop == "length":
         return f"Your reply was cut off, and nothing of it was carried out. Be brief: {way}."
-    return f"Nothing was carried out: your reply holds no code. Now {way}."
+    return f"Nothing was carried out: your reply holds no {lacking}. Now {way}."
 
 
 def said(reply: Reply) -> tuple[Message, ...]:

@@ -15,6 +15,8 @@ from __future__ import annotations
 import ast
 import json
 import re
+import textwrap
+from typing import Any
 
 from njrt.effects import Effect, Exec, Refusal, Run
 from njrt.messages import ToolCall
@@ -27,6 +29,7 @@ FENCE = re.compile(
     re.MULTILINE | re.DOTALL,
 )
 LONE_FENCE = re.compile(r"^[ \t]*(?:```+|~~~+)[ \t]*[\w+-]*[ \t]*$", re.MULTILINE)
+TRIPLED = re.compile(r"""(?P<quotes>"{3}|'{3})(?P<body>.*?)(?P=quotes)""", re.DOTALL)
 LOOK = re.compile(r"\s*#\s*look\b", re.IGNORECASE)
 PYTHON = ("python", "py", "python3", "")
 
@@ -45,9 +48,12 @@ def effects_in_text(text: str, effects: EffectSet) -> tuple[Effect | Refusal, ..
     tagged = [body for language, body in fenced if language in PYTHON[:3]]
     codes = tagged or [body for language, body in fenced if language in PYTHON]
     if not codes and not fenced:
-        if call := call_in(text):
+        parts = LONE_FENCE.split(text)
+        if call := next(filter(None, map(call_in, parts)), None):
             return (effect_of(call, effects),)
-        codes = [part.strip("\n") + "\n" for part in LONE_FENCE.split(text) if is_code(part)][:1]
+        codes = [part.strip("\n") + "\n" for part in parts if is_code(part)][:1]
+    if not codes and effects != "direct":
+        return tuple(filter(None, (slip_in(body) for _, body in fenced)))[:1]
     return tuple(
         code_effect(code, effects, last=position == len(codes))
         for position, code in enumerate(codes, start=1)
@@ -67,11 +73,8 @@ def code_effect(code: str, effects: EffectSet, last: bool) -> Effect | Refusal:
 
 def call_in(text: str) -> ToolCall | None:
     """A tool call written out as JSON: `{"name": ..., "arguments": {...}}`."""
-    text = text.strip()
-    if not text.startswith("{"):
-        return None
     try:
-        written = json.loads(text, strict=False)
+        written = object_in(text)
     except (ValueError, RecursionError):
         return None
     if not isinstance(written, dict) or not isinstance(written.get("name"), str):
@@ -83,6 +86,39 @@ def call_in(text: str) -> ToolCall | None:
         arguments=arguments if isinstance(arguments, dict) else None,
         raw=json.dumps(arguments),
     )
+
+
+def slip_in(text: str) -> Refusal | None:
+    """What is wrong with an object that is not quite JSON; None for what is JSON, or nothing like it."""
+    try:
+        object_in(text)
+    except json.JSONDecodeError as slip:
+        return Refusal(
+            f"the call is not JSON: {slip.msg}, in line {slip.lineno}; write code as one string in double "
+            'quotes, a line end in it as \\n and a quote as \\"'
+        )
+    except (ValueError, RecursionError):
+        return Refusal("the call is not JSON")
+    return None
+
+
+def object_in(text: str) -> Any:
+    """The JSON object that is all of `text`, else None; an error where there is one that cannot be read.
+
+    Small models like to put code into three quotes, as Python would: such a string is taken as it stands.
+    """
+    text = text.strip()
+    if not text.startswith("{"):
+        return None
+    try:
+        return json.loads(text, strict=False)
+    except json.JSONDecodeError:
+        return json.loads(TRIPLED.sub(as_json_string, text), strict=False)
+
+
+def as_json_string(tripled: re.Match[str]) -> str:
+    """A string of three quotes as JSON writes it, without the indentation that its lines share."""
+    return json.dumps(textwrap.dedent(tripled["body"].strip("\n")))
 
 
 def is_code(text: str) -> bool:

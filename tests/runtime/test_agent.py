@@ -244,6 +244,18 @@ def test_the_text_protocol_answers_in_text() -> None:
     )
 
 
+def test_where_the_effects_are_calls_in_text_the_model_is_asked_for_a_call() -> None:
+    played = Played("text", effects="nightjar")
+    played.say(reply(text='```json\n{"y": 6}\n```'))
+    assert played.last == UserMessage(
+        "Nothing was carried out: your reply holds no call. Now answer with one ```json block that is a call."
+    )
+    played.say(
+        reply(text='```json\n{"name": "exec", "arguments": {"code": """\n  y = 6\n"""}}\n```')
+    )
+    assert played.scope.value_of("y") == 6
+
+
 def test_code_in_text_counts_where_tools_were_offered() -> None:
     assert Played().say(reply(text="```python\ny = 4\n```")) == Completed()
 

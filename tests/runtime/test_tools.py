@@ -96,6 +96,9 @@ def test_arguments_that_are_no_json_object_are_refused_with_their_text():
         ("x = 1\ny = 2", (Run("x = 1\ny = 2\n", True),)),
         ('```json\n{"name": "run", "arguments": {"code": "x", "done": true}}\n```', (Run("x", True),)),
         ('{"name": "run", "arguments": {"code": "x", "done": true}}', (Run("x", True),)),
+        ('```json\n{"name": "run", "arguments": {"code": "x", "done": true}}', (Run("x", True),)),
+        ('```json\n{"topic": "x"}\n```', ()),
+        ('```json\n{"name": "run", "argum\n```', ()),
         ("Done", ()),
         ("I cannot do that.", ()),
         ("", ()),
@@ -110,6 +113,36 @@ def test_code_in_text_is_an_exec_where_the_set_has_one_and_refused_where_it_has_
     (refusal,) = effects_in_text("```python\nx = 1\n```", "baseline")
     assert isinstance(refusal, Refusal)
     assert "lookup" in refusal.message
+
+
+@pytest.mark.parametrize("quotes", ['"""', "'''"])
+def test_code_in_three_quotes_is_taken_as_it_stands(quotes):
+    lines = [r"import re", "", r'y = re.sub(r"\bno\b", "yes", x)']
+    indented = "\n".join(f"      {line}" if line else "" for line in lines)
+    code = f"{quotes}\n{indented}\n    {quotes}"
+    text = f'```json\n{{"name": "exec", "arguments": {{"code": {code}}}}}\n```'
+    (effect,) = effects_in_text(text, "nightjar")
+    assert isinstance(effect, Exec)
+    assert effect.code.rstrip() == "\n".join(lines)
+
+
+@pytest.mark.parametrize(
+    ("text", "advice"),
+    [
+        (
+            '```json\n{"name": "exec",\n "arguments": {code: "x"}}\n```',
+            "not JSON: Expecting property name",
+        ),
+        (
+            '```json\n{"name": "exec",\n "arguments": {"code": "x" + "y"}}\n```',
+            ", in line 2; write code as",
+        ),
+    ],
+)
+def test_a_call_that_is_not_quite_json_is_refused_with_its_place(text, advice):
+    (refusal,) = effects_in_text(text, "nightjar")
+    assert isinstance(refusal, Refusal)
+    assert advice in refusal.message
 
 
 @pytest.mark.parametrize("effects", get_args(EffectSet))
