@@ -115,6 +115,19 @@ TEXT_CALLS = """
 
 Write a call as one ```json block: {"name": NAME, "arguments": {...}}; one call in a reply. The calls: """
 
+LOOK = ('{"name": "lookup", "arguments": {"var": "note"}}', '"What a day!"')
+EVAL = ('{"name": "eval", "arguments": {"expr": "note"}}', "'What a day!'")
+EXEC = ('{"name": "exec", "arguments": {"code": "mood = \'happy\'"}}', "Success")
+ASSIGN = ('{"name": "assign", "arguments": {"var": "mood", "val": "happy"}}', "Success")
+EXAMPLES: dict[EffectSet, tuple[tuple[str, str], ...]] = {
+    "nightjar": (EXEC,),
+    "shared-python": (EVAL, EXEC),
+    "shared-eval": (EVAL, ASSIGN),
+    "isolated-eval": (LOOK, ASSIGN),
+    "baseline": (LOOK, ASSIGN),
+}
+"""The calls of the example that models of plain text are shown, each with what comes back."""
+
 EAGER = ("direct", "nightjar")
 """The effect sets in which the model is shown the values of its inputs without asking."""
 
@@ -125,7 +138,23 @@ def system_prompt(effects: EffectSet, protocol: Protocol, signatures: Sequence[s
         return SYSTEM[effects]
     if effects == "direct":
         return DIRECT_TEXT
-    return SYSTEM[effects] + TEXT_CALLS + ", ".join(signatures)
+    return SYSTEM[effects] + TEXT_CALLS + ", ".join(signatures) + "\n\n" + example_in(effects)
+
+
+def example_in(effects: EffectSet) -> str:
+    """A block that is carried out by calls, as a model of plain text is to write them."""
+    note = "note: str = 'What a day!'" if effects in EAGER else "note"
+    lines = [
+        "Example:",
+        "Put the mood of <note> into <:mood: str>.",
+        "---",
+        note,
+        "mood: str, to be bound",
+        "",
+    ]
+    for call, answer in EXAMPLES[effects]:
+        lines += ["```json", call, "```", "", f"When `{answer}` has come back:", ""]
+    return "\n".join([*lines, "```json", '{"name": "done", "arguments": {}}', "```", ""])
 
 
 def opening(block: Block, inputs: Sequence[str], outputs: Sequence[str]) -> str:

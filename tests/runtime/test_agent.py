@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterable
 from typing import Any
 
 import pytest
-from programs import Program, ended_by
+from programs import Program, ended_by, told
 
 from njrt.agent import PATIENCE, Conversation, converse
 from njrt.block import Block
@@ -24,10 +25,13 @@ from njrt.messages import (
     ToolMessage,
     UserMessage,
 )
-from njrt.models.scripted import call, run
-from njrt.options import DEFAULTS, Options, nearest
+from njrt.models.scripted import Scripted, call, run
+from njrt.options import DEFAULTS, EffectSet, Options, nearest
 from njrt.outcome import Broke, Completed, Outcome
+from njrt.prompt import EXAMPLES, system_prompt
 from njrt.scope import Scope, scope_of
+from njrt.settings import using
+from njrt.tools import OPERATIONS, example_of
 
 
 class Played:
@@ -267,6 +271,29 @@ TYPED = Program('''
         """
         return y
 ''')
+
+
+MOOD = Program('''
+    def f(note):
+        """natural
+        Put the mood of <note> into <:mood: str>.
+        """
+        return mood
+''')
+
+
+@pytest.mark.parametrize("effects", EXAMPLES)
+def test_the_example_that_a_prompt_gives_is_what_happens(effects: EffectSet) -> None:
+    operations = [example_of(each) for each in OPERATIONS[effects]]
+    example = system_prompt(effects, "text", operations).partition("Example:\n")[2]
+    calls = re.findall(r"```json\n.*?\n```", example)
+    answers = re.findall(r"When `(.*)` has come back:", example)
+    function, model = MOOD.load()["f"], Scripted(calls, protocol="text")
+    with using(model=model, effects=effects):
+        assert function("What a day!") == "happy"
+    opening, *told_back = told(model)
+    assert told_back == answers
+    assert example.startswith(opening.removesuffix("\njumps: return VALUE"))
 
 
 def test_an_output_of_the_wrong_type_is_sent_back_and_can_be_mended() -> None:
