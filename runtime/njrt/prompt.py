@@ -113,7 +113,7 @@ SYSTEM = {
 }
 TEXT_CALLS = """
 
-Write a call as one ```json block: {"name": NAME, "arguments": {...}}; one call in a reply. The calls: """
+Reply with one call as a ```json block {"name": NAME, "arguments": {...}}, and nothing else. The calls: """
 
 LOOK = ('{"name": "lookup", "arguments": {"var": "note"}}', '"What a day!"')
 EVAL = ('{"name": "eval", "arguments": {"expr": "note"}}', "'What a day!'")
