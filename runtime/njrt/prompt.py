@@ -121,7 +121,7 @@ EXEC = ('{"name": "exec", "arguments": {"code": "mood = \'happy\'"}}', "Success"
 ASSIGN = ('{"name": "assign", "arguments": {"var": "mood", "val": "happy"}}', "Success")
 EXAMPLES: dict[EffectSet, tuple[tuple[str, str], ...]] = {
     "nightjar": (EXEC,),
-    "shared-python": (EVAL, EXEC),
+    "shared-python": (EXEC,),
     "shared-eval": (EVAL, ASSIGN),
     "isolated-eval": (LOOK, ASSIGN),
     "baseline": (LOOK, ASSIGN),
