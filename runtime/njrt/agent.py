@@ -9,7 +9,7 @@ knows neither network nor clock, so that a test drives it by hand.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator, Iterator
+from collections.abc import Callable, Generator, Sequence
 from itertools import count
 
 from njrt.block import Block
@@ -54,9 +54,10 @@ def converse(block: Block, protocol: Protocol, opening: str, serve: Serve) -> Co
     temper = Temper(block.options.temperature)
     wasted = 0
     for turn in count(1):
-        reply = yield request_of(block, protocol, messages, temper.temperature, turn)
+        reply = yield request_of(block, effects, protocol, messages, temper.temperature, turn)
         assert isinstance(reply, Reply)
-        if trouble := trouble_with(reply, effects):
+        requested = effects_of(reply, effects)
+        if trouble := trouble_with(reply, requested):
             wasted += 1
             if reply.stop == "refusal" or wasted >= PATIENCE:
                 raise ReplyError(f"{trouble}; the model was asked {turn} time(s)")
@@ -64,7 +65,7 @@ def converse(block: Block, protocol: Protocol, opening: str, serve: Serve) -> Co
             continue
         wasted = 0
         results: list[Result] = []
-        for effect in effects_of(reply, effects):
+        for effect in requested:
             result = yield from served(effect, serve, turn, results)
             if not isinstance(result, Answer | Refusal):
                 return result
@@ -81,13 +82,14 @@ def converse(block: Block, protocol: Protocol, opening: str, serve: Serve) -> Co
 
 def request_of(
     block: Block,
+    effects: EffectSet,
     protocol: Protocol,
     messages: tuple[Message, ...],
     temperature: float | None,
     turn: int,
 ) -> Request:
     """The next question to the model: the conversation so far under a byte-stable system prompt."""
-    options, effects = block.options, block.options.effects or "direct"
+    options = block.options
     signatures = [example_of(operation) for operation in OPERATIONS[effects]]
     return Request(
         system=system_prompt(effects, protocol, signatures),
@@ -101,11 +103,11 @@ def request_of(
     )
 
 
-def effects_of(reply: Reply, effects: EffectSet) -> Iterator[Effect | Refusal]:
+def effects_of(reply: Reply, effects: EffectSet) -> tuple[Effect | Refusal, ...]:
     """The effects that a reply requests, in order; a plain-text reply is read for them too."""
     if reply.message.calls:
-        return iter([effect_of(call, effects) for call in reply.message.calls])
-    return iter(effects_in_text(reply.message.text, effects))
+        return tuple(effect_of(call, effects) for call in reply.message.calls)
+    return effects_in_text(reply.message.text, effects)
 
 
 def served(effect: Effect | Refusal, serve: Serve, turn: int, results: list[Result]) -> Serving:
@@ -115,17 +117,16 @@ def served(effect: Effect | Refusal, serve: Serve, turn: int, results: list[Resu
     return (yield from serve(effect, turn))
 
 
-def trouble_with(reply: Reply, effects: EffectSet) -> str | None:
+def trouble_with(reply: Reply, requested: Sequence[Effect | Refusal]) -> str | None:
     """Say why a reply cannot be used at all, or None."""
     if reply.stop == "refusal":
         words = " ".join(reply.message.text.split())[:300]
         return "the model refuses" + (f": {words}" if words else " to answer")
     if reply.stop == "length":
         return "the reply was cut off at its token limit (raise max_reply_tokens)"
-    if not reply.message.calls and not reply.message.text.strip():
-        return "the reply was empty"
-    if not reply.message.calls and not effects_in_text(reply.message.text, effects):
-        return "the reply holds no code and no call"
+    if not requested:
+        is_empty = not reply.message.text.strip()
+        return "the reply was empty" if is_empty else "the reply holds no code and no call"
     return None
 
 
