@@ -219,7 +219,7 @@ def _written(file: StaticFile, gap: Gap, author: Author, request: Request) -> Fi
             return _live(gap, result, request, JUDGEMENT)
         case Generated(code):
             return Filling(entry_of(gap, settled(code, gap), result, request.today()))
-        case Failed(attempts) if gap.options.fallback == "live":
+        case Failed(attempts) if _may_stay_live(gap):
             return _live(gap, result, request, f"no code passed the checks in {_times(attempts)}")
         case Failed(attempts):
             reasons = "; ".join(attempts[-1].refusals) if attempts else "nothing was said"
@@ -231,6 +231,11 @@ def _written(file: StaticFile, gap: Gap, author: Author, request: Request) -> Fi
             return Filling(findings=(found(file, gap, "NJ401", message, hint),))
         case _:
             assert_never(result)
+
+
+def _may_stay_live(gap: Gap) -> bool:
+    """Whether a block without code runs live: as its option says, else where a live block stands behind all code."""
+    return (gap.options.fallback or ("live" if gap.mode == "auto" else "error")) == "live"
 
 
 def _times(attempts: Sequence[object]) -> str:

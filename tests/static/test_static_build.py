@@ -114,6 +114,21 @@ def test_a_block_may_fall_back_to_live(studio: Studio) -> None:
     assert studio.njc("build", ".", "--mode", "static", "--locked").exit_code == 0
 
 
+def test_in_auto_a_block_without_code_stays_live_unless_it_must_not(studio: Studio) -> None:
+    studio.write({"shop.njpy": SHOP})
+    command = ("build", ".", "--mode", "auto", "--attempts", "1")
+    forbidden = studio.njc(*command, "--set", "fallback=error", replies=[BAD])
+    assert forbidden.exit_code == 1
+    assert "error[NJ401]: no code for `shop.njpy:total`" in forbidden.stderr
+    result = studio.njc(*command, replies=[BAD])
+    assert result.exit_code == 0, result.output
+    assert "note: shop.njpy:total stays live: no code passed the checks in 1 attempt" in (
+        result.stderr
+    )
+    assert "_nj.run(" in studio.read("shop.py")
+    assert "_nj.attempt(" not in studio.read("shop.py")
+
+
 def test_the_raw_mode_asks_once_and_checks_nothing(studio: Studio) -> None:
     studio.write({"shop.njpy": SHOP})
     result = studio.njc("build", ".", "--mode", "static-raw", replies=[BAD])
