@@ -7,6 +7,8 @@
     {"name": "eval", "arguments": {"expr": "total"}}        Eval('total')
     total = 3                                               Run(code='total = 3', done=True)
 
+A fence may hold several calls, one after the other or as a list; they are carried out in that order.
+
 For models that call no tools, small ones mostly, and for replies of others that forgot to.
 """
 
@@ -29,9 +31,13 @@ FENCE = re.compile(
     re.MULTILINE | re.DOTALL,
 )
 LONE_FENCE = re.compile(r"^[ \t]*(?:```+|~~~+)[ \t]*[\w+-]*[ \t]*$", re.MULTILINE)
+BETWEEN_CALLS = re.compile(r"[\s,]*")
 TRIPLED = re.compile(r"""(?P<quotes>"{3}|'{3})(?P<body>.*?)(?P=quotes)""", re.DOTALL)
 LOOK = re.compile(r"\s*#\s*look\b", re.IGNORECASE)
 PYTHON = ("python", "py", "python3", "")
+IN_JSON = {"True": "true", "False": "false", "None": "null"}
+PYTHON_WORD = re.compile(r"(?:True|False|None)\b")
+DECODER = json.JSONDecoder(strict=False)
 
 
 def effects_in_text(text: str, effects: EffectSet) -> tuple[Effect | Refusal, ...]:
@@ -40,20 +46,21 @@ def effects_in_text(text: str, effects: EffectSet) -> tuple[Effect | Refusal, ..
     In the text protocol a block of code ends the instruction, unless its first line is `# look`.
     """
     fenced = [(match["language"].lower(), match["body"]) for match in FENCE.finditer(text + "\n")]
-    calls = [
-        call for language, body in fenced if language in ("json", "") and (call := call_in(body))
-    ]
-    if calls:
-        return tuple(effect_of(call, effects) for call in calls)
+    calls = tuple(
+        call for language, body in fenced if language in ("json", "") for call in calls_in(body)
+    )
+    if has_call(calls):
+        return tuple(requested(call, effects) for call in calls)
     tagged = [body for language, body in fenced if language in PYTHON[:3]]
     codes = tagged or [body for language, body in fenced if language in PYTHON]
     if not codes and not fenced:
         parts = LONE_FENCE.split(text)
-        if call := next(filter(None, map(call_in, parts)), None):
-            return (effect_of(call, effects),)
+        if calls := next((found for part in parts if has_call(found := calls_in(part))), ()):
+            return tuple(requested(call, effects) for call in calls)
         codes = [part.strip("\n") + "\n" for part in parts if is_code(part)][:1]
     if not codes and effects != "direct":
-        return tuple(filter(None, (slip_in(body) for _, body in fenced)))[:1]
+        slips = (call for _, body in fenced for call in calls_in(body))
+        return tuple(slip for slip in slips if isinstance(slip, Refusal))[:1]
     return tuple(
         code_effect(code, effects, last=position == len(codes))
         for position, code in enumerate(codes, start=1)
@@ -71,12 +78,53 @@ def code_effect(code: str, effects: EffectSet, last: bool) -> Effect | Refusal:
     )
 
 
-def call_in(text: str) -> ToolCall | None:
-    """A tool call written out as JSON: `{"name": ..., "arguments": {...}}`."""
-    try:
-        written = object_in(text)
-    except (ValueError, RecursionError):
-        return None
+def has_call(calls: tuple[ToolCall | Refusal, ...]) -> bool:
+    """Whether there is a call among what was found."""
+    return any(isinstance(call, ToolCall) for call in calls)
+
+
+def requested(call: ToolCall | Refusal, effects: EffectSet) -> Effect | Refusal:
+    """The effect of a call, or why the call could not be read."""
+    return call if isinstance(call, Refusal) else effect_of(call, effects)
+
+
+def calls_in(text: str) -> tuple[ToolCall | Refusal, ...]:
+    """The tool calls that a text consists of; none if it is anything else.
+
+    Where one is not quite JSON a refusal stands for it and for all that follows. Small models like to put code
+    into three quotes, as Python would: such a string is taken as it stands.
+    """
+    text = text.strip()
+    calls = calls_written(text)
+    if not any(isinstance(call, Refusal) for call in calls):
+        return calls
+    return calls_written(TRIPLED.sub(as_json_string, text))
+
+
+def calls_written(text: str) -> tuple[ToolCall | Refusal, ...]:
+    """The calls of a text that has no space around it: `{"name": ..., "arguments": {...}} {...}`, or a list of them."""
+    calls: list[ToolCall] = []
+    position = 0
+    while position < len(text):
+        if text[position] not in "{[":
+            return ()
+        try:
+            written, position = DECODER.raw_decode(text, position)
+        except json.JSONDecodeError as slip:
+            return (*calls, slip_of(slip))
+        except (ValueError, RecursionError):
+            return (*calls, Refusal("the call is not JSON"))
+        for each in written if isinstance(written, list) else [written]:
+            if (call := call_of(each)) is None:
+                return ()
+            calls.append(call)
+        if between := BETWEEN_CALLS.match(text, position):
+            position = between.end()
+    return tuple(calls)
+
+
+def call_of(written: Any) -> ToolCall | None:
+    """The tool call that a JSON value is, if it is one."""
     if not isinstance(written, dict) or not isinstance(written.get("name"), str):
         return None
     arguments = written.get("arguments", written.get("parameters", {}))
@@ -88,32 +136,15 @@ def call_in(text: str) -> ToolCall | None:
     )
 
 
-def slip_in(text: str) -> Refusal | None:
-    """What is wrong with an object that is not quite JSON; None for what is JSON, or nothing like it."""
-    try:
-        object_in(text)
-    except json.JSONDecodeError as slip:
-        return Refusal(
-            f"the call is not JSON: {slip.msg}, in line {slip.lineno}; write code as one string in double "
-            'quotes, a line end in it as \\n and a quote as \\"'
+def slip_of(slip: json.JSONDecodeError) -> Refusal:
+    """What is wrong with a call that is not quite JSON, and how JSON has it."""
+    if word := PYTHON_WORD.match(slip.doc, slip.pos):
+        way = f"write {IN_JSON[word[0]]} for {word[0]}"
+    else:
+        way = (
+            'write code as one string in double quotes, a line end in it as \\n and a quote as \\"'
         )
-    except (ValueError, RecursionError):
-        return Refusal("the call is not JSON")
-    return None
-
-
-def object_in(text: str) -> Any:
-    """The JSON object that is all of `text`, else None; an error where there is one that cannot be read.
-
-    Small models like to put code into three quotes, as Python would: such a string is taken as it stands.
-    """
-    text = text.strip()
-    if not text.startswith("{"):
-        return None
-    try:
-        return json.loads(text, strict=False)
-    except json.JSONDecodeError:
-        return json.loads(TRIPLED.sub(as_json_string, text), strict=False)
+    return Refusal(f"the call is not JSON: {slip.msg}, in line {slip.lineno}; {way}")
 
 
 def as_json_string(tripled: re.Match[str]) -> str:

@@ -206,5 +206,5 @@ def update(target: UserValue, value: UserValue) -> str | None:
             for attribute, each in dict(held).items():
                 setattr(target, str(attribute), each)
         case _:
-            return f"to update a {name}, send a dict of its attributes"
+            return f"to update this {name}, send a dict of its attributes"
     return None

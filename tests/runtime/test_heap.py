@@ -149,7 +149,7 @@ def test_an_object_can_be_set_to_itself() -> None:
         ((1,), [2], "a tuple cannot be changed in place"),
         ([1], "ab", "a list can only become equal to another list"),
         ({}, [1], "a dict can only become equal to another dict"),
-        (Point(1, 2), 3, "to update a Point, send a dict of its attributes"),
+        (Point(1, 2), 3, "to update this Point, send a dict of its attributes"),
     ],
 )
 def test_what_cannot_be_updated_stays_as_it_is(target: Any, value: Any, advice: str) -> None:

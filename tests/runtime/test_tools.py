@@ -12,6 +12,7 @@ from njrt.effects import (
     Eval,
     Exec,
     Goto,
+    Lookup,
     RaiseError,
     Refusal,
     ReturnValue,
@@ -126,6 +127,39 @@ def test_code_in_three_quotes_is_taken_as_it_stands(quotes):
     assert effect.code.rstrip() == "\n".join(lines)
 
 
+LOOKUP = '{"name": "lookup", "arguments": {"var": "x"}}'
+DONE = '{"name": "done", "arguments": {}}'
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        f"```json\n{LOOKUP}\n{DONE}\n```",
+        f"```json\n{LOOKUP},\n{DONE}\n```",
+        f"```\n[{LOOKUP}, {DONE}]\n```",
+        f"```json\n{LOOKUP}\n```\n```json\n{DONE}\n```",
+        f"{LOOKUP}\n\n{DONE}",
+        f"```json\n{LOOKUP}\n{DONE}",
+    ],
+)
+def test_several_calls_are_carried_out_in_their_order(text):
+    assert effects_in_text(text, "baseline") == (Lookup("x"), Done())
+
+
+def test_calls_before_one_that_is_no_json_are_carried_out():
+    lookup, refusal = effects_in_text(f'```json\n{LOOKUP}\n{{"name": "do\n{DONE}\n```', "baseline")
+    assert lookup == Lookup("x")
+    assert isinstance(refusal, Refusal)
+    assert "the call is not JSON" in refusal.message
+
+
+@pytest.mark.parametrize(
+    "text", [f"```json\n{LOOKUP}\nand then\n```", f'```json\n{LOOKUP}\n{{"x": 1}}\n```']
+)
+def test_calls_among_other_things_are_none(text):
+    assert effects_in_text(text, "baseline") == ()
+
+
 @pytest.mark.parametrize(
     ("text", "advice"),
     [
@@ -136,6 +170,10 @@ def test_code_in_three_quotes_is_taken_as_it_stands(quotes):
         (
             '```json\n{"name": "exec",\n "arguments": {"code": "x" + "y"}}\n```',
             ", in line 2; write code as",
+        ),
+        (
+            '```json\n{"name": "exec", "arguments": {"code": "x", "done": True}}\n```',
+            ", in line 1; write true for True",
         ),
     ],
 )
