@@ -90,7 +90,7 @@ class Result:
     build_calls: int
     """Model calls while it was built."""
     usage: Usage
-    """What the calls used while the program ran."""
+    """What the calls used while the program ran, but for those that a cache answered."""
     build_usage: Usage
     cost: float | None
     """US dollars, building included; None where a call has no known price."""
@@ -99,7 +99,7 @@ class Result:
     started: str
     """ISO 8601, UTC."""
     reused_calls: int = 0
-    """Those of `calls` and `build_calls` that a cache answered; the seconds are short by their time."""
+    """Those of `calls` and `build_calls` that a cache answered: no tokens, no cost and next to no seconds."""
     effect_errors: tuple[EffectError, ...] = ()
     """Each refusal of an effect, and what the model did about it."""
 

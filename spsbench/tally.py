@@ -29,6 +29,7 @@ class Tally:
     reused: int = 0
     """Calls that a cache answered."""
     usage: Usage = field(default_factory=Usage)
+    """Tokens of the calls that a model answered."""
     cost: float | None = 0.0
     raised: tuple[str, ...] = ()
     """The exceptions that blocks raised on purpose."""
@@ -68,7 +69,7 @@ def tally(lines: Iterable[str]) -> Tally:
         effects=sum(each["event"] == "performed" for each in events),
         calls=asked,
         reused=sum(each["source"] == "cache" for each in replied),
-        usage=sum((_usage(each) for each in replied), Usage()),
+        usage=sum((_usage(each) for each in replied if each["source"] != "cache"), Usage()),
         cost=_cost(replied),
         raised=tuple(each["error"] for each in ended if each["outcome"] == "raised"),
         errors=tuple(_errors(events)),

@@ -201,9 +201,9 @@ def everything(rows: Sequence[Measured]) -> Table:
 
 
 def reuse_notes(rows: Iterable[Measured]) -> list[str]:
-    """Where seconds are short because a cache answered."""
+    """Where seconds, tokens and cost are less because a cache answered."""
     return [
-        f"{row.setting}, {row.method}: a cache answered {row.reused_calls:,} calls; the seconds are short by their time."
+        f"{row.setting}, {row.method}: a cache answered {row.reused_calls:,} calls; seconds, tokens and cost are without them."
         for row in rows
         if row.reused_calls
     ]

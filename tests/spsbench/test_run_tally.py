@@ -90,8 +90,8 @@ def replied(source: str, **usage: Any) -> str:
 def test_tokens_and_cost_are_summed_and_the_cache_is_free() -> None:
     asked = line("asked", turn=1)
     counted = tally([asked, replied("model", cached=4, usd=0.5), asked, replied("cache", usd=0.5)])
-    assert counted == Tally(calls=2, reused=1, usage=Usage(20, 4, 4), cost=0.5)
-    assert (counted + counted).usage == Usage(40, 8, 8)
+    assert counted == Tally(calls=2, reused=1, usage=Usage(10, 4, 2), cost=0.5)
+    assert (counted + counted).usage == Usage(20, 8, 4)
 
 
 def test_one_call_without_a_price_leaves_the_cost_unknown() -> None:
