@@ -22,6 +22,7 @@ from spsbench.results import Run
 from spsbench.suite import NAMES, task_of
 
 SEED = 2026
+NO_TEMPERATURE = "no temperature set: the vendor's own, or 0 where it is asked in plain text"
 
 
 def fresh() -> Uniform:
@@ -82,10 +83,8 @@ def facts_of(data: Data) -> Iterator[tuple[str, str]]:
         )
         trials = data.trials.get(setting, ())
         dates = sorted({each.started[:10] for each in trials})
-        yield (
-            "Model",
-            f"{setting}{'' if setting.temperature is not None else ', at its own temperature'}",
-        )
+        temperature = "" if setting.temperature is not None else f", {NO_TEMPERATURE}"
+        yield "Model", f"{setting}{temperature}"
         yield "Trials", f"{len(trials)}, {max(run.repeats for run in runs)} repeats asked for"
         if dates:
             yield "Measured", dates[0] if len(dates) == 1 else f"{dates[0]} to {dates[-1]}"

@@ -30,7 +30,7 @@ from spsbench.methods import METHODS
 from spsbench.published import OURS, PUBLISHED
 from spsbench.report.answer import Answer, percent
 from spsbench.report.data import gathered
-from spsbench.report.files import fresh
+from spsbench.report.files import facts_of, fresh
 from spsbench.report.forms import as_csv, as_markdown, as_text
 from spsbench.report.measures import Scope, Setting, coverage_text, difference, interval, measured
 from spsbench.report.tables import Table, quoted
@@ -163,6 +163,19 @@ def test_what_was_not_measured_is_said() -> None:
     assert all(
         "Nothing of this" in table(made, f"Table {number}").notes[-1] for number in SUITE_TABLES
     )
+
+
+def test_calls_that_a_cache_answered_are_told() -> None:
+    reused = [replace(each, reused_calls=2) for each in WHOLE if each.trial.method == "direct"]
+    notes = table(report(lines(reused)), "Everything").notes
+    assert f"{2 * len(reused)} calls; seconds, tokens and cost are without them." in " ".join(notes)
+
+
+@pytest.mark.parametrize(("temperature", "said"), [(None, "no temperature set"), (0.5, "0.5")])
+def test_the_temperature_is_told(temperature: float | None, said: str) -> None:
+    run = replace(RUN, temperature=temperature)
+    facts = dict(facts_of(gathered({"1.jsonl": lines(WHOLE, run)})))
+    assert said in facts["Model"]
 
 
 def test_school_problems_are_in_table_8() -> None:
