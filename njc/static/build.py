@@ -235,7 +235,8 @@ def _written(file: StaticFile, gap: Gap, author: Author, request: Request) -> Fi
 
 def _may_stay_live(gap: Gap) -> bool:
     """Whether a block without code runs live: as its option says, else where a live block stands behind all code."""
-    return (gap.options.fallback or ("live" if gap.mode == "auto" else "error")) == "live"
+    chosen = gap.options.fallback
+    return gap.mode == "auto" if chosen is None else chosen == "live"
 
 
 def _times(attempts: Sequence[object]) -> str:

@@ -36,7 +36,7 @@ TRIPLED = re.compile(r"""(?P<quotes>"{3}|'{3})(?P<body>.*?)(?P=quotes)""", re.DO
 LOOK = re.compile(r"\s*#\s*look\b", re.IGNORECASE)
 PYTHON = ("python", "py", "python3", "")
 IN_JSON = {"True": "true", "False": "false", "None": "null"}
-PYTHON_WORD = re.compile(r"(?:True|False|None)\b")
+PYTHON_WORD = re.compile(rf"(?:{'|'.join(IN_JSON)})\b")
 DECODER = json.JSONDecoder(strict=False)
 
 

@@ -33,7 +33,7 @@ class Setting:
 
     model: str
     temperature: float | None = None
-    """None: the vendor's own."""
+    """None: the vendor's own, and 0 for models that are asked in plain text."""
 
     def __str__(self) -> str:
         return (
