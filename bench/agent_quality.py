@@ -23,8 +23,8 @@ from typing import Any, get_args
 
 import njrt
 from njc.compiler import compile_source
-from njc.source import SourceFile
-from njrt.account import Run, Totals
+from njc.frontend.source import SourceFile
+from njrt.observability.accounts import Run, Totals
 from njrt.options import EffectSet, options_in
 
 PROGRAMS = '''

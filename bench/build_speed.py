@@ -91,7 +91,7 @@ def main() -> None:
 def in_process(sources: Path) -> tuple[float, float]:
     """Time compiling alone, and parsing alone, without starting a process."""
     from njc.compiler import compile_source
-    from njc.source import SourceFile
+    from njc.frontend.source import SourceFile
 
     (file,) = sources.iterdir()
     data = file.read_bytes()

@@ -18,9 +18,9 @@ import urllib.error
 import urllib.request
 from typing import get_args
 
+from njrt.agent.prompt import system_prompt
+from njrt.agent.tools import OPERATIONS, example_of, tools_of
 from njrt.options import EffectSet
-from njrt.prompt import system_prompt
-from njrt.tools import OPERATIONS, example_of, tools_of
 
 
 def tokens_in(text: str, base_url: str, model: str) -> int:

@@ -14,16 +14,16 @@ import timeit
 from collections.abc import Callable
 from typing import Any
 
-from njrt.cache import Cache
 from njrt.effects import Run
 from njrt.events import Asked, Began, Ended, Performed, Replied
-from njrt.listeners import listener_for
 from njrt.messages import ModelMessage, Reply, Request, Tool, UserMessage
 from njrt.models.model import Layered
 from njrt.models.scripted import Scripted
+from njrt.observability.listeners import listener_for
 from njrt.outcome import Completed
-from njrt.store import Store
-from njrt.values import describe
+from njrt.persistence.cache import Cache
+from njrt.persistence.store import Store
+from njrt.rendering.describe import describe
 
 
 @dataclasses.dataclass

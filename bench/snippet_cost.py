@@ -10,9 +10,9 @@ import statistics
 import time
 from collections.abc import Callable
 
-from njrt.code import Snippet, execute, prepare
-from njrt.interrupt import within
-from njrt.scope import Scope, scope_of
+from njrt.execution.execute import Snippet, execute, prepare
+from njrt.scope.scope import Scope, scope_of
+from njrt.timeouts import within
 
 
 def microseconds(action: Callable[[], object], rounds: int = 2000) -> float:

@@ -14,17 +14,17 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 
 from njc import __version__
-from njc.blocks import NaturalBlock, find_blocks, outputs_of
-from njc.check import check
-from njc.diagnostics import Diagnostic
-from njc.directives import FileDirectives, file_directives, not_ignored
-from njc.emit import emit, emit_untouched
-from njc.flow import check_flow
-from njc.header import Header, closing_comment, header_for
-from njc.linemap import LineMap, Piece, line_map_of, remap, spelled
-from njc.lower import WrittenBlock, aliases_for, digestible, instead_of, lower
-from njc.parse import Module, error_in, may_hold_blocks, not_python, parse, parse_quietly
-from njc.source import SourceFile
+from njc.analysis.assignment import check_flow
+from njc.analysis.check import check
+from njc.codegen.emit import emit, emit_untouched
+from njc.codegen.header import Header, closing_comment, header_for
+from njc.codegen.linemap import LineMap, Piece, line_map_of, remap, spelled
+from njc.codegen.lower import WrittenBlock, aliases_for, digestible, instead_of, lower
+from njc.frontend.blocks import NaturalBlock, find_blocks, outputs_of
+from njc.frontend.diagnostics import Diagnostic
+from njc.frontend.directives import FileDirectives, file_directives, not_ignored
+from njc.frontend.parse import Module, error_in, may_hold_blocks, not_python, parse, parse_quietly
+from njc.frontend.source import SourceFile
 from njrt.options import Options, nearest
 
 NO_OPTIONS = Options()

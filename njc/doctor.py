@@ -17,13 +17,13 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
-from njc.sandbox import remotes_in
+from njc.sandbox.bubblewrap import remotes_in
 from njrt.errors import ConfigurationError, ModelError, NaturalError, NoModelError
 from njrt.messages import Request, UserMessage
 from njrt.models.choose import DEFAULT_MODELS, model_for
 from njrt.models.remote import Remote
 from njrt.options import DEFAULTS, Options, nearest, options_in
-from njrt.settings import NO_SETTINGS, cache_folder, recorder_for
+from njrt.session.settings import NO_SETTINGS, cache_folder, recorder_for
 
 Status = Literal["ok", "warn", "fail"]
 

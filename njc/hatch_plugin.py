@@ -19,7 +19,7 @@ from typing import Any
 from hatchling.builders.hooks.plugin.interface import BuildHookInterface
 from hatchling.plugin import hookimpl
 
-from njc.wheel import UncompilableSources, compiled_files_for, is_source
+from njc.project.wheel import UncompilableSources, compiled_files_for, is_source
 from njrt.errors import ConfigurationError
 
 

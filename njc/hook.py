@@ -18,7 +18,7 @@ from importlib.machinery import FileFinder, ModuleSpec, PathFinder, SourceFileLo
 from pathlib import Path
 from types import CodeType, ModuleType
 
-from njc.plan import SUFFIX
+from njc.project.units import SUFFIX
 
 
 def install() -> None:
@@ -37,8 +37,8 @@ class NaturalLoader(SourceFileLoader):
 
     def get_code(self, fullname: str) -> CodeType:
         """Compile the source, always anew: bytecode would be taken for that of a `.py` beside it."""
-        from njc.config import find_project
-        from njc.load import code_of
+        from njc.project.load import code_of
+        from njc.project.config import find_project
 
         path = self.get_filename(fullname)
         project = find_project(Path(path), os.environ)

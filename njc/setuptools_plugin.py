@@ -18,8 +18,8 @@ from pathlib import Path
 from setuptools.command.build_py import build_py
 from setuptools.errors import CompileError
 
-from njc.plan import SUFFIX
-from njc.wheel import UncompilableSources, compiled_files_for
+from njc.project.units import SUFFIX
+from njc.project.wheel import UncompilableSources, compiled_files_for
 from njrt.errors import ConfigurationError
 
 

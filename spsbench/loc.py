@@ -18,7 +18,7 @@ from dataclasses import dataclass
 from statistics import mean
 
 from njc.compiler import compile_source
-from njc.source import SourceFile
+from njc.frontend.source import SourceFile
 from spsbench.suite import NAMES, source_of
 
 PAPER_NATURAL, PAPER_MANUAL, PAPER_CHANGE = 25.1, 42.0, -39.6

@@ -17,7 +17,8 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import asdict, dataclass, field, fields
 from typing import Any, Literal, get_args
 
-from njrt.written import json_line
+from njrt.message_json import json_line
+
 from spsbench.failures import Category, EffectError
 
 Ending = Literal["finished", "raised", "timeout", "crashed", "not built", "cost limit"]

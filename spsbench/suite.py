@@ -76,7 +76,7 @@ def manual_of(name: str) -> ModuleType:
 def natural_of(name: str) -> ModuleType:
     """The natural program, compiled anew; it may not have a single diagnostic."""
     from njc.compiler import compile_source
-    from njc.source import SourceFile
+    from njc.frontend.source import SourceFile
 
     path = f"{name}/natural.njpy"
     source = SourceFile(path, source_of(name, "natural.njpy").encode())

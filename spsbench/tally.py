@@ -11,7 +11,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from njrt.written import json_lines
+from njrt.message_json import json_lines
 from spsbench.failures import EffectError, Recovery, error_category
 from spsbench.results import Usage
 

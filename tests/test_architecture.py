@@ -1,10 +1,9 @@
-"""The arrangement of the packages: who may import whom, and what only the modules at the edge may do.
+"""The arrangement of the packages: who may import whom, and which modules may reach out of the process.
 
     compiled_out ──> njrt <── njc <── spsbench          tests ──> everything
 
-Inside a package the modules stand in one total order, a line for each stage of the work, and each imports
-only from the modules before it. A star marks the edge: the modules that may touch time, disk, network,
-environment or other processes. docs/architecture.md shows the same lines.
+A package is a list of layers, from the bottom up. A layer names the folders and the modules of the package that
+stand on it; each imports only from the layers below its own. docs/architecture.md shows the same layers.
 """
 
 from __future__ import annotations
@@ -14,111 +13,72 @@ import functools
 import re
 import subprocess
 from collections.abc import Iterator, Mapping
+from graphlib import CycleError, TopologicalSorter
 from pathlib import Path
 
 import pytest
 
 ROOT = Path(__file__).parents[1]
 
-ORDER: Mapping[str, str] = {
+FOLDERS = {"njrt": "runtime/njrt", "njc": "njc", "spsbench": "spsbench"}
+"""The packages, bottom up: each may import those before it."""
+
+LAYERS: Mapping[str, str] = {
     "njrt": """
-        what all speak of        errors messages jumps outcome effects events options block
-        values, looked at        interrupt* anatomy pen scalars foreign signatures brief members values shapes
-        values, written down     spelling rebuilding
-        the program's variables  transcript typecheck scope
-        the model's code         sources* failure* syntax bindings lowering checks permitted reflection guard restated snippet code
-        models                   models
-        what is counted          around limits* account
-        what is told             logs written trace* telemetry listeners
-        what is kept             folders* store* cache recording* record*
-        one conversation         tools fenced prompt heap jumping handlers agent
-        one run                  session* settings* examples running* schema question*
-        code tried first         undo trying*
-        the door                 __init__ pytest_plugin*
-    """,
-    "njrt.models": """
-        the protocol             __init__ model
-        without a network        scripted* prices
-        over a network           conversation network* remote openai* anthropic*
-        which                    fallback choose
+        errors jumps messages outcome context timeouts
+        effects message_json options values
+        block events models rendering
+        observability scope
+        execution persistence
+        agent
+        session
+        __init__ pytest_plugin
     """,
     "njc": """
-        words                    __init__ versions source diagnostics
-        read                     parse references names frames markers placement blocks
-        judge                    check flow directives
-        lower                    indent header linemap lower emit compiler
-        many files               config* plan* outputs* build* renderings report load* where*
-        static mode              lock* static comparison comparison_text comparison_page
-        from nightjarpy          migrate
-        run and import           hook* run* forwarder* proxy* sandbox* doctor*
-        wheels                   wheel* hatch_plugin* setuptools_plugin*
-        the command              console* commands cli __main__
-    """,
-    "njc.migrate": """
-        words                    __init__ remarks
-        what stands there        configuration prompts gathering
-        what becomes of it       clearing codemod program
-    """,
-    "njc.static": """
-        words                    __init__ fresh showing binding gaps attributes choices expect
-        ask                      unwrap complete prompt generate
-        accept                   asking validate settle place target
-        keep                     author* plan build files*
-        learn by example         annotate lessons learn performing* judging rehearse* stage* study*
-    """,
-    "njc.commands": """
-        shared                   flags* repeat* fill boundary*
-        each by its name         build* check* run* show* where* clean* explain cache* lock* static* compare* doctor* migrate*
-        the group                __init__
+        __init__ frontend sandbox comparison
+        analysis codegen
+        compiler doctor
+        project migrate
+        static hook hatch_plugin setuptools_plugin
+        learning run
+        commands
+        cli
+        __main__
     """,
     "spsbench": """
-        what is asked            __init__ task script suite
-        who answers              llm expressions mirror perfect
-        what comes out           checks loc failures methods results tally published
-        on the command line      flags
-        what is run              trials studies replay
-        what is said of it       report
-        the command              cli __main__
-    """,
-    "spsbench.trials": """
-        words                    __init__
-        one trial                interpreter* answering* building* job playing* trial* verdict executing*
-        many trials              schedule journal* progress machine* workers* running*
-        the command              command*
-    """,
-    "spsbench.studies": """
-        both                     __init__ study* study_file*
-        a large object           graph_questions graph_results graph_asking* graph_command*
-        school problems          gsm8k_problems gsm8k_results gsm8k_solving* gsm8k_command*
-    """,
-    "spsbench.replay": """
-        one trace                __init__ traces agreement player export
-        all of them              programs* replaying
-        the command              command*
-    """,
-    "spsbench.report": """
-        what it says             __init__ measures data tables answer forms
-        its page                 page_drawing page_style page_plots page_graph page
-        its files                writing files*
-        the command              command*
+        __init__ failures flags llm methods published script task
+        checks expressions mirror results suite
+        loc perfect replay tally
+        trials
+        studies
+        report
+        cli
+        __main__
     """,
 }
 
-FOLDERS = {
-    "njrt": "runtime/njrt",
-    "njrt.models": "runtime/njrt/models",
-    "njc": "njc",
-    "njc.migrate": "njc/migrate",
-    "njc.static": "njc/static",
-    "njc.commands": "njc/commands",
-    "spsbench": "spsbench",
-    "spsbench.trials": "spsbench/trials",
-    "spsbench.studies": "spsbench/studies",
-    "spsbench.replay": "spsbench/replay",
-    "spsbench.report": "spsbench/report",
-}
-BELOW = {"njrt": (), "njc": ("njrt",), "spsbench": ("njrt", "njc")}
-"""The packages that each of ours may import."""
+EDGE = """
+    njrt                timeouts pytest_plugin
+    njrt.execution      source_cache tracebacks
+    njrt.models         anthropic network openai scripted
+    njrt.observability  trace
+    njrt.persistence    folder_lock recorder recording_file store
+    njrt.session        ask attempt drive limits session settings
+    njc                 doctor hatch_plugin hook run setuptools_plugin
+    njc.project         build config load outputs units wheel where
+    njc.sandbox         bubblewrap forwarder proxy
+    njc.static          author files lock
+    njc.learning        runner sandboxed_run study worker
+    njc.commands        build cache check clean compare console doctor flags lock migrate repeat run sandbox_flags show static where
+    spsbench.trials     answering building command executing interpreter journal machine playing running trial workers
+    spsbench.studies    graph_asking graph_command gsm8k_command gsm8k_solving study study_file
+    spsbench.replay     command programs
+    spsbench.report     command files
+"""
+"""The modules that may touch time, disk, network, environment or other processes; all others are handed what they need."""
+
+MOST_MODULES = 25
+"""In one folder, without those of its subfolders."""
 
 WORLD = (
     {"datetime", "time"}
@@ -140,135 +100,137 @@ PRIVATE = re.compile(
 """Places on one person's machine, and package registries other than the public one."""
 
 
-def lines_of(package: str) -> list[str]:
-    return [line.strip() for line in ORDER[package].strip().splitlines()]
+def layers_of(package: str) -> list[list[str]]:
+    return [line.split() for line in LAYERS[package].strip().splitlines()]
 
 
-def names_in(package: str) -> list[str]:
-    """The modules of a package in their order, with the stars of those at the edge."""
-    return [name for line in lines_of(package) for name in re.split(r"\s{2,}", line)[1].split()]
+def edge_modules() -> frozenset[str]:
+    lines = [line.split() for line in EDGE.strip().splitlines()]
+    return frozenset(f"{folder}.{module}" for folder, *modules in lines for module in modules)
 
 
-@functools.cache
-def positions(package: str) -> Mapping[str, int]:
-    return {name.rstrip("*"): position for position, name in enumerate(names_in(package))}
-
-
-def modules_in(package: str) -> list[str]:
-    """The modules and packages that lie in the folder of a package."""
-    folder = ROOT / FOLDERS[package]
-    inside = [path.parent.name for path in folder.glob("*/__init__.py")]
-    inside = [name for name in inside if f"{package}.{name}" in FOLDERS]
-    return sorted([path.stem for path in folder.glob("*.py")] + inside)
-
-
-def files() -> Iterator[tuple[str, str, Path]]:
-    """Each of our modules: its package, its name in there, its file."""
+def find_modules() -> Iterator[tuple[str, Path]]:
+    """The dotted name and the file of every module of ours; a package is named by its folder."""
     for package, folder in FOLDERS.items():
-        for path in sorted((ROOT / folder).glob("*.py")):
-            yield package, path.stem, path
+        for path in sorted((ROOT / folder).rglob("*.py")):
+            parts = path.relative_to(ROOT / folder).with_suffix("").parts
+            if parts[0] != "programs":
+                yield ".".join([package, *(part for part in parts if part != "__init__")]), path
 
 
-MODULES = tuple(files())
-NAMES = [f"{package}.{module}" for package, module, _ in MODULES]
-each_module = pytest.mark.parametrize(("package", "module", "path"), MODULES, ids=NAMES)
+MODULES: Mapping[str, Path] = dict(find_modules())
+every_module = pytest.mark.parametrize("name", MODULES)
 
 
 @functools.cache
-def tree_of(path: Path) -> ast.Module:
+def read_tree(path: Path) -> ast.Module:
     return ast.parse(path.read_bytes())
 
 
 @functools.cache
-def imported_by(path: Path) -> frozenset[str]:
-    """All that a file imports anywhere in it: inside functions and for type checkers, too."""
+def find_imports(path: Path) -> frozenset[str]:
+    """The names of all modules that a file imports anywhere: inside functions and for type checkers, too."""
     found: set[str] = set()
-    for node in ast.walk(tree_of(path)):
+    for node in ast.walk(read_tree(path)):
         if isinstance(node, ast.Import):
             found.update(alias.name for alias in node.names)
         elif isinstance(node, ast.ImportFrom):
-            assert node.level == 0, f"{path}:{node.lineno}: write out what is imported"
+            assert node.level == 0, f"{path}:{node.lineno}: relative import; write the full name"
             inner = {f"{node.module}.{alias.name}" for alias in node.names}
-            known = {name for name in inner if name in NAMES or name in FOLDERS}
-            found |= known or {node.module or ""}
+            found |= (inner & MODULES.keys()) or {node.module or ""}
     return frozenset(found)
 
 
-def called_by(path: Path) -> set[str]:
+def find_calls(path: Path) -> set[str]:
     """The functions that a file calls, as they are written there."""
-    return {
-        ast.unparse(node.func) for node in ast.walk(tree_of(path)) if isinstance(node, ast.Call)
-    }
+    calls = (node for node in ast.walk(read_tree(path)) if isinstance(node, ast.Call))
+    return {ast.unparse(call.func) for call in calls}
 
 
-def root_of(name: str) -> str:
+def first_part(name: str) -> str:
     return name.partition(".")[0]
 
 
-def place_in(package: str, imported: str) -> str:
-    """The module of `package` that an import of `imported` goes to, or an empty string."""
-    if imported == package:
-        return "__init__"
-    inside = imported.removeprefix(package + ".")
-    return "" if inside == imported else root_of(inside)
+def unit_of(package: str, module: str) -> str:
+    """The part of a package that a layer names: a folder, or a module beside the folders."""
+    return first_part(module.removeprefix(package).lstrip(".")) or "__init__"
 
 
-@pytest.mark.parametrize("package", ORDER)
-def test_the_order_names_every_module_and_no_other(package: str) -> None:
-    assert sorted(name.rstrip("*") for name in names_in(package)) == modules_in(package)
+def is_inside(package: str, module: str) -> bool:
+    return module == package or module.startswith(f"{package}.")
 
 
-@pytest.mark.parametrize("package", ORDER)
-def test_modules_import_only_what_stands_before_them(package: str) -> None:
-    order = positions(package)
-    wrong = []
-    for owner, module, path in MODULES:
-        own = module if owner == package else place_in(package, owner)
-        for imported in imported_by(path):
-            other = place_in(package, imported)
-            if other in order and own in order and order[other] > order[own]:
-                wrong.append(f"{owner}.{module} imports {imported}")
-    assert wrong == []
+@pytest.mark.parametrize("package", LAYERS)
+def test_layers_name_every_folder_and_module_once(package: str) -> None:
+    named = sorted(unit for layer in layers_of(package) for unit in layer)
+    assert named == sorted({unit_of(package, name) for name in MODULES if is_inside(package, name)})
 
 
-@each_module
-def test_packages_import_only_those_below_them(package: str, module: str, path: Path) -> None:
-    root = root_of(package)
-    ours = {root_of(name) for name in imported_by(path)} & BELOW.keys()
-    assert ours <= {root, *BELOW[root]}
+@pytest.mark.parametrize("package", LAYERS)
+def test_imports_go_downward(package: str) -> None:
+    floor = {unit: number for number, layer in enumerate(layers_of(package)) for unit in layer}
+    upward = [
+        f"{name} imports {imported}"
+        for name, path in MODULES.items()
+        if is_inside(package, name)
+        for imported in find_imports(path)
+        if is_inside(package, imported)
+        if unit_of(package, imported) != unit_of(package, name)
+        if floor[unit_of(package, imported)] >= floor[unit_of(package, name)]
+    ]
+    assert upward == []
 
 
-@each_module
-def test_the_core_does_not_reach_out(package: str, module: str, path: Path) -> None:
-    if f"{module}*" not in names_in(package):
-        assert {root_of(name) for name in imported_by(path)} & WORLD == set()
-        assert "open" not in called_by(path)
+def test_no_modules_import_each_other_in_a_circle() -> None:
+    graph = {name: find_imports(path) & MODULES.keys() - {name} for name, path in MODULES.items()}
+    try:
+        TopologicalSorter(graph).prepare()
+    except CycleError as error:
+        pytest.fail(f"circle: {' <- '.join(error.args[1])}")
 
 
-def test_a_star_stands_only_where_it_is_needed() -> None:
-    needless = {
-        f"{package}.{module}"
-        for package, module, path in MODULES
-        if f"{module}*" in names_in(package)
-        and not {root_of(name) for name in imported_by(path)} & WORLD
+def test_no_folder_is_crowded() -> None:
+    folders = [path.parent for path in MODULES.values()]
+    crowded = {folder for folder in folders if folders.count(folder) > MOST_MODULES}
+    assert crowded == set()
+
+
+@every_module
+def test_packages_import_only_those_below_them(name: str) -> None:
+    packages = list(FOLDERS)
+    allowed = set(packages[: packages.index(first_part(name)) + 1])
+    imported = {first_part(module) for module in find_imports(MODULES[name])}
+    assert imported & set(packages) <= allowed
+
+
+@every_module
+def test_the_core_does_not_reach_out(name: str) -> None:
+    if name not in edge_modules():
+        assert {first_part(module) for module in find_imports(MODULES[name])} & WORLD == set()
+        assert "open" not in find_calls(MODULES[name])
+
+
+def test_the_edge_names_only_modules_that_reach_out() -> None:
+    reaching = {
+        name
+        for name, path in MODULES.items()
+        if {first_part(module) for module in find_imports(path)} & WORLD
     }
-    assert needless == set()
+    assert edge_modules() - reaching == set()
 
 
-@each_module
-def test_modules_say_what_they_are(package: str, module: str, path: Path) -> None:
-    assert module not in EMPTY_NAMES
-    if path.read_text().strip():
-        assert ast.get_docstring(tree_of(path)), "begins without a docstring"
+@every_module
+def test_modules_say_what_they_are(name: str) -> None:
+    assert name.rpartition(".")[2] not in EMPTY_NAMES
+    if MODULES[name].read_text().strip():
+        assert ast.get_docstring(read_tree(MODULES[name])), "begins without a docstring"
 
 
-@each_module
-def test_public_functions_and_classes_have_docstrings(
-    package: str, module: str, path: Path
-) -> None:
+@every_module
+def test_public_functions_and_classes_have_docstrings(name: str) -> None:
     silent = [
         node.name
-        for node in tree_of(path).body
+        for node in read_tree(MODULES[name]).body
         if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef)
         and not node.name.startswith("_")
         and "overload" not in map(ast.unparse, node.decorator_list)
@@ -277,10 +239,10 @@ def test_public_functions_and_classes_have_docstrings(
     assert silent == []
 
 
-@each_module
-def test_the_runtime_prints_nothing(package: str, module: str, path: Path) -> None:
-    if root_of(package) == "njrt":
-        assert "print" not in called_by(path)
+@every_module
+def test_the_runtime_prints_nothing(name: str) -> None:
+    if first_part(name) == "njrt":
+        assert "print" not in find_calls(MODULES[name])
 
 
 def test_no_file_names_a_place_on_somebodys_machine() -> None:
@@ -301,25 +263,25 @@ def test_no_file_names_a_place_on_somebodys_machine() -> None:
     assert found == []
 
 
-@pytest.mark.parametrize("package", ORDER)
-def test_the_document_shows_the_order(package: str) -> None:
+@pytest.mark.parametrize("package", LAYERS)
+def test_the_document_shows_the_layers(package: str) -> None:
+    """docs/architecture.md has a table a package whose first column names the units of the layers, bottom up."""
     document = (ROOT / "docs/architecture.md").read_text()
-    shown = [line.strip() for line in document.split("\n")]
-    first, *_ = lines = lines_of(package)
-    assert first in shown
-    at = shown.index(first)
-    assert shown[at : at + len(lines)] == lines
+    section = document.partition(f"### `{package}`")[2].partition("\n##")[0]
+    rows = re.findall(r"^\| ([^|]*`[^|]*)\|", section, re.MULTILINE)
+    shown = [unit.rstrip("/") for row in rows for unit in re.findall(r"`(\w+/?)`", row)]
+    assert shown == [unit for layer in layers_of(package) for unit in layer]
 
 
 def test_every_type_that_the_document_names_is_ours() -> None:
     document = (ROOT / "docs/architecture.md").read_text()
     named = set(re.findall(r"`([A-Z][a-z]+(?:[A-Z][a-z]+)*)`", document))
-    ours = {name for _, _, path in MODULES for name in types_in(tree_of(path))}
+    ours = {name for path in MODULES.values() for name in find_types(read_tree(path))}
     assert named
     assert named <= ours
 
 
-def types_in(tree: ast.Module) -> Iterator[str]:
+def find_types(tree: ast.Module) -> Iterator[str]:
     """The classes of a module, and the unions and aliases beside them."""
     for node in tree.body:
         if isinstance(node, ast.ClassDef):

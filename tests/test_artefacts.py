@@ -13,7 +13,7 @@ import pytest
 from click.testing import CliRunner
 
 from njc.commands import njc
-from njc.lock import read_lock
+from njc.static.lock import read_lock
 from spsbench.suite import NAMES
 
 ROOT = Path(__file__).parents[1]

@@ -13,7 +13,7 @@ import pytest
 import njrt
 from njc.commands import njc as njc_command
 from njc.compiler import compile_source
-from njc.source import SourceFile
+from njc.frontend.source import SourceFile
 from njrt.options import DEFAULTS, Options
 
 ROOT = Path(__file__).parent.parent

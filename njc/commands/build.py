@@ -10,7 +10,7 @@ from typing import Any
 
 import click
 
-from njc.build import Build, Change, Finding, Written, build_of, write
+from njc.commands.console import Console, Progress
 from njc.commands.fill import filled, may_be_static
 from njc.commands.flags import (
     ATTEMPTS,
@@ -27,10 +27,10 @@ from njc.commands.flags import (
     speaking,
 )
 from njc.commands.repeat import repeatedly
-from njc.console import Console, Progress
-from njc.outputs import stale_outputs
-from njc.plan import output_folders, places_of, shown, units_of
-from njc.report import Format, counted, rendered, summed_up
+from njc.project.build import Build, Change, Finding, Written, build_of, write
+from njc.project.outputs import stale_outputs
+from njc.project.report import Format, counted, rendered, summed_up
+from njc.project.units import output_folders, places_of, shown, units_of
 
 
 @click.command("build")

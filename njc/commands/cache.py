@@ -8,12 +8,12 @@ from typing import Literal
 
 import click
 
+from njc.commands.console import Console
 from njc.commands.flags import pass_console, speaking
-from njc.console import Console
-from njc.plan import shown
-from njc.report import counted
+from njc.project.report import counted
+from njc.project.units import shown
 from njrt.errors import ConfigurationError
-from njrt.store import Store
+from njrt.persistence.store import Store
 
 _FOLDER = click.option(
     "--folder",

@@ -8,7 +8,7 @@ from typing import Any
 
 import click
 
-from njc.build import compile_all, findings_in, is_error, source_of
+from njc.commands.console import Console, Progress
 from njc.commands.flags import (
     JOBS,
     OUTPUT_FORMAT,
@@ -21,9 +21,9 @@ from njc.commands.flags import (
     speaking,
 )
 from njc.commands.repeat import repeatedly
-from njc.console import Console, Progress
-from njc.plan import units_of
-from njc.report import Format, rendered, summed_up
+from njc.project.build import compile_all, findings_in, is_error, source_of
+from njc.project.report import Format, rendered, summed_up
+from njc.project.units import units_of
 
 
 @click.command("check")

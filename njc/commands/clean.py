@@ -8,11 +8,11 @@ from typing import Any
 
 import click
 
+from njc.commands.console import Console
 from njc.commands.flags import OUT, SOURCES, pass_console, project_flags, project_for, speaking
-from njc.console import Console
-from njc.outputs import compiled_files, existing_at, obstacle, remove, stale_outputs
-from njc.plan import output_folders, places_of, shown
-from njc.report import counted
+from njc.project.outputs import compiled_files, existing_at, obstacle, remove, stale_outputs
+from njc.project.report import counted
+from njc.project.units import output_folders, places_of, shown
 
 
 @click.command("clean")

@@ -16,9 +16,9 @@ from typing import Any
 
 import click
 
-from njc.build import Finding, build_of, is_error, write
+from njc.commands.console import Console
 from njc.commands.flags import ATTEMPTS, JOBS, pass_console, project_flags, project_for, speaking
-from njc.comparison import (
+from njc.comparison.results import (
     Built,
     Row,
     Trial,
@@ -28,12 +28,12 @@ from njc.comparison import (
     trials_in,
     usage_by_block,
 )
-from njc.comparison_text import as_text
-from njc.config import Project
-from njc.console import Console
-from njc.lock import LEARNED, Entry, read_lock
-from njc.plan import SUFFIX, Unit, shown, units_of
+from njc.comparison.text import as_text
+from njc.project.build import Finding, build_of, is_error, write
+from njc.project.config import Project
+from njc.project.units import SUFFIX, Unit, shown, units_of
 from njc.static.files import filled, lock_file
+from njc.static.lock import LEARNED, Entry, read_lock
 from njrt.errors import ConfigurationError, NaturalError
 from njrt.options import Mode
 
@@ -114,7 +114,7 @@ def command(
     if json_file:
         json_file.write_text(as_json(rows, said) + "\n", encoding="utf-8")
     if html_file:
-        from njc.comparison_page import page
+        from njc.comparison.page import page
 
         html_file.write_text(page(rows, said), encoding="utf-8")
     for file in filter(None, (json_file, html_file)):

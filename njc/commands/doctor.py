@@ -13,12 +13,12 @@ from typing import Any, Literal
 
 import click
 
+from njc.commands.console import Console
 from njc.commands.flags import options_from, pass_console, project_flags, speaking
-from njc.config import find_project
-from njc.console import Console
 from njc.doctor import Knock, Surroundings, Verdict, diagnose
-from njc.plan import shown
-from njc.sandbox import obstacle_here
+from njc.project.config import find_project
+from njc.project.units import shown
+from njc.sandbox.bubblewrap import obstacle_here
 
 _COLORS = {"ok": "green", "warn": "yellow", "fail": "red"}
 _PATIENCE = 10.0

@@ -7,9 +7,9 @@ import textwrap
 
 import click
 
+from njc.commands.console import Console
 from njc.commands.flags import pass_console, speaking
-from njc.console import Console
-from njc.diagnostics import CODES
+from njc.frontend.diagnostics import CODES
 from njrt.errors import ConfigurationError
 
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from njc.build import source_of
-from njc.config import Project
-from njc.console import Console
-from njc.plan import Unit
+from njc.commands.console import Console
+from njc.project.build import source_of
+from njc.project.config import Project
+from njc.project.units import Unit
 
 if TYPE_CHECKING:
     from njc.static.build import StaticBuild

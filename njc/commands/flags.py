@@ -11,9 +11,9 @@ from typing import Any, TypeVar
 import click
 
 from njc import __version__
-from njc.config import Project, check_required_version, find_project
-from njc.console import Console
-from njc.report import FORMATS
+from njc.commands.console import Console
+from njc.project.config import Project, check_required_version, find_project
+from njc.project.report import FORMATS
 from njrt.errors import ConfigurationError
 from njrt.options import CHOICES, Options, from_text, nearest, options_of
 

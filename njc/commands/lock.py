@@ -10,6 +10,7 @@ from typing import Any
 
 import click
 
+from njc.commands.console import Console
 from njc.commands.flags import (
     ATTEMPTS,
     JOBS,
@@ -19,14 +20,13 @@ from njc.commands.flags import (
     project_for,
     speaking,
 )
-from njc.config import Project
-from njc.console import Console
-from njc.lock import LEARNED, Entry, Lock, read_lock, with_entries, without
-from njc.plan import Unit, units_of
-from njc.report import counted, rendered
+from njc.project.config import Project
+from njc.project.report import counted, rendered
+from njc.project.units import Unit, units_of
 from njc.static.files import filled, lock_file, save_lock, static_files
-from njc.static.gaps import Gap
-from njc.static.plan import Locked, Stale, Standing, explained, standings, unused
+from njc.static.holes import Gap
+from njc.static.lock import LEARNED, Entry, Lock, read_lock, with_entries, without
+from njc.static.staleness import Locked, Stale, Standing, explained, standings, unused
 from njrt.errors import ConfigurationError
 
 

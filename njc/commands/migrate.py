@@ -11,13 +11,13 @@ from typing import TYPE_CHECKING
 
 import click
 
+from njc.commands.console import Console
 from njc.commands.flags import OUT, pass_console, speaking
-from njc.console import Console
-from njc.diagnostics import render
-from njc.outputs import write_all
-from njc.plan import SUFFIX, may_hold_sources, shown
-from njc.report import counted
-from njc.source import SourceFile
+from njc.frontend.diagnostics import render
+from njc.frontend.source import SourceFile
+from njc.project.outputs import write_all
+from njc.project.report import counted
+from njc.project.units import SUFFIX, may_hold_sources, shown
 from njrt.errors import ConfigurationError
 
 if TYPE_CHECKING:

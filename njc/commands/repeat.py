@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from pathlib import Path
 
-from njc.console import Console
-from njc.plan import SUFFIX
+from njc.commands.console import Console
+from njc.project.units import SUFFIX
 from njrt.errors import ConfigurationError, NaturalError
 
 _PROJECT_FILE = "pyproject.toml"

@@ -9,8 +9,7 @@ from typing import Any
 
 import click
 
-from njc.build import Finding, source_of
-from njc.commands.boundary import boundary_flags, is_wanted, run_in_sandbox
+from njc.commands.console import Console
 from njc.commands.flags import (
     SOURCE,
     options_from,
@@ -19,10 +18,11 @@ from njc.commands.flags import (
     project_for,
     speaking,
 )
-from njc.console import Console
-from njc.load import UncompilableSource, code_of
-from njc.plan import units_of
-from njc.report import rendered, summed_up
+from njc.commands.sandbox_flags import boundary_flags, is_wanted, run_in_sandbox
+from njc.project.load import UncompilableSource, code_of
+from njc.project.build import Finding, source_of
+from njc.project.report import rendered, summed_up
+from njc.project.units import units_of
 from njc.run import run_as_main, show_traceback
 from njrt.errors import ConfigurationError, NaturalError
 from njrt.options import ENVIRONMENT

@@ -8,13 +8,13 @@ from typing import Any, Literal, assert_never
 
 import click
 
-from njc.blocks import NaturalBlock, described
-from njc.build import Task, findings_in, result_of, source_of
+from njc.commands.console import Console
 from njc.commands.flags import SOURCE, pass_console, project_flags, project_for, speaking
 from njc.compiler import compile_source
-from njc.console import Console
-from njc.plan import units_of
-from njc.report import rendered
+from njc.frontend.blocks import NaturalBlock, described
+from njc.project.build import Task, findings_in, result_of, source_of
+from njc.project.report import rendered
+from njc.project.units import units_of
 
 Stage = Literal["blocks", "lower"]
 

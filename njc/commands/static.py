@@ -9,6 +9,7 @@ from typing import Any
 
 import click
 
+from njc.commands.console import Console
 from njc.commands.flags import (
     ATTEMPTS,
     MODE,
@@ -18,14 +19,13 @@ from njc.commands.flags import (
     speaking,
 )
 from njc.commands.lock import named
-from njc.comparison_text import table
-from njc.console import Console
-from njc.lock import read_lock
-from njc.plan import units_of
-from njc.report import counted
+from njc.comparison.text import table
+from njc.learning.study import Studied, examples_at, study
+from njc.project.report import counted
+from njc.project.units import units_of
 from njc.static.build import Request
 from njc.static.files import keep_attempts, lock_file, save_lock, static_files
-from njc.static.study import Studied, examples_at, study
+from njc.static.lock import read_lock
 
 HEADINGS = ("block", "mode", "runs", "before", "learned", "replies")
 

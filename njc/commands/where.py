@@ -7,10 +7,10 @@ from typing import Any
 
 import click
 
+from njc.commands.console import Console
 from njc.commands.flags import OUT, pass_console, project_flags, project_for, speaking
-from njc.console import Console
-from njc.plan import shown
-from njc.where import place_of
+from njc.project.units import shown
+from njc.project.where import place_of
 from njrt.errors import ConfigurationError
 
 

@@ -13,13 +13,13 @@ import libcst as cst
 from libcst.metadata import MetadataWrapper
 
 from njc.compiler import Compilation, compile_source
+from njc.frontend.references import Reference
+from njc.frontend.source import SourceFile, UnreadableSource
 from njc.migrate.clearing import Clearing
 from njc.migrate.codemod import Migrating
 from njc.migrate.gathering import PACKAGE, Configurations, Leftovers, Loaded, NaturalCalls
 from njc.migrate.prompts import is_markup
 from njc.migrate.remarks import Remark
-from njc.references import Reference
-from njc.source import SourceFile, UnreadableSource
 
 
 @dataclass(frozen=True, slots=True)

@@ -18,7 +18,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from njc.references import Reference, tags_in, without_fields
+from njc.frontend.references import Reference, tags_in, without_fields
 from njrt.options import NAMES
 
 _LITERAL = re.compile(

@@ -11,14 +11,14 @@ from collections.abc import Generator
 from dataclasses import dataclass, replace
 from typing import TypeVar
 
-from njc.static.gaps import Gap
-from njc.static.target import StaticFile
-from njrt.limits import Meter, limits_of, meters_around
+from njc.static.fit import StaticFile
+from njc.static.holes import Gap
 from njrt.messages import Reply, Request
 from njrt.models.model import Layered, Model
 from njrt.options import DEFAULTS, nearest, options_in
-from njrt.session import Metered
-from njrt.settings import layers_here, model_here, recorder_for, settings_here
+from njrt.session.limits import Meter, limits_of, meters_around
+from njrt.session.session import Metered
+from njrt.session.settings import layers_here, model_here, recorder_for, settings_here
 
 Result = TypeVar("Result")
 

@@ -18,16 +18,16 @@ from functools import partial
 from threading import Lock as Mutex
 from typing import assert_never
 
-from njc.build import Finding
-from njc.lock import LEARNED, Entry, Lock, digest_of, with_entries
-from njc.lower import WrittenBlock
-from njc.plan import Unit
+from njc.codegen.lower import WrittenBlock
+from njc.project.build import Finding
+from njc.project.units import Unit
 from njc.static.author import Author, author_for
-from njc.static.gaps import Gap
+from njc.static.fit import StaticFile, check_for, found, judges, put
+from njc.static.format import require_extra, settled
 from njc.static.generate import MOST_ATTEMPTS, Failed, Generated, generating
-from njc.static.plan import Locked, Missing, Stale, Standing, explained, standings
-from njc.static.settle import require_extra, settled
-from njc.static.target import StaticFile, check_for, found, judges, put
+from njc.static.holes import Gap
+from njc.static.lock import LEARNED, Entry, Lock, digest_of, with_entries
+from njc.static.staleness import Locked, Missing, Stale, Standing, explained, standings
 
 JUDGEMENT = "it needs judgement: its code would ask a model each time"
 SIDE_BY_SIDE = 4

@@ -11,9 +11,9 @@ from __future__ import annotations
 
 import ast
 
-from njc.static.gaps import Gap
-from njrt.bindings import names_of
-from njrt.permitted import IMPORTABLE
+from njc.static.holes import Gap
+from njrt.execution.guard.allowed import IMPORTABLE
+from njrt.execution.symbols import names_of
 
 _WORDS = {
     **dict.fromkeys(("Literal", "Any", "Optional", "Union", "Annotated"), "typing"),

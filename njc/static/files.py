@@ -11,16 +11,16 @@ import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
-from njc.build import source_of
-from njc.config import Project
-from njc.lock import FILE, Lock, lock_text, read_lock
-from njc.outputs import write_all
-from njc.plan import Unit, shown
-from njc.source import SourceFile
+from njc.frontend.source import SourceFile
+from njc.project.build import source_of
+from njc.project.config import Project
+from njc.project.outputs import write_all
+from njc.project.units import Unit, shown
 from njc.static.build import Request, StaticBuild, static_build
-from njc.static.gaps import Gap
+from njc.static.fit import StaticFile, static_file
 from njc.static.generate import MOST_ATTEMPTS, Failed, Generated
-from njc.static.target import StaticFile, static_file
+from njc.static.holes import Gap
+from njc.static.lock import FILE, Lock, lock_text, read_lock
 
 
 def lock_file(units: Sequence[Unit], project: Project) -> Path:

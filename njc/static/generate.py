@@ -12,9 +12,9 @@ from collections.abc import Callable, Generator
 from dataclasses import dataclass, field
 
 from njc.static.complete import completed
-from njc.static.gaps import Gap
+from njc.static.extract import unwrapped
+from njc.static.holes import Gap
 from njc.static.prompt import EXAMPLE, NO_CODE, SYSTEM, code_in, refused
-from njc.static.unwrap import unwrapped
 from njrt.messages import Message, Reply, Request, UserMessage
 
 MOST_ATTEMPTS = 4

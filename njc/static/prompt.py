@@ -16,9 +16,9 @@ from __future__ import annotations
 import textwrap
 from collections.abc import Sequence
 
-from njc.static.showing import MARK
+from njc.static.context import MARK
+from njrt.agent.text_protocol import effects_in_text
 from njrt.effects import Run
-from njrt.fenced import effects_in_text
 from njrt.messages import Message, ModelMessage, UserMessage
 
 SYSTEM = f"""\

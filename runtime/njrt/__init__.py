@@ -40,14 +40,14 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
-    from njrt.account import last_run, watch
-    from njrt.limits import limit
     from njrt.models.scripted import Scripted
-    from njrt.question import allm, allm_at, llm, llm_at
-    from njrt.record import Recorder
-    from njrt.running import arun, run
-    from njrt.settings import using
-    from njrt.trying import attempt, attempts
+    from njrt.observability.accounts import last_run, watch
+    from njrt.persistence.recorder import Recorder
+    from njrt.session.ask import allm, allm_at, llm, llm_at
+    from njrt.session.attempt import attempt, attempts
+    from njrt.session.drive import arun, run
+    from njrt.session.limits import limit
+    from njrt.session.settings import using
 
 __all__ = [
     "Any",
@@ -92,20 +92,20 @@ __all__ = [
 
 _LOADED_LATER = {
     "Any": "typing",
-    "Recorder": "njrt.record",
+    "Recorder": "njrt.persistence.recorder",
     "Scripted": "njrt.models.scripted",
-    "allm": "njrt.question",
-    "allm_at": "njrt.question",
-    "arun": "njrt.running",
-    "attempt": "njrt.trying",
-    "attempts": "njrt.trying",
-    "last_run": "njrt.account",
-    "limit": "njrt.limits",
-    "llm": "njrt.question",
-    "llm_at": "njrt.question",
-    "run": "njrt.running",
-    "using": "njrt.settings",
-    "watch": "njrt.account",
+    "allm": "njrt.session.ask",
+    "allm_at": "njrt.session.ask",
+    "arun": "njrt.session.drive",
+    "attempt": "njrt.session.attempt",
+    "attempts": "njrt.session.attempt",
+    "last_run": "njrt.observability.accounts",
+    "limit": "njrt.session.limits",
+    "llm": "njrt.session.ask",
+    "llm_at": "njrt.session.ask",
+    "run": "njrt.session.drive",
+    "using": "njrt.session.settings",
+    "watch": "njrt.observability.accounts",
 }
 
 

@@ -27,7 +27,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 if TYPE_CHECKING:
-    from njrt.record import Recorder
+    from njrt.persistence.recorder import Recorder
 
 _VARIABLE = "NJC_RECORD"
 _OFF = "off"
@@ -146,12 +146,12 @@ def _close_recording() -> None:
     """Write what the test recorded, and begin anew for the next one, which may be the same test again."""
     if (recorder := _recorder()) is not None:
         recorder.close()
-        sys.modules["njrt.settings"].recorder_said.cache_clear()
+        sys.modules["njrt.session.settings"].recorder_said.cache_clear()
 
 
 def _recorder() -> Recorder | None:
     """What NJC_RECORD asks for here; None also where no block has run, so that nothing is loaded for it."""
-    settings: Any = sys.modules.get("njrt.settings")
+    settings: Any = sys.modules.get("njrt.session.settings")
     recorder: Recorder | None = settings and settings.recorder_for(settings.NO_SETTINGS, os.environ)
     return recorder
 

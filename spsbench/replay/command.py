@@ -51,7 +51,7 @@ def report(lines: Iterable[str], programs: Path | None) -> str:
 
 def exported(lines: Iterable[str]) -> str:
     """A trace file of njrt as published traces, a line each."""
-    from njrt.written import json_line
+    from njrt.message_json import json_line
     from spsbench.replay.export import traces_of
     from spsbench.replay.traces import published
 

@@ -17,7 +17,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from njrt.written import reply_of
+from njrt.message_json import reply_of
 from spsbench.replay.traces import Trace, TracedBlock, TracedCall, TracedReply, TraceError
 
 Event = Mapping[str, Any]

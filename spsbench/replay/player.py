@@ -15,7 +15,6 @@ import json
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 
-from njrt.account import Run
 from njrt.effects import Wire
 from njrt.errors import ModelError
 from njrt.messages import (
@@ -28,6 +27,7 @@ from njrt.messages import (
     UserMessage,
 )
 from njrt.models.scripted import Scripted
+from njrt.observability.accounts import Run
 from spsbench.replay.agreement import Addresses, agrees
 from spsbench.replay.traces import Trace, TracedBlock, TracedCall, TracedReply, names_in
 

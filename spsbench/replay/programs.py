@@ -11,7 +11,7 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 
 from njc.compiler import Compilation, compile_source
-from njc.source import SourceFile
+from njc.frontend.source import SourceFile
 from spsbench.checks import check
 from spsbench.replay.traces import Trace
 from spsbench.suite import NAMES, module_of, natural_of, source_of, task_of

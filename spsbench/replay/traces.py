@@ -22,10 +22,10 @@ from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any
 
+from njrt.agent.tools import OPERATIONS
 from njrt.effects import Wire
 from njrt.messages import Json, ToolCall
 from njrt.options import EffectSet
-from njrt.tools import OPERATIONS
 
 NAME = re.compile(r"(?<!<)<:?([A-Za-z_]\w*)[^<>]*>")
 INPUTS = re.compile(r"\n(?:---|Type and Value [^\n]*)(?:\n|$)")

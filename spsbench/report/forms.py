@@ -11,7 +11,7 @@ import csv
 import io
 from collections.abc import Iterable
 
-from njc import comparison_text
+from njc.comparison import text as comparison_text
 from spsbench.report.tables import Row, Table
 
 CSV_COLUMNS = ("table", "row", "column", "source", "text", "mean", "sd", "low", "high")

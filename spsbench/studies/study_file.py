@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, BinaryIO
 
-from njrt.written import json_line
+from njrt.message_json import json_line
 from spsbench.results import DamagedResultsError
 
 

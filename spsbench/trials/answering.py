@@ -16,7 +16,6 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 
-from njrt.cache import Cache, request_key
 from njrt.effects import Answer, Exec, Refusal
 from njrt.errors import CallLimitError, CostLimitError, EffectLimitError, ReplyError
 from njrt.events import Listener, Performed
@@ -32,7 +31,8 @@ from njrt.messages import (
     UserMessage,
 )
 from njrt.models.model import Flow, Model
-from njrt.store import Store
+from njrt.persistence.cache import Cache, request_key
+from njrt.persistence.store import Store
 from spsbench.results import Limits
 from spsbench.trials.interpreter import Interpreter, Output
 

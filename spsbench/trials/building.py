@@ -13,9 +13,9 @@ from pathlib import Path
 from types import ModuleType
 
 from njc.compiler import compile_source
-from njc.config import Project
-from njc.plan import SUFFIX, unit_of
-from njc.source import SourceFile
+from njc.frontend.source import SourceFile
+from njc.project.config import Project
+from njc.project.units import SUFFIX, unit_of
 from njrt.options import Options
 from spsbench.methods import Method
 from spsbench.suite import PROGRAMS, manual_of, module_of, natural_of, source_of

@@ -23,16 +23,16 @@ from types import ModuleType
 from typing import Any
 
 import njrt
-from njrt.cache import Cache
 from njrt.errors import NaturalError
 from njrt.messages import Json
 from njrt.models.choose import model_for
 from njrt.models.model import Layer, Layered, Model
 from njrt.models.scripted import Scripted
+from njrt.observability.trace import TraceFile
 from njrt.options import Options
-from njrt.session import Told
-from njrt.store import Store
-from njrt.trace import TraceFile
+from njrt.persistence.cache import Cache
+from njrt.persistence.store import Store
+from njrt.session.session import Told
 from spsbench.checks import CheckResult, check_case
 from spsbench.llm import answered_by
 from spsbench.methods import METHODS, Method

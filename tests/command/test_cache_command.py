@@ -7,7 +7,7 @@ import json
 import pytest
 from workplace import Workplace
 
-from njrt.store import Store
+from njrt.persistence.store import Store
 
 
 @pytest.fixture

@@ -57,7 +57,7 @@ def test_completion_knows_the_commands(here: Workplace) -> None:
 def test_a_command_imports_only_what_it_needs(here: Workplace) -> None:
     program = (
         "import sys; sys.argv = ['njc', '--version']; from njc.cli import main; main();"
-        "print(sorted(sys.modules.keys() & {'click', 'njrt', 'ast', 'njc.build', 'njc.compiler'}))"
+        "print(sorted(sys.modules.keys() & {'click', 'njrt', 'ast', 'njc.project.build', 'njc.compiler'}))"
     )
     assert here.python(
         "-S", "-E", "-c", f"import sys; sys.path[:0] = {sys.path!r}; {program}"

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from njc.config import check_required_version, find_project, overridden, project_of
-from njc.versions import unmet
+from njc.project.config import check_required_version, find_project, overridden, project_of
+from njc.project.versions import unmet
 from njrt.errors import ConfigurationError
 from njrt.options import Options
 

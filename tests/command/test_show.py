@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from workplace import MISSPELT, NOT_PYTHON, Workplace
 
-from njc.diagnostics import CODES
+from njc.frontend.diagnostics import CODES
 
 LOOP = '''\
 # njc: max_calls=3

@@ -19,10 +19,10 @@ from types import ModuleType
 from typing import Any
 
 from njc.compiler import Compilation, compile_source
-from njc.source import SourceFile
+from njc.frontend.source import SourceFile
 from njrt.messages import Request, ToolCall, UserMessage
 from njrt.models.scripted import Scripted, run
-from njrt.settings import using
+from njrt.session.settings import using
 
 
 def compiled(text: str, path: str = "program.njpy") -> Compilation:

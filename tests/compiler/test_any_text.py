@@ -8,8 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from njc.compiler import compile_source, remapped_tree
-from njc.diagnostics import render
-from njc.source import SourceFile
+from njc.frontend.diagnostics import render
+from njc.frontend.source import SourceFile
 
 FRAGMENTS = [
     '"""natural\n',

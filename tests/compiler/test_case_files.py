@@ -20,8 +20,8 @@ import black
 import pytest
 
 from njc.compiler import compile_source
-from njc.diagnostics import CODES, render
-from njc.source import SourceFile
+from njc.frontend.diagnostics import CODES, render
+from njc.frontend.source import SourceFile
 
 ROOT = Path(__file__).parents[2]
 CASES = ROOT / "tests" / "cases"
@@ -109,7 +109,7 @@ def test_black_leaves_the_scaffold_alone(path: Path) -> None:
 COMPILE_ALL = """
 import sys, hashlib, pathlib
 from njc.compiler import compile_source
-from njc.source import SourceFile
+from njc.frontend.source import SourceFile
 for path in sorted(pathlib.Path(sys.argv[1]).glob("*.njpy")):
     compilation = compile_source(SourceFile(path.name, path.read_bytes()))
     print(path.name, hashlib.sha256(compilation.output or b"").hexdigest())

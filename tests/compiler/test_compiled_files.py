@@ -11,10 +11,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scripted_programs import compiled, outcome_of
 
+from njc.codegen.header import digest_of_inputs, header_for, header_of, is_intact
+from njc.codegen.linemap import compiled_line, line_map_of, read_line_map, source_line
 from njc.compiler import compile_source, remapped_tree
-from njc.header import digest_of_inputs, header_for, header_of, is_intact
-from njc.linemap import compiled_line, line_map_of, read_line_map, source_line
-from njc.source import SourceFile
+from njc.frontend.source import SourceFile
 from njrt.options import Options
 
 PROGRAM = '''"""Doc."""
@@ -135,7 +135,7 @@ def _run_remapped(program: str, variables: dict[str, object]) -> None:
     from scripted_programs import answer
 
     from njrt.models.scripted import Scripted
-    from njrt.settings import using
+    from njrt.session.settings import using
 
     code = compile(remapped_tree(compiled(program)), "p.njpy", "exec")
     with using(model=Scripted(answer)):

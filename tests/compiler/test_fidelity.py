@@ -17,9 +17,9 @@ from pathlib import Path
 
 import pytest
 
+from njc.codegen.linemap import source_line
 from njc.compiler import Compilation, compile_source, remapped_tree
-from njc.linemap import source_line
-from njc.source import SourceFile, UnreadableSource
+from njc.frontend.source import SourceFile, UnreadableSource
 
 THOROUGH = bool(os.environ.get("NJC_THOROUGH"))
 LIBRARY = Path(sysconfig.get_path("stdlib"))

@@ -15,9 +15,9 @@ from types import CodeType
 
 import pytest
 
-from njc.blocks import outputs_of
 from njc.compiler import compile_source
-from njc.names import (
+from njc.frontend.blocks import outputs_of
+from njc.frontend.names import (
     Definition,
     Global,
     Home,
@@ -28,7 +28,7 @@ from njc.names import (
     is_defined,
     mangled,
 )
-from njc.source import SourceFile
+from njc.frontend.source import SourceFile
 
 LIBRARY = Path(sysconfig.get_path("stdlib"))
 SAMPLE = 2000 if os.environ.get("NJC_THOROUGH") else 40

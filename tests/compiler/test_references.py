@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from njc.references import KeywordTag, MistypedTag, Reference, tags_in, without_fields
+from njc.frontend.references import KeywordTag, MistypedTag, Reference, tags_in, without_fields
 
 
 @pytest.mark.parametrize(

@@ -6,10 +6,10 @@ import json
 
 import pytest
 
-from njc import renderings
 from njc.compiler import compile_source
-from njc.diagnostics import CODES, Diagnostic
-from njc.source import SourceFile
+from njc.frontend.diagnostics import CODES, Diagnostic
+from njc.frontend.source import SourceFile
+from njc.project import renderings
 
 FOUND = [
     Diagnostic("a,b.njpy", 2, 5, 2, 9, "NJ201", "error", "100% `x`\nwrong", "did you mean: `y`?"),

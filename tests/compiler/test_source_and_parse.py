@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from njc.compiler import compile_source
-from njc.parse import may_hold_blocks
-from njc.source import SourceFile, UnreadableSource, opening_lines
+from njc.frontend.parse import may_hold_blocks
+from njc.frontend.source import SourceFile, UnreadableSource, opening_lines
 
 BLOCK = '"""natural\nUse <x>.\n"""\n'
 

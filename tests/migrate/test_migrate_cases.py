@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
+from njc.frontend.source import SourceFile
 from njc.migrate.program import Migration, migrate
-from njc.source import SourceFile
 
 CASES = Path(__file__).parents[1] / "cases" / "migrate"
 NAMES = sorted(file.stem for file in CASES.glob("*.py"))

@@ -11,10 +11,19 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, assert_never
 
-from njrt.code import Execution, Failed, Jumped, Ran, Snippet, aexecute, execute, prepare
+from njrt.execution.execute import (
+    Execution,
+    Failed,
+    Jumped,
+    Ran,
+    Snippet,
+    aexecute,
+    execute,
+    prepare,
+)
 from njrt.jumps import Break, Continue, Return
 from njrt.outcome import Broke, Completed, Continued, Raised, Returned
-from njrt.scope import Scope, scope_of
+from njrt.scope.scope import Scope, scope_of
 
 
 class Refused(Exception):

@@ -17,10 +17,10 @@ from collections.abc import Callable, Iterable
 from typing import Any
 
 from njc.compiler import compile_source
-from njc.source import SourceFile
+from njc.frontend.source import SourceFile
 from njrt.messages import Request, ToolMessage, UserMessage
 from njrt.models.scripted import Said, Scripted, run
-from njrt.settings import using
+from njrt.session.settings import using
 
 Script = Iterable[Said] | Callable[[Request], Said]
 

@@ -10,11 +10,13 @@ from typing import Any
 import pytest
 from programs import Program, ended_by, told
 
-from njrt.agent import PATIENCE, Conversation, converse
+from njrt.agent.conversation import PATIENCE, Conversation, converse
+from njrt.agent.handlers import Handlers
+from njrt.agent.prompt import EXAMPLES, system_prompt
+from njrt.agent.tools import OPERATIONS, example_of
 from njrt.block import Block
-from njrt.code import Snippet, execute
 from njrt.errors import OutputTypeError, ReplyError
-from njrt.handlers import Handlers
+from njrt.execution.execute import Snippet, execute
 from njrt.messages import (
     Message,
     ModelMessage,
@@ -28,10 +30,8 @@ from njrt.messages import (
 from njrt.models.scripted import Scripted, call, run
 from njrt.options import DEFAULTS, EffectSet, Options, nearest
 from njrt.outcome import Broke, Completed, Outcome
-from njrt.prompt import EXAMPLES, system_prompt
-from njrt.scope import Scope, scope_of
-from njrt.settings import using
-from njrt.tools import OPERATIONS, example_of
+from njrt.scope.scope import Scope, scope_of
+from njrt.session.settings import using
 
 
 class Played:

@@ -18,11 +18,11 @@ from typing import Any
 
 import pytest
 
-from njrt.cache import Cache, request_key
 from njrt.messages import ModelMessage, Reply, Request, Tool, ToolCall, Usage, UserMessage
 from njrt.models.model import Layered
 from njrt.models.scripted import Said, Scripted
-from njrt.store import Store
+from njrt.persistence.cache import Cache, request_key
+from njrt.persistence.store import Store
 
 RUN = Tool("run", "Run Python.", {"type": "object"})
 REQUEST = Request("system", (UserMessage("A"),), (RUN,))
@@ -79,7 +79,7 @@ def test_who_asks_and_for_how_long_is_not(change: dict[str, Any]) -> None:
 
 def test_the_key_is_the_same_in_every_process() -> None:
     program = (
-        "from njrt.cache import request_key; from njrt.messages import *;"
+        "from njrt.persistence.cache import request_key; from njrt.messages import *;"
         "print(request_key(Request('system', (UserMessage('A'),), (Tool('run', 'Run Python.', {'type': 'object'}),)), 'm'))"
     )
     said = subprocess.run(
@@ -218,7 +218,7 @@ def test_a_folder_that_cannot_be_used_costs_one_warning(
 
 FULL = """
 import resource, signal, sys
-from njrt.store import Store
+from njrt.persistence.store import Store
 store = Store(sys.argv[1])
 store.put("before", "x")
 signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
@@ -244,7 +244,7 @@ def test_a_full_disk_is_survived(tmp_path: Path) -> None:
 
 WORKER = """
 import sys
-from njrt.store import Store
+from njrt.persistence.store import Store
 store = Store(sys.argv[1])
 print("ready", flush=True)
 sys.stdin.readline()
@@ -321,7 +321,7 @@ def test_threads_share_a_store(store: Store) -> None:
 
 FORK = """
 import os, sys
-from njrt.store import Store
+from njrt.persistence.store import Store
 store = Store(sys.argv[1])
 store.put("before", "x")
 child = os.fork()

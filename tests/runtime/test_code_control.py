@@ -15,12 +15,12 @@ import weakref
 import pytest
 from playing import FailedCode, Refused, aplay, message_of, play, ready
 
-from njrt.code import Failed, Jumped, Ran, execute, prepare
 from njrt.effects import Refusal
 from njrt.errors import EffectLimitError
+from njrt.execution.execute import Failed, Jumped, Ran, execute, prepare
 from njrt.jumps import Break, Continue, Return
 from njrt.outcome import Broke, Continued, Raised, Returned
-from njrt.scope import scope_of
+from njrt.scope.scope import scope_of
 
 
 def outcome_of(source: str, labels: str = "break continue return"):

@@ -8,9 +8,9 @@ from typing import Any
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from njrt.code import Failed, Jumped, Ran, Snippet, execute, prepare
 from njrt.effects import Refusal
-from njrt.scope import scope_of
+from njrt.execution.execute import Failed, Jumped, Ran, Snippet, execute, prepare
+from njrt.scope.scope import scope_of
 
 untouched = [1, 2, 3]
 TOKENS = [

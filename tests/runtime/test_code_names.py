@@ -13,8 +13,8 @@ import sys
 import pytest
 from playing import FailedCode, Refused, aplay, message_of, play, ready
 
-from njrt.code import execute
-from njrt.scope import scope_of
+from njrt.execution.execute import execute
+from njrt.scope.scope import scope_of
 
 counter = 1
 noted: list[int] = []

@@ -18,9 +18,9 @@ from playing import play
 from programs import Program, ended_by
 
 import njrt
-from njrt.account import _open
 from njrt.messages import Request, ToolCall, UserMessage
 from njrt.models.scripted import Scripted, run
+from njrt.observability.accounts import _open
 
 PROGRAM = Program('''
     shared = []

@@ -243,8 +243,8 @@ def test_messages_say_a_way_out() -> None:
 
 
 def test_the_open_policy_refuses_nothing() -> None:
-    from njrt.code import Ran, Snippet, execute, prepare
-    from njrt.scope import scope_of
+    from njrt.execution.execute import Ran, Snippet, execute, prepare
+    from njrt.scope.scope import scope_of
 
     source = "import os\neval('1'), ().__class__, getattr(1, '__class__'), os.sep"
     snippet = prepare(source, scope_of(lambda: ()), policy="open")

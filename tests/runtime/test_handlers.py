@@ -227,7 +227,7 @@ def test_a_return_with_a_value_is_refused_where_only_a_bare_one_is_possible() ->
     import asyncio
 
     from njrt.models.scripted import Scripted
-    from njrt.settings import using
+    from njrt.session.settings import using
 
     model = Scripted(
         [[call("goto", label="return", val=1)], [call("goto", label="return", val=None)]]

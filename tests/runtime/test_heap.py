@@ -11,8 +11,8 @@ from typing import Any, ClassVar, NoReturn
 
 import pytest
 
-from njrt.handlers import as_json
-from njrt.heap import Heap, level_of, update, value_of, wire_of
+from njrt.agent.handlers import as_json
+from njrt.agent.references import Heap, level_of, update, value_of, wire_of
 
 
 def ref(address: int, cls: str = "") -> dict[str, Any]:

@@ -14,10 +14,10 @@ from collections.abc import Callable
 import pytest
 from playing import aplay, ready
 
-from njrt.code import execute
 from njrt.errors import CodeTimeLimitError
-from njrt.interrupt import OutOfTime, awaited_within, within
-from njrt.scope import scope_of
+from njrt.execution.execute import execute
+from njrt.scope.scope import scope_of
+from njrt.timeouts import OutOfTime, awaited_within, within
 
 
 def loop() -> None:
@@ -132,7 +132,7 @@ def test_the_programs_own_signal_handlers_stay() -> None:
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
 def test_regions_work_in_a_forked_child() -> None:
     program = (
-        "import os, sys, warnings\nwarnings.simplefilter('ignore')\nfrom njrt.interrupt import *\n"
+        "import os, sys, warnings\nwarnings.simplefilter('ignore')\nfrom njrt.timeouts import *\n"
         "def loop():\n    while True: pass\n"
         "def stopped():\n    try:\n        within(0.2, loop)\n    except OutOfTime: return 7\n"
         "stopped()\nchild = os.fork()\nif child == 0: os._exit(stopped())\n"
@@ -203,7 +203,7 @@ def test_values_and_exceptions_pass_through_the_steps() -> None:
 
 
 def test_async_snippets_have_the_limit_too() -> None:
-    from njrt.code import aexecute
+    from njrt.execution.execute import aexecute
 
     async def main() -> None:
         snippet = ready("await asyncio.sleep(60)", scope_of(lambda: (asyncio,)), is_async=True)
@@ -250,7 +250,7 @@ AWAITING = {
 
 @pytest.mark.parametrize("source", AWAITING.values(), ids=AWAITING)
 def test_no_handler_keeps_awaiting_code_running(source: str) -> None:
-    from njrt.code import aexecute
+    from njrt.execution.execute import aexecute
 
     async def main() -> int:
         snippet = ready(source, scope_of(lambda: (asyncio,)), is_async=True)

@@ -15,9 +15,9 @@ from njrt.errors import (
     TimeLimitError,
     TokenLimitError,
 )
-from njrt.limits import Limits, Meter, Spent, limit, limits_of, meters_around
 from njrt.messages import ModelMessage, Reply, Usage
 from njrt.options import DEFAULTS
+from njrt.session.limits import Limits, Meter, Spent, limit, limits_of, meters_around
 
 
 class Clock:

@@ -14,7 +14,7 @@ from pydantic import BaseModel, Field
 import njrt
 from njrt.messages import Request, UserMessage
 from njrt.models.scripted import Said, call
-from njrt.schema import problems_with, schema_of, shape_of, wrapped
+from njrt.session.structured_output import problems_with, schema_of, shape_of, wrapped
 
 
 class Color(enum.Enum):

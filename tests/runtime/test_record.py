@@ -15,6 +15,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from njrt.errors import RecordingError, RecordingMismatchError, RecordingMissingError
+from njrt.message_json import conversation_key, reply_json, reply_of
 from njrt.messages import (
     Message,
     ModelMessage,
@@ -29,8 +30,7 @@ from njrt.messages import (
 )
 from njrt.models.model import Layered
 from njrt.models.scripted import Scripted, run
-from njrt.record import Mode, Recorder
-from njrt.written import conversation_key, reply_json, reply_of
+from njrt.persistence.recorder import Mode, Recorder
 
 RUN = Tool("run", "Run Python.", {"type": "object"})
 
@@ -328,7 +328,7 @@ import sys
 from njrt.messages import Request, UserMessage
 from njrt.models.model import Layered
 from njrt.models.scripted import Scripted
-from njrt.record import Recorder
+from njrt.persistence.recorder import Recorder
 model = Layered(Scripted(lambda request: "text"), (Recorder(sys.argv[1], "new"),))
 for number in range(10):
     model.ask(Request("s", (UserMessage(f"{sys.argv[2]} {number}"),)))

@@ -18,8 +18,8 @@ from typing import Annotated, Any, Literal, NamedTuple, Optional, Protocol, Type
 import pytest
 
 from njrt.effects import Refusal
-from njrt.scope import Absent, Bound, names_in_order, scope_of
-from njrt.typecheck import misfit
+from njrt.scope.scope import Absent, Bound, names_in_order, scope_of
+from njrt.scope.typecheck import misfit
 
 setting = 1
 

@@ -18,7 +18,7 @@ import njrt
 from njrt.errors import ConfigurationError
 from njrt.models.scripted import Scripted, run
 from njrt.options import DEFAULTS, Options
-from njrt.settings import NO_SETTINGS, options_for, settings_here
+from njrt.session.settings import NO_SETTINGS, options_for, settings_here
 from openai_server import KEY, OpenAIServer, calls, says
 
 FOREIGN = ("NJC_", "OPENAI_", "ANTHROPIC_", "PYTHON", "HTTP_PROXY", "http_proxy")

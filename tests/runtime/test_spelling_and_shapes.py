@@ -19,9 +19,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from pydantic import BaseModel
 
-from njrt.rebuilding import rebuilt
-from njrt.shapes import fits, joined, shape_of
-from njrt.spelling import spelled
+from njrt.values.decode import rebuilt
+from njrt.values.encode import spelled
+from njrt.values.shapes import fits, joined, shape_of
 
 
 class Color(enum.Enum):

@@ -5,6 +5,8 @@ from typing import get_args
 
 import pytest
 
+from njrt.agent.text_protocol import effects_in_text
+from njrt.agent.tools import OPERATIONS, effect_of, tools_of
 from njrt.effects import (
     Assign,
     Deref,
@@ -19,10 +21,8 @@ from njrt.effects import (
     Run,
     SetRef,
 )
-from njrt.fenced import effects_in_text
 from njrt.messages import ToolCall
 from njrt.options import EffectSet
-from njrt.tools import OPERATIONS, effect_of, tools_of
 
 REF = {"type": "Ref", "addr": 7}
 

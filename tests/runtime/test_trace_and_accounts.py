@@ -20,7 +20,6 @@ from opentelemetry.sdk.trace.export import SimpleSpanProcessor
 from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
 from opentelemetry.trace import SpanKind, StatusCode
 
-from njrt.account import Totals, account, last_run, watch
 from njrt.effects import Answer, Effect, Refusal, Result, Run
 from njrt.errors import CallLimitError, ServerError
 from njrt.events import (
@@ -34,8 +33,6 @@ from njrt.events import (
     Unanswered,
     everyone,
 )
-from njrt.listeners import listener_for, quiet
-from njrt.logs import log
 from njrt.messages import (
     ModelMessage,
     Reply,
@@ -47,9 +44,12 @@ from njrt.messages import (
     Usage,
     UserMessage,
 )
+from njrt.observability.accounts import Totals, account, last_run, watch
+from njrt.observability.listeners import listener_for, quiet
+from njrt.observability.logs import log
+from njrt.observability.telemetry import Telemetry
+from njrt.observability.trace import MOST_CHARS, TraceFile
 from njrt.outcome import Broke, Completed, Continued, Outcome, Raised, Returned
-from njrt.telemetry import Telemetry
-from njrt.trace import MOST_CHARS, TraceFile
 
 RUN = Tool("run", "Run Python.", {"type": "object"})
 CALL = ToolCall("c1", "run", {"code": "total = f()", "done": True}, "{}")
@@ -308,7 +308,7 @@ def test_a_trace_that_cannot_be_written_costs_one_warning(
 TRACING = """
 import sys, threading
 from njrt.events import Began
-from njrt.trace import TraceFile
+from njrt.observability.trace import TraceFile
 trace = TraceFile(sys.argv[1])
 def work(name):
     for number in range(100):
@@ -350,7 +350,7 @@ def test_the_log_says_each_event_at_level_debug(caplog: pytest.LogCaptureFixture
 
 def test_the_log_is_quiet_by_default() -> None:
     program = (
-        "import logging; from njrt.events import *; from njrt.listeners import listener_for\n"
+        "import logging; from njrt.events import *; from njrt.observability.listeners import listener_for\n"
         "tell = listener_for('/dev/null/trace')\n"
         "tell(Began('r', 1.0, 'p')); tell(Ended('r', 1.0, KeyError(), 1.0))"
     )
@@ -477,7 +477,7 @@ def test_spans_stand_within_the_programs_own() -> None:
 
 def test_nothing_is_imported_for_listeners_that_nobody_asked_for() -> None:
     program = (
-        "import sys; from njrt.events import *; from njrt.listeners import listener_for\n"
+        "import sys; from njrt.events import *; from njrt.observability.listeners import listener_for\n"
         "tell = listener_for()\n"
         "tell(Began('r', 1.0, 'p')); tell(Ended('r', 1.0, KeyError(), 1.0))\n"
         "print([m for m in ('logging', 'opentelemetry', 'sqlite3', 'asyncio', 'pydantic') if m in sys.modules])"

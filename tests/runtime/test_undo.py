@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from njrt.undo import keep
+from njrt.values.snapshot import keep
 
 
 @dataclass

@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from njrt.values import describe, show
+from njrt.rendering.describe import describe, show
 
 
 class Trap(Exception):

@@ -27,7 +27,7 @@ import numpy
 import pydantic
 import pytest
 
-from njrt.values import describe, show
+from njrt.rendering.describe import describe, show
 
 
 @dataclasses.dataclass
@@ -404,7 +404,7 @@ def test_show_writes_the_value_alone_if_it_fits() -> None:
 
 PROGRAM = """
 import sys, enum, dataclasses, threading
-from njrt.values import describe
+from njrt.rendering.describe import describe
 class Tag(enum.Enum):
     A = "a"; B = "b"
 @dataclasses.dataclass(eq=False)

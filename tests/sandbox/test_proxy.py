@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from loopback import Answer, Loopback
-from njc.proxy import Endpoint, Opening, opening_of, serving
-from njc.sandbox import endpoint_of
+from njc.sandbox.bubblewrap import endpoint_of
+from njc.sandbox.proxy import Endpoint, Opening, opening_of, serving
 
 
 @pytest.mark.parametrize(

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from loopback import Answer, Loopback
-from njc.sandbox import obstacle_here
+from njc.sandbox.bubblewrap import obstacle_here
 from openai_server import KEY, OpenAIServer, calls
 
 OBSTACLE = obstacle_here()

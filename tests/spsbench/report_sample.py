@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
-from njrt.written import json_line
+from njrt.message_json import json_line
 from spsbench.failures import EffectError
 from spsbench.results import Failure, Hardware, Limits, Result, Run, Trial, Usage, line_of
 from spsbench.studies.graph_results import Asked, Asking, entry_of

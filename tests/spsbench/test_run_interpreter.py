@@ -9,7 +9,7 @@ from njrt.events import Event, Performed
 from njrt.messages import Request
 from njrt.models.model import Layered
 from njrt.models.scripted import Said, Scripted, call
-from njrt.store import Store
+from njrt.persistence.store import Store
 from spsbench.llm import answered_by, llm
 from spsbench.results import Limits
 from spsbench.trials.answering import GO_ON, IN_WORDS, TOOL, Kept, Terms, WithInterpreter

@@ -10,7 +10,7 @@ import pytest
 from conftest import Studio
 
 import njrt
-from njc.comparison import usage_by_block
+from njc.comparison.results import usage_by_block
 
 GRAPH = '''\
 class Stop(Exception):

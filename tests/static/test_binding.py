@@ -6,7 +6,7 @@ import ast
 
 import pytest
 
-from njc.static.binding import bound_at_end, has_end, unbound_at_end
+from njc.static.checks.binding import bound_at_end, has_end, unbound_at_end
 
 BOUND = [
     "y = 1",

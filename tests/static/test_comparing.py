@@ -12,10 +12,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import njrt
-from njc.comparison import Built, Row, Trial, Usage, interval, usage_by_block
-from njc.comparison_text import table
+from njc.comparison.results import Built, Row, Trial, Usage, interval, usage_by_block
+from njc.comparison.text import table
 from njc.compiler import compile_source
-from njc.source import SourceFile
+from njc.frontend.source import SourceFile
 
 SHOP = '''\
 import njrt

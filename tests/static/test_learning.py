@@ -12,7 +12,7 @@ from conftest import Studio
 
 import njrt
 from njc.compiler import compile_source
-from njc.source import SourceFile
+from njc.frontend.source import SourceFile
 from njrt.messages import Request, UserMessage
 
 SHOP = '''\

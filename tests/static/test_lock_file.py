@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from njc.lock import Entry, Lock, Meaning, digest_of, lock_text, read_lock, with_entries
+from njc.static.lock import Entry, Lock, Meaning, digest_of, lock_text, read_lock, with_entries
 from njrt.errors import ConfigurationError
 
 

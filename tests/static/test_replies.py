@@ -6,12 +6,12 @@ from pathlib import Path
 
 import pytest
 
-from njc.plan import Unit
-from njc.source import SourceFile
-from njc.static.gaps import Gap
+from njc.frontend.source import SourceFile
+from njc.project.units import Unit
+from njc.static.extract import unwrapped
+from njc.static.fit import static_file
+from njc.static.holes import Gap
 from njc.static.prompt import code_in
-from njc.static.target import static_file
-from njc.static.unwrap import unwrapped
 from njrt.options import Options
 
 PROGRAM = '''\

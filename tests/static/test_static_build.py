@@ -10,7 +10,7 @@ import threading
 import pytest
 from conftest import Studio
 
-from njc.lock import read_lock
+from njc.static.lock import read_lock
 from njrt.errors import ServerError
 from njrt.messages import ModelMessage, Reply, Request, UserMessage
 

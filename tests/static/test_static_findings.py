@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 from conftest import Studio
 
-from njc.diagnostics import CODES
+from njc.frontend.diagnostics import CODES
 
 CASES = Path(__file__).parents[1] / "cases" / "static"
 STATIC = ("--mode", "static", "--attempts", "1")

@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from njc.plan import Unit
-from njc.source import SourceFile
-from njc.static.target import StaticFile, check_for, static_file
+from njc.frontend.source import SourceFile
+from njc.project.units import Unit
+from njc.static.fit import StaticFile, check_for, static_file
 from njrt.options import Options
 
 PROGRAM = '''\

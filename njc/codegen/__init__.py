@@ -1,0 +1,4 @@
+"""From natural blocks to Python text.
+
+[NaturalBlock]  ->  [LoweredBlock]  ->  [Piece]  ->  bytes
+"""

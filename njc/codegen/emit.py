@@ -1,0 +1,313 @@
+'''From lowered blocks to the text of the compiled file: a splice, never a rewrite.
+
+    |   """natural             |   try:
+    |   Answer <query>.        |       _nj.run(
+    |   """                    |           """natural
+                               |   Answer <query>.
+                               |   """,
+                               |           lambda: (query,),
+                               |           labels="break continue",
+                               |           at="mailbox.njpy:12",
+                               |       )
+                               |   except _nj.Break:
+                               |       break
+                               |   except _nj.Continue:
+                               |       continue
+
+Everything outside the scaffold, the prompt included, is the author's bytes in the author's order. The
+scaffold is laid out as black would lay it out.
+'''
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from typing import assert_never
+
+from njc.codegen.header import Header, header_lines
+from njc.codegen.indent import indented
+from njc.codegen.linemap import Piece
+from njc.codegen.lower import (
+    PACKAGE,
+    Argument,
+    GuardedBlock,
+    Lowered,
+    LoweredBlock,
+    WrittenBlock,
+    quoted,
+)
+from njc.frontend.parse import Module
+from njc.frontend.source import SourceFile, opening_lines
+
+_WIDTH = 88
+
+
+@dataclass(frozen=True, slots=True)
+class _Edit:
+    """Put `pieces` in place of the characters from `start` to `end` of the source."""
+
+    start: int
+    end: int
+    pieces: tuple[Piece, ...]
+
+
+def emit_untouched(source: SourceFile, header: Header) -> list[Piece]:
+    """Write a file without blocks: its header and itself."""
+    return list(_spliced(source, [_header_edit(source, header)]))
+
+
+def emit(module: Module, lowered: Sequence[Lowered], header: Header, runtime: str) -> list[Piece]:
+    """Write a module with its blocks replaced, as pieces that remember where they come from."""
+    source = module.source
+    edits = [_header_edit(source, header)]
+    if lowered:
+        if imports := _imports(lowered, runtime):
+            edits.append(_import_edit(module, lowered[0].block.line, imports))
+        starts = {each.block.start for each in lowered}
+        edits += [_block_edit(source, each, starts, runtime) for each in lowered]
+    return list(_spliced(source, edits))
+
+
+def _spliced(source: SourceFile, edits: Sequence[_Edit]) -> Iterator[Piece]:
+    """Cut the source at the edits, and give the pieces of both in order."""
+    text, position = source.text, 0
+    for edit in sorted(edits, key=lambda each: each.start):
+        if edit.start > position:
+            yield Piece(text[position : edit.start], source.place(position)[0], True)
+        yield from edit.pieces
+        position = edit.end
+    if position < len(text):
+        yield Piece(text[position:], source.place(position)[0], True)
+    line_end = "" if not text or text.endswith(("\n", "\r")) else source.newline
+    yield Piece(line_end + source.newline * 2, len(source.starts), False)
+
+
+def _header_edit(source: SourceFile, header: Header) -> _Edit:
+    """Put the header below the shebang and the coding cookie."""
+    text = source.text
+    first = opening_lines(text)
+    at = source.starts[first] if first < len(source.starts) else len(text)
+    line_end = "" if text[:at].endswith(("\n", "\r")) or not at else source.newline
+    lines = "".join(line + source.newline for line in header_lines(header))
+    return _Edit(at, at, (Piece(line_end + lines, first + 1, False),))
+
+
+def _imports(lowered: Sequence[Lowered], runtime: str) -> list[str]:
+    """The imports that the calls and the written code need: of the runtime, if at all, last."""
+    written = [each for each in lowered if isinstance(each, WrittenBlock)]
+    tried = [each.written for each in lowered if isinstance(each, GuardedBlock)]
+    imports = dict.fromkeys(line for each in (*written, *tried) for line in each.imports)
+    needs_runtime = len(written) < len(lowered) or any(each.needs_runtime for each in written)
+    return [*imports, *([f"import {PACKAGE} as {runtime}"] if needs_runtime else [])]
+
+
+def _import_edit(module: Module, first_block_line: int, imports: Sequence[str]) -> _Edit:
+    """Put imports below the docstring and the future imports, above all else."""
+    source, body = module.source, module.tree.body
+    line = source.newline.join(imports)
+    prologue = _prologue(body, first_block_line)
+    following = body[prologue]
+    is_import = isinstance(following, (ast.Import, ast.ImportFrom))
+    if not prologue:
+        at = _first_line(following)
+        gap = 0 if is_import else 2 if _is_definition(following) else 1
+        if not is_import:
+            at = _above_comments(source, at)
+        return _insertion(source, source.starts[at - 1], line + source.newline * (gap + 1))
+    last = body[prologue - 1]
+    end = source.offset(last.end_lineno or 0, last.end_col_offset or 0)
+    if source.text[end:].lstrip(" \t").startswith(";"):
+        return _insertion(source, end, f"; {'; '.join(imports)}")
+    if is_import and following.lineno > (last.end_lineno or 0) + 1:
+        return _insertion(source, source.starts[following.lineno - 1], line + source.newline)
+    above = source.newline if isinstance(last, ast.Expr) else ""
+    return _insertion(source, source.starts[last.end_lineno or 0], above + line + source.newline)
+
+
+def _insertion(source: SourceFile, at: int, text: str) -> _Edit:
+    return _Edit(at, at, (Piece(text, source.place(at)[0], False),))
+
+
+def _prologue(body: Sequence[ast.stmt], first_block_line: int) -> int:
+    """Count the statements that must stay first: the docstring and the imports from `__future__`."""
+    count = 0
+    match body[0]:
+        case ast.Expr(value=ast.Constant(value=str())) if body[0].lineno != first_block_line:
+            count = 1
+    while count < len(body) and _is_future_import(body[count]):
+        count += 1
+    return count
+
+
+def _is_future_import(statement: ast.stmt) -> bool:
+    return isinstance(statement, ast.ImportFrom) and (statement.module, statement.level) == (
+        "__future__",
+        0,
+    )
+
+
+def _is_definition(statement: ast.stmt) -> bool:
+    return isinstance(statement, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef))
+
+
+def _first_line(statement: ast.stmt) -> int:
+    """The line on which a statement begins, with its decorators."""
+    decorators: list[ast.expr] = getattr(statement, "decorator_list", [])
+    return min([statement.lineno, *(each.lineno for each in decorators)])
+
+
+def _above_comments(source: SourceFile, line: int) -> int:
+    """Go up over the comment that belongs to a statement, but not over the first lines of the file."""
+    top = opening_lines(source.text) + 1
+    while line > top and source.line(line - 1).lstrip(" \t\f").startswith("#"):
+        line -= 1
+    return line
+
+
+_BEFORE = re.compile(r"[ \t\f]*(?:;[ \t\f]*)?\Z")
+_SEMICOLON = re.compile(r"[ \t\f]*;[ \t\f]*")
+_NOTHING_MORE = re.compile(r"[ \t\f]*(?:#|[\r\n]|\Z)")
+_FIRST_NEWLINE = re.compile(r"\r\n|\n|\r")
+
+
+def _block_edit(source: SourceFile, lowered: Lowered, starts: set[int], runtime: str) -> _Edit:
+    """Put the call, or the written code, in place of a block, on lines of its own."""
+    block, placement = lowered.block, lowered.block.placement
+    opened = _FIRST_NEWLINE.search(block.literal)
+    assert opened, "the marker of a block ends its line"
+    newline = opened.group()
+    step = "\t" if "\t" in placement.indent else "    "
+    indent = placement.indent + step if placement.one_line else placement.indent
+    start, end, before = block.start, block.end, ""
+    if placement.one_line or placement.after_semicolon:
+        line_start = source.starts[block.line - 1]
+        gap = _BEFORE.search(source.text, line_start, block.start)
+        start = gap.start() if gap else block.start
+        before = newline + indent
+    after = ""
+    semicolon = _SEMICOLON.match(source.text, end)
+    if (
+        semicolon
+        and semicolon.end() not in starts
+        and not _NOTHING_MORE.match(source.text, semicolon.end())
+    ):
+        end, after = semicolon.end(), newline + indent
+    match lowered:
+        case LoweredBlock():
+            pieces = _call(lowered, before, indent, step, newline)
+        case WrittenBlock(code=code):
+            text = indented(code, indent, step).removeprefix(indent).replace("\n", newline)
+            pieces = [Piece(before + text, block.line, False)]
+        case GuardedBlock(live=live):
+            tried = indented(_tried(lowered, indent, step, runtime), indent, step)
+            head = tried.removeprefix(indent).replace("\n", newline) + newline + indent + step
+            told = Argument(f"tried={lowered.written.attempt}.how")
+            called = replace(live, arguments=(*live.arguments, told))
+            pieces = _call(called, before + head, indent + step, step, newline)
+        case _:
+            assert_never(lowered)
+    if after:
+        pieces.append(Piece(after, block.end_line, False))
+    return _Edit(start, end, tuple(pieces))
+
+
+def _tried(lowered: GuardedBlock, indent: str, step: str, runtime: str) -> str:
+    """The attempt before the call, with four blanks for each level."""
+    written, room = lowered.written, _WIDTH - len((indent + step).expandtabs(4))
+    name = written.attempt
+    shared = ("lambda: (", "writes=", "types=", "cls=", "at=")
+    is_typed = any(each.opening.startswith("types=") for each in lowered.live.arguments)
+    arguments = [
+        f"    {line}"
+        for each in lowered.live.arguments
+        if each.opening.startswith(shared)
+        for line in _laid_out(each, room, "    ")
+    ]
+    return "\n".join(
+        [
+            f"with {runtime}.attempt(",
+            *arguments,
+            f") as {name}:",
+            *_expectation(written, room),
+            *_guard(written, room),
+            indented(written.code, "    "),
+            *([f"    {name}.check()"] if is_typed else []),
+            f"if {name}.has_failed:",
+        ]
+    )
+
+
+def _expectation(written: WrittenBlock, room: int) -> list[str]:
+    """What shapes the variables of an attempt must have."""
+    items = [f"{name}={quoted(shape)}" for name, shape in written.shapes]
+    line = f"{written.attempt}.expect({', '.join(items)})"
+    if not items or len(line) <= room:
+        return [f"    {line}"] * bool(items)
+    inner = ", ".join(items)
+    lines = [f"{inner}"] if len(inner) <= room - 4 else [f"{item}," for item in items]
+    return [
+        f"    {written.attempt}.expect(",
+        *(f"        {each}" for each in lines),
+        "    )",
+    ]
+
+
+def _guard(written: WrittenBlock, room: int) -> list[str]:
+    """The guard of an attempt, on one line if it fits, else one condition a line, as black does."""
+    if written.shapes and not written.conditions:
+        return []
+    line = f"{written.attempt}.guard({' and '.join(written.conditions)})"
+    if len(line) <= room or not written.conditions:
+        return [f"    {line}"]
+    first, *others = written.conditions
+    return [
+        f"    {written.attempt}.guard(",
+        f"        {first}",
+        *(f"        and {each}" for each in others),
+        "    )",
+    ]
+
+
+def _call(lowered: LoweredBlock, before: str, indent: str, step: str, newline: str) -> list[Piece]:
+    """The call with the author's own literal in it."""
+    block = lowered.block
+    above, below = _scaffold(lowered, indent, step)
+    head = before + "".join(line + newline + indent for line in above)
+    last = step + step if lowered.arms else step
+    tail = "," + newline + newline.join(indent + line for line in below)
+    return [
+        Piece(head + last, block.line, False),
+        Piece(block.literal, block.line, True),
+        Piece(tail, block.line, False),
+    ]
+
+
+def _scaffold(lowered: LoweredBlock, indent: str, step: str) -> tuple[list[str], list[str]]:
+    """Lay out the lines above the prompt and those below it, without the suite's own indentation."""
+    inner = step if lowered.arms else ""
+    room = _WIDTH - len((indent + inner + step).expandtabs(4))
+    above = [*lowered.declarations, *(["try:"] if lowered.arms else []), f"{inner}{lowered.call}("]
+    below = [
+        f"{inner}{step}{line}" for each in lowered.arguments for line in _laid_out(each, room, step)
+    ]
+    below.append(f"{inner})")
+    for caught, statement in lowered.arms:
+        below += [f"except {caught}:", f"{step}{statement}"]
+    return above, below
+
+
+def _laid_out(argument: Argument, room: int, step: str) -> list[str]:
+    """Write an argument on one line if it fits, else one item a line, as black does."""
+    items = ", ".join(argument.items)
+    if len(argument.items) == 1 and argument.closing == ")":
+        items += ","
+    line = f"{argument.opening}{items}{argument.closing},"
+    if len(line) <= room or not argument.items:
+        return [line]
+    return [
+        argument.opening,
+        *(f"{step}{item}," for item in argument.items),
+        f"{argument.closing},",
+    ]

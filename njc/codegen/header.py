@@ -1,0 +1,128 @@
+"""What a compiled file says of itself, in its first lines and in its last.
+
+    # compiled by njc 0.1.0 from mailbox.njpy (sha256 e0f5d87db895d9d5, abi 1)
+    # do not edit: change mailbox.njpy and build again
+    ...
+    # njc lines 1:1 2=1 4:2 14=12 16:12 21=12 30:15 sha256 8a4145ded8909568
+
+The first digest is that of the source, the last that of everything above it. So a file that njc did not
+write, one that was edited by hand and one that is out of date are all told apart from the file alone.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from dataclasses import dataclass
+
+from njc import __version__
+from njc.frontend.source import SourceFile
+from njrt.options import NAMES, Options
+
+ABI = 1
+"""The number of the contract between compiled files and the runtime."""
+
+_HEADER = re.compile(
+    rb"(?:^|(?<=\r))(?:\xef\xbb\xbf)?# compiled by njc (?P<version>\S+) "
+    rb"from (?P<path>[^\r\n]+) \(sha256 (?P<digest>[0-9a-f]{16})"
+    rb"(?:, options (?P<options>[0-9a-f]{16}))?(?:, code (?P<code>[0-9a-f]{16}))?, abi (?P<abi>\d+)\)(?=[\r\n])",
+    re.MULTILINE,
+)
+_CLOSING = re.compile(
+    rb"(?:^|(?<=\r))# njc lines (?P<lines>[\d:= ]*) sha256 (?P<digest>[0-9a-f]{16})\s*\Z",
+    re.MULTILINE,
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Header:
+    """Who compiled what, and by which contract; equal headers mean equal compiled files."""
+
+    version: str
+    path: str
+    digest: str
+    """A short SHA-256 of the source's bytes."""
+    options: str | None
+    """A short SHA-256 of the project's options, None where it sets none."""
+    abi: int
+    code: str | None = None
+    """A short SHA-256 of the code that was written for blocks, None where there is none."""
+
+    @property
+    def inputs(self) -> str:
+        """All that the compiled file depends on, the path aside."""
+        parts = (self.version, str(self.abi), self.digest, self.options, self.code)
+        return " ".join(part for part in parts if part)
+
+
+def header_for(
+    source: SourceFile, project: Options, version: str = __version__, written: str = ""
+) -> Header:
+    """Make the header that a compilation of `source` carries; `written` is all code written for it."""
+    settings = [(name, value) for name in NAMES if (value := getattr(project, name)) is not None]
+    options = _short(repr(settings).encode()) if settings else None
+    code = _short(written.encode()) if written else None
+    return Header(version, source.path, _short(source.data), options, ABI, code)
+
+
+def digest_of_inputs(source: SourceFile, project: Options) -> str:
+    """Say what `Header.inputs` of an up-to-date compilation of `source` is."""
+    return header_for(source, project).inputs
+
+
+def header_lines(header: Header) -> tuple[str, str]:
+    """Write the header as comments."""
+    options = f", options {header.options}" if header.options else ""
+    code = f", code {header.code}" if header.code else ""
+    return (
+        f"# compiled by njc {header.version} from {header.path} "
+        f"(sha256 {header.digest}{options}{code}, abi {header.abi})",
+        f"# do not edit: change {header.path} and build again",
+    )
+
+
+def header_of(compiled: bytes) -> Header | None:
+    """Read the header of a compiled file; None for a file that njc did not write."""
+    found = _HEADER.search(compiled[:4096])
+    if found is None:
+        return None
+    return Header(
+        found["version"].decode(errors="replace"),
+        found["path"].decode(errors="replace"),
+        found["digest"].decode(),
+        found["options"].decode() if found["options"] else None,
+        int(found["abi"]),
+        found["code"].decode() if found["code"] else None,
+    )
+
+
+def closing_comment(lines: str, content: bytes) -> str:
+    """Write the comment that ends a compiled file: its line map, and a digest of all that is above."""
+    return f"# njc lines {lines} sha256 {_digest_of_text(content)}"
+
+
+def lines_in(compiled: bytes) -> str | None:
+    """Read the line map, still as text, from the end of a compiled file."""
+    closing = _closing_of(compiled)
+    return closing["lines"].decode() if closing else None
+
+
+def is_intact(compiled: bytes) -> bool:
+    """Whether a compiled file is as the compiler wrote it, line ends aside."""
+    closing = _closing_of(compiled)
+    if closing is None:
+        return False
+    return _digest_of_text(compiled[: closing.start()]) == closing["digest"].decode()
+
+
+def _closing_of(compiled: bytes) -> re.Match[bytes] | None:
+    """Match the last comment of a compiled file, without looking through all that stands above it."""
+    return _CLOSING.match(compiled, max(compiled.rfind(b"# njc lines "), 0))
+
+
+def _digest_of_text(content: bytes) -> str:
+    return _short(content.replace(b"\r\n", b"\n").replace(b"\r", b"\n"))
+
+
+def _short(data: bytes) -> str:
+    return hashlib.sha256(data).hexdigest()[:16]

@@ -1,0 +1,145 @@
+"""Which line of the `.njpy` file a line of the compiled file comes from, and the way back.
+
+    1=1 3:1 14=12 16:12 21=12 30:15
+
+    3:1      from compiled line 3 on, lines 1, 2, 3 ... of the source
+    14=12    from compiled line 14 on, every line belongs to the block at line 12
+
+It stands in the comment that ends a compiled file, so a compiled file explains itself.
+"""
+
+from __future__ import annotations
+
+import ast
+import re
+import sys
+from bisect import bisect_right
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+
+from njc.codegen.header import lines_in
+
+_SEGMENT = re.compile(r"(\d+)([:=])(\d+)")
+_NEWLINES = re.compile(r"\r\n|\n|\r")
+
+
+@dataclass(frozen=True, slots=True)
+class Segment:
+    """From line `compiled` on: the source's lines from `source` on, or all of them line `source`."""
+
+    compiled: int
+    source: int
+    running: bool
+
+
+@dataclass(frozen=True, slots=True)
+class LineMap:
+    """The segments of a compiled file in order, the first at line 1."""
+
+    segments: tuple[Segment, ...] = (Segment(1, 1, True),)
+
+
+@dataclass(frozen=True, slots=True)
+class Piece:
+    """A piece of compiled text: the author's, from line `line` on, or scaffold that belongs to `line`."""
+
+    text: str
+    line: int
+    is_authors: bool
+
+
+def line_map_of(pieces: Iterable[Piece]) -> LineMap:
+    """Map lines by the piece that holds the first character of each."""
+    segments: list[Segment] = []
+    compiled, at_line_start = 1, True
+    for piece in pieces:
+        breaks = len(_NEWLINES.findall(piece.text))
+        begins = compiled if at_line_start else compiled + 1
+        ends_line = piece.text.endswith(("\n", "\r"))
+        if piece.text and (at_line_start or breaks > ends_line):
+            skipped = 0 if at_line_start else 1
+            _append(
+                segments, Segment(begins, piece.line + skipped * piece.is_authors, piece.is_authors)
+            )
+        compiled += breaks
+        at_line_start = ends_line if piece.text else at_line_start
+    return LineMap(tuple(segments) or LineMap().segments)
+
+
+def _append(segments: list[Segment], new: Segment) -> None:
+    """Add a segment unless the last one says the same."""
+    if segments and segments[-1].running == new.running:
+        last = segments[-1]
+        if last.source + (new.compiled - last.compiled) * new.running == new.source:
+            return
+    segments.append(new)
+
+
+def source_line(line_map: LineMap, compiled: int) -> int:
+    """The line of the source that a line of the compiled file comes from."""
+    return _place(line_map, compiled)[0]
+
+
+def _place(line_map: LineMap, compiled: int) -> tuple[int, bool]:
+    """The line of the source, and whether the line is the author's own."""
+    index = bisect_right(line_map.segments, compiled, key=lambda each: each.compiled) - 1
+    segment = line_map.segments[max(index, 0)]
+    if segment.running:
+        return segment.source + compiled - segment.compiled, True
+    return segment.source, False
+
+
+def compiled_line(line_map: LineMap, source: int) -> int:
+    """The line of the compiled file that a line of the source became: the author's own, or else the call."""
+    ends = [*(each.compiled for each in line_map.segments[1:]), sys.maxsize]
+    for segment, end in zip(line_map.segments, ends, strict=True):
+        if segment.running and 0 <= source - segment.source < end - segment.compiled:
+            return segment.compiled + source - segment.source
+    scaffold = (each.compiled for each in line_map.segments if each.source == source)
+    return next(scaffold, line_map.segments[-1].compiled)
+
+
+def spelled(line_map: LineMap) -> str:
+    """Write a line map as text."""
+    return " ".join(
+        f"{each.compiled}{':' if each.running else '='}{each.source}" for each in line_map.segments
+    )
+
+
+def read_line_map(compiled: bytes) -> LineMap | None:
+    """Read the line map of a compiled file; None where there is none."""
+    lines = lines_in(compiled)
+    if lines is None:
+        return None
+    marks = _SEGMENT.findall(lines)
+    return LineMap(tuple(Segment(int(each), int(line), mark == ":") for each, mark, line in marks))
+
+
+def remap(tree: ast.Module, line_map: LineMap, spans: Iterable[tuple[int, int, int]]) -> ast.Module:
+    """Give the nodes of a compiled file's tree, in place, the lines of the source.
+
+    Columns stay where the line is the author's own. All that stands for a block gets the span of its
+    marker instead: `spans` are the line, the first and the last column (from 0) of each block.
+    """
+    markers = {line: (first, last) for line, first, last in spans}
+    for node in _located(tree):
+        line, is_authors = _place(line_map, node.lineno)
+        end_line, ends_authors = _place(line_map, node.end_lineno or node.lineno)
+        first, last = markers.get(line, (0, 0))
+        if not is_authors:
+            node.lineno, node.col_offset = line, first
+        else:
+            node.lineno = line
+        if not ends_authors or end_line < line:
+            end_line = max(end_line, line)
+            node.end_col_offset = last if end_line == line else markers.get(end_line, (0, 0))[1]
+        node.end_lineno = end_line
+        if end_line == line and (node.end_col_offset or 0) < node.col_offset:
+            node.end_col_offset = node.col_offset
+    return tree
+
+
+def _located(tree: ast.Module) -> Iterator[ast.expr | ast.stmt]:
+    for node in ast.walk(tree):
+        if hasattr(node, "lineno"):
+            yield node  # type: ignore[misc]

@@ -1,0 +1,1 @@
+"""Comparing the modes of a program: results, a table in the terminal, a page."""

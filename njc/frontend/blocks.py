@@ -1,0 +1,303 @@
+'''Finding the natural blocks of a module, each with all that later stages need to know of it.
+
+    for query in queries:
+        """natural(max_effects=20)
+        Answer <query>, and save a <:response>.
+        """
+
+    NaturalBlock(prompt="        Answer <query>, ...", reads=("query",), writes=("response",),
+                 labels=("raise", "break", "continue"), scope=Scope("module"), options=...)
+
+A natural block is an expression statement that is exactly one triple-quoted string literal, whose
+first line is the marker and its options. What is nearly one is reported, never passed over in silence.
+'''
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from types import NoneType
+from typing import Any
+
+from njc.frontend.diagnostics import Diagnostic, finding
+from njc.frontend.frames import (
+    Frame,
+    Label,
+    inside_except_star,
+    inside_finally,
+    inside_loop,
+    labels_at,
+    labels_leaving_finally,
+)
+from njc.frontend.markers import near_miss_in, opening_of, read_options, text_of
+from njc.frontend.names import (
+    Definition,
+    Outputs,
+    Scope,
+    ScopeKind,
+    ScopeNode,
+    bindings_of,
+    branches,
+    mangled,
+    outwards,
+)
+from njc.frontend.parse import Module
+from njc.frontend.placement import Placement, obstacle_to, placement_of
+from njc.frontend.references import Reference, Tag, tags_in
+from njc.frontend.source import SourceFile
+from njrt.options import NAMES, Options
+
+
+@dataclass(frozen=True, slots=True)
+class NaturalBlock:
+    """One natural block. Offsets count characters of the source's text; lines and columns from 1."""
+
+    literal: str
+    """The source of the literal, prefix and quotes included."""
+    start: int
+    end: int
+    line: int
+    column: int
+    end_line: int
+    end_column: int
+    tags: tuple[Tag, ...]
+    """All that has the form of a reference, with offsets in the source's text."""
+    frame: Frame
+    placement: Placement
+    options: Options
+
+    @property
+    def scope(self) -> Scope:
+        """The module, class or function whose suite the block stands in."""
+        return self.frame.scope
+
+    @property
+    def references(self) -> tuple[Reference, ...]:
+        """The references, in the order of their appearance."""
+        return tuple(tag for tag in self.tags if isinstance(tag, Reference))
+
+    @property
+    def reads(self) -> tuple[str, ...]:
+        """The paths that the block reads without binding them, each once."""
+        return tuple(dict.fromkeys(each.path for each in self.references if not each.writes))
+
+    @property
+    def writes(self) -> tuple[str, ...]:
+        """The paths that the block must leave bound, each once."""
+        return tuple(dict.fromkeys(each.path for each in self.references if each.writes))
+
+    @property
+    def binds(self) -> tuple[str, ...]:
+        """The variables among the outputs, each once."""
+        return tuple(path for path in self.writes if "." not in path)
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The variables that the block refers to, each once."""
+        return tuple(dict.fromkeys(each.root for each in self.references))
+
+    @property
+    def labels(self) -> tuple[Label, ...]:
+        """The control statements that Python would accept in the block's place."""
+        return labels_at(self.frame)
+
+    @property
+    def exits_finally(self) -> tuple[Label, ...]:
+        """Those of the labels whose jump would leave a `finally` suite, and that are not offered."""
+        return labels_leaving_finally(self.frame)
+
+    @property
+    def prompt(self) -> str:
+        """The text between the marker line and the closing quotes, as it stands in the source."""
+        opened = opening_of(self.literal)
+        assert opened, "a block begins with its marker"
+        return self.literal[opened.end() : -3]
+
+
+def outputs_of(blocks: Iterable[NaturalBlock]) -> Outputs:
+    """Collect, for each scope, the names that its natural blocks bind there, as they are stored."""
+    outputs: dict[Scope, frozenset[str]] = {}
+    for block in blocks:
+        scope = block.scope
+        names = frozenset(mangled(name, scope.mangler) for name in block.binds)
+        elsewhere = scope.bindings.globals | scope.bindings.nonlocals
+        outputs[scope] = outputs.get(scope, frozenset()) | (names - elsewhere)
+        if at_module := names & scope.bindings.globals:
+            module = next(each for each in outwards(scope) if each.kind == "module")
+            outputs[module] = outputs.get(module, frozenset()) | at_module
+    return outputs
+
+
+def described(block: NaturalBlock) -> dict[str, Any]:
+    """Describe a block in plain data, for `njc show --stage blocks --output-format json`."""
+    return {
+        "line": block.line,
+        "end_line": block.end_line,
+        "reads": list(block.reads),
+        "writes": list(block.writes),
+        "labels": list(block.labels),
+        "scope": block.scope.kind,
+        "options": {
+            name: value for name in NAMES if (value := getattr(block.options, name)) is not None
+        },
+    }
+
+
+Found = NaturalBlock | Diagnostic
+
+
+def find_blocks(module: Module) -> Iterator[Found]:
+    """Find every natural block of a module in source order, and what is wrong with would-be blocks."""
+    walrus = ":=" in module.source.text
+    scope = Scope("module", "<module>", module.tree, bindings_of(module.tree, None, walrus))
+    yield from _in_suite(module, module.tree.body, None, Frame(scope))
+
+
+def _in_suite(
+    module: Module, body: Sequence[ast.stmt], owner: ast.AST | None, frame: Frame
+) -> Iterator[Found]:
+    for statement in body:
+        if not module.may_open_in(statement.lineno, statement.end_lineno):
+            continue
+        if isinstance(statement, ast.Expr):
+            yield from _in_expression(module, statement, body, owner, frame)
+        else:
+            yield from _in_compound(module, statement, frame)
+
+
+def _in_compound(module: Module, statement: ast.stmt, frame: Frame) -> Iterator[Found]:
+    """Look into the suites of a statement, each with the frame that it has."""
+    match statement:
+        case ast.FunctionDef() | ast.AsyncFunctionDef() | ast.ClassDef():
+            scope = _scope_of(module, statement, frame.scope)
+            yield from _in_suite(module, statement.body, statement, Frame(scope))
+        case ast.For(body=body, orelse=orelse) | ast.AsyncFor(body=body, orelse=orelse):
+            yield from _in_suite(module, body, statement, inside_loop(frame))
+            yield from _in_suite(module, orelse, statement, frame)
+        case ast.While(body=body, orelse=orelse):
+            yield from _in_suite(module, body, statement, inside_loop(frame))
+            yield from _in_suite(module, orelse, statement, frame)
+        case ast.If():
+            chain = branches(statement)
+            for branch in chain:
+                yield from _in_suite(module, branch.body, branch, frame)
+            yield from _in_suite(module, chain[-1].orelse, chain[-1], frame)
+        case ast.With(body=body) | ast.AsyncWith(body=body):
+            yield from _in_suite(module, body, statement, frame)
+        case ast.Try() | ast.TryStar():
+            yield from _in_suite(module, statement.body, statement, frame)
+            starred = isinstance(statement, ast.TryStar)
+            for handler in statement.handlers:
+                inner = inside_except_star(frame) if starred else frame
+                yield from _in_suite(module, handler.body, statement, inner)
+            yield from _in_suite(module, statement.orelse, statement, frame)
+            yield from _in_suite(module, statement.finalbody, statement, inside_finally(frame))
+        case ast.Match(cases=cases):
+            for each in cases:
+                yield from _in_suite(module, each.body, each, frame)
+
+
+def _scope_of(module: Module, node: ScopeNode, parent: Scope) -> Scope:
+    """Make the scope of a function or class that may enclose a block."""
+    assert not isinstance(node, ast.Module)
+    first, last = module.source.starts[node.lineno - 1], node.end_lineno or node.lineno
+    end = module.source.starts[last] if last < len(module.source.starts) else None
+    text = module.source.text[first:end]
+    kind: ScopeKind
+    if isinstance(node, ast.ClassDef):
+        kind = "class"
+    else:
+        yields = "yield" in text and _yields(node.body)
+        kind = "generator" if yields else "function"
+        if isinstance(node, ast.AsyncFunctionDef):
+            kind = "async generator" if yields else "async function"
+    class_name = node.name if kind == "class" else parent.mangler
+    return Scope(kind, node.name, node, bindings_of(node, class_name, ":=" in text), parent)
+
+
+def _yields(body: Sequence[ast.stmt]) -> bool:
+    """Whether a function with this body is a generator: a `yield` of its own, not of inner functions."""
+    waiting: list[ast.AST] = list(body)
+    while waiting:
+        node = waiting.pop()
+        match node:
+            case ast.Yield() | ast.YieldFrom():
+                return True
+            case ast.FunctionDef(args=arguments) | ast.AsyncFunctionDef(args=arguments):
+                waiting += [*node.decorator_list, *arguments.defaults]
+                waiting += [each for each in arguments.kw_defaults if each]
+            case ast.ClassDef():
+                waiting += [*node.decorator_list, *node.bases, *(k.value for k in node.keywords)]
+            case ast.Lambda(args=arguments):
+                waiting += [*arguments.defaults, *(each for each in arguments.kw_defaults if each)]
+            case _:
+                waiting += ast.iter_child_nodes(node)
+    return False
+
+
+def _in_expression(
+    module: Module,
+    statement: ast.Expr,
+    body: Sequence[ast.stmt],
+    owner: ast.AST | None,
+    frame: Frame,
+) -> Iterator[Found]:
+    """Decide whether an expression statement is a natural block, nearly one, or neither."""
+    value, source = statement.value, module.source
+    if not isinstance(value, (ast.Constant, ast.JoinedStr)):
+        return
+    start = source.offset(statement.lineno, statement.col_offset)
+    end = source.offset(statement.end_lineno or 0, statement.end_col_offset or 0)
+    literal = source.text[start:end]
+    if opened := opening_of(literal):
+        yield from _option_problems(source, opened, start)
+        if obstacle := obstacle_to(source, start, end, body):
+            yield obstacle
+        yield _block(
+            source, literal, opened, start, frame, placement_of(source, start, body, owner)
+        )
+        return
+    is_docstring = statement is body[0] and isinstance(owner, NoneType | Definition | ast.ClassDef)
+    if miss := near_miss_in(literal, is_docstring):
+        hint = "a block is one triple-quoted string that begins with the line `natural`"
+        yield finding(source, "NJ103", start + miss.start, start + miss.end, miss.reason, hint)
+
+
+def _option_problems(source: SourceFile, opened: re.Match[str], start: int) -> Iterator[Diagnostic]:
+    if opened["options"]:
+        shift = start + opened.start("options")
+        for each in read_options(opened["options"])[1]:
+            yield finding(source, "NJ104", shift + each.start, shift + each.end, each.message)
+
+
+def _block(
+    source: SourceFile,
+    literal: str,
+    opened: re.Match[str],
+    start: int,
+    frame: Frame,
+    placement: Placement,
+) -> NaturalBlock:
+    """Read a literal that is a block: its references and its options."""
+    shift = start + opened.end()
+    tags = tuple(
+        replace(tag, start=tag.start + shift, end=tag.end + shift)
+        for tag in tags_in(text_of(literal, opened))
+    )
+    line, column = source.place(start)
+    end_line, end_column = source.place(start + len(literal))
+    return NaturalBlock(
+        literal,
+        start,
+        start + len(literal),
+        line,
+        column,
+        end_line,
+        end_column,
+        tags,
+        frame,
+        placement,
+        read_options(opened["options"])[0] if opened["options"] else Options(),
+    )

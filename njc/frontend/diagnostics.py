@@ -1,0 +1,270 @@
+"""What the compiler has to say about a program: findings with a code, a place and a way out.
+
+    mailbox.njpy:12:14: error[NJ201]: `quer` is not defined here
+       12 |     Perform the <quer> with respect to <graph>.
+          |                 ^^^^^^
+          = help: did you mean `query`?
+
+A `Diagnostic` is the user's mistake, reported together with all others; a mistake of ours is an
+ordinary traceback. `CODES` holds every code with its meaning: `njc explain` and docs/diagnostics.md
+are made from it. `# njc: ignore[NJ204]` above or behind the place silences a finding, where the
+program can be compiled all the same.
+"""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Literal
+
+from njc.frontend.source import SourceFile
+
+Severity = Literal["error", "warning"]
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class Diagnostic:
+    """One finding. Lines and columns count from 1, columns in characters; the end is exclusive."""
+
+    path: str
+    line: int
+    column: int
+    end_line: int
+    end_column: int
+    code: str
+    severity: Severity
+    message: str
+    hint: str | None = field(default=None, compare=False)
+
+
+@dataclass(frozen=True, slots=True)
+class Code:
+    """What one code means: a title, its severity, a paragraph, and whether it can be ignored."""
+
+    title: str
+    severity: Severity
+    explanation: str
+    fatal: bool = False
+    """A fatal finding leaves nothing to compile, so `# njc: ignore` has no power over it."""
+
+
+CODES: Mapping[str, Code] = {
+    "NJ001": Code(
+        "not Python",
+        "error",
+        "A .njpy file is a Python file in which some strings are natural blocks, so it must first be "
+        "Python. The message is the one of the Python that runs njc.",
+        fatal=True,
+    ),
+    "NJ002": Code(
+        "not text",
+        "error",
+        "The bytes of the file are not text in the encoding that its byte order mark or its coding "
+        "comment names (UTF-8 where it names none). Save the file as UTF-8, or correct the comment.",
+        fatal=True,
+    ),
+    "NJ003": Code(
+        "wrong option in a comment",
+        "error",
+        "A comment `# njc: key=value` sets options for the whole file. The option must exist and the "
+        "value must suit it, or the program would run with other options than it says.",
+        fatal=True,
+    ),
+    "NJ004": Code(
+        "option comment without effect",
+        "warning",
+        "A comment `# njc: key=value` counts only before the first statement of the file. Move it "
+        'there, or write the option on the block: `"""natural(key=value)`.',
+    ),
+    "NJ101": Code(
+        "block after `;` in a one-line suite",
+        "error",
+        "In `if x: a = 1; ` followed by a natural block, the suite stands on the line of its header. A "
+        "block that comes first there takes its suite to a line of its own. One that comes later would "
+        "have to move the statements before it too, and those are not njc's to move: outside of blocks "
+        "it changes nothing. Put each statement of the suite on a line of its own, below the header.",
+        fatal=True,
+    ),
+    "NJ102": Code(
+        "block beside a backslash continuation",
+        "error",
+        "A natural block is replaced by several lines, which a backslash at the end of the line "
+        "before it, or behind it, would tear apart. Remove the backslash.",
+        fatal=True,
+    ),
+    "NJ103": Code(
+        "nearly a natural block",
+        "warning",
+        "The string stands as a statement and its first word is that of a natural block, but Python "
+        "will treat it as a string that does nothing. A natural block is one triple-quoted string, "
+        "without parentheses, whose first line is the word `natural` in small letters and nothing "
+        'else but options: `"""natural` or `"""natural(max_effects=20)`.',
+    ),
+    "NJ104": Code(
+        "wrong option on a block",
+        "error",
+        'Options stand on the marker line as keyword arguments with literal values: `"""natural('
+        'model="openai/gpt-4.1", max_effects=20)`. The option must exist and the value must suit it.',
+        fatal=True,
+    ),
+    "NJ105": Code(
+        "block before a future import",
+        "error",
+        "`from __future__ import ...` must come before every statement but the docstring, and a "
+        "natural block is a statement. Move the block below the import.",
+        fatal=True,
+    ),
+    "NJ201": Code(
+        "undefined name",
+        "error",
+        "The block reads a variable by `<name>` that is not bound in the function, in the functions "
+        "around it, in the module, or in Python's builtins. Correct the name; if the angle brackets "
+        "are meant as text, as in HTML, double the first: `<<name>`.",
+    ),
+    "NJ202": Code(
+        "not a name",
+        "error",
+        "A block can bind only what an assignment could: not a keyword, and not a name that Python "
+        "keeps for itself such as `__debug__`.",
+        fatal=True,
+    ),
+    "NJ203": Code(
+        "keyword in angle brackets",
+        "warning",
+        "`<class>` or `<None>` names no variable, so it is plain text to the model. Write `<<class>` "
+        "to say so.",
+    ),
+    "NJ204": Code(
+        "output never used",
+        "warning",
+        "The block binds `<:name>`, and nothing in the function reads the variable afterwards. Remove "
+        "the output, or use it. Names that begin with an underscore are not reported.",
+    ),
+    "NJ205": Code(
+        "output possibly unbound",
+        "warning",
+        "Only natural blocks bind this variable, and there is a way through the program to this use "
+        "that runs none of them: a condition that is false, a loop without a round, an exception that "
+        "is caught. Bind it before, or use it only where the block has run.",
+    ),
+    "NJ206": Code(
+        "cannot be bound here",
+        "error",
+        "Python resolves the name to something that an assignment at this place could not bind the "
+        "way the program says. The message says what is in the way.",
+        fatal=True,
+    ),
+    "NJ207": Code(
+        "type that is not Python",
+        "warning",
+        "`<:name: type>` takes any Python annotation, such as `<:total: float>` or `<:ids: list[str]>`. "
+        "What stands here is not one, so the angle brackets are plain text and bind nothing. Correct "
+        "the type, or double the first bracket to say that text is meant.",
+    ),
+    "NJ301": Code(
+        "control word without effect",
+        "warning",
+        "The text says break, continue or return, but that statement would not be legal at this place "
+        "(no loop around the block, not in a function, inside `except*`), so the model cannot do it. "
+        "Move the block, or choose another word.",
+    ),
+    "NJ302": Code(
+        "jump out of `finally`",
+        "warning",
+        "A break, continue or return that leaves a `finally` suite throws away the exception that is "
+        "on its way. Python warns of such jumps from 3.14 (PEP 765), and njc does not offer them to "
+        "the model. Move the block out of the `finally` suite.",
+    ),
+    "NJ401": Code(
+        "no code for a static block",
+        "error",
+        "A model was asked for the Python that stands for this block, and none of its attempts passed the "
+        "checks. They are kept, each with the reasons why it was refused, in the file that the message "
+        'names. Say more in the prompt, let the block run live by `mode="live"`, or let it fall back to '
+        'that by `fallback="live"`.',
+        fatal=True,
+    ),
+    "NJ402": Code(
+        "static block not locked",
+        "error",
+        "A build with `--locked`, `--check` or `--diff` asks no model, and njc.lock has no code for this "
+        "block, or has code for what the block meant before. Build without the flag, review what is new "
+        "in njc.lock, and commit it.",
+        fatal=True,
+    ),
+    "NJ403": Code(
+        "edited code out of date",
+        "error",
+        "The code of this block was edited in njc.lock, and the block has changed since. njc never "
+        "overwrites what a person wrote: `njc lock --keep BLOCK` says that the code is right for the "
+        "changed block, `njc lock --update BLOCK` has it written anew.",
+        fatal=True,
+    ),
+    "NJ404": Code(
+        "locked code refused",
+        "error",
+        "The code in njc.lock does not pass the checks that generated code must pass: an edit has broken "
+        "it, or the checks of this njc are stricter. Mend it in njc.lock, or have it written anew by "
+        "`njc lock --update BLOCK`.",
+        fatal=True,
+    ),
+}
+
+
+def finding(
+    source: SourceFile, code: str, start: int, end: int, message: str, hint: str | None = None
+) -> Diagnostic:
+    """Make the diagnostic for a range of offsets in the source's text."""
+    line, column = source.place(start)
+    end_line, end_column = source.place(max(end, start + 1))
+    return Diagnostic(
+        source.path,
+        line,
+        column,
+        end_line,
+        end_column,
+        code,
+        CODES[code].severity,
+        message,
+        hint,
+    )
+
+
+def render(diagnostic: Diagnostic, source: SourceFile | None = None) -> str:
+    """Write a diagnostic for people: its place and message, the line with a caret, and the hint."""
+    at = f"{diagnostic.path}:{diagnostic.line}:{diagnostic.column}"
+    rows = [f"{at}: {diagnostic.severity}[{diagnostic.code}]: {diagnostic.message}"]
+    gutter = " " * max(5, len(str(diagnostic.line)))
+    if source is not None and diagnostic.code != "NJ002":
+        line = _UNSHOWN.sub(" ", source.line(diagnostic.line).rstrip("\r\n"))
+        end = diagnostic.end_column if diagnostic.end_line == diagnostic.line else len(line) + 1
+        marked = line[diagnostic.column - 1 : end - 1]
+        rows.append(f"{diagnostic.line:>5} | {line}")
+        rows.append(
+            f"{gutter} | {_blank(line[: diagnostic.column - 1])}{'^' * max(1, _width(marked))}"
+        )
+    if diagnostic.hint:
+        rows.append(f"{gutter} = help: {diagnostic.hint}")
+    return "\n".join(rows)
+
+
+_UNSHOWN = re.compile(r"[\x00-\x08\x0a-\x1f\x7f-\x9f]")
+"""Control characters, which a terminal would obey; a tab only moves on."""
+
+
+def _cells(character: str) -> int:
+    """Count the terminal cells that a character takes."""
+    if unicodedata.combining(character) or unicodedata.category(character) == "Cf":
+        return 0
+    return 2 if unicodedata.east_asian_width(character) in "WF" else 1
+
+
+def _width(text: str) -> int:
+    return sum(_cells(character) for character in text)
+
+
+def _blank(text: str) -> str:
+    """Blanks as wide as `text`; a tab stays a tab, so that it is as wide as the one above it."""
+    return "".join("\t" if each == "\t" else " " * _cells(each) for each in text)

@@ -1,0 +1,78 @@
+"""What break, continue and return mean at a point in a program.
+
+    def f():
+        for i in range(2):          a block here may raise, break, continue, return
+            try: ...
+            except* ValueError:     here only raise: no jump may leave an except* suite
+                ...
+            finally:                here all, but each would leave the finally suite (PEP 765)
+                ...
+        else:                       here raise and return: a loop's else is outside the loop
+
+A `Frame` is what the suites around a point make of it; `inside_...` give the frame of an inner suite.
+Labels are always in the order of `LABELS`.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Literal, get_args
+
+from njc.frontend.names import Scope
+
+Label = Literal["raise", "break", "continue", "return", "return_value"]
+LABELS: tuple[Label, ...] = get_args(Label)
+
+
+@dataclass(frozen=True, slots=True)
+class Frame:
+    """The control context of a suite: the way to the loop and the way to the function's end."""
+
+    scope: Scope
+    in_loop: bool = False
+    loop_barred: bool = False
+    """An `except*` suite stands between here and the loop."""
+    return_barred: bool = False
+    """An `except*` suite stands between here and the function."""
+    loop_in_finally: bool = False
+    """A jump to the loop would leave a `finally` suite."""
+    return_in_finally: bool = False
+    """A return would leave a `finally` suite."""
+
+
+def inside_loop(frame: Frame) -> Frame:
+    """Give the frame of a loop's body; its `else` suite keeps the frame around the loop."""
+    return replace(frame, in_loop=True, loop_barred=False, loop_in_finally=False)
+
+
+def inside_except_star(frame: Frame) -> Frame:
+    """Give the frame of an `except*` suite."""
+    return replace(frame, loop_barred=True, return_barred=True)
+
+
+def inside_finally(frame: Frame) -> Frame:
+    """Give the frame of a `finally` suite."""
+    return replace(frame, loop_in_finally=True, return_in_finally=True)
+
+
+def labels_at(frame: Frame) -> tuple[Label, ...]:
+    """List the control statements that Python would accept here."""
+    labels: list[Label] = ["raise"]
+    if frame.in_loop and not frame.loop_barred:
+        labels += ["break", "continue"]
+    if frame.scope.is_function and not frame.return_barred:
+        labels += ["return"]
+        if frame.scope.kind != "async generator":
+            labels += ["return_value"]
+    return tuple(labels)
+
+
+def labels_leaving_finally(frame: Frame) -> tuple[Label, ...]:
+    """List those of the labels whose jump would leave a `finally` suite."""
+    leaving = {
+        "break": frame.loop_in_finally,
+        "continue": frame.loop_in_finally,
+        "return": frame.return_in_finally,
+        "return_value": frame.return_in_finally,
+    }
+    return tuple(label for label in labels_at(frame) if leaving.get(label, False))

@@ -1,0 +1,154 @@
+'''Which string literals are natural blocks, and what their first line says.
+
+    """natural                                       a block
+    r\'\'\'prompt(max_effects=20, model="m")            a block, with options
+    """Natural      """ natural      ("""natural      nearly a block: reported, never passed over
+    """natural language processing."""               a string like any other
+
+Everything is decided on the source text of the literal: the tree no longer knows how it was quoted.
+'''
+
+from __future__ import annotations
+
+import ast
+import io
+import re
+import tokenize
+from dataclasses import dataclass
+from typing import Any
+
+from njc.frontend.references import without_fields
+from njrt.options import Options, problem_with
+
+_OPENING = re.compile(
+    r"(?P<prefix>[rRuUfF]{0,2})(?P<quotes>\"{3}|'{3})(?P<marker>natural|prompt)[ \t]*"
+    r"(?P<options>\([^\r\n]*\))?[ \t]*(?:\r\n|\n|\r)"
+)
+_NEARLY = re.compile(
+    r"(?P<prefix>\w{0,2})(?P<quotes>\"{3}|'{3})(?P<before>[ \t\f\\\r\n]*)(?P<marker>natural|prompt)\b"
+    r"(?P<after>[^\r\n]*)",
+    re.IGNORECASE,
+)
+_REST_OF_STRING = {
+    '"""': re.compile(r'(?:[^\\"]|\\.|"(?!""))*"""', re.DOTALL),
+    "'''": re.compile(r"(?:[^\\']|\\.|'(?!''))*'''", re.DOTALL),
+}
+
+
+def opening_of(literal: str) -> re.Match[str] | None:
+    """Match the marker line of a literal that is a natural block: a single string with a marker."""
+    opened = _OPENING.match(literal)
+    return opened if opened and _is_one_token(literal, opened) else None
+
+
+def text_of(literal: str, opened: re.Match[str]) -> str:
+    """The text of the prompt as it stands in the source, the fields of an f-string blanked."""
+    prefix = opened["prefix"].lower()
+    text = without_fields(literal, "r" in prefix) if "f" in prefix else literal
+    return text[opened.end() : -3]
+
+
+@dataclass(frozen=True, slots=True)
+class Complaint:
+    """What is wrong with some characters of the options."""
+
+    start: int
+    end: int
+    message: str
+
+
+def read_options(text: str) -> tuple[Options, list[Complaint]]:
+    """Read `(model="...", max_effects=20)`."""
+    try:
+        call = ast.parse(f"_{text}", mode="eval").body
+    except (SyntaxError, ValueError):
+        call = None
+    if not isinstance(call, ast.Call) or call.args or not isinstance(call.func, ast.Name):
+        return Options(), [Complaint(0, len(text), "options are keyword arguments")]
+    settings: dict[str, Any] = {}
+    complaints: list[Complaint] = []
+    encoded = text.encode()
+    for each in call.keywords:
+        start, end = (
+            len(encoded[: column - 1].decode())
+            for column in (each.col_offset, each.end_col_offset or 0)
+        )
+        if problem := _problem_with(each, settings):
+            complaints.append(Complaint(start, end, problem))
+    return Options(**settings), complaints
+
+
+def _problem_with(keyword: ast.keyword, settings: dict[str, Any]) -> str | None:
+    """Add one option to the settings, or say what is wrong with it."""
+    if keyword.arg is None:
+        return "options cannot be unpacked: write each as `name=value`"
+    try:
+        value = ast.literal_eval(keyword.value)
+    except (ValueError, TypeError, MemoryError, RecursionError):
+        return f"option `{keyword.arg}` must be a literal value"
+    settings_problem = problem_with(keyword.arg, value)
+    if settings_problem is None:
+        settings[keyword.arg] = value
+    return settings_problem
+
+
+def _is_one_token(literal: str, opened: re.Match[str]) -> bool:
+    """Whether the literal is a single string; `ast` folds implicit concatenation into one node."""
+    rest = _REST_OF_STRING[opened["quotes"]].match(literal, opened.end("quotes"))
+    if rest is not None and rest.end() == len(literal):
+        return True
+    return "f" in opened["prefix"].lower() and _is_one_fstring(literal)
+
+
+def _is_one_fstring(literal: str) -> bool:
+    """Whether an f-string with its own quotes inside its fields (Python 3.12) is a single token."""
+    depth = strings = 0
+    for token in tokenize.generate_tokens(io.StringIO(re.sub(r"\r\n?", "\n", literal)).readline):
+        name = tokenize.tok_name[token.type]
+        strings += depth == 0 and name in ("STRING", "FSTRING_START")
+        depth += (name == "FSTRING_START") - (name == "FSTRING_END")
+    return strings == 1
+
+
+@dataclass(frozen=True, slots=True)
+class NearMiss:
+    """A literal that begins almost like a natural block: where its marker is, and why it is none."""
+
+    start: int
+    end: int
+    reason: str
+
+
+def near_miss_in(literal: str, is_docstring: bool) -> NearMiss | None:
+    """Say why a literal that is not a natural block was perhaps meant to be one."""
+    nearly = _NEARLY.search(literal)
+    reason = _why_not(literal, nearly, is_docstring) if nearly else None
+    return NearMiss(nearly.start(), nearly.end("marker"), reason) if nearly and reason else None
+
+
+def _why_not(literal: str, nearly: re.Match[str], is_docstring: bool) -> str | None:
+    marker, after = nearly["marker"], nearly["after"]
+    if literal[: nearly.start()].strip(" \t\f\r\n("):
+        return None
+    if nearly.start():
+        in_parentheses = _OPENING.match(literal, nearly.start())
+        return "a natural block cannot stand in parentheses" if in_parentheses else None
+    if _OPENING.match(literal):
+        return "a natural block cannot be joined with another string"
+    spans_lines = "\n" in literal or "\r" in literal
+    if set(nearly["prefix"].lower()) - set("ruf"):
+        return (
+            f"a natural block cannot have the prefix `{nearly['prefix']}`" if spans_lines else None
+        )
+    if not after.strip() and spans_lines:
+        if nearly["before"]:
+            return f"`{marker}` must follow the quotes at once"
+        return f"a natural block begins with `{marker.lower()}` in small letters"
+    addressed = re.search(r"<:?[^\W\d][\w.]*[:>]", literal)
+    if (
+        not nearly["before"]
+        and marker.islower()
+        and (addressed or (spans_lines and not is_docstring))
+    ):
+        return f"the prompt must begin on the line after `{marker}`"
+    return None

@@ -1,0 +1,100 @@
+"""From bytes to a syntax tree, if there is a reason to.
+
+    SourceFile  ->  Module(source, tree, candidates)    or    Diagnostic NJ001, NJ002
+
+`candidates` are the lines on which a natural block could open; every later stage looks only at suites
+that contain one. A file without the bytes of a marker is never parsed at all.
+"""
+
+from __future__ import annotations
+
+import ast
+import re
+import warnings
+from bisect import bisect_left
+from dataclasses import dataclass
+
+from njc.frontend.diagnostics import Diagnostic, finding
+from njc.frontend.source import SourceFile, UnreadableSource
+
+_MARKER = r"""(?:\"{3}|'{3})[ \t\f\\\r\n]*(?:natural|prompt)\b"""
+_MARKER_BYTES = re.compile(_MARKER.encode(), re.IGNORECASE)
+_MARKER_TEXT = re.compile(_MARKER, re.IGNORECASE)
+
+
+@dataclass(frozen=True, slots=True)
+class Module:
+    """A parsed file; `candidates` are the numbers of the lines where a block could open, ascending."""
+
+    source: SourceFile
+    tree: ast.Module
+    candidates: tuple[int, ...]
+
+    def may_open_in(self, first: int, last: int | None) -> bool:
+        """Whether a natural block could open on one of the lines `first` to `last`."""
+        following = bisect_left(self.candidates, first)
+        return following < len(self.candidates) and self.candidates[following] <= (last or first)
+
+
+def may_hold_blocks(data: bytes) -> bool:
+    """Whether the bytes contain what could be the opening of a natural block, or nearly one."""
+    return _MARKER_BYTES.search(data) is not None
+
+
+def parse(source: SourceFile) -> Module | Diagnostic:
+    """Parse a file, or say why it is not Python."""
+    try:
+        text = source.text
+    except UnreadableSource as error:
+        hint = "save the file as UTF-8, or correct its coding comment"
+        at = (error.line, 1, error.line, 2)
+        return Diagnostic(source.path, *at, "NJ002", "error", str(error), hint)
+    if (nul := text.find("\0")) >= 0:
+        hint = "remove it, or save the file as UTF-8 if it is UTF-16"
+        return finding(source, "NJ001", nul, nul + 1, "not Python: a null character", hint)
+    try:
+        tree = parse_quietly(text)
+    except SyntaxError as error:
+        return not_python(source, error)
+    except (ValueError, RecursionError, MemoryError) as error:
+        return finding(source, "NJ001", 0, 1, f"not Python: {error}")
+    lines = dict.fromkeys(source.place(match.start())[0] for match in _MARKER_TEXT.finditer(text))
+    return Module(source, tree, tuple(lines))
+
+
+def parse_quietly(text: str) -> ast.Module:
+    """Parse Python without the warnings that Python itself will give when the program is compiled."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        return ast.parse(text)
+
+
+def error_in(tree: ast.Module) -> SyntaxError | None:
+    """Find what only Python's compiler refuses, such as `return` outside of a function."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        try:
+            compile(tree, "<source>", "exec", dont_inherit=True)
+        except SyntaxError as error:
+            return error
+        except (ValueError, RecursionError, MemoryError) as error:
+            return SyntaxError(str(error))
+    return None
+
+
+def not_python(source: SourceFile, error: SyntaxError, *, counts_bytes: bool = False) -> Diagnostic:
+    """Say what Python says is wrong; its parser counts columns in characters, its compiler in bytes."""
+    line = min(max(error.lineno or 1, 1), len(source.starts))
+    text = source.line(line).rstrip("\r\n")
+
+    def column_of(offset: int | None) -> int:
+        offset = max(offset or 1, 1)
+        if counts_bytes:
+            offset = len(text.encode()[: offset - 1].decode(errors="ignore")) + 1
+        return min(offset, len(text) + 1)
+
+    column = column_of(error.offset)
+    end = column_of(error.end_offset) if error.end_lineno == error.lineno else 0
+    message = f"not Python: {error.msg}"
+    end_column = max(end, column + 1)
+    return Diagnostic(source.path, line, column, line, end_column, "NJ001", "error", message)

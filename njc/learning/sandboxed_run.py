@@ -1,0 +1,230 @@
+"""Running code once, as if it stood in the program: its variables are given, and what becomes of them is seen.
+
+    for price in prices:                    def _nj_block(prices, limit, spent):
+        if price > limit:                       for price in prices:
+            continue                                if price > limit:
+        spent += price                                  continue
+    if spent > limit:               ->                spent += price
+        break                                   if spent > limit:
+                                                    return "broke", None, locals()
+                                                return "completed", None, locals()
+
+The code's own jumps become returns that say which they were. Each line that is run is noted with what it
+made of the variables.
+"""
+
+from __future__ import annotations
+
+import ast
+import asyncio
+import itertools
+import signal
+import sys
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from types import FrameType
+from typing import Any
+
+import njrt
+from njrt.execution.lowering import host_jumps
+from njrt.rendering.one_line import brief
+
+Value = Any
+"""A value of the program."""
+
+FILE = "<block>"
+SECONDS = 5
+"""For one lesson, the model's time not counted."""
+_FUNCTION = "_nj_block"
+_LOCALS = "_nj_locals"
+_MOST_STEPS = 500
+_SHOWN_CHARS = 120
+_HOW = {ast.Break: "broke", ast.Continue: "continued", ast.Return: "returned"}
+
+
+class TooLongError(BaseException):
+    """The code ran longer than it may."""
+
+
+@dataclass(frozen=True, slots=True)
+class Task:
+    """What is to be run: the program, the code, and what it is run on."""
+
+    program: str
+    path: str
+    code: str
+    helper: str
+    class_name: str | None
+    guards: bool
+    """The first `assert`s of the code are its guard."""
+    folders: Sequence[str]
+    lessons: Sequence[Mapping[str, Any]]
+
+
+@dataclass(slots=True)
+class Watched:
+    """What has been seen of one run."""
+
+    steps: list[tuple[int, str]] = field(default_factory=list)
+    line: int = 0
+    before: dict[str, str] = field(default_factory=dict)
+
+
+def run_on(
+    task: Task, given: Mapping[str, Value], namespace: dict[str, Value], watched: Watched
+) -> tuple[str, Value, Mapping[str, Value]]:
+    """Run the code once: how it ended, with what, and what its variables are then."""
+    function = _function(task, list(given), namespace)
+    asserts = _guard_lines(task)
+    is_async = bool(function.__code__.co_flags & 0x80)
+    try:
+        with timed(SECONDS), _watching(watched):
+            done = function(**given)
+            how, result, variables = asyncio.run(done) if is_async else done
+            return how, result, variables
+    except AssertionError as error:
+        traced = error.__traceback__
+        while traced is not None and traced.tb_frame.f_code.co_filename != FILE:
+            traced = traced.tb_next
+        is_guard = traced is not None and traced.tb_lineno in asserts
+        return ("unfit" if is_guard else "raised"), error, {}
+    except Exception as error:
+        return "raised", error, {}
+
+
+def _guard_lines(task: Task) -> set[int]:
+    if not task.guards:
+        return set()
+    body = [
+        each
+        for each in ast.parse(task.code).body
+        if not isinstance(each, ast.Import | ast.ImportFrom)
+    ]
+    asserts = itertools.takewhile(lambda each: isinstance(each, ast.Assert), body)
+    return {line for each in asserts for line in range(each.lineno, (each.end_lineno or 0) + 1)}
+
+
+def _function(task: Task, names: Sequence[str], namespace: dict[str, Value]) -> Callable[..., Any]:
+    """Make a function of the code: its parameters are the variables that have values."""
+    body = ast.parse(task.code, FILE).body
+    jumps = {id(each) for each in host_jumps(body)}
+    body = [_Jumps(jumps).visit(each) for each in body]
+    awaits = any(isinstance(node, ast.Await) for each in body for node in ast.walk(each))
+    head = f"{'async ' if awaits else ''}def {_FUNCTION}({', '.join(names)}): pass"
+    around = ast.parse(head, FILE).body[0]
+    assert isinstance(around, ast.FunctionDef | ast.AsyncFunctionDef)
+    around.body = [*body, _exit("completed", ast.Constant(None), body[-1])]
+    tree = ast.Module([around], [])
+    if task.class_name:
+        class_ = ast.parse(f"class {task.class_name}: pass", FILE).body[0]
+        assert isinstance(class_, ast.ClassDef)
+        class_.body = [around]
+        tree = ast.Module([class_], [])
+    space = Space(namespace, {_LOCALS: locals, task.helper: _helper(task)})
+    exec(compile(ast.fix_missing_locations(tree), FILE, "exec", dont_inherit=True), space.globals)
+    made = space.globals[task.class_name or _FUNCTION]
+    function: Callable[..., Any] = vars(made)[_FUNCTION] if task.class_name else made
+    space.put_back()
+    return function
+
+
+class Space:
+    """The program's namespace with a few more names; a class of the program is put back afterwards."""
+
+    def __init__(self, namespace: dict[str, Value], more: Mapping[str, Value]) -> None:
+        self.globals = namespace
+        self._before = dict(namespace)
+        namespace.update(more)
+
+    def put_back(self) -> None:
+        """Give the program its own things back where a name was taken for a moment."""
+        self.globals.update(self._before)
+
+
+def _helper(task: Task) -> Callable[..., Any]:
+    at = njrt.allm_at if task.helper.startswith("allm") else njrt.llm_at
+    return at(task.path)
+
+
+class _Jumps(ast.NodeTransformer):
+    """Makes returns of the code's own jumps, which say what they were."""
+
+    def __init__(self, jumps: set[int]) -> None:
+        self.jumps = jumps
+
+    def visit(self, node: ast.AST) -> Any:
+        if id(node) not in self.jumps:
+            return self.generic_visit(node)
+        value = getattr(node, "value", None) or ast.Constant(None)
+        assert isinstance(node, ast.stmt)
+        return _exit(_HOW[type(node)], value, node)
+
+
+def _exit(how: str, value: ast.expr, at: ast.stmt) -> ast.stmt:
+    variables = ast.Call(ast.Name(_LOCALS, ast.Load()), [], [])
+    done = ast.Return(ast.Tuple([ast.Constant(how), value, variables], ast.Load()))
+    return ast.copy_location(done, at)
+
+
+@contextmanager
+def _watching(watched: Watched) -> Iterator[None]:
+    """Note, line by line, what the code makes of its variables."""
+
+    def seen(frame: FrameType, event: str, argument: Any) -> Any:
+        if frame.f_code.co_filename != FILE or frame.f_code.co_name != _FUNCTION:
+            return None
+        if len(watched.steps) < _MOST_STEPS:
+            now = {
+                name: brief(value, _SHOWN_CHARS)
+                for name, value in frame.f_locals.items()
+                if not callable(value) and not name.startswith("_nj")
+            }
+            changed = [
+                f"{name} = {text}" for name, text in now.items() if watched.before.get(name) != text
+            ]
+            if event == "call":
+                watched.before = now
+            elif watched.line:
+                watched.steps.append((watched.line, ", ".join(changed)))
+            watched.before, watched.line = now, frame.f_lineno
+            if event == "exception":
+                watched.steps.append((frame.f_lineno, f"raises {brief(argument[1], _SHOWN_CHARS)}"))
+            if event in ("call", "return", "exception"):
+                watched.line = 0
+        return seen
+
+    sys.settrace(seen)
+    try:
+        yield
+    finally:
+        sys.settrace(None)
+
+
+@contextmanager
+def timed(seconds: float) -> Iterator[None]:
+    """Stop what runs longer, where the system has such a clock."""
+
+    def over(number: int, frame: FrameType | None) -> None:
+        raise TooLongError
+
+    if not hasattr(signal, "setitimer"):
+        yield
+        return
+    signal.signal(signal.SIGALRM, over)
+    signal.setitimer(signal.ITIMER_REAL, seconds)
+    try:
+        yield
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+
+
+@contextmanager
+def untimed() -> Iterator[None]:
+    """Stop the clock for a while."""
+    left = signal.setitimer(signal.ITIMER_REAL, 0)[0] if hasattr(signal, "setitimer") else 0.0
+    try:
+        yield
+    finally:
+        if left:
+            signal.setitimer(signal.ITIMER_REAL, left)

@@ -1,0 +1,1 @@
+"""Building many files: configuration, units, outputs, the report."""

@@ -1,0 +1,49 @@
+"""Compiled files for a wheel, whatever tool builds it.
+
+    {"shop/mail.njpy": /project/src/shop/mail.njpy}   ->   {"shop/mail.py": b"# compiled by njc ..."}
+
+What is compiled comes from the source and the project file alone: no model is called, no setting of
+whoever builds the wheel is read, so that the same sources give the same wheel.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path, PurePosixPath
+
+from njc.compiler import compile_source
+from njc.frontend.diagnostics import render
+from njc.frontend.source import SourceFile
+from njc.project.config import find_project
+from njc.project.units import SUFFIX
+
+
+class UncompilableSources(Exception):
+    """Sources of the wheel have errors; the text shows all of them."""
+
+
+def compiled_files_for(sources: Mapping[str, Path], project_root: Path) -> dict[str, bytes]:
+    """Compile the sources of a wheel, given by their paths in it; raise UncompilableSources on errors."""
+    project = find_project(project_root, environ={})
+    compiled: dict[str, bytes] = {}
+    problems: list[str] = []
+    for path, file in sorted(sources.items()):
+        source = SourceFile(path, file.read_bytes())
+        compilation = compile_source(source, project=project.options)
+        if compilation.output is None:
+            problems += [render(each, source) for each in compilation.diagnostics]
+        else:
+            compiled[compiled_name(path)] = compilation.output
+    if problems:
+        raise UncompilableSources("\n\n".join(problems))
+    return compiled
+
+
+def is_source(path: str) -> bool:
+    """Whether a path in a wheel is that of natural code."""
+    return path.endswith(SUFFIX)
+
+
+def compiled_name(path: str) -> str:
+    """Name the compiled file of a source: `shop/mail.njpy` becomes `shop/mail.py`."""
+    return PurePosixPath(path).with_suffix(".py").as_posix()

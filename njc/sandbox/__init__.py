@@ -1,0 +1,1 @@
+"""Running a program under bubblewrap, with one way to the network."""

@@ -1,0 +1,181 @@
+"""Running a whole program in a sandbox: `njc run --sandbox --work out prog.njpy`.
+
+    bwrap                                    who is in there can
+      --ro-bind / /                            read files, but neither the home directory nor /tmp, except
+      --tmpfs /home/anna --tmpfs /tmp          Python, its packages and the program's own folder;
+      --bind out out                           write to `out` and to a /tmp that is gone afterwards;
+      --unshare-all                            see no other process, few variables, and no network:
+      python -m njc.sandbox.forwarder SOCKET           127.0.0.1:3128 leads through SOCKET to our proxy, which
+        python -m njc run prog.njpy            connects to the model's endpoint and to nothing else
+
+bubblewrap (`bwrap`) does the work. This module says what to ask of it.
+"""
+
+from __future__ import annotations
+
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from urllib.parse import urlsplit
+
+from njc.sandbox.forwarder import PORT
+from njc.sandbox.proxy import Endpoint, serving
+from njrt.errors import ConfigurationError
+from njrt.models.choose import model_for
+from njrt.models.fallback import Fallback
+from njrt.models.model import Model
+from njrt.models.remote import Remote, Server
+from njrt.options import Options
+
+_SOCKET = "/tmp/.njc/proxy"
+_KEPT = ("LANG", "LANGUAGE", "TERM", "TZ", "NO_COLOR", "FORCE_COLOR", "COLUMNS", "LINES")
+_KEPT_PREFIXES = ("LC_", "NJC_", "PYTHON")
+_VENDORS = ("OPENAI", "ANTHROPIC")
+_SYSTEM_PATH = "/usr/local/bin:/usr/bin:/bin"
+
+
+@dataclass(frozen=True, slots=True)
+class Sandbox:
+    """What a program may do: read these folders, write to `work`, ask these servers, see these variables."""
+
+    readable: tuple[Path, ...]
+    work: Path | None
+    servers: tuple[Server, ...]
+    environ: Mapping[str, str]
+    home: Path
+    here: Path
+
+    @property
+    def endpoints(self) -> frozenset[Endpoint]:
+        """The only places of the network that can be reached."""
+        return frozenset(endpoint_of(server.url) for server in self.servers)
+
+
+def endpoint_of(url: str) -> Endpoint:
+    """The host and port that a URL leads to."""
+    parts = urlsplit(url)
+    return Endpoint(parts.hostname or "", parts.port or (80 if parts.scheme == "http" else 443))
+
+
+def obstacle_here() -> str | None:
+    """Say why no sandbox can be made on this machine; None where one can."""
+    bwrap = shutil.which("bwrap")
+    if bwrap is None:
+        return "bubblewrap is not installed; install it, such as with: apt-get install bubblewrap"
+    attempt = [bwrap, "--ro-bind", "/", "/", "--dev", "/dev", "--proc", "/proc", "--unshare-all"]
+    tried = subprocess.run([*attempt, "true"], capture_output=True, text=True, check=False)
+    if tried.returncode == 0:
+        return None
+    said = tried.stderr.strip().partition("\n")[0] or f"exit code {tried.returncode}"
+    return f"bubblewrap cannot make a sandbox here ({said}); allow unprivileged user namespaces"
+
+
+def servers_for(choices: Iterable[Options], environ: Mapping[str, str]) -> tuple[Server, ...]:
+    """The servers of the models that are chosen anywhere; whoever chooses none is told of it when run."""
+    servers: dict[Server, None] = {}
+    for options in choices:
+        try:
+            model = model_for(options, environ)
+        except ConfigurationError:
+            continue
+        servers |= {each.server: None for each in remotes_in(model)}
+    return tuple(servers)
+
+
+def remotes_in(model: Model) -> tuple[Remote, ...]:
+    """The models behind servers that `model` is made of."""
+    models = model.models if isinstance(model, Fallback) else (model,)
+    return tuple(each for each in models if isinstance(each, Remote))
+
+
+def variables_for(
+    environ: Mapping[str, str], servers: Iterable[Server], wanted: Iterable[str]
+) -> dict[str, str]:
+    """The variables that are needed inside, with the keys of these servers only, and those that are wanted."""
+    unknown = [name for name in wanted if name not in environ]
+    if unknown:
+        raise ConfigurationError(
+            f"--env names `{unknown[0]}`, which is not set; set it or leave it out"
+        )
+    vendors = {server.key_variable.removesuffix("_API_KEY") for server in servers}
+    kept = tuple(f"{vendor}_" for vendor in vendors if vendor in _VENDORS) + _KEPT_PREFIXES
+    return {
+        name: value
+        for name, value in environ.items()
+        if name in _KEPT or name.startswith(kept) or name in wanted
+    }
+
+
+def read_by_python() -> tuple[Path, ...]:
+    """What Python itself needs to read: where it is installed, and where its packages are."""
+    prefixes = [
+        sys.prefix,
+        sys.base_prefix,
+        sys.exec_prefix,
+        str(Path(sys.executable).resolve().parent.parent),
+    ]
+    paths = [*prefixes, *(entry for entry in sys.path if entry)]
+    return tuple(dict.fromkeys(path for path in map(Path, paths) if path.exists()))
+
+
+def command_of(sandbox: Sandbox, socket: Path, program: Sequence[str]) -> list[str]:
+    """Write the sandbox as a command line of bubblewrap that runs `program` in it."""
+    hidden = dict.fromkeys((sandbox.home, Path("/tmp"), Path("/run"), Path("/var/tmp")))
+    arguments = ["--ro-bind", "/", "/", "--dev", "/dev", "--proc", "/proc"]
+    for folder in hidden:
+        if folder != Path("/") and folder.is_dir():
+            arguments += ["--tmpfs", str(folder)]
+    for path in sorted(sandbox.readable):
+        if any(path.is_relative_to(folder) and path != folder for folder in hidden):
+            arguments += ["--ro-bind", str(path), str(path)]
+    if sandbox.work is not None:
+        arguments += ["--bind", str(sandbox.work), str(sandbox.work)]
+    arguments += ["--bind", str(socket), _SOCKET, "--chdir", str(sandbox.here)]
+    arguments += ["--unshare-all", "--cap-drop", "ALL", "--die-with-parent", "--new-session"]
+    return [
+        "bwrap",
+        *arguments,
+        "--",
+        sys.executable,
+        "-m",
+        "njc.sandbox.forwarder",
+        _SOCKET,
+        *program,
+    ]
+
+
+def _variables(sandbox: Sandbox) -> dict[str, str]:
+    """All variables that are set inside; they are inherited, as others may see a command line."""
+    proxy = f"http://127.0.0.1:{PORT}"
+    names = ("http_proxy", "https_proxy", "HTTP_PROXY", "HTTPS_PROXY")
+    return {
+        "PATH": f"{Path(sys.executable).parent}:{_SYSTEM_PATH}",
+        "HOME": "/tmp",
+        "PYTHONDONTWRITEBYTECODE": "1",
+        **sandbox.environ,
+        **dict.fromkeys(names, proxy),
+    }
+
+
+def run_sandboxed(sandbox: Sandbox, program: Sequence[str]) -> int:
+    """Run `program` in the sandbox, with the proxy beside it; return its exit code.
+
+    Raises ConfigurationError where no sandbox can be made.
+    """
+    if obstacle := obstacle_here():
+        raise ConfigurationError(obstacle)
+    with (
+        tempfile.TemporaryDirectory(prefix="njc-") as folder,
+        serving(Path(folder) / "proxy", sandbox.endpoints) as socket,
+    ):
+        command = command_of(sandbox, socket, program)
+        try:
+            code = subprocess.run(command, env=_variables(sandbox), check=False).returncode
+        except KeyboardInterrupt:
+            return 128 + signal.SIGINT
+    return 128 - code if code < 0 else code

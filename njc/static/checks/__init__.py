@@ -1,0 +1,1 @@
+"""Checks that generated code must pass before it is used."""

@@ -1,0 +1,103 @@
+"""Code that was sent with the program around it, without that program.
+
+    def read(letter):                   order = llm(f"... {letter}", Order)
+        order = llm(f"...", Order)  ->
+        return order                    `return order` is the program's own
+
+Small models like to write the function again. What they added to it, at the place of the block, is the code
+that was asked for; anything else that they changed makes the reply unusable as it is.
+"""
+
+from __future__ import annotations
+
+import ast
+import textwrap
+from collections.abc import Sequence
+
+from njc.frontend.names import Definition, Scope, outwards, suites_of
+from njc.static.holes import Gap
+
+Statements = Sequence[ast.stmt]
+
+
+def unwrapped(code: str, gap: Gap) -> str:
+    """Take the code of the gap out of a copy of the function around it; anything else is left as it is."""
+    scope = _outermost(gap.block.scope)
+    try:
+        tree = ast.parse(code)
+    except (SyntaxError, ValueError):
+        return code
+    copies = [each for each in tree.body if _is_copy(each, scope)]
+    if scope.kind == "module" or len(copies) != 1:
+        return code
+    found = _added([copies[0]], [scope.node], gap)  # type: ignore[list-item]
+    if not found:
+        return code
+    imports = [each for each in tree.body if isinstance(each, ast.Import | ast.ImportFrom)]
+    return "".join(_text(code, part) for part in (*([each] for each in imports), found))
+
+
+def _outermost(scope: Scope) -> Scope:
+    around = [each for each in outwards(scope) if each.kind != "module"]
+    return around[-1] if around else scope
+
+
+def _is_copy(statement: ast.stmt, scope: Scope) -> bool:
+    return isinstance(statement, Definition | ast.ClassDef) and statement.name == scope.name
+
+
+def _added(theirs: Statements, ours: Statements, gap: Gap) -> Statements | None:
+    """What stands in their suite at the place of the block in ours; None if the suites differ elsewhere."""
+    at = next((index for index, each in enumerate(ours) if _holds(each, gap)), None)
+    if at is None:
+        return None
+    around = ours[at]
+    if isinstance(around, Definition | ast.ClassDef):
+        # Of a class, models often write only the method; the rest of it does not matter.
+        copies = [each for each in theirs if getattr(each, "name", None) == around.name]
+        pairs = zip(_suites(copies[0]), _suites(around), strict=False) if copies else ()
+        return next((found for pair in pairs if (found := _added(*pair, gap))), None)
+    after = len(ours) - at - 1
+    if len(theirs) < len(ours) - 1:
+        return None
+    before_is_same = _same(theirs[:at], ours[:at])
+    after_is_same = _same(theirs[len(theirs) - after :], ours[at + 1 :])
+    middle = theirs[at : len(theirs) - after]
+    if not (before_is_same and after_is_same):
+        return None
+    if isinstance(around, ast.Expr):
+        return middle or None
+    if len(middle) != 1 or type(middle[0]) is not type(around):
+        return None
+    pairs = zip(_suites(middle[0]), _suites(around), strict=False)
+    return next((found for pair in pairs if (found := _added(*pair, gap))), None)
+
+
+def _holds(statement: ast.stmt, gap: Gap) -> bool:
+    """Whether the block stands in this statement."""
+    return statement.lineno <= gap.block.line <= (statement.end_lineno or 0)
+
+
+def _suites(statement: ast.stmt) -> list[list[ast.stmt]]:
+    if isinstance(statement, Definition | ast.ClassDef):
+        return [statement.body]
+    return list(suites_of(statement))
+
+
+def _same(theirs: Statements, ours: Statements) -> bool:
+    return [ast.dump(each) for each in theirs] == [ast.dump(each) for each in ours]
+
+
+def _text(code: str, statements: Statements) -> str:
+    """The lines of some statements without their margin, comments between and above them included."""
+    lines = code.split("\n")
+    first = min([statements[0].lineno, *(each.lineno for each in _decorators(statements[0]))])
+    while first > 1 and lines[first - 2].lstrip().startswith("#"):
+        first -= 1
+    last = statements[-1].end_lineno or statements[-1].lineno
+    return textwrap.dedent("\n".join(lines[first - 1 : last])) + "\n"
+
+
+def _decorators(statement: ast.stmt) -> list[ast.expr]:
+    found: list[ast.expr] = getattr(statement, "decorator_list", [])
+    return found

@@ -1,0 +1,132 @@
+"""Accepted code as it is kept: its own names fresh in the program, laid out by black, comments where they were.
+
+    total=0                             total_2 = 0         the function has a `total` that the block may not see
+    for x in xs: total+=x  # all   ->   for x in xs:
+                                            total_2 += x  # all
+
+This needs the extra `static`; what has been kept once is built without it.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Mapping
+from typing import Any
+
+from njc.codegen.indent import indented, lines_in_strings
+from njc.frontend.names import Definition, bindings_of
+from njc.static.fresh_names import fresh
+from njc.static.holes import Gap, imports_in
+from njrt.errors import ConfigurationError
+from njrt.execution.guard.allowed import IMPORTABLE
+
+WIDTH = 88
+
+
+def require_extra() -> None:
+    """Raise ConfigurationError unless libcst and black are installed."""
+    try:
+        import black  # noqa: F401
+        import libcst  # noqa: F401
+    except ImportError as error:
+        raise ConfigurationError(
+            f'generating code needs {error.name}; run `pip install "njpy[static]"`, '
+            "or build what is locked with --locked"
+        ) from None
+
+
+def settled(code: str, gap: Gap) -> str:
+    """Rename the code's own names where they are taken, and format it as it will stand."""
+    renamed = renamings(code, gap)
+    placement = gap.block.placement
+    depth = len(placement.indent.expandtabs(4)) // 4 + placement.one_line + (gap.mode == "auto")
+    return formatted(with_renamed(code, renamed) if renamed else code, depth)
+
+
+def renamings(code: str, gap: Gap) -> dict[str, str]:
+    """The new names of those of the code's own that mean something else around it."""
+    tree = ast.parse(code)
+    imported = [
+        each
+        for statement in ast.walk(tree)
+        if isinstance(statement, ast.Import | ast.ImportFrom)
+        for each in imports_in(statement)
+    ]
+    same = {name for text, name in imported if text in gap.imports}
+    modules = IMPORTABLE - {name for _, name in imported}
+    taken = gap.taken_here | modules | {name for _, name in imported if name in gap.taken}
+    own = bindings_of(tree, None).bound - {*gap.block.binds, *gap.visible} - same
+    used = taken | own
+    return {name: fresh(name, used) for name in sorted(own & taken)}
+
+
+def unrenamable(code: str, gap: Gap) -> list[str]:
+    """Those of the names to be renamed that the code uses for something else too: parameters, attributes."""
+    others = {
+        name
+        for node in ast.walk(ast.parse(code))
+        for name in (
+            {each.arg for each in ast.walk(node.args) if isinstance(each, ast.arg)}
+            if isinstance(node, Definition | ast.Lambda)
+            else bindings_of(node, None).bound
+            if isinstance(node, ast.ClassDef)
+            else ()
+        )
+    }
+    return [name for name in renamings(code, gap) if name in others]
+
+
+def with_renamed(code: str, renamed: Mapping[str, str]) -> str:
+    """Rename variables throughout the code, comments and layout untouched."""
+    import libcst
+
+    class Renaming(libcst.CSTTransformer):
+        def leave_Name(
+            self, original_node: libcst.Name, updated_node: libcst.Name
+        ) -> libcst.BaseExpression:
+            return updated_node.with_changes(
+                value=renamed.get(updated_node.value, updated_node.value)
+            )
+
+        def leave_Attribute(
+            self, original_node: libcst.Attribute, updated_node: libcst.Attribute
+        ) -> libcst.BaseExpression:
+            return updated_node.with_changes(attr=original_node.attr)
+
+        def leave_Arg(self, original_node: libcst.Arg, updated_node: libcst.Arg) -> libcst.Arg:
+            return updated_node.with_changes(keyword=original_node.keyword)
+
+        def leave_ImportAlias(
+            self, original_node: libcst.ImportAlias, updated_node: libcst.ImportAlias
+        ) -> libcst.ImportAlias:
+            imported: libcst.ImportAlias = _imported_as(original_node, updated_node, renamed)
+            return imported
+
+    return libcst.parse_module(code).visit(Renaming()).code
+
+
+def _imported_as(original: Any, updated: Any, renamed: Mapping[str, str]) -> Any:
+    """Import under the new name: `import re` becomes `import re as re_2`."""
+    import libcst
+
+    if original.asname is not None or not isinstance(original.name, libcst.Name):
+        return updated.with_changes(name=original.name)
+    new = renamed.get(original.name.value)
+    asname = libcst.AsName(libcst.Name(new)) if new else None
+    return updated.with_changes(name=original.name, asname=asname)
+
+
+def formatted(code: str, depth: int) -> str:
+    """Lay the code out as black would where it stands."""
+    import black
+
+    mode = black.Mode(line_length=max(WIDTH - 4 * max(depth - 1, 0), 48))
+    if not depth:
+        return black.format_str(code, mode=mode).rstrip("\n")
+    inner = black.format_str(f"if True:\n{indented(code, '    ')}\n", mode=mode)
+    lines = inner.rstrip("\n").split("\n")[1:]
+    kept = lines_in_strings("if True:\n" + "\n".join(lines))
+    return "\n".join(
+        line if number in kept else line.removeprefix("    ")
+        for number, line in enumerate(lines, 2)
+    ).strip("\n")

@@ -1,0 +1,67 @@
+"""What the annotations of a function say of the shapes of its parameters: the guard where nothing was learned.
+
+    def f(names: list[str], mail: Mail | None, when: Sequence[int], box: Callable[[], int]):
+
+    {"names": "list[str]", "mail": "Mail | None"}
+
+Only what a cheap look at the value can decide: built-in types, and classes of the same file. All else is
+`object`, which every value is.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Mapping
+
+from njc.static.holes import Gap
+from njrt.values.shapes import ANYTHING
+
+_SCALARS = ("str", "int", "float", "bool", "bytes", "complex", "None", "object")
+_COLLECTIONS = ("list", "set", "frozenset", "tuple", "dict")
+
+
+def annotated_shapes(gap: Gap, classes: Mapping[str, ast.ClassDef]) -> dict[str, str]:
+    """The shapes of the parameters that the block reads, as far as they are annotated."""
+    parameters = gap.block.scope.bindings.parameters
+    found = {}
+    for name in gap.block.names:
+        if annotation := parameters.get(name):
+            shape = _shape(annotation, classes)
+            if shape != ANYTHING:
+                found[name] = shape
+    return found
+
+
+def _shape(annotation: ast.expr, classes: Mapping[str, ast.ClassDef]) -> str:
+    match annotation:
+        case ast.Constant(value=None):
+            return "None"
+        case ast.Constant(value=str(text)):
+            try:
+                return _shape(ast.parse(text, mode="eval").body, classes)
+            except SyntaxError:
+                return ANYTHING
+        case ast.Name(id=name) if name in (*_SCALARS, *_COLLECTIONS):
+            return name
+        case ast.Name(id=name) if name in classes and not _is_protocol(classes[name]):
+            return name
+        case ast.BinOp(left=left, op=ast.BitOr(), right=right):
+            sides = [_shape(left, classes), _shape(right, classes)]
+            return ANYTHING if ANYTHING in sides else " | ".join(sides)
+        case ast.Subscript(value=ast.Name(id="Optional"), slice=inner):
+            shape = _shape(inner, classes)
+            return shape if shape == ANYTHING else f"{shape} | None"
+        case ast.Subscript(value=ast.Name(id=name), slice=inner) if name in _COLLECTIONS:
+            parts = inner.elts if isinstance(inner, ast.Tuple) else [inner]
+            if any(isinstance(part, ast.Constant) and part.value is ... for part in parts):
+                return name
+            return f"{name}[{', '.join(_shape(part, classes) for part in parts)}]"
+    return ANYTHING
+
+
+def _is_protocol(class_: ast.ClassDef) -> bool:
+    """Whether instances need not name the class among their bases."""
+    names = {ast.unparse(each).rpartition(".")[2].partition("[")[0] for each in class_.bases}
+    return not names.isdisjoint({"Protocol", "TypedDict", "NamedTuple", "NewType"}) or bool(
+        class_.keywords
+    )

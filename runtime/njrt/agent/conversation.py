@@ -1,0 +1,199 @@
+"""The agent: a conversation that carries out one block, as a generator without any I/O.
+
+    Request   ──yielded──>  the driver asks a model   ──sent back──>  Reply
+    Snippet   ──yielded──>  the driver runs the code  ──sent back──>  Execution
+
+and it returns the block's `Outcome`. One generator serves the synchronous and the asynchronous driver; it
+knows neither network nor clock, so that a test drives it by hand.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Generator, Sequence
+from itertools import count
+
+from njrt.agent.prompt import system_prompt
+from njrt.agent.text_protocol import effects_in_text
+from njrt.agent.tools import OPERATIONS, effect_of, example_of, tools_of
+from njrt.block import Block
+from njrt.effects import Answer, Effect, Refusal, Result
+from njrt.errors import ReplyError
+from njrt.execution.execute import Execution, Snippet
+from njrt.messages import (
+    Message,
+    ModelMessage,
+    Protocol,
+    Reply,
+    Request,
+    ToolMessage,
+    ToolResult,
+    UserMessage,
+)
+from njrt.options import EffectSet
+from njrt.outcome import Outcome
+
+PATIENCE = 3
+"""Replies in a row that hold nothing to carry out before the block gives up."""
+
+STUBBORN = 8
+"""How often a model may send the same failing answer in a row before the block gives up."""
+
+
+Step = Request | Snippet
+Conversation = Generator[Step, Reply | Execution, Outcome]
+Serving = Generator[Snippet, Execution, Result]
+Serve = Callable[[Effect | Refusal, int], Serving]
+"""A handler of the effects of a turn: yields the code to be run, if any, and returns what the prompt is
+resumed or cancelled with."""
+
+
+def converse(block: Block, protocol: Protocol, opening: str, serve: Serve) -> Conversation:
+    """Carry out a block: ask the model, serve the effects that it requests, until one ends the block."""
+    effects = block.options.effects or "direct"
+    messages: tuple[Message, ...] = (UserMessage(opening),)
+    temper = Temper(block.options.temperature)
+    wasted = 0
+    for turn in count(1):
+        reply = yield request_of(block, effects, protocol, messages, temper.temperature, turn)
+        assert isinstance(reply, Reply)
+        requested = effects_of(reply, effects)
+        if trouble := trouble_with(reply, requested):
+            wasted += 1
+            if reply.stop == "refusal" or wasted >= PATIENCE:
+                raise ReplyError(f"{trouble}; the model was asked {turn} time(s)")
+            messages = (*messages, *said(reply), UserMessage(advice_on(reply, effects, protocol)))
+            continue
+        wasted = 0
+        results: list[Result] = []
+        for effect in requested:
+            result = yield from served(effect, serve, turn, results)
+            if not isinstance(result, Answer | Refusal):
+                return result
+            results.append(result)
+        if temper.is_repeated(reply, results):
+            if temper.repeats >= STUBBORN:
+                raise ReplyError(
+                    f"the model sent the same failing answer {STUBBORN} times: {last_of(results)}"
+                )
+            continue  # asked the same again, at a higher temperature: a model copies what it reads twice
+        messages = (*messages, reply.message, answer_to(reply, results))
+    raise AssertionError("a conversation ends by its outcome")
+
+
+def request_of(
+    block: Block,
+    effects: EffectSet,
+    protocol: Protocol,
+    messages: tuple[Message, ...],
+    temperature: float | None,
+    turn: int,
+) -> Request:
+    """The next question to the model: the conversation so far under a byte-stable system prompt."""
+    options = block.options
+    signatures = [example_of(operation) for operation in OPERATIONS[effects]]
+    return Request(
+        system=system_prompt(effects, protocol, signatures),
+        messages=messages,
+        tools=tools_of(effects) if protocol == "tools" else (),
+        temperature=temperature,
+        max_reply_tokens=options.max_reply_tokens or 4096,
+        timeout=options.max_call_seconds or 120.0,
+        place=block.place,
+        turn=turn,
+    )
+
+
+def effects_of(reply: Reply, effects: EffectSet) -> tuple[Effect | Refusal, ...]:
+    """The effects that a reply requests, in order; a plain-text reply is read for them too."""
+    if reply.message.calls:
+        return tuple(effect_of(call, effects) for call in reply.message.calls)
+    return effects_in_text(reply.message.text, effects)
+
+
+def served(effect: Effect | Refusal, serve: Serve, turn: int, results: list[Result]) -> Serving:
+    """Serve one effect, unless an earlier one of the same reply has failed."""
+    if any(isinstance(result, Refusal) for result in results):
+        return Refusal("not carried out, because an earlier call of this reply failed")
+    return (yield from serve(effect, turn))
+
+
+def trouble_with(reply: Reply, requested: Sequence[Effect | Refusal]) -> str | None:
+    """Say why a reply cannot be used at all, or None."""
+    if reply.stop == "refusal":
+        words = " ".join(reply.message.text.split())[:300]
+        return "the model refuses" + (f": {words}" if words else " to answer")
+    if reply.stop == "length":
+        return "the reply was cut off at its token limit (raise max_reply_tokens)"
+    if not requested:
+        is_empty = not reply.message.text.strip()
+        return "the reply was empty" if is_empty else "the reply holds no code and no call"
+    return None
+
+
+def advice_on(reply: Reply, effects: EffectSet, protocol: Protocol) -> str:
+    """What to tell the model after a reply that could not be used."""
+    if protocol == "tools":
+        lacking, way = "code", "call a tool"
+    elif effects == "direct":
+        lacking, way = "code", "answer with one ```python block"
+    else:
+        lacking, way = "call", "answer with one ```json block that is a call"
+    if reply.stop == "length":
+        return f"Your reply was cut off, and nothing of it was carried out. Be brief: {way}."
+    return f"Nothing was carried out: your reply holds no {lacking}. Now {way}."
+
+
+def said(reply: Reply) -> tuple[Message, ...]:
+    """The model's own words, kept in the conversation where there are any and no call is left open."""
+    text = reply.message.text.strip()
+    return (ModelMessage(text),) if text and not reply.message.calls else ()
+
+
+def answer_to(reply: Reply, results: list[Result]) -> Message:
+    """The results as the next message: one for each tool call, or all of them as text."""
+    if not reply.message.calls:
+        return UserMessage("\n\n".join(text_of(result) for result in results))
+    return ToolMessage(
+        tuple(
+            ToolResult(call.id, call.name, text_of(result), isinstance(result, Refusal))
+            for call, result in zip(reply.message.calls, results, strict=True)
+        )
+    )
+
+
+def text_of(result: Result) -> str:
+    """The words of a result that resumes the prompt."""
+    match result:
+        case Answer(text):
+            return text or "(nothing)"
+        case Refusal(message):
+            return message
+        case _:
+            raise AssertionError("an outcome is never told to the model")
+
+
+def last_of(results: list[Result]) -> str:
+    """The first line of what was last refused."""
+    return next(r.message for r in reversed(results) if isinstance(r, Refusal)).split("\n")[0]
+
+
+class Temper:
+    """Raises the temperature when a model sends the same failing answer again (state: the last failure)."""
+
+    def __init__(self, temperature: float | None) -> None:
+        self.temperature = temperature
+        self.failed: tuple[object, ...] | None = None
+        self.repeats = 0
+
+    def is_repeated(self, reply: Reply, results: list[Result]) -> bool:
+        """Take note of a reply and what came of it: is it the failing answer of the turn before?"""
+        if not any(isinstance(result, Refusal) for result in results):
+            self.failed = None
+            return False
+        sent = (reply.message.text, *(call.raw for call in reply.message.calls))
+        repeated = sent == self.failed
+        self.repeats = self.repeats + 1 if repeated else 1
+        if repeated:
+            self.temperature = min(1.0, (self.temperature or 0.0) + 0.5)
+        self.failed = sent
+        return repeated

@@ -1,0 +1,234 @@
+"""From the model's text to code that is checked, compiled and tied to the variables of its block.
+
+    prepare("n += 1\\nif n > 3: break", scope, labels=("break",))      Snippet(...)
+    prepare("m = 1", scope)                                           Refusal("line 1: `m` is read-only ...")
+
+    text -> parsed -> names -> checks -> guard -> lowered -> code + the program's cells = Snippet
+
+Nothing has run and no variable has changed when this is done.
+"""
+
+from __future__ import annotations
+import __future__
+
+import ast
+import builtins
+import sys
+from collections.abc import Collection
+from dataclasses import dataclass
+from functools import lru_cache
+from types import CellType, CodeType
+
+from njrt.effects import Refusal
+from njrt.execution.checks import MODULE_NAMES, refused
+from njrt.execution.guard.check import guarded
+from njrt.execution.guard.runtime import CHECKED_BUILTINS, method_of
+from njrt.execution.lowering import HOW, METHOD, RAISED, STOPPED, VALUE, How, Shape, lowered
+from njrt.execution.restated import without_restated
+from njrt.execution.source_cache import kept_source
+from njrt.execution.symbols import Names, names_of
+from njrt.execution.syntax import parse
+from njrt.execution.tracebacks import syntax_text
+from njrt.options import Policy
+from njrt.outcome import UserValue
+from njrt.scope.scope import Scope
+from njrt.timeouts import Interruption
+
+MOST_CHARACTERS = 1_000_000
+"""Code longer than this is refused unread."""
+
+_KEPT_CHARACTERS = 4_000
+"""Longer code is not kept for the next time that the same is run."""
+
+
+@dataclass(frozen=True, slots=True)
+class Snippet:
+    """Code that is ready to run in its scope."""
+
+    source: str
+    scope: Scope
+    code: CodeType
+    closure: tuple[CellType, ...]
+    raised: RaiseMark
+    how: CellType
+    value: CellType
+    is_async: bool
+
+
+class RaiseMark:
+    """Remembers which exception the snippet's own `raise` statements raised last."""
+
+    def __init__(self) -> None:
+        self.last: BaseException | None = None
+
+    def mark(self, error: UserValue = None) -> UserValue:
+        """Stand between `raise` and its operand, or before a bare `raise`; changes nothing in what it does."""
+        if isinstance(error, type) and issubclass(error, BaseException):
+            error = error()
+        self.last = error if isinstance(error, BaseException) else sys.exception()
+        return error
+
+    def is_mine(self, error: BaseException) -> bool:
+        """Whether `error`, or one in the group that `except*` made of it, was raised by the snippet."""
+        if self.last is None:
+            return False
+        if isinstance(error, BaseExceptionGroup):
+            return error is self.last or error.subgroup(lambda each: each is self.last) is not None
+        if isinstance(self.last, StopIteration) and error.__cause__ is self.last:
+            return True  # what a coroutine makes of a StopIteration (PEP 479)
+        return error is self.last
+
+
+def prepare(
+    source: str,
+    scope: Scope,
+    *,
+    labels: Collection[str] = (),
+    is_async: bool = False,
+    policy: Policy = "guarded",
+    expression: bool = False,
+) -> Snippet | Refusal:
+    """Check and compile `source` for `scope`; with `expression` it must be a single expression.
+
+    `labels` are the jumps that are legal beyond `raise`, as compiled code gives them to `run`.
+    """
+    if len(source) > MOST_CHARACTERS:
+        return Refusal(
+            f"the code has {len(source)} characters; at most {MOST_CHARACTERS} can be run"
+        )
+    try:
+        return _prepared(source, scope, labels, is_async, policy, expression)
+    except SyntaxError as error:
+        return Refusal(syntax_text(error))
+    except (ValueError, OverflowError) as error:  # null bytes, lone surrogates, giant numbers
+        return Refusal(f"the code cannot be read as Python: {error}")
+    except (RecursionError, MemoryError):
+        return Refusal("the code is nested too deeply; write it with fewer levels")
+
+
+def _prepared(
+    source: str,
+    scope: Scope,
+    labels: Collection[str],
+    is_async: bool,
+    policy: Policy,
+    expression: bool,
+) -> Snippet | Refusal:
+    reads = survey if len(source) <= _KEPT_CHARACTERS else survey.__wrapped__
+    tree, nodes, names, _ = reads(source, scope.class_name, scope.future_flags)
+    if (less := without_restated(source, tree, names, scope)) != source:
+        source = less
+        tree, nodes, names, _ = reads(source, scope.class_name, scope.future_flags)
+    if expression and not (len(tree.body) == 1 and isinstance(tree.body[0], ast.Expr)):
+        return Refusal("this must be one expression; statements are not possible here")
+    if refusal := refused(tree, nodes, names, scope, labels, is_async):
+        return refusal
+    if policy == "guarded" and (refusal := guarded(nodes, names, scope)):
+        return refusal
+    _provide(names, scope, policy)
+    compiles = compiled if len(source) <= _KEPT_CHARACTERS else compiled.__wrapped__
+    code = compiles(source, scope.place, _shape(names, scope, policy), scope.future_flags)
+    mark, how, value = RaiseMark(), CellType(int(How.FELL_OFF)), CellType()
+    private = {RAISED: CellType(mark.mark), HOW: how, VALUE: value, **_PRIVATE}
+    # Where `super` is named outside a class, Python looks for a `__class__` that is not there: an empty cell.
+    closure = tuple(
+        private.get(name) or scope.cell(name) or scope.borrowed.get(name) or CellType()
+        for name in code.co_freevars
+    )
+    return Snippet(source, scope, code, closure, mark, how, value, bool(names.awaits))
+
+
+_PRIVATE = {STOPPED: CellType(Interruption), METHOD: CellType(method_of)}
+"""What the lowered code of every snippet calls on."""
+
+Survey = tuple[ast.Module, tuple[ast.AST, ...], Names, int]
+"""A parsed snippet, all its nodes, its names, and the flags that its `__future__` imports add."""
+
+
+@lru_cache(maxsize=64)
+def survey(source: str, class_name: str | None, future_flags: int) -> Survey:
+    """Parse and analyse a snippet; a program's loop often gets the same one again."""
+    tree = parsed(source)
+    flags = future_flags | _future_flags(tree)
+    names = names_of(tree, class_name, lazy_annotations=bool(flags))
+    return tree, tuple(ast.walk(tree)), names, flags
+
+
+@lru_cache(maxsize=64)
+def compiled(source: str, place: str, shape: Shape, future_flags: int) -> CodeType:
+    """Compile a snippet for all scopes of this shape. Lowering uses a tree up, so it gets its own."""
+    tree, _, names, flags = survey.__wrapped__(source, shape.class_name, future_flags)
+    return lowered(tree, names, shape, kept_source(place, source), flags)
+
+
+def _shape(names: Names, scope: Scope, policy: Policy) -> Shape:
+    in_class = scope.namespace is not None
+    used = {*names.bound, *names.read, *names.nested} - {"__class__"}
+    if scope.first_parameter and "super" in names.read:
+        used.add(scope.first_parameter)
+    cells = [name for name in sorted(used) if scope.cell(name) or name in scope.borrowed]
+    past_namespace = scope.scratch.keys() | scope.borrowed.keys() | scope.declared_nonlocal
+    return Shape(
+        class_name=scope.class_name,
+        host=scope.host,
+        first_parameter=scope.first_parameter,
+        in_class=in_class,
+        is_async=bool(names.awaits),
+        cells=tuple(cells),
+        nonlocals=tuple(name for name in cells if not in_class or name in past_namespace),
+        bound_globals=tuple(
+            name
+            for name in sorted(names.bound)
+            if name in scope.global_names and name not in scope.scratch and name not in scope.own
+        ),
+        own=scope.own,
+        guarded=policy == "guarded",
+    )
+
+
+def parsed(source: str) -> ast.Module:
+    """Parse a snippet; one that is indented as a whole is read as if it were not, strings untouched."""
+    try:
+        return parse(source, "<natural block>")
+    except IndentationError:
+        try:
+            tree = parse(f"if True:\n{source}")
+        except SyntaxError:
+            tree = None
+        if tree is None or len(tree.body) != 1 or not isinstance(tree.body[0], ast.If):
+            raise
+        return ast.increment_lineno(ast.Module(tree.body[0].body, []), -1)
+
+
+def _provide(names: Names, scope: Scope, policy: Policy) -> None:
+    """Make the cells of the block's own names, and of the builtins that it must see as they are."""
+    for name in names.bound:
+        if not scope.is_referenced(name) or (scope.shadowing and name not in scope.bindable):
+            scope.own_cell(name)
+    for name in names.read:
+        if scope.is_referenced(name) or name in scope.scratch or name in scope.borrowed:
+            continue
+        if name == "print":
+            scope.borrowed[name] = CellType(scope.transcript.print)
+        elif policy == "guarded" and name in CHECKED_BUILTINS:
+            scope.borrowed[name] = CellType(CHECKED_BUILTINS[name])
+        elif name not in MODULE_NAMES and _is_shadowed(name, scope):
+            scope.borrowed[name] = CellType(getattr(builtins, name))
+
+
+def _is_shadowed(name: str, scope: Scope) -> bool:
+    """Whether the program has a variable, which the block may not see, in front of this builtin."""
+    if name in scope.module:
+        return True
+    namespace = scope.namespace
+    return namespace is not None and (type(namespace) is not dict or name in namespace)
+
+
+def _future_flags(tree: ast.Module) -> int:
+    return sum(
+        getattr(__future__, alias.name).compiler_flag
+        for node in tree.body
+        if isinstance(node, ast.ImportFrom) and node.module == "__future__"
+        for alias in node.names
+        if alias.name == "annotations"
+    )

@@ -1,0 +1,187 @@
+"""Running the model's code in the place of its block, on the program's own variables.
+
+    prepare("n += 1\\nif n > 3: break", scope, labels=("break",))    a Snippet, or a Refusal that says why not
+    execute(snippet)                                                 Ran(value=None, printed="")
+                                                                     or Jumped(Broke(), printed="")
+                                                                     or Failed("TypeError: ...", printed="")
+
+At the snippet's top level `break`, `continue`, `return` and `raise` mean the program's. An exception that a
+top-level `raise` raised is the block's own and goes on into the program; any other that escapes is the
+model's mistake and goes back to it. What is neither (a KeyboardInterrupt, the exit or cancellation of the
+program, an error of the runtime in a block further down) passes through both.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import partial
+from types import FunctionType
+from typing import Any, assert_never
+
+from njrt.errors import CodeTimeLimitError, NaturalError
+from njrt.execution.compile import Snippet, prepare
+from njrt.execution.lowering import How
+from njrt.execution.tracebacks import failure_text
+from njrt.outcome import Broke, Continued, Outcome, Raised, Returned, UserValue
+from njrt.scope.scope import Scope
+from njrt.timeouts import OutOfTime, awaited_within, within
+
+__all__ = [
+    "Execution",
+    "Failed",
+    "Jumped",
+    "Ran",
+    "Snippet",
+    "aexecute",
+    "execute",
+    "prepare",
+    "too_long",
+]
+
+
+@dataclass(frozen=True, slots=True)
+class Ran:
+    """The code ran to its end; `value` is that of its last statement, if that is an expression."""
+
+    value: UserValue
+    printed: str
+
+
+@dataclass(frozen=True, slots=True)
+class Jumped:
+    """The code left the block."""
+
+    outcome: Outcome
+    printed: str
+
+
+@dataclass(frozen=True, slots=True)
+class Failed:
+    """The code failed; `message` is meant for the model."""
+
+    message: str
+    printed: str
+
+
+Execution = Ran | Jumped | Failed
+
+
+def execute(snippet: Snippet, *, seconds: float | None = None) -> Execution:
+    """Run a snippet that does not await, for at most `seconds`.
+
+    Raises what is not the model's: KeyboardInterrupt, SystemExit, GeneratorExit, cancellation, an error of
+    the runtime from a block further down, and `CodeTimeLimitError` when the time is up.
+    """
+    try:
+        result = within(seconds, partial(_entered, snippet))
+    except BaseException as error:
+        if seconds is not None and isinstance(error, OutOfTime):
+            raise too_long(error) from None
+        if _passes(error, snippet):
+            raise
+        return _escaped(error, snippet)
+    finally:
+        snippet.raised.last = None
+    return _ended(result, snippet)
+
+
+async def aexecute(snippet: Snippet, *, seconds: float | None = None) -> Execution:
+    """Run a snippet of an async block; see `execute`."""
+    if not snippet.is_async:
+        return execute(snippet, seconds=seconds)
+    try:
+        result = await awaited_within(seconds, _entered(snippet))
+    except BaseException as error:
+        if isinstance(error, OutOfTime):
+            raise too_long(error) from None
+        if _passes(error, snippet):
+            raise
+        return _escaped(error, snippet)
+    finally:
+        snippet.raised.last = None
+    return _ended(result, snippet)
+
+
+def too_long(error: OutOfTime) -> CodeTimeLimitError:
+    """The error of the runtime for code that was stopped."""
+    return CodeTimeLimitError(f"{error} and was stopped; the option max_code_seconds allows more")
+
+
+def _entered(snippet: Snippet) -> Any:
+    """Run the code: a function's in a frame of its own, a class body's in the class's namespace."""
+    scope = snippet.scope
+    if scope.namespace is None:
+        return FunctionType(
+            snippet.code, scope.module, snippet.code.co_name, None, snippet.closure
+        )()
+    namespace: Any = ClassNamespace(scope)
+    exec(snippet.code, scope.module, namespace, closure=snippet.closure or None)
+    try:
+        value = snippet.value.cell_contents
+    except ValueError:
+        value = None
+    return snippet.how.cell_contents or How.VALUE, value
+
+
+def _ended(result: tuple[int, UserValue] | None, snippet: Snippet) -> Execution:
+    printed = snippet.scope.transcript.take()
+    how, value = result if result is not None else (How.FELL_OFF, None)
+    match How(how):
+        case How.FELL_OFF | How.VALUE:
+            return Ran(value, printed)
+        case How.RETURN:
+            return Jumped(Returned(value), printed)
+        case How.BREAK:
+            return Jumped(Broke(), printed)
+        case How.CONTINUE:
+            return Jumped(Continued(), printed)
+        case never:
+            assert_never(never)
+
+
+def _passes(error: BaseException, snippet: Snippet) -> bool:
+    """Whether an exception is neither the block's own nor the model's mistake."""
+    is_mistake = isinstance(error, Exception) and not isinstance(error, NaturalError)
+    return not is_mistake and not snippet.raised.is_mine(error)
+
+
+def _escaped(error: BaseException, snippet: Snippet) -> Execution:
+    """Tell the block's own exception and the model's mistake apart."""
+    printed = snippet.scope.transcript.take()
+    if not snippet.raised.is_mine(error):
+        return Failed(failure_text(error, snippet.code), printed)
+    trace = error.__traceback__
+    while trace is not None and trace.tb_frame.f_code is not snippet.code:
+        trace = trace.tb_next
+    return Jumped(Raised(error.with_traceback(trace)), printed)
+
+
+class ClassNamespace:
+    """A class namespace as the snippet's code sees it: without the names that the compiler itself sets.
+
+    A class body's code begins by naming its module and its qualified name and ends with more of the kind;
+    for the real class the program's own code does that.
+    """
+
+    __slots__ = ("_announced", "_hidden", "_names")
+
+    def __init__(self, scope: Scope) -> None:
+        assert scope.namespace is not None
+        self._names = scope.namespace
+        self._hidden = scope.scratch.keys() | scope.borrowed.keys()
+        self._announced = {"__module__", "__qualname__", "__firstlineno__"}
+
+    def __getitem__(self, name: str) -> UserValue:
+        # A class body looks here first even for what is declared nonlocal: the block's own names are not here.
+        if name in self._hidden:
+            raise KeyError(name)
+        return self._names[name]
+
+    def __setitem__(self, name: str, value: UserValue) -> None:
+        if name in self._announced:
+            self._announced.discard(name)
+        elif name not in ("__static_attributes__", "__classdictcell__"):
+            self._names[name] = value
+
+    def __delitem__(self, name: str) -> None:
+        del self._names[name]

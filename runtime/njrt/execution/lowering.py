@@ -1,0 +1,318 @@
+"""From a snippet to a code object that runs on the program's own variables.
+
+    y = x * 2                          def outer():
+    if y > limit:                          y = tmp = x = limit = None
+        break                              class Box:                   for name mangling only
+    tmp = y                   ==>              global body
+    tmp + 1                                    def body():              in truth named like the host
+                                                   nonlocal y, tmp
+                                                   y = x * 2
+                                                   if y > limit:
+                                                       return (3, None)
+                                                   tmp = y
+                                                   return (1, tmp + 1)
+
+Only the code of `body` is kept; its free variables are then given the program's real cells. Every way out
+is a `return` of a pair (how, value), so that the snippet's own `try`, `finally` and `with` see a return
+where they would see a return, a break or a continue: Python treats the three alike. In a class body, where
+there is no return, a loop of one round around the snippet takes its place.
+"""
+
+from __future__ import annotations
+
+import ast
+import enum
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from types import CodeType
+from typing import TypedDict
+
+from njrt.execution.symbols import Declaration, Names
+from njrt.execution.syntax import compiled, parse
+from njrt.scope.scope import mangled
+
+HostJump = ast.Break | ast.Continue | ast.Return
+
+FORMATTING = ("format", "format_map")
+"""The methods of texts that read attributes which no one sees in the code."""
+
+
+class How(enum.IntEnum):
+    """How a snippet came to its end, as its code says it."""
+
+    FELL_OFF = 0
+    VALUE = 1
+    RETURN = 2
+    BREAK = 3
+    CONTINUE = 4
+
+
+class Place(TypedDict):
+    """Where a node of the syntax tree stands in its source."""
+
+    lineno: int
+    col_offset: int
+    end_lineno: int
+    end_col_offset: int
+
+
+# Names that no source can spell, so that no snippet can know or hit them.
+RAISED = ".raised"
+HOW = ".how"
+VALUE = ".value"
+STOPPED = ".stopped"
+METHOD = ".method"
+
+
+def host_jumps(statements: Iterable[ast.AST], in_loop: bool = False) -> Iterator[HostJump]:
+    """The jumps that mean the program's: not those of the snippet's own loops and functions."""
+    for statement in statements:
+        match statement:
+            case ast.Return():
+                yield statement
+            case ast.Break() | ast.Continue():
+                if not in_loop:
+                    yield statement
+            case ast.FunctionDef() | ast.AsyncFunctionDef() | ast.ClassDef() | ast.expr():
+                continue
+            case ast.For() | ast.AsyncFor() | ast.While():
+                yield from host_jumps(statement.body, True)
+                yield from host_jumps(statement.orelse, in_loop)
+            case _:
+                yield from host_jumps(ast.iter_child_nodes(statement), in_loop)
+
+
+@dataclass(frozen=True, slots=True)
+class Shape:
+    """All that lowering must know of a scope: how it would be spelled in Python around the snippet."""
+
+    class_name: str | None
+    """The class whose private names are mangled here."""
+    host: str
+    """The qualified name of the code around the block."""
+    first_parameter: str | None
+    """What `super()` needs in a method."""
+    in_class: bool
+    """Whether the snippet runs in the namespace of a class body."""
+    is_async: bool
+    """Whether the snippet itself awaits."""
+    cells: tuple[str, ...]
+    """The names it uses that live in cells."""
+    nonlocals: tuple[str, ...]
+    """Those of them that are reached past a class namespace, in a function all of them."""
+    bound_globals: tuple[str, ...]
+    """The names it binds that live in the module."""
+    own: frozenset[str]
+    """The names that live in the class namespace."""
+    guarded: bool
+    """Whether format strings are checked before they read attributes."""
+
+
+def lowered(tree: ast.Module, names: Names, shape: Shape, filename: str, flags: int) -> CodeType:
+    """Compile a checked snippet; `tree` is used up."""
+    jumps = {id(each) for each in host_jumps(tree.body)}
+    body = _Lowerer(names, shape, jumps).lowered(tree.body)
+    if shape.in_class and jumps:
+        body = [_one_round(body)]
+    code = compiled(_scaffold(shape, body), filename, flags)
+    for _ in ("outer", "class", "body"):
+        code = next(each for each in code.co_consts if isinstance(each, CodeType))
+    return code
+
+
+def _scaffold(shape: Shape, body: list[ast.stmt]) -> ast.Module:
+    """The functions around the snippet that make the compiler resolve its names as needed."""
+    private_class = shape.class_name or "_"  # a class named `_` mangles nothing
+    inner = f"class {private_class}" if shape.in_class else "def body()"
+    # The class around the body is there for its mangling only: `Box` itself is still the program's.
+    is_program_name = shape.class_name not in (None, "_", *shape.cells)
+    text = "\n".join(
+        [
+            "def outer():",
+            f"    global {private_class}" if is_program_name else "",
+            f"    {' = '.join([*shape.cells, '_'])} = None",
+            f"    class {private_class}:",
+            "        global body",
+            f"        {'async ' if shape.is_async else ''}{inner}:",
+            f"            nonlocal {', '.join([*shape.nonlocals, '_'])}",
+            f"            global {', '.join(shape.bound_globals)}" if shape.bound_globals else "",
+        ]
+    )
+    module = parse(text)
+    outer = module.body[0]
+    assert isinstance(outer, ast.FunctionDef)
+    *_, declared, wrapper = outer.body
+    assert isinstance(declared, ast.Assign)
+    assert isinstance(wrapper, ast.ClassDef)
+    as_global, host = wrapper.body
+    assert isinstance(as_global, ast.Global)
+    assert isinstance(host, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef)
+    assert isinstance(host.body[0], ast.Nonlocal)
+    private = [RAISED, STOPPED, METHOD, *((HOW, VALUE) if shape.in_class else ())]
+    at = _place(declared)
+    declared.targets[-1:] = [ast.Name(name, ast.Store(), **at) for name in private]
+    host.body[0].names[-1:] = private
+    # A name that is declared global gives its bare self as the qualified name: `f.<locals>.g` follows.
+    if not (shape.in_class and shape.class_name):
+        host.name = shape.host or "<natural>"
+    as_global.names = [host.name]
+    host.body += body
+    return module
+
+
+class _Lowerer(ast.NodeTransformer):
+    """Rewrites the snippet's own scope, and the `global` and `nonlocal` statements of nested ones."""
+
+    def __init__(self, names: Names, shape: Shape, jumps: set[int]) -> None:
+        self.names = names
+        self.shape = shape
+        self.jumps = jumps
+        self.nested = False
+
+    def lowered(self, statements: list[ast.stmt]) -> list[ast.stmt]:
+        body: list[ast.stmt] = []
+        for statement in statements:
+            changed = self.visit(statement)
+            body += changed if isinstance(changed, list) else [changed]
+        if body and isinstance(body[-1], ast.Expr):
+            last = body.pop()
+            assert isinstance(last, ast.Expr)
+            body += self.way_out(How.VALUE, last.value, last)
+        return body
+
+    def way_out(self, how: How, value: ast.expr | None, node: ast.stmt) -> list[ast.stmt]:
+        at = _place(node)
+        kind, value = ast.Constant(int(how), **at), value or ast.Constant(None, **at)
+        if not self.shape.in_class:
+            return [ast.Return(ast.Tuple([kind, value], ast.Load(), **at), **at)]
+        if how is How.VALUE:
+            return [_assignment(VALUE, value, at)]
+        return [_assignment(HOW, kind, at), ast.Break(**at)]
+
+    def visit_Name(self, node: ast.Name) -> ast.AST:
+        return node
+
+    def visit_Constant(self, node: ast.Constant) -> ast.AST:
+        return node
+
+    def visit_Return(self, node: ast.Return) -> ast.AST | list[ast.stmt]:
+        self.generic_visit(node)
+        return self.way_out(How.RETURN, node.value, node) if id(node) in self.jumps else node
+
+    def visit_Break(self, node: ast.Break) -> ast.AST | list[ast.stmt]:
+        return self.way_out(How.BREAK, None, node) if id(node) in self.jumps else node
+
+    def visit_Continue(self, node: ast.Continue) -> ast.AST | list[ast.stmt]:
+        return self.way_out(How.CONTINUE, None, node) if id(node) in self.jumps else node
+
+    def visit_Raise(self, node: ast.Raise) -> ast.AST | list[ast.stmt]:
+        """`raise error` tells the runtime which exception is the block's own: `raise .raised(error)`."""
+        self.generic_visit(node)
+        if self.nested:
+            return node
+        at = _place(node.exc or node)
+        operand = [node.exc] if node.exc else []
+        marking = ast.Call(ast.Name(RAISED, ast.Load(), **at), operand, [], **at)
+        if node.exc:
+            node.exc = marking
+            return node
+        return [ast.Expr(marking, **at), node]
+
+    def visit_Try(self, node: ast.Try) -> ast.AST:
+        """Whatever a handler catches, the end of the code's time goes past it: `except .stopped: raise`."""
+        self.generic_visit(node)
+        if node.handlers:
+            at = _place(node.handlers[0])
+            stopped = ast.Name(STOPPED, ast.Load(), **at)
+            node.handlers.insert(0, ast.ExceptHandler(stopped, None, [ast.Raise(**at)], **at))
+        return node
+
+    def visit_Attribute(self, node: ast.Attribute) -> ast.AST:
+        """`text.format` is looked up by the guard: `.method(text, "format")`."""
+        self.generic_visit(node)
+        if not self.shape.guarded or node.attr not in FORMATTING:
+            return node
+        if not isinstance(node.ctx, ast.Load):
+            return node
+        at = _place(node)
+        name = ast.Constant(node.attr, **at)
+        return ast.Call(ast.Name(METHOD, ast.Load(), **at), [node.value, name], [], **at)
+
+    def visit_AnnAssign(self, node: ast.AnnAssign) -> ast.AST:
+        """An annotated name can be neither nonlocal nor global: the annotation goes."""
+        self.generic_visit(node)
+        own = isinstance(node.target, ast.Name) and node.target.id in self.shape.own
+        if self.nested or (self.shape.in_class and own):
+            return node
+        if node.value is None:
+            return ast.Pass(**_place(node))
+        return ast.Assign([node.target], node.value, **_place(node))
+
+    def visit_ImportFrom(self, node: ast.ImportFrom) -> ast.AST:
+        return ast.Pass(**_place(node)) if node.module == "__future__" else node
+
+    def visit_Call(self, node: ast.Call) -> ast.AST:
+        """`super()` needs a function that has a first argument: `super(__class__, self)`."""
+        self.generic_visit(node)
+        me = self.shape.first_parameter
+        if me and not self.nested and is_bare_super(node) and "super" not in self.names.bound:
+            at = _place(node)
+            node.args = [ast.Name(name, ast.Load(), **at) for name in ("__class__", me)]
+        return node
+
+    def visit_Global(self, node: Declaration) -> ast.AST | list[ast.stmt]:
+        if not self.nested:
+            return ast.Pass(**_place(node))
+        reaching = self.names.declared.get(node, ())
+        in_globals = [name for name in reaching if name not in self.shape.cells]
+        in_cells = [name for name in reaching if name in self.shape.cells]
+        private = self.shape.class_name
+        stay = [name for name in node.names if mangled(private, name) not in reaching]
+        statements: list[ast.stmt] = []
+        if in_globals:
+            statements.append(ast.Global(in_globals, **_place(node)))
+        if in_cells or stay:
+            statements.append(ast.Nonlocal(in_cells + stay, **_place(node)))
+        return statements
+
+    visit_Nonlocal = visit_Global
+
+    def nesting(self, node: ast.AST) -> ast.AST:
+        around, self.nested = self.nested, True
+        self.generic_visit(node)
+        self.nested = around
+        return node
+
+    visit_FunctionDef = visit_AsyncFunctionDef = visit_ClassDef = visit_Lambda = nesting
+
+
+def is_bare_super(node: ast.AST) -> bool:
+    """Whether this is `super()` without arguments."""
+    return (
+        isinstance(node, ast.Call)
+        and isinstance(node.func, ast.Name)
+        and node.func.id == "super"
+        and not node.args
+        and not node.keywords
+    )
+
+
+def _one_round(body: list[ast.stmt]) -> ast.While:
+    """`while True: BODY; .how = 0; break`: a loop for the jumps to leave, and nothing else."""
+    at = Place(lineno=1, col_offset=0, end_lineno=1, end_col_offset=0)
+    fell_off = _assignment(HOW, ast.Constant(int(How.FELL_OFF), **at), at)
+    return ast.While(ast.Constant(True, **at), [*body, fell_off, ast.Break(**at)], [], **at)
+
+
+def _assignment(name: str, value: ast.expr, at: Place) -> ast.Assign:
+    return ast.Assign([ast.Name(name, ast.Store(), **at)], value, **at)
+
+
+def _place(node: ast.stmt | ast.expr | ast.excepthandler) -> Place:
+    """The location of a node, for those that are made in its stead."""
+    return Place(
+        lineno=node.lineno,
+        col_offset=node.col_offset,
+        end_lineno=node.end_lineno or node.lineno,
+        end_col_offset=node.end_col_offset or node.col_offset,
+    )

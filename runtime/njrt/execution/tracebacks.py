@@ -1,0 +1,96 @@
+"""What the model is told about an exception that its code did not mean to raise.
+
+    ZeroDivisionError: division by zero
+      in your code, line 2: share = total / len(items)
+
+    KeyError: 'b'
+      in your code, line 1: price_of('b')
+      in price_of (shop.py:12): return prices[name]
+
+Frames of the runtime are left out, long texts and deep stacks are cut, and an exception that cannot even
+be printed still gives its type.
+"""
+
+from __future__ import annotations
+
+import linecache
+import os
+import traceback
+from collections.abc import Iterator
+from types import CodeType, TracebackType
+
+from njrt.execution.source_cache import is_snippet
+from njrt.timeouts import within
+
+_RUNTIME = os.path.dirname(os.path.dirname(os.path.abspath(__file__))) + os.sep
+_MOST_FRAMES = 8
+_MESSAGE_SECONDS = 1.0
+_MOST_CHARACTERS = 2000
+_LINE_CHARACTERS = 160
+
+
+def failure_text(error: BaseException, body: CodeType) -> str:
+    """Describe `error`, which escaped from the snippet whose code is `body`."""
+    lines = [error_text(error), *_shortened(list(_frames(error.__traceback__, body)))]
+    return "\n".join(lines)
+
+
+def error_text(error: BaseException) -> str:
+    """Type, message and notes of an exception, bounded, whatever its `__str__` does."""
+    name = type(error).__qualname__.rpartition("<locals>.")[2]
+    try:
+        message = within(_MESSAGE_SECONDS, lambda: str(error))
+    except KeyboardInterrupt:
+        raise
+    except BaseException as nested:
+        message = f"<its message cannot be shown: {type(nested).__name__}>"
+    text = f"{name}: {message}" if message else name
+    notes = getattr(error, "__notes__", None)
+    if isinstance(notes, list):
+        text = "\n".join([text, *(note for note in notes if isinstance(note, str))])
+    if isinstance(error, BaseExceptionGroup):
+        text = "\n".join([text, *(f"  - {error_text(each)}" for each in error.exceptions[:5])])
+    return shortened(text, _MOST_CHARACTERS)
+
+
+def shortened(text: str, most: int) -> str:
+    """Cut the middle out of a long text."""
+    if len(text) <= most:
+        return text
+    half = most // 2
+    return f"{text[:half]} … ({len(text) - 2 * half} characters left out) … {text[-half:]}"
+
+
+def _frames(trace: TracebackType | None, body: CodeType) -> Iterator[str]:
+    for frame, number in traceback.walk_tb(trace):
+        code = frame.f_code
+        if code is body:
+            where = f"your code, line {number}"
+        elif is_snippet(code.co_filename):
+            where = f"{code.co_name}, line {number}"
+        elif code.co_filename.startswith(_RUNTIME):
+            continue
+        else:
+            where = f"{code.co_name} ({os.path.basename(code.co_filename)}:{number})"
+        source = linecache.getline(code.co_filename, number, frame.f_globals).strip()
+        yield f"  in {where}" + (f": {shortened(source, _LINE_CHARACTERS)}" if source else "")
+
+
+def _shortened(frames: list[str]) -> list[str]:
+    if len(frames) <= _MOST_FRAMES:
+        return frames
+    half = _MOST_FRAMES // 2
+    return [*frames[:half], f"  … {len(frames) - 2 * half} more …", *frames[-half:]]
+
+
+def syntax_text(error: SyntaxError) -> str:
+    """A syntax error with its line and a caret."""
+    text = (
+        f"syntax error, line {error.lineno}: {error.msg}"
+        if error.lineno
+        else f"syntax error: {error.msg}"
+    )
+    if error.text and error.offset and len(error.text) <= 200:
+        line = error.text.rstrip("\n")
+        text += f"\n    {line.expandtabs(1)}\n    {' ' * (error.offset - 1)}^"
+    return text

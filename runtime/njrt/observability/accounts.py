@@ -1,0 +1,272 @@
+"""The account of each run: which calls and effects it took, what they cost, how it ended.
+
+    triage(mailbox)
+    njrt.last_run()               Run(place='mailbox.njpy:12', outcome='completed', ...)
+
+    with njrt.watch() as watch:
+        triage(mailbox)
+    print(watch)                  3 runs, 4 calls, 5 effects, 6,120 tokens, $0.0131, 9.2 s
+
+An account holds texts and numbers, and none of the program's objects: it keeps nothing alive.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+
+from njrt.context import Around
+from njrt.effects import Answer, Effect, Refusal, Result
+from njrt.errors import NaturalError
+from njrt.events import Asked, Began, Ended, Event, Performed, Replied, RunId, Unanswered
+from njrt.messages import Reply, Request
+from njrt.outcome import Broke, Completed, Continued, Outcome, Raised, Returned
+from njrt.rendering.one_line import brief
+from njrt.rendering.writer import clip
+
+_OUTCOMES: dict[type, str] = {
+    Completed: "completed",
+    Broke: "broke",
+    Continued: "continued",
+    Returned: "returned",
+    Raised: "raised",
+}
+_RESULT_CHARS = 4000
+
+
+@dataclass(frozen=True, slots=True)
+class Call:
+    """One model call: what was asked, and the reply or what went wrong instead."""
+
+    request: Request
+    reply: Reply | None
+    error: str | None
+    seconds: float
+
+
+@dataclass(frozen=True, slots=True)
+class Act:
+    """One effect, and what the prompt was resumed with, or the outcome that it ended the block with."""
+
+    effect: Effect | Refusal
+    result: str
+    is_refused: bool
+    seconds: float
+
+
+@dataclass(frozen=True, slots=True)
+class Totals:
+    """What one or more runs used. `usd` leaves out calls without a known price; the cache is free."""
+
+    runs: int = 0
+    calls: int = 0
+    effects: int = 0
+    input_tokens: int = 0
+    output_tokens: int = 0
+    usd: float = 0.0
+    seconds: float = 0.0
+    by_code: int = 0
+    """Runs that code did in place of a model (the mode `auto`)."""
+    unfit: int = 0
+    """Runs for which the guard of such code did not hold."""
+    raised: int = 0
+    """Runs in which such code raised, and was undone."""
+
+    @property
+    def tokens(self) -> int:
+        """Tokens, in and out together."""
+        return self.input_tokens + self.output_tokens
+
+    def __add__(self, other: Totals) -> Totals:
+        return Totals(
+            self.runs + other.runs,
+            self.calls + other.calls,
+            self.effects + other.effects,
+            self.input_tokens + other.input_tokens,
+            self.output_tokens + other.output_tokens,
+            self.usd + other.usd,
+            self.seconds + other.seconds,
+            self.by_code + other.by_code,
+            self.unfit + other.unfit,
+            self.raised + other.raised,
+        )
+
+    def __str__(self) -> str:
+        counts = [
+            (self.runs, "run"),
+            (self.calls, "call"),
+            (self.effects, "effect"),
+            (self.tokens, "token"),
+        ]
+        words = [f"{number:,} {noun}" + ("" if number == 1 else "s") for number, noun in counts]
+        words += [f"${self.usd:.4f}", f"{self.seconds:.1f} s"]
+        if self.by_code or self.unfit or self.raised:
+            words.append(f"{self.by_code:,} by code ({self.unfit:,} unfit, {self.raised:,} raised)")
+        return ", ".join(words)
+
+
+@dataclass(frozen=True, slots=True)
+class Run:
+    """The account of one finished run of a block.
+
+    `outcome` is `completed`, `broke`, `continued`, `returned` or `raised`, or `failed` when the runtime gave
+    up or was cancelled; `error` then says how. `parent` is the run whose code called this block, if any.
+    `tried` says how code fared in the mode `auto`: "ran", and no model was asked, or "unfit" or "raised".
+    """
+
+    id: RunId
+    place: str
+    model: str
+    calls: tuple[Call, ...] = field(repr=False)
+    effects: tuple[Act, ...] = field(repr=False)
+    outcome: str
+    error: str | None
+    seconds: float
+    parent: RunId | None = None
+    tried: str = ""
+
+    @property
+    def totals(self) -> Totals:
+        """What the run used."""
+        replies = [call.reply for call in self.calls if call.reply is not None]
+        return Totals(
+            runs=1,
+            calls=len(self.calls),
+            effects=len(self.effects),
+            input_tokens=sum(reply.usage.input for reply in replies),
+            output_tokens=sum(reply.usage.output for reply in replies),
+            usd=sum(reply.usage.usd or 0.0 for reply in replies if reply.source != "cache"),
+            seconds=self.seconds,
+            by_code=int(self.tried == "ran"),
+            unfit=int(self.tried == "unfit"),
+            raised=int(self.tried == "raised"),
+        )
+
+
+class Watch:
+    """The accounts of the runs inside a `with njrt.watch()`, in the order in which they ended."""
+
+    def __init__(self) -> None:
+        self.runs: list[Run] = []
+
+    @property
+    def totals(self) -> Totals:
+        """What all runs used together; the seconds are those of the blocks, side by side or not."""
+        return sum((run.totals for run in self.runs), Totals())
+
+    @property
+    def by_place(self) -> dict[str, Totals]:
+        """What each block used, in the order in which their first runs ended."""
+        places: dict[str, Totals] = {}
+        for run in self.runs:
+            places[run.place] = places.get(run.place, Totals()) + run.totals
+        return places
+
+    def __str__(self) -> str:
+        return "\n".join(
+            [str(self.totals), *(f"  {place}: {used}" for place, used in self.by_place.items())]
+        )
+
+
+@dataclass(slots=True)
+class _Open:
+    """A run that has not ended yet."""
+
+    began: Began
+    watches: tuple[Watch, ...]
+    asked: Asked | None = None
+    calls: list[Call] = field(default_factory=list)
+    acts: list[Act] = field(default_factory=list)
+
+
+_watches: Around[Watch] = Around("njrt.watches")
+_open: dict[RunId, _Open] = {}
+_last = threading.local()
+
+
+def account(event: Event) -> None:
+    """The listener that keeps the accounts. It attaches the account to an error of the runtime, too."""
+    if isinstance(event, Began):
+        _open[event.run] = _Open(event, _watches.here())
+        return
+    run = _open.get(event.run)
+    if run is None:
+        return
+    match event:
+        case Asked():
+            run.asked = event
+        case Replied(reply=reply, seconds=seconds) if run.asked is not None:
+            run.calls.append(Call(run.asked.request, reply, None, seconds))
+        case Unanswered(error=error, seconds=seconds) if run.asked is not None:
+            run.calls.append(Call(run.asked.request, None, error_line(error), seconds))
+        case Performed(effect=effect, result=result, seconds=seconds):
+            refused = isinstance(result, Refusal)
+            run.acts.append(Act(effect, result_text(result), refused, seconds))
+        case Ended():
+            _close(run, event)
+
+
+def _close(run: _Open, ended: Ended) -> None:
+    del _open[ended.run]
+    outcome, error = ending(ended.outcome)
+    began = run.began
+    finished = Run(
+        ended.run,
+        began.place,
+        began.model,
+        tuple(run.calls),
+        tuple(run.acts),
+        outcome,
+        error,
+        ended.seconds,
+        began.parent,
+        began.tried,
+    )
+    if isinstance(ended.outcome, NaturalError) and ended.outcome.run is None:
+        ended.outcome.run = finished
+    _last.run = finished
+    for watch in run.watches:
+        watch.runs.append(finished)
+
+
+def ending(outcome: Outcome | BaseException) -> tuple[str, str | None]:
+    """Name how a run ended, and the exception that it raised or failed with."""
+    if isinstance(outcome, Raised):
+        return "raised", error_line(outcome.exception)
+    if isinstance(outcome, BaseException):
+        return "failed", error_line(outcome)
+    return _OUTCOMES[type(outcome)], None
+
+
+def error_line(error: BaseException) -> str:
+    """Write an exception on one line, be it as hostile as it may."""
+    if isinstance(error, NaturalError) and error.args:
+        return f"{type(error).__name__}: {error.args[0]}"
+    return brief(error, 400)
+
+
+def result_text(result: Result) -> str:
+    """What the prompt was resumed with, or the name of the outcome."""
+    match result:
+        case Answer(text) | Refusal(text):
+            return clip(text, _RESULT_CHARS)
+        case _:
+            name, error = ending(result)
+            return f"{name}: {error}" if error else name
+
+
+def last_run() -> Run | None:
+    """The account of the run that ended last in this thread; None before the first."""
+    return getattr(_last, "run", None)
+
+
+@contextmanager
+def watch() -> Iterator[Watch]:
+    """Keep the accounts of all blocks that are run inside of the `with`."""
+    with _watches.opened(Watch()) as here:
+        yield here
+
+
+__all__ = ["Act", "Call", "Run", "Totals", "Watch", "account", "last_run", "watch"]

@@ -1,0 +1,1 @@
+"""What a run keeps on disk: the cache of replies, and recordings."""

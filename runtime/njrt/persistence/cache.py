@@ -1,0 +1,81 @@
+"""The cache of replies: the same question to the same model is asked once.
+
+    model = Layered(OpenAI("gpt-4.1"), (Cache(Store(".njc_cache"), "openai/gpt-4.1"),))
+
+The key is the whole request as the model would see it: its name, protocol, parameters, system prompt, tools
+and messages, with the state of the program in them; never who asks (place, turn) or how long it may take.
+Sampled replies are not kept (a temperature above 0), unless a `repeat` number makes each sample its own
+entry; nor are replies that were refused, cut off or empty.
+"""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
+
+from njrt.message_json import json_line, key_of, message_json, reply_json, reply_of
+from njrt.messages import Reply, Request
+from njrt.models.model import Flow
+
+if TYPE_CHECKING:
+    from njrt.persistence.store import (
+        Store,  # brings SQLite, which a program without a cache need not load
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class Cache:
+    """A layer that answers from `store` what `model` has answered before.
+
+    `model` names the model and, where it matters, its server. `repeat` numbers the samples of a study.
+    """
+
+    store: Store
+    model: str
+    repeat: int | None = None
+
+    def flow(self, request: Request) -> Flow:
+        """Answer from the cache, or ask further down and keep the reply."""
+        if request.temperature and self.repeat is None:
+            return (yield request)
+        key = request_key(request, self.model, self.repeat)
+        kept = self._kept(key)
+        if kept is not None:
+            return kept
+        reply = yield request
+        if is_worth_keeping(reply):
+            self.store.put(key, json_line(reply_json(reply) | {"model": reply.model}))
+        return reply
+
+    def _kept(self, key: str) -> Reply | None:
+        text = self.store.get(key)
+        if text is None:
+            return None
+        try:
+            written = json.loads(text)
+            return replace(reply_of(written, written["model"]), source="cache")
+        except (LookupError, TypeError, ValueError, AttributeError):
+            self.store.remove(key)  # of another version of this package
+            return None
+
+
+def request_key(request: Request, model: str, repeat: int | None = None) -> str:
+    """The name of a request in the cache: the same for equal requests in every process."""
+    canonical: dict[str, Any] = {
+        "version": 1,
+        "model": model,
+        "protocol": "tools" if request.tools else "text",
+        "temperature": request.temperature,
+        "max_reply_tokens": request.max_reply_tokens,
+        "system": request.system,
+        "tools": [[tool.name, tool.description, tool.parameters] for tool in request.tools],
+        "messages": [message_json(message) for message in request.messages],
+        "repeat": repeat,
+    }
+    return key_of(canonical)
+
+
+def is_worth_keeping(reply: Reply) -> bool:
+    """Whether the reply ended by itself and says something."""
+    return reply.stop == "end" and bool(reply.message.calls or reply.message.text.strip())

@@ -1,0 +1,238 @@
+"""A bounded store of texts by key, in SQLite, that many processes share and that never fails.
+
+    store = Store(Path(".njc_cache"))
+    store.put("9f3c...", text)         from then on, in any process:     store.get("9f3c...") == text
+
+What goes wrong here is never the program's: a file that is locked, read-only, on a full disk, corrupted or
+of another version makes `get` find nothing and `put` do nothing, with one warning in the log. A corrupted
+file is set aside and a new one begun. Writes are transactions in SQLite's write-ahead log, so that a process
+may be killed at any moment. Each text is stored with its checksum: what is served is what was put.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import sqlite3
+import threading
+import time
+import zlib
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TypeVar
+
+from njrt.observability.logs import warn
+from njrt.persistence.folder_lock import locked
+
+SCHEMA = 1
+_TABLE = """
+CREATE TABLE IF NOT EXISTS kept(
+    key TEXT PRIMARY KEY, text TEXT NOT NULL, checksum INTEGER NOT NULL, size INTEGER NOT NULL, used INTEGER NOT NULL
+) WITHOUT ROWID;
+CREATE INDEX IF NOT EXISTS kept_used ON kept(used);
+"""
+_PATIENCE = 2.0  # seconds to wait for another process's transaction
+_SWEEP_EVERY = 64  # puts between two looks at the size of the whole
+
+_HOUR = 3600  # a use is noted once an hour at most, so that a hit rarely has to write
+
+Result = TypeVar("Result")
+
+
+@dataclass(frozen=True, slots=True)
+class Stats:
+    """What a store holds, and what it has been asked in this process. Sizes are in bytes of text."""
+
+    entries: int
+    size: int
+    hits: int
+    misses: int
+
+
+class Store:
+    """Texts by key in `folder/name`, at most `most_bytes` of them; the longest unused go first.
+
+    May be shared by threads (each has a connection of its own) and is safe across `fork`.
+    """
+
+    def __init__(
+        self,
+        folder: str | Path,
+        name: str = "replies.sqlite3",
+        *,
+        most_bytes: int = 256 * 1024 * 1024,
+        now: Callable[[], float] = time.time,
+    ) -> None:
+        self._now = now
+        self.path = Path(folder) / name
+        self._most_bytes = most_bytes
+        self._here = threading.local()
+        self._lock = threading.Lock()
+        self._hits = self._misses = self._puts = 0
+        self._has_warned = False
+
+    def get(self, key: str) -> str | None:
+        """Find the text kept under `key`, or None."""
+        text = self._attempt(lambda connection: self._read(connection, key), None)
+        with self._lock:
+            self._hits += text is not None
+            self._misses += text is None
+        return text
+
+    def put(self, key: str, text: str) -> None:
+        """Keep `text` under `key`."""
+        self._attempt(lambda connection: self._write(connection, key, text), None)
+
+    def remove(self, key: str) -> None:
+        """Forget what is kept under `key`."""
+        self._attempt(lambda connection: self._delete(connection, key), None)
+
+    def stats(self) -> Stats:
+        """Count what is kept."""
+        query = "SELECT count(*), coalesce(sum(size), 0) FROM kept"
+        nothing: tuple[int, int] = (0, 0)
+        entries, size = self._attempt(
+            lambda connection: connection.execute(query).fetchone(), nothing
+        )
+        return Stats(entries, size, self._hits, self._misses)
+
+    def clear(self) -> int:
+        """Forget everything; say how many texts there were."""
+        return self._attempt(self._empty, 0)
+
+    def close(self) -> None:
+        """Close this thread's connection; it is opened anew when needed."""
+        connection, self._here.connection = getattr(self._here, "connection", None), None
+        if connection is not None and self._here.process == os.getpid():
+            connection.close()
+
+    # --- what is done inside of a connection
+
+    def _read(self, connection: sqlite3.Connection, key: str) -> str | None:
+        row = connection.execute(
+            "SELECT text, checksum, used FROM kept WHERE key = ?", (key,)
+        ).fetchone()
+        if row is None:
+            return None
+        text, checksum, used = row
+        if type(text) is not str or _checksum(key, text) != checksum:
+            raise sqlite3.DatabaseError("a stored text does not have its checksum")
+        now = int(self._now())
+        if now - used > _HOUR:
+            with contextlib.suppress(sqlite3.OperationalError):
+                connection.execute("UPDATE kept SET used = ? WHERE key = ?", (now, key))
+        return text
+
+    def _write(self, connection: sqlite3.Connection, key: str, text: str) -> None:
+        size = len(text.encode())
+        if size > self._most_bytes // 4:
+            return
+        connection.execute(
+            "INSERT OR REPLACE INTO kept VALUES (?, ?, ?, ?, ?)",
+            (key, text, _checksum(key, text), size, int(self._now())),
+        )
+        with self._lock:
+            self._puts += 1
+            sweep = self._puts % _SWEEP_EVERY == 1
+        if sweep:
+            self._sweep(connection)
+
+    def _sweep(self, connection: sqlite3.Connection) -> None:
+        """Forget the longest unused texts, down to nine tenths of what may be kept."""
+        (size,) = connection.execute("SELECT coalesce(sum(size), 0) FROM kept").fetchone()
+        if size <= self._most_bytes:
+            return
+        connection.execute(
+            "DELETE FROM kept WHERE key IN (SELECT key FROM (SELECT key, sum(size) OVER (ORDER BY used DESC, key) "
+            "AS newer FROM kept) WHERE newer > ?)",
+            (self._most_bytes * 9 // 10,),
+        )
+        connection.execute("PRAGMA incremental_vacuum")
+
+    def _delete(self, connection: sqlite3.Connection, key: str) -> None:
+        connection.execute("DELETE FROM kept WHERE key = ?", (key,))
+
+    def _empty(self, connection: sqlite3.Connection) -> int:
+        deleted = connection.execute("DELETE FROM kept").rowcount
+        connection.execute("PRAGMA incremental_vacuum")
+        return deleted
+
+    # --- connections, and what to do when they fail
+
+    def _attempt(self, act: Callable[[sqlite3.Connection], Result], otherwise: Result) -> Result:
+        """Do `act` within a connection; whatever fails, give `otherwise`."""
+        try:
+            return act(self._connection())
+        except sqlite3.OperationalError as error:
+            # Locked, read-only, disk full, no such folder: the file itself is sound, if it is still there.
+            self._warn(error)
+            if _identity(self.path) != getattr(self._here, "identity", None):
+                self.close()
+        except (OSError, sqlite3.Error, UnicodeError) as error:
+            # Damage is reported by this very class; its subclasses are other troubles.
+            self._set_aside(error) if type(error) is sqlite3.DatabaseError else self._warn(error)
+        return otherwise
+
+    def _connection(self) -> sqlite3.Connection:
+        here = self._here
+        if getattr(here, "connection", None) is None or here.process != os.getpid():
+            # A connection must not be used, nor even closed, in a child of the process that opened it.
+            here.inherited = getattr(here, "connection", None)
+            here.connection, here.process, here.identity = None, os.getpid(), None
+            here.connection = self._connect()
+        connection: sqlite3.Connection = here.connection
+        return connection
+
+    def _connect(self) -> sqlite3.Connection:
+        self.path.parent.mkdir(parents=True, exist_ok=True)
+        connection = sqlite3.connect(self.path, timeout=_PATIENCE, isolation_level=None)
+        self._here.identity = _identity(self.path)
+        try:
+            (version,) = connection.execute("PRAGMA user_version").fetchone()
+            if version not in (0, SCHEMA):
+                raise sqlite3.DatabaseError(f"the cache has schema {version}, not {SCHEMA}")
+            if version == 0:
+                _lay_out(connection)
+            connection.execute("PRAGMA synchronous = NORMAL")
+        except BaseException:
+            connection.close()
+            raise
+        return connection
+
+    def _set_aside(self, error: Exception) -> None:
+        """Move a file that cannot be used out of the way, so that the next use begins a new one."""
+        with contextlib.suppress(sqlite3.Error):
+            self.close()
+        self._warn(error)
+        with contextlib.suppress(OSError), locked(self.path.parent):
+            if _identity(self.path) != self._here.identity:
+                return  # another process has done it already, and the file there now is a new one
+            os.replace(self.path, self.path.with_name(self.path.name + ".bad"))
+            for suffix in ("-wal", "-shm"):
+                with contextlib.suppress(FileNotFoundError):
+                    os.unlink(self.path.with_name(self.path.name + suffix))
+
+    def _warn(self, error: Exception) -> None:
+        if not self._has_warned:
+            self._has_warned = True
+            warn("the cache %s cannot be used (%s); going on without it", self.path, error)
+
+
+def _identity(path: Path) -> tuple[int, int] | None:
+    """Tell a file from another that has taken its name."""
+    with contextlib.suppress(OSError):
+        found = path.stat()
+        return found.st_dev, found.st_ino
+    return None
+
+
+def _lay_out(connection: sqlite3.Connection) -> None:
+    """Make the tables of a new file, in one transaction: another process may be doing the same."""
+    connection.execute("PRAGMA auto_vacuum = INCREMENTAL")
+    connection.execute("PRAGMA journal_mode = WAL")
+    connection.executescript(f"BEGIN IMMEDIATE;{_TABLE}PRAGMA user_version = {SCHEMA};COMMIT;")
+
+
+def _checksum(key: str, text: str) -> int:
+    return zlib.crc32(text.encode(), zlib.crc32(key.encode()))

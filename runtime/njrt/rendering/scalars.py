@@ -1,0 +1,76 @@
+"""Writes numbers and texts: what holds nothing else.
+
+3                       3
+"a" * 50_000            'aaaaaaaa'...'aaaa' (50,000 characters)
+1 << 99_999             <int of 100,000 bits>
+UserId(7)               UserId(7)        a subclass, whatever its own methods do
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from njrt.rendering.writer import Pen, TooLong, Writer
+from njrt.values.introspection import class_name
+
+_LARGEST_INT = 2000  # bits; from about 4,300 digits on, Python refuses to write an int in decimal
+
+
+def _int(pen: Pen, value: int, room: int, exact: bool) -> str:
+    bits = int.bit_length(value)
+    return int.__repr__(value) if bits <= _LARGEST_INT else f"<int of {bits:,} bits>"
+
+
+def _quoted(written: Callable[[Any], str], noun: str) -> Writer:
+    """Make the writer of a text: quoted whole, or its beginning, its end and its length."""
+
+    def cut(value: Any, room: int) -> str:
+        text = written(value[: max(0, room)])
+        for _ in range(8):
+            if len(text) <= room:
+                break
+            value = value[: max(0, min(room, len(value)) * room // (len(text) + 1))]
+            text = written(value)
+        return text
+
+    def write(pen: Pen, value: Any, room: int, exact: bool) -> str:
+        length = len(value)
+        if length + 2 <= room:
+            text = written(value)
+            if len(text) <= room:
+                return text
+        if exact:
+            raise TooLong
+        if room < 160:
+            return cut(value, room - 3) + "..."
+        note = f" ({length:,} {noun})"
+        end = written(value[-(room // 8) :])
+        end = end if len(end) <= room // 4 else ""
+        return cut(value, room - len(note) - len(end) - 3) + "..." + end + note
+
+    return write
+
+
+SCALARS: dict[type, Writer] = {
+    type(None): lambda pen, value, room, exact: "None",
+    type(...): lambda pen, value, room, exact: "...",
+    bool: lambda pen, value, room, exact: "True" if value else "False",
+    int: _int,
+    float: lambda pen, value, room, exact: float.__repr__(value),
+    complex: lambda pen, value, room, exact: complex.__repr__(value),
+    str: _quoted(str.__repr__, "characters"),
+    bytes: _quoted(bytes.__repr__, "bytes"),
+}
+
+
+def of_subclass(cls: type) -> Writer:
+    """Write an instance of a subclass of a scalar as `UserId(3)`."""
+    plain = SCALARS[cls]
+
+    def write(pen: Pen, value: Any, room: int, exact: bool) -> str:
+        name = class_name(type(value))
+        base = cls.__getitem__(value, slice(None)) if cls in (str, bytes) else value
+        return f"{name}({plain(pen, base, room - len(name) - 2, exact)})"
+
+    return write

@@ -1,0 +1,364 @@
+"""The variables that a block shares with its program: the real ones, never copies.
+
+    def total(item, seen):                      cells of `total`:   item, seen
+        \"\"\"natural Add <item> to <:seen>.\"\"\"     names the block may bind:   seen
+
+    scope = scope_of(lambda: (item, seen), writes="seen")
+    scope.lookup("item")      Bound(3)
+    scope.assign("seen", 4)   the program's own variable is 4 from here on, for closures and threads too
+
+A lambda that only names the variables is enough: its `__closure__` holds the very cells of the function
+around it, its `__globals__` is the module's dictionary. In a class body the names live in a namespace
+that is passed along. What the block names for itself lives in cells of its own and ends with the block,
+unless a function it made holds on to it.
+"""
+
+from __future__ import annotations
+
+import builtins
+import dis
+import enum
+from collections.abc import Callable, Collection, Mapping, MutableMapping
+from dataclasses import dataclass
+from functools import lru_cache
+from types import CellType, CodeType, FunctionType
+from typing import Any
+
+from njrt.effects import Refusal
+from njrt.outcome import UserValue
+from njrt.scope.printed import Transcript
+from njrt.scope.typecheck import misfit, resolved
+from njrt.values.introspection import is_a, module_name
+
+
+@dataclass(frozen=True, slots=True)
+class Bound:
+    """The variable is bound to this value."""
+
+    value: UserValue
+
+
+class Absent(enum.Enum):
+    """Why a name has no value: the variable is there but unbound, or there is no such name here."""
+
+    UNBOUND = "unbound"
+    UNKNOWN = "unknown"
+
+
+Bindings = Mapping[str, Bound | Absent]
+"""What some variables were bound to at one moment."""
+
+
+def mangled(class_name: str | None, name: str) -> str:
+    """Python's private-name mangling: `__x` in the body of class `Box` is `_Box__x`."""
+    if class_name is None or not name.startswith("__") or name.endswith("__") or "." in name:
+        return name
+    bare_class = class_name.lstrip("_")
+    return f"_{bare_class}{name}" if bare_class else name
+
+
+class Scope:
+    """The variables of one run of a block. Names are as the source spells them unless said otherwise.
+
+    The public attributes hold mangled names: `cells` are the host function's own, `global_names` those
+    that resolve in `module`, `own` those in the class `namespace`, `scratch` the block's own variables,
+    and `borrowed` the builtins that the block must see although the program shadows them.
+
+    `<:order: Order>` names the class `Order` too: whoever is to bind one must be able to make one. The
+    classes that only the types name are the `type_names`.
+    """
+
+    def __init__(
+        self,
+        variables: FunctionType,
+        *,
+        outputs: tuple[str, ...],
+        types: Callable[[], Mapping[str, Any]] | None,
+        class_name: str | None,
+        first_parameter: str | None,
+        namespace: MutableMapping[str, Any] | None,
+        own: tuple[str, ...],
+        declared_nonlocal: tuple[str, ...],
+        place: str,
+        shadowing: bool,
+    ) -> None:
+        code = variables.__code__
+        self.names = tuple(dict.fromkeys((*names_in_order(code), *own)))
+        self.cells: dict[str, CellType] = dict(
+            zip(code.co_freevars, variables.__closure__ or (), strict=True)
+        )
+        self.module: dict[str, Any] = variables.__globals__
+        typed = _classes_named(types, self.cells.keys() | {*code.co_names, *own})
+        self.type_names = tuple(typed)
+        self.cells |= {name: cell for name, cell in typed.items() if cell is not None}
+        self.global_names = frozenset(code.co_names).union(typed.keys() - self.cells.keys())
+        self.namespace = namespace
+        self.class_name = class_name
+        self.own = frozenset(mangled(class_name, name) for name in own)
+        self.declared_nonlocal = frozenset(mangled(class_name, name) for name in declared_nonlocal)
+        self.first_parameter = first_parameter
+        self.outputs = outputs
+        self.bindable = frozenset(mangled(class_name, path) for path in outputs if "." not in path)
+        self.host = _host_of(variables, namespace)
+        self.future_flags = code.co_flags & _FUTURE_ANNOTATIONS
+        self.place = place
+        self.shadowing = shadowing
+        self.scratch: dict[str, CellType] = {}
+        self.borrowed: dict[str, CellType] = {}
+        self.transcript = Transcript()
+        self._declared_types = types
+        self._types: Mapping[str, Any] | None = None
+
+    def is_referenced(self, name: str) -> bool:
+        """Whether the prompt names this variable (mangled name)."""
+        return name in self.cells or name in self.global_names or name in self.own
+
+    def may_bind(self, name: str) -> bool:
+        """Whether binding this name (mangled) binds a variable of the program or one of the block's own."""
+        return name in self.bindable or name in self.scratch or not self.is_referenced(name)
+
+    def cell(self, name: str) -> CellType | None:
+        """The cell of a mangled name, if it lives in one: the block's own first, then the program's."""
+        return self.scratch.get(name) or self.cells.get(name)
+
+    def lookup(self, name: str) -> Bound | Absent:
+        """What `name` is bound to; builtins are found last."""
+        name = mangled(self.class_name, name)
+        if (cell := self.cell(name)) is not None:
+            try:
+                return Bound(cell.cell_contents)
+            except ValueError:
+                return Absent.UNBOUND
+        if name in self.own and self.namespace is not None and name in self.namespace:
+            return Bound(self.namespace[name])
+        if (name in self.own or name in self.global_names) and name in self.module:
+            return Bound(self.module[name])
+        if hasattr(builtins, name):
+            return Bound(getattr(builtins, name))
+        return Absent.UNBOUND if self.is_referenced(name) else Absent.UNKNOWN
+
+    def is_bound(self, path: str) -> bool:
+        """Whether the variable, or for `a.b` the attribute path, has a value."""
+        name, *attributes = path.split(".")
+        match self.lookup(name):
+            case Bound(value):
+                return not attributes or _reaches(value, attributes)
+            case _:
+                return False
+
+    def assign(self, name: str, value: UserValue) -> Refusal | None:
+        """Bind `name`: an output in the program, any other name in the block. Says what is refused."""
+        private = mangled(self.class_name, name)
+        if not self.may_bind(private) and not self.shadowing:
+            return Refusal(read_only(name))
+        self._bind(private, value)
+        return None
+
+    def unbind(self, name: str) -> None:
+        """Leave `name` unbound, as `del` would; nothing happens if it is not bound."""
+        name = mangled(self.class_name, name)
+        if (cell := self.cell(name)) is not None:
+            try:
+                del cell.cell_contents
+            except ValueError:
+                return
+        elif name in self.own and self.namespace is not None:
+            self.namespace.pop(name, None)
+        elif name in self.global_names:
+            self.module.pop(name, None)
+
+    def own_cell(self, name: str) -> CellType:
+        """The block's own variable of a mangled name, made when first asked for.
+
+        Where it hides a variable of the program it starts with that variable's value.
+        """
+        if name not in self.scratch:
+            cell = CellType()
+            if self.is_referenced(name) and isinstance(found := self.lookup(name), Bound):
+                cell.cell_contents = found.value
+            self.scratch[name] = cell
+        return self.scratch[name]
+
+    def snapshot(self) -> Bindings:
+        """What the bindable outputs are bound to now."""
+        return {name: self._binding(name) for name in sorted(self.bindable)}
+
+    def restore(self, bindings: Bindings) -> None:
+        """Put bindings back as `snapshot` found them."""
+        for name, was in bindings.items():
+            match was:
+                case Bound(value):
+                    self._bind(name, value)
+                case Absent():
+                    self.unbind(name)
+
+    @property
+    def types(self) -> Mapping[str, Any]:
+        """The declared types of the outputs, by path; what cannot be evaluated counts as undeclared."""
+        if self._types is None:
+            self._types = {}
+            if self._declared_types is not None:
+                self._types = resolved(self._declared_types, self.module)
+        return self._types
+
+    def unbound_outputs(self) -> tuple[str, ...]:
+        """The outputs that have no value yet, in the order of the prompt."""
+        return tuple(path for path in self.outputs if not self._is_set(path))
+
+    def misfits(self) -> tuple[str, ...]:
+        """For each bound output that does not fit its declared type, one line that says so."""
+        lines = []
+        for path, declared in self.types.items():
+            if self._is_set(path) and (problem := misfit(self.value_of(path), declared)):
+                lines.append(f"`{path}`: {problem}")
+        return tuple(lines)
+
+    def value_of(self, path: str) -> UserValue:
+        """The value at a path such as `player.attack`; the root must be bound."""
+        name, *attributes = path.split(".")
+        match self.lookup(name):
+            case Bound(value):
+                for attribute in attributes:
+                    value = getattr(value, mangled(self.class_name, attribute))
+                return value
+            case absent:
+                raise NameError(f"{name} is {absent.value}")
+
+    def close(self) -> None:
+        """Let go of the program's variables: no frame, cell or value is kept alive by the block."""
+        self._declared_types = self._types = self.namespace = None
+        self.transcript.close()
+        for cells in (self.cells, self.scratch, self.borrowed):
+            cells.clear()
+
+    def _is_set(self, path: str) -> bool:
+        name, *attributes = path.split(".")
+        binding = self._binding(mangled(self.class_name, name))
+        return isinstance(binding, Bound) and (
+            not attributes
+            or _reaches(binding.value, [mangled(self.class_name, each) for each in attributes])
+        )
+
+    def _binding(self, name: str) -> Bound | Absent:
+        """Like `lookup`, of a mangled name, but in the one place where an assignment would put it."""
+        if self.cell(name) is not None:
+            return self.lookup(name)
+        where = self.namespace if name in self.own else self.module
+        if where is not None and name in where:
+            return Bound(where[name])
+        return Absent.UNBOUND
+
+    def _bind(self, name: str, value: UserValue) -> None:
+        if name not in self.bindable:
+            self.own_cell(name).cell_contents = value
+        elif (cell := self.cell(name)) is not None:
+            cell.cell_contents = value
+        elif name in self.own and self.namespace is not None:
+            self.namespace[name] = value
+        else:
+            self.module[name] = value
+
+
+def scope_of(
+    variables: Callable[[], tuple[Any, ...]],
+    *,
+    writes: str = "",
+    types: Callable[[], Mapping[str, Any]] | None = None,
+    cls: str | None = None,
+    me: str | None = None,
+    ns: MutableMapping[str, Any] | None = None,
+    own: str = "",
+    nl: str = "",
+    at: str = "",
+    shadowing: bool = False,
+) -> Scope:
+    """Make the scope of one run of a block from the arguments that compiled code gives `run`.
+
+    With `shadowing`, as in the paper's effect sets, binding a name that the prompt only reads makes a
+    variable of the block's own; without, it is refused.
+    """
+    assert isinstance(variables, FunctionType)
+    return Scope(
+        variables,
+        outputs=tuple(writes.split()),
+        types=types,
+        class_name=cls,
+        first_parameter=me,
+        namespace=ns,
+        own=tuple(own.split()),
+        declared_nonlocal=tuple(nl.split()),
+        place=at,
+        shadowing=shadowing,
+    )
+
+
+def read_only(name: str) -> str:
+    """What the model is told when it binds a name that the prompt only reads."""
+    return (
+        f"`{name}` is read-only in this block: the prompt says `<{name}>`, not `<:{name}>`; "
+        "bind another name instead (changing the object itself is allowed)"
+    )
+
+
+def defined_already(name: str) -> str:
+    """What the model is told when it defines or imports anew what the prompt names."""
+    return f"`{name}` exists already: leave this definition out and use the program's own"
+
+
+@lru_cache(maxsize=1024)
+def names_in_order(code: CodeType) -> tuple[str, ...]:
+    """The names that a `lambda: (x, y)` loads, in the order in which it loads them."""
+    known = {*code.co_freevars, *code.co_names}
+    loads = (each.argval for each in dis.get_instructions(code) if each.opname.startswith("LOAD_"))
+    return tuple(dict.fromkeys(name for name in loads if name in known))
+
+
+def _classes_named(
+    types: Callable[[], Mapping[str, Any]] | None, known: Collection[str]
+) -> dict[str, CellType | None]:
+    """The classes that `lambda: {"y": T}` names beyond the `known` names, with the cell of each local one.
+
+    Classes only: a module named in a type, as in `<:path: os.PathLike>`, is not handed to the block.
+    """
+    if not isinstance(types, FunctionType):
+        return {}
+    cells = dict(zip(types.__code__.co_freevars, types.__closure__ or (), strict=True))
+    found: dict[str, CellType | None] = {}
+    for name in names_in_order(types.__code__):
+        cell = cells.get(name)
+        value: Any = types.__globals__.get(name) if cell is None else _contents(cell)
+        if name not in known and is_a(value, type) and module_name(value) not in _FOR_TYPING:
+            found[name] = cell
+    return found
+
+
+def _contents(cell: CellType) -> UserValue:
+    try:
+        return cell.cell_contents
+    except ValueError:
+        return None
+
+
+_FOR_TYPING = ("typing", "typing_extensions", "collections.abc")
+"""The modules whose classes mean something in a type only."""
+
+_FUTURE_ANNOTATIONS = 0x1000000
+"""The flag that `from __future__ import annotations` leaves on code objects."""
+
+
+def _host_of(variables: FunctionType, namespace: Mapping[str, Any] | None) -> str:
+    """The qualified name of the code that the block stands in, empty for a module."""
+    if namespace is not None and isinstance(name := namespace.get("__qualname__"), str):
+        return name
+    return (
+        variables.__qualname__.removesuffix("<lambda>").removesuffix(".<locals>.").removesuffix(".")
+    )
+
+
+def _reaches(value: UserValue, attributes: list[str]) -> bool:
+    for attribute in attributes:
+        try:
+            value = getattr(value, attribute)
+        except Exception:
+            return False
+    return True

@@ -1,0 +1,209 @@
+"""`run` and `arun`: what a compiled file calls where a natural block stood.
+
+    try:
+        _nj.run(
+            \"\"\"natural
+            Put the sum of <prices> into <:total>; break if one is missing.
+            \"\"\",
+            lambda: (prices, total),
+            writes="total",
+            labels="break",
+            at="shop.njpy:12",
+        )
+    except _nj.Break:
+        break
+
+    Block + Scope -> (Request <-> Reply) -> Effect -> Result -> Outcome -> return, jump or raise
+
+This module is the edge of the runtime: it reads the environment and the clock, puts the pieces together and
+drives the conversation. Everything that it drives is free of I/O.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Coroutine, Mapping, MutableMapping
+from dataclasses import replace
+from functools import partial
+from typing import Any, assert_never, cast
+
+from njrt.agent.conversation import Step
+from njrt.block import Block, instruction_of
+from njrt.errors import NaturalError
+from njrt.execution.execute import Execution, aexecute, execute
+from njrt.jumps import Break, Continue, Return
+from njrt.messages import Reply, Request
+from njrt.outcome import (
+    Broke,
+    Completed,
+    Continued,
+    Outcome,
+    Raised,
+    Returned,
+)
+from njrt.scope.scope import scope_of
+from njrt.session.session import Session, note_place, placed, session_of
+from njrt.session.settings import (
+    layers_here,
+    listener_here,
+    model_here,
+    options_for,
+    recorder_for,
+    settings_here,
+)
+
+Answered = Callable[[Step, Session], Coroutine[Any, Any, Reply | Execution]]
+"""Gives the conversation what it asks for: at once, or by awaiting it."""
+
+Variables = Callable[[], tuple[Any, ...]]
+"""A lambda that names the variables of a block: only its closure and its globals are ever looked at."""
+
+
+def run(prompt: str, variables: Variables, *, at: str = "", **arguments: Any) -> None:
+    """Carry out one natural block on the variables of the program around it.
+
+    `variables` is a lambda over every variable that the prompt names; it is never called: its closure and
+    its globals are what is shared. `at` is the block's place. The other arguments are those of `begun`.
+
+    Raises `Break`, `Continue` or `Return` for the jumps, whatever the block raises in the program, or a
+    `NaturalError` when the block cannot be carried out.
+    """
+    try:
+        leave(drive(begun(prompt, variables, at=at, is_async=False, **arguments)), at)
+    except NaturalError as error:
+        error.__traceback__ = None  # the way through the runtime tells a user nothing
+        raise
+
+
+async def arun(prompt: str, variables: Variables, *, at: str = "", **arguments: Any) -> None:
+    """Do what `run` does, in an `async` function: the event loop runs on while the model thinks."""
+    try:
+        leave(await adrive(begun(prompt, variables, at=at, is_async=True, **arguments)), at)
+    except NaturalError as error:
+        error.__traceback__ = None
+        raise
+
+
+def drive(session: Session) -> Outcome:
+    """Carry a session through, in this thread: nothing in it is ever waited for."""
+    coroutine = driven(session, answer)
+    try:
+        coroutine.send(None)
+    except StopIteration as end:
+        return cast(Outcome, end.value)
+    raise AssertionError("a model that is asked directly answers at once")
+
+
+async def adrive(session: Session) -> Outcome:
+    """Carry a session through; the event loop runs on while the model thinks and while code awaits."""
+    return await driven(session, aanswer)
+
+
+async def driven(session: Session, answered: Answered) -> Outcome:
+    """Answer everything that the conversation asks for, until it returns the block's outcome."""
+    conversation = session.conversation
+    proceed = partial(next, conversation)
+    try:
+        while True:
+            try:
+                step = proceed()
+            except StopIteration as end:
+                return cast(Outcome, end.value)
+            try:
+                proceed = partial(conversation.send, await answered(step, session))
+            except BaseException as error:
+                proceed = partial(conversation.throw, error)
+    finally:
+        del proceed  # an exception in it would hold this frame, and so the program's values
+
+
+async def answer(step: Step, session: Session) -> Reply | Execution:
+    """Ask the model, or run the code, and return only then."""
+    if isinstance(step, Request):
+        return session.model.ask(step)
+    return execute(step, seconds=session.code_seconds())
+
+
+async def aanswer(step: Step, session: Session) -> Reply | Execution:
+    """Ask the model, or run the code, while the event loop runs on."""
+    if isinstance(step, Request):
+        return await session.model.aask(step)
+    return await aexecute(step, seconds=session.code_seconds())
+
+
+def leave(outcome: Outcome, place: str) -> None:
+    """Leave the block as its outcome says: return, jump, or raise in the program."""
+    match outcome:
+        case Completed():
+            return
+        case Broke():
+            raise Break
+        case Continued():
+            raise Continue
+        case Returned(value):
+            raise Return(value)
+        case Raised(exception):
+            note_place(exception, place)
+            try:
+                raise exception
+            finally:
+                del exception, outcome  # its traceback holds this frame
+        case _:
+            assert_never(outcome)
+
+
+def begun(
+    prompt: str,
+    variables: Variables,
+    *,
+    at: str,
+    is_async: bool,
+    writes: str = "",
+    types: Callable[[], Mapping[str, Any]] | None = None,
+    labels: str = "",
+    cls: str | None = None,
+    me: str | None = None,
+    ns: MutableMapping[str, Any] | None = None,
+    own: str = "",
+    nl: str = "",
+    project: Mapping[str, Any] | None = None,
+    tried: str = "",
+    **options: Any,
+) -> Session:
+    """Put one run of a block together, from what compiled code says of it and from what surrounds it.
+
+    `writes` are the outputs and `labels` the legal jumps, both separated by blanks; `types` maps outputs to
+    their types; `cls`, `me`, `ns`, `own` and `nl` describe a block in a class body or a method; `tried` says
+    how code fared that was tried first; `project` and the other keywords are options.
+    """
+    try:
+        settings = settings_here()
+        chosen = options_for(options, project, settings, at)
+        recorder = recorder_for(settings, os.environ)
+        model = model_here(settings, chosen, recorder)
+        layers = layers_here(settings, chosen, model, recorder)
+    except NaturalError as error:
+        raise placed(error, at) from None
+    scope_here = partial(
+        scope_of,
+        variables,
+        writes=writes,
+        types=types,
+        cls=cls,
+        me=me,
+        ns=ns,
+        own=own,
+        nl=nl,
+        at=at,
+        shadowing=chosen.effects != "direct",
+    )
+    block = Block(instruction_of(prompt), tuple(labels.split()), at, is_async, chosen)
+    session = session_of(block, scope_here(), model, layers, listener_here(settings), tried)
+    file = settings.examples or os.environ.get("NJC_EXAMPLES")
+    if not file:
+        return session
+    from njrt.session.examples import example_file, witnessed
+
+    keep = example_file(file)
+    seen = witnessed(session.conversation, scope_here(), at, block.instruction, keep)
+    return replace(session, conversation=seen)

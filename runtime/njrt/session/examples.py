@@ -1,0 +1,162 @@
+"""Examples: what a live block was given, and what it made of it, for code to be held against.
+
+    NJC_EXAMPLES=traces/shop.jsonl python shop.py            one line for each run of a block
+
+    {"event": "example", "place": "shop.njpy:4", "instruction": ["Add <price> to <:spent>, ..."],
+     "before": {"price": "3", "limit": "10", "spent": "4"}, "after": {"spent": "7"}, "outcome": "completed"}
+
+Values stand as expressions that make them again (njrt.values.encode); `lost` says which could not be written so,
+and why. `after` has the outputs, and all else that the block has changed in place. Runs that the runtime gave
+up are no examples.
+"""
+
+from __future__ import annotations
+
+import types
+import typing
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from functools import lru_cache
+from typing import Any
+
+from njrt.agent.conversation import Conversation
+from njrt.message_json import json_line
+from njrt.observability.accounts import ending
+from njrt.observability.trace import TraceFile
+from njrt.outcome import Outcome, Raised, Returned, UserValue
+from njrt.scope.scope import Bound, Scope
+from njrt.values.encode import Spelled, spelled
+from njrt.values.shapes import shape_of
+
+VALUE = "return value"
+"""What a returned value is called among the variables; no variable is."""
+Texts = Mapping[str, str]
+
+
+@dataclass(frozen=True, slots=True)
+class Example:
+    """One run of a block. Values are expressions, by the names of their variables."""
+
+    place: str
+    instruction: str
+    before: Texts
+    after: Texts
+    outcome: str
+    value: str | None = None
+    """What was returned."""
+    error: str | None = None
+    """The class of what was raised."""
+    shapes: Texts = field(default_factory=dict)
+    """What the values before were like; those that are lost, too."""
+    classes: Texts = field(default_factory=dict)
+    """The modules of the classes that are named; "" is the program's own file."""
+    lost: Texts = field(default_factory=dict)
+
+
+def witnessed(
+    conversation: Conversation,
+    scope: Scope,
+    place: str,
+    instruction: str,
+    keep: Callable[[Example], None],
+) -> Conversation:
+    """The conversation, with an example made of it unless it fails; `scope` is one of its own."""
+    own = str(scope.module.get("__name__", ""))
+    values = _values(scope)
+    before, shapes = spelled(values, own), {name: shape_of(each) for name, each in values.items()}
+    outcome = yield from conversation
+    after = _values(scope)
+    texts = spelled(after, own).texts
+    # What has changed is spelled anew, for its texts must not speak of what has not.
+    changed = {
+        name: each
+        for name, each in after.items()
+        if name in scope.outputs or texts.get(name) != before.texts.get(name)
+    }
+    made = spelled(changed | _returned(outcome), own)
+    keep(_example(place, instruction, before, made, shapes, outcome))
+    return outcome
+
+
+def _example(
+    place: str,
+    instruction: str,
+    before: Spelled,
+    after: Spelled,
+    shapes: Texts,
+    outcome: Outcome,
+) -> Example:
+    name, _ = ending(outcome)
+    return Example(
+        place,
+        instruction,
+        before.texts,
+        {each: text for each, text in after.texts.items() if each != VALUE},
+        name,
+        after.texts.get(VALUE),
+        type(outcome.exception).__name__ if isinstance(outcome, Raised) else None,
+        shapes,
+        {**before.classes, **after.classes},
+        {**after.lost, **before.lost},
+    )
+
+
+def _values(scope: Scope) -> dict[str, UserValue]:
+    """The variables that have values now; what the program defines is found again by its name."""
+    found = {name: scope.lookup(name) for name in scope.names}
+    return {
+        name: each.value
+        for name, each in found.items()
+        if isinstance(each, Bound) and not _is_defined(each.value)
+    }
+
+
+def _is_defined(value: UserValue) -> bool:
+    """Whether a value is a part of the program's text rather than of its state."""
+    return isinstance(value, _DEFINED) or typing.get_origin(value) is not None
+
+
+_DEFINED = (type, types.FunctionType, types.BuiltinFunctionType, types.ModuleType)
+
+
+def _returned(outcome: Outcome) -> dict[str, UserValue]:
+    return {VALUE: outcome.value} if isinstance(outcome, Returned) else {}
+
+
+def example_line(example: Example) -> str:
+    """Write an example as one line of JSON."""
+    written: dict[str, Any] = {
+        "event": "example",
+        "place": example.place,
+        "instruction": example.instruction.split("\n"),
+        "before": dict(example.before),
+        "after": dict(example.after),
+        "outcome": example.outcome,
+    }
+    for name in ("value", "error", "shapes", "classes", "lost"):
+        if part := getattr(example, name):
+            written[name] = part
+    return json_line(written)
+
+
+def example_of(written: Mapping[str, Any]) -> Example:
+    """Read an example back; raise KeyError or TypeError where it is none."""
+    return Example(
+        written["place"],
+        "\n".join(written["instruction"]),
+        written["before"],
+        written["after"],
+        written["outcome"],
+        written.get("value"),
+        written.get("error"),
+        written.get("shapes", {}),
+        written.get("classes", {}),
+        written.get("lost", {}),
+    )
+
+
+@lru_cache(maxsize=16)
+def example_file(path: str) -> Callable[[Example], None]:
+    """Whoever appends examples to a file; one for the whole process."""
+    file = TraceFile(path)
+    return lambda example: file.add(example_line(example))
