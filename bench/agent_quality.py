@@ -24,8 +24,8 @@ from typing import Any, get_args
 import njrt
 from njc.compiler import compile_source
 from njc.frontend.source import SourceFile
-from njrt.observability.accounts import Run, Totals
-from njrt.options import EffectSet, options_in
+from njrt.observability.accounts import BlockRun, Totals
+from njrt.options import EffectSet, read_environment_options
 
 PROGRAMS = '''
 class Parcel:
@@ -96,7 +96,7 @@ def compiled() -> dict[str, Any]:
     return names
 
 
-def tried(effects: EffectSet, names: dict[str, Any]) -> tuple[int, list[Run]]:
+def tried(effects: EffectSet, names: dict[str, Any]) -> tuple[int, list[BlockRun]]:
     """How many programs were right, and the accounts of their blocks."""
     right = 0
     with njrt.using(effects=effects, cache=False, **LIMITS), njrt.watch() as watch:
@@ -114,7 +114,7 @@ def tried(effects: EffectSet, names: dict[str, Any]) -> tuple[int, list[Run]]:
     return right, watch.runs
 
 
-def report(effects: EffectSet, right: int, runs: list[Run]) -> None:
+def report(effects: EffectSet, right: int, runs: list[BlockRun]) -> None:
     """Print one row of the table."""
     used = sum((run.totals for run in runs), Totals())
     blocks = max(1, used.runs)
@@ -127,7 +127,7 @@ def report(effects: EffectSet, right: int, runs: list[Run]) -> None:
 
 
 def main() -> None:
-    options = options_in(os.environ)
+    options = read_environment_options(os.environ)
     if options.model is None and options.base_url is None:
         print(
             "agent_quality: set NJC_MODEL or NJC_BASE_URL, and that model drives every effect set"

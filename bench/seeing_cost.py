@@ -17,13 +17,13 @@ from typing import Any
 from njrt.effects import Run
 from njrt.events import Asked, Began, Ended, Performed, Replied
 from njrt.messages import ModelMessage, Reply, Request, Tool, UserMessage
-from njrt.models.model import Layered
+from njrt.models.model import LayeredModel
 from njrt.models.scripted import Scripted
-from njrt.observability.listeners import listener_for
+from njrt.observability.listeners import make_listener
 from njrt.outcome import Completed
 from njrt.persistence.cache import Cache
 from njrt.persistence.store import Store
-from njrt.rendering.describe import describe
+from njrt.rendering.describe import describe_variable
 
 
 @dataclasses.dataclass
@@ -99,7 +99,7 @@ def microseconds(act: Callable[[], object], number: int = 50) -> float:
 
 def a_cache_hit(folder: str) -> Callable[[], object]:
     """A question of usual size that has been asked before."""
-    model = Layered(Scripted(["```python\nx = 1\n```" * 10]), (Cache(Store(folder), "m"),))
+    model = LayeredModel(Scripted(["```python\nx = 1\n```" * 10]), (Cache(Store(folder), "m"),))
     messages = (UserMessage("opening " * 300),)
     request = Request("system " * 100, messages, (Tool("run", "Run.", {"type": "object"}),))
     model.ask(request)
@@ -108,7 +108,7 @@ def a_cache_hit(folder: str) -> Callable[[], object]:
 
 def the_events_of_a_run() -> None:
     """What is told of a block of one call."""
-    tell, request = listener_for(), Request("", (UserMessage(""),))
+    tell, request = make_listener(), Request("", (UserMessage(""),))
     tell(Began("r", 1.0, "p"))
     tell(Asked("r", 1.0, request))
     tell(Replied("r", 1.0, 1, Reply(ModelMessage("x")), 1.0))
@@ -118,7 +118,9 @@ def the_events_of_a_run() -> None:
 
 def main() -> None:
     for name, value in VALUES.items():
-        print(f"show {name:30} {microseconds(lambda value=value: describe('x', value)):8.0f} us")
+        print(
+            f"show {name:30} {microseconds(lambda value=value: describe_variable('x', value)):8.0f} us"
+        )
     with tempfile.TemporaryDirectory() as folder:
         hit = microseconds(a_cache_hit(folder), 500)
         print(f"answer from the cache               {hit:8.0f} us ({1e6 / hit:,.0f} a second)")

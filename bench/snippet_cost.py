@@ -11,8 +11,8 @@ import time
 from collections.abc import Callable
 
 from njrt.execution.execute import Snippet, execute, prepare
-from njrt.scope.scope import Scope, scope_of
-from njrt.timeouts import within
+from njrt.scope.scope import Scope, make_scope
+from njrt.timeouts import call_with_timeout
 
 
 def microseconds(action: Callable[[], object], rounds: int = 2000) -> float:
@@ -28,7 +28,7 @@ def microseconds(action: Callable[[], object], rounds: int = 2000) -> float:
 def shared_scope() -> Scope:
     """A scope over two variables of a function."""
     item, total = 3, 0
-    return scope_of(lambda: (item, total), writes="total", at="bench.njpy:1")
+    return make_scope(lambda: (item, total), writes="total", at="bench.njpy:1")
 
 
 def ready(source: str, scope: Scope) -> Snippet:
@@ -51,7 +51,7 @@ def main() -> None:
     print(f"prepare, new    {microseconds(lambda: prepare(next(fresh), scope)):8.1f} µs")
     both = microseconds(lambda: execute(ready(line, scope), seconds=30))
     print(f"prepare+execute {both:8.1f} µs")
-    print(f"time limit      {microseconds(lambda: within(30, int)):8.1f} µs")
+    print(f"time limit      {microseconds(lambda: call_with_timeout(30, int)):8.1f} µs")
 
 
 if __name__ == "__main__":

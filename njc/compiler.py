@@ -16,16 +16,23 @@ from dataclasses import dataclass, replace
 from njc import __version__
 from njc.analysis.assignment import check_flow
 from njc.analysis.check import check
-from njc.codegen.emit import emit, emit_untouched
-from njc.codegen.header import Header, closing_comment, header_for
-from njc.codegen.linemap import LineMap, Piece, line_map_of, remap, spelled
-from njc.codegen.lower import WrittenBlock, aliases_for, digestible, instead_of, lower
-from njc.frontend.blocks import NaturalBlock, find_blocks, outputs_of
+from njc.codegen.emit import emit, emit_without_blocks
+from njc.codegen.header import FileHeader, format_closing_comment, make_header
+from njc.codegen.linemap import LineMap, Piece, build_line_map, format_line_map, remap_tree
+from njc.codegen.lower import WrittenBlock, apply_written, choose_aliases, lower, serialize_written
+from njc.frontend.blocks import NaturalBlock, collect_block_outputs, find_blocks
 from njc.frontend.diagnostics import Diagnostic
-from njc.frontend.directives import FileDirectives, file_directives, not_ignored
-from njc.frontend.parse import Module, error_in, may_hold_blocks, not_python, parse, parse_quietly
+from njc.frontend.directives import FileDirectives, filter_ignored, read_file_directives
+from njc.frontend.parse import (
+    Module,
+    can_hold_blocks,
+    find_compile_error,
+    make_syntax_diagnostic,
+    parse,
+    parse_quietly,
+)
 from njc.frontend.source import SourceFile
-from njrt.options import Options, nearest
+from njrt.options import Options, merge_option_layers
 
 NO_OPTIONS = Options()
 
@@ -52,47 +59,51 @@ def compile_source(
 
     `written` is code, generated beforehand, that takes the place of some of the blocks.
     """
-    header = header_for(source, project, version, digestible(written))
-    if not may_hold_blocks(source.data):
-        return _untouched(source, header)
+    header = make_header(source, project, version, serialize_written(written))
+    if not can_hold_blocks(source.data):
+        return _compile_without_blocks(source, header)
     module = parse(source)
     if isinstance(module, Diagnostic):
         return Compilation(source, (), (module,), None, LineMap())
-    directives = file_directives(module)
+    directives = read_file_directives(module)
     found = list(find_blocks(module))
     blocks = tuple(
-        replace(each, options=nearest(each.options, directives.options))
+        replace(each, options=merge_option_layers(each.options, directives.options))
         for each in found
         if isinstance(each, NaturalBlock)
     )
-    outputs = outputs_of(blocks)
+    outputs = collect_block_outputs(blocks)
     problems = [each for each in found if isinstance(each, Diagnostic)]
     problems += directives.problems
     problems += check(module, blocks, outputs)
     problems += check_flow(module, blocks, outputs)
-    diagnostics = _settled(source, problems, directives, blocks)
+    diagnostics = _filter_diagnostics(source, problems, directives, blocks)
     if any(each.severity == "error" for each in diagnostics):
         return Compilation(source, blocks, diagnostics, None, LineMap())
-    aliases = aliases_for(source.text)
+    aliases = choose_aliases(source.text)
     instead = {each.block.start: each for each in written}
     lowered = tuple(
-        instead_of(each, instead.get(each.block.start))
+        apply_written(each, instead.get(each.block.start))
         for each in lower(blocks, outputs, aliases, source.path, project)
     )
     pieces = emit(module, lowered, header, aliases.runtime)
-    encoded = [each.text.encode(source.encoding, _SPELLED) for each in pieces]
-    return _proven(module, _finished(source, blocks, diagnostics, pieces, encoded))
+    encoded = [each.text.encode(source.encoding, _ENCODING_ERRORS) for each in pieces]
+    return _reject_uncompilable(
+        module, _assemble_output(source, blocks, diagnostics, pieces, encoded)
+    )
 
 
-def _proven(module: Module, compilation: Compilation) -> Compilation:
+def _reject_uncompilable(module: Module, compilation: Compilation) -> Compilation:
     """Refuse a program that parses and yet does not compile, such as one with a stray `return`.
 
     A block may bind what a `nonlocal` asks for, so where the source fails the result has the last word.
     """
-    if error_in(module.tree) and (error := error_in(remapped_tree(compilation))):
+    if find_compile_error(module.tree) and (
+        error := find_compile_error(parse_compiled_tree(compilation))
+    ):
         diagnostics = (
             *compilation.diagnostics,
-            not_python(module.source, error, counts_bytes=True),
+            make_syntax_diagnostic(module.source, error, counts_bytes=True),
         )
         return replace(
             compilation, diagnostics=tuple(sorted(diagnostics)), output=None, line_map=LineMap()
@@ -100,30 +111,31 @@ def _proven(module: Module, compilation: Compilation) -> Compilation:
     return compilation
 
 
-def _settled(
+def _filter_diagnostics(
     source: SourceFile,
     problems: Iterable[Diagnostic],
     directives: FileDirectives,
     blocks: Sequence[NaturalBlock],
 ) -> tuple[Diagnostic, ...]:
     spans = [(each.line, each.end_line) for each in blocks]
-    return tuple(sorted(set(not_ignored(problems, source, directives, spans))))
+    return tuple(sorted(set(filter_ignored(problems, source, directives, spans))))
 
 
-def _untouched(source: SourceFile, header: Header) -> Compilation:
+def _compile_without_blocks(source: SourceFile, header: FileHeader) -> Compilation:
     """Compile a file without blocks, which needs neither decoding nor parsing: bytes are kept as bytes."""
-    pieces = emit_untouched(replace(source, known_encoding="latin-1"), header)
+    pieces = emit_without_blocks(replace(source, known_encoding="latin-1"), header)
     encoded = [
-        each.text.encode("latin-1" if each.is_authors else "ascii", _SPELLED) for each in pieces
+        each.text.encode("latin-1" if each.is_authors else "ascii", _ENCODING_ERRORS)
+        for each in pieces
     ]
-    return _finished(source, (), (), pieces, encoded)
+    return _assemble_output(source, (), (), pieces, encoded)
 
 
-_SPELLED = "backslashreplace"
+_ENCODING_ERRORS = "backslashreplace"
 """The scaffold may name what an encoding lacks, such as the file's path; the author's text never does."""
 
 
-def _finished(
+def _assemble_output(
     source: SourceFile,
     blocks: tuple[NaturalBlock, ...],
     diagnostics: tuple[Diagnostic, ...],
@@ -131,19 +143,23 @@ def _finished(
     encoded: Sequence[bytes],
 ) -> Compilation:
     """Put the encoded pieces together, and close the file with its line map."""
-    line_map = line_map_of(pieces)
+    line_map = build_line_map(pieces)
     content = source.bom + b"".join(encoded)
-    closing = closing_comment(spelled(line_map), content) + "\n"
+    closing = format_closing_comment(format_line_map(line_map), content) + "\n"
     return Compilation(source, blocks, diagnostics, content + closing.encode(), line_map)
 
 
-def remapped_tree(compilation: Compilation) -> ast.Module:
+def parse_compiled_tree(compilation: Compilation) -> ast.Module:
     """Parse the compiled text, and give its tree the lines of the source, for `compile` and tracebacks."""
     assert compilation.output is not None, "a file with errors has no tree"
     source = compilation.source
     compiled = SourceFile(source.path, compilation.output)
     spans = [
-        (block.line, block.start - source.starts[block.line - 1], len(block.literal.split()[0]))
+        (
+            block.line,
+            block.start - source.line_starts[block.line - 1],
+            len(block.literal.split()[0]),
+        )
         for block in compilation.blocks
     ]
     markers = [
@@ -152,4 +168,4 @@ def remapped_tree(compilation: Compilation) -> ast.Module:
             (line, len(source.line(line)[:column].encode()), width) for line, column, width in spans
         )
     ]
-    return remap(parse_quietly(compiled.text), compilation.line_map, markers)
+    return remap_tree(parse_quietly(compiled.text), compilation.line_map, markers)

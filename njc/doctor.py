@@ -17,15 +17,15 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
-from njc.sandbox.bubblewrap import remotes_in
+from njc.sandbox.bubblewrap import list_remote_models
 from njrt.errors import ConfigurationError, ModelError, NaturalError, NoModelError
 from njrt.messages import Request, UserMessage
-from njrt.models.choose import DEFAULT_MODELS, model_for
-from njrt.models.remote import Remote
-from njrt.options import DEFAULTS, Options, nearest, options_in
-from njrt.session.settings import NO_SETTINGS, cache_folder, recorder_for
+from njrt.models.choose import DEFAULT_MODELS, choose_model
+from njrt.models.remote import RemoteModel
+from njrt.options import DEFAULTS, Options, merge_option_layers, read_environment_options
+from njrt.session.settings import NO_SETTINGS, find_cache_folder, find_recorder
 
-Status = Literal["ok", "warn", "fail"]
+CheckStatus = Literal["ok", "warn", "fail"]
 
 EXTRAS: Mapping[str, tuple[str, ...]] = {
     "openai": ("openai",),
@@ -40,17 +40,17 @@ OLDEST_PYTHON = (3, 11)
 
 
 @dataclass(frozen=True, slots=True)
-class Verdict:
+class HealthCheck:
     """What was found of one thing; `exit_code` is that of the whole, if nothing worse is found."""
 
     check: str
-    status: Status
+    status: CheckStatus
     says: str
     exit_code: int = 0
 
 
 @dataclass(frozen=True, slots=True)
-class Surroundings:
+class HostEnvironment:
     """All that the verdicts depend on, but for the network.
 
     `options` are those of the command line and of the project, each with the name of its place, nearest first.
@@ -66,46 +66,48 @@ class Surroundings:
     """Why there can be no sandbox here; None where there can."""
 
     @property
-    def merged(self) -> Options:
+    def merged_options(self) -> Options:
         """The options that hold for a block which says nothing itself."""
         (_, flags), *further = self.options
-        environment = options_in(self.environ)
-        return nearest(flags, environment, *(each for _, each in further), DEFAULTS)
+        environment = read_environment_options(self.environ)
+        return merge_option_layers(flags, environment, *(each for _, each in further), DEFAULTS)
 
 
-Knock = Callable[[str], None]
+UrlProbe = Callable[[str], None]
 """Sends one plain request to a URL; returns if anything answers, and raises OSError if not."""
 
 
-def diagnose(here: Surroundings, knock: Knock | None) -> Iterator[Verdict]:
+def diagnose(here: HostEnvironment, knock: UrlProbe | None) -> Iterator[HealthCheck]:
     """Look at one thing after the other; without `knock` leave out what needs the network."""
-    yield _python(here)
-    yield _extras(here)
+    yield _check_python(here)
+    yield _check_extras(here)
     try:
-        model = model_for(here.merged, here.environ)
+        model = choose_model(here.merged_options, here.environ)
     except ConfigurationError as error:
-        yield _no_model(here, error)
+        yield _report_missing_model(here, error)
     else:
-        yield Verdict("model", "ok", f"{model.name}, {_reason(here)}")
-        for remote in remotes_in(model):
-            yield from _remote(here, remote, knock)
-    yield _cache(here)
-    yield _recording(here)
+        yield HealthCheck("model", "ok", f"{model.name}, {_explain_model_choice(here)}")
+        for remote in list_remote_models(model):
+            yield from _check_remote(here, remote, knock)
+    yield _check_cache(here)
+    yield _check_recording(here)
     if here.sandbox is None:
-        yield Verdict("sandbox", "ok", "`njc run --sandbox` works here")
+        yield HealthCheck("sandbox", "ok", "`njc run --sandbox` works here")
     else:
-        yield Verdict("sandbox", "warn", f"`njc run --sandbox` does not: {here.sandbox}")
+        yield HealthCheck("sandbox", "warn", f"`njc run --sandbox` does not: {here.sandbox}")
 
 
-def _python(here: Surroundings) -> Verdict:
+def _check_python(here: HostEnvironment) -> HealthCheck:
     version = ".".join(map(str, here.python))
     if here.python[:2] >= OLDEST_PYTHON:
-        return Verdict("python", "ok", version)
+        return HealthCheck("python", "ok", version)
     needed = ".".join(map(str, OLDEST_PYTHON))
-    return Verdict("python", "fail", f"{version} is too old; install Python {needed} or newer", 2)
+    return HealthCheck(
+        "python", "fail", f"{version} is too old; install Python {needed} or newer", 2
+    )
 
 
-def _extras(here: Surroundings) -> Verdict:
+def _check_extras(here: HostEnvironment) -> HealthCheck:
     versions = {
         package: here.version_of(package) for packages in EXTRAS.values() for package in packages
     }
@@ -114,9 +116,9 @@ def _extras(here: Surroundings) -> Verdict:
         extra for extra, packages in EXTRAS.items() if not all(versions[each] for each in packages)
     ]
     if not lacking:
-        return Verdict("extras", "ok", there)
-    status: Status = "ok" if versions["openai"] or versions["anthropic"] else "warn"
-    return Verdict(
+        return HealthCheck("extras", "ok", there)
+    status: CheckStatus = "ok" if versions["openai"] or versions["anthropic"] else "warn"
+    return HealthCheck(
         "extras",
         status,
         f"{there or 'none'}; without {', '.join(lacking)}: "
@@ -124,16 +126,18 @@ def _extras(here: Surroundings) -> Verdict:
     )
 
 
-def _no_model(here: Surroundings, error: ConfigurationError) -> Verdict:
+def _report_missing_model(here: HostEnvironment, error: ConfigurationError) -> HealthCheck:
     replays = here.environ.get("NJC_RECORD", "").startswith("none")
     if isinstance(error, NoModelError) and replays:
-        return Verdict("model", "warn", "none, and none is needed: NJC_RECORD=none only replays")
-    return Verdict("model", "fail", str(error), error.exit_code)
+        return HealthCheck(
+            "model", "warn", "none, and none is needed: NJC_RECORD=none only replays"
+        )
+    return HealthCheck("model", "fail", str(error), error.exit_code)
 
 
-def _reason(here: Surroundings) -> str:
+def _explain_model_choice(here: HostEnvironment) -> str:
     """Say why this model is chosen."""
-    environment = options_in(here.environ)
+    environment = read_environment_options(here.environ)
     (flags_place, flags), *further = here.options
     places = ((flags_place, flags), ("NJC_MODEL", environment), *further)
     for place, options in places:
@@ -148,9 +152,11 @@ def _reason(here: Surroundings) -> str:
     return "because NJC_BASE_URL names its server"
 
 
-def _remote(here: Surroundings, remote: Remote, knock: Knock | None) -> Iterator[Verdict]:
+def _check_remote(
+    here: HostEnvironment, remote: RemoteModel, knock: UrlProbe | None
+) -> Iterator[HealthCheck]:
     """Look at a model behind a server: its key, its server, one question to it."""
-    yield _key(here, remote)
+    yield _check_key(here, remote)
     if knock is None:
         return
     began = time.monotonic()
@@ -158,29 +164,29 @@ def _remote(here: Surroundings, remote: Remote, knock: Knock | None) -> Iterator
         knock(remote.server.url)
     except OSError as error:
         says = f"nothing answers at {remote.server.url} ({error}); check the URL and that it runs"
-        yield Verdict("endpoint", "fail", says, 3)
+        yield HealthCheck("endpoint", "fail", says, 3)
         return
     says = f"{remote.server.url} answers in {time.monotonic() - began:.2f} s"
-    yield Verdict("endpoint", "ok", says)
-    yield _round_trip(remote)
+    yield HealthCheck("endpoint", "ok", says)
+    yield _check_round_trip(remote)
 
 
-def _key(here: Surroundings, remote: Remote) -> Verdict:
+def _check_key(here: HostEnvironment, remote: RemoteModel) -> HealthCheck:
     variable, url = remote.server.key_variable, remote.server.url
     key = here.environ.get(variable)
     if key and key != key.strip():
         says = f"{variable} begins or ends with blanks; set it again without them"
-        return Verdict("key", "warn", says)
+        return HealthCheck("key", "warn", says)
     if key:
-        return Verdict("key", "ok", f"{variable} is set")
-    if variable == "OPENAI_API_KEY" and here.merged.base_url:
-        return Verdict(
+        return HealthCheck("key", "ok", f"{variable} is set")
+    if variable == "OPENAI_API_KEY" and here.merged_options.base_url:
+        return HealthCheck(
             "key", "ok", f"none set ({variable}), as servers of one's own mostly need none"
         )
-    return Verdict("key", "fail", f"{variable} is not set; set it to a key for {url}", 2)
+    return HealthCheck("key", "fail", f"{variable} is not set; set it to a key for {url}", 2)
 
 
-def _round_trip(remote: Remote) -> Verdict:
+def _check_round_trip(remote: RemoteModel) -> HealthCheck:
     request = Request(
         system="You help to test a connection.",
         messages=(UserMessage("Answer with the word: ok"),),
@@ -191,53 +197,53 @@ def _round_trip(remote: Remote) -> Verdict:
     try:
         reply = remote.ask(request)
     except ModelError as error:
-        return Verdict("round trip", "fail", str(error), error.exit_code)
+        return HealthCheck("round trip", "fail", str(error), error.exit_code)
     seconds, usage = time.monotonic() - began, reply.usage
     price = "price unknown" if usage.usd is None else f"${usage.usd:.6f}"
-    return Verdict(
+    return HealthCheck(
         "round trip",
         "ok",
         f"{reply.model} answered in {seconds:.2f} s: {usage.input} tokens in, {usage.output} out, {price}",
     )
 
 
-def _cache(here: Surroundings) -> Verdict:
+def _check_cache(here: HostEnvironment) -> HealthCheck:
     try:
-        folder = cache_folder(NO_SETTINGS, here.merged, here.environ)
+        folder = find_cache_folder(NO_SETTINGS, here.merged_options, here.environ)
     except NaturalError as error:
-        return Verdict("cache", "fail", str(error), error.exit_code)
+        return HealthCheck("cache", "fail", str(error), error.exit_code)
     if folder is None:
-        return Verdict("cache", "ok", "off; NJC_CACHE=on turns it on")
-    if obstacle := obstacle_to_writing(here.folder / folder):
-        return Verdict("cache", "warn", f"{obstacle}; programs run without it")
-    return Verdict("cache", "ok", f"on, in {folder}")
+        return HealthCheck("cache", "ok", "off; NJC_CACHE=on turns it on")
+    if obstacle := find_write_obstacle(here.folder / folder):
+        return HealthCheck("cache", "warn", f"{obstacle}; programs run without it")
+    return HealthCheck("cache", "ok", f"on, in {folder}")
 
 
-def _recording(here: Surroundings) -> Verdict:
+def _check_recording(here: HostEnvironment) -> HealthCheck:
     try:
-        recorder = recorder_for(NO_SETTINGS, here.environ)
+        recorder = find_recorder(NO_SETTINGS, here.environ)
     except NaturalError as error:
-        return Verdict("recording", "fail", str(error), error.exit_code)
+        return HealthCheck("recording", "fail", str(error), error.exit_code)
     if recorder is None:
-        obstacle = obstacle_to_writing(here.folder / "recordings")
+        obstacle = find_write_obstacle(here.folder / "recordings")
         says = obstacle or "off; NJC_RECORD=once:PATH makes one and replays it from then on"
-        return Verdict("recording", "warn" if obstacle else "ok", says)
+        return HealthCheck("recording", "warn" if obstacle else "ok", says)
     # Without a path it depends on the program where the recording is: only the folder is known.
     is_named = ":" in here.environ["NJC_RECORD"]
     path = here.folder / (recorder.path if is_named else recorder.path.parent)
     if recorder.mode == "none":
         if path.exists():
-            return Verdict("recording", "ok", f"replays {path}")
+            return HealthCheck("recording", "ok", f"replays {path}")
         says = (
             f"{path} is not there to be replayed; make it with NJC_RECORD=once:{path} and a model"
         )
-        return Verdict("recording", "fail", says, 3)
-    if obstacle := obstacle_to_writing(path.parent if is_named else path):
-        return Verdict("recording", "fail", obstacle, 2)
-    return Verdict("recording", "ok", f"{recorder.mode}, in {path}")
+        return HealthCheck("recording", "fail", says, 3)
+    if obstacle := find_write_obstacle(path.parent if is_named else path):
+        return HealthCheck("recording", "fail", obstacle, 2)
+    return HealthCheck("recording", "ok", f"{recorder.mode}, in {path}")
 
 
-def obstacle_to_writing(folder: Path) -> str | None:
+def find_write_obstacle(folder: Path) -> str | None:
     """Say why nothing can be written in `folder`, there already or not; None where it can."""
     found = next(each for each in (folder, *folder.parents) if each.exists())
     if not found.is_dir():

@@ -19,7 +19,7 @@ from typing import Any
 from hatchling.builders.hooks.plugin.interface import BuildHookInterface
 from hatchling.plugin import hookimpl
 
-from njc.project.wheel import UncompilableSources, compiled_files_for, is_source
+from njc.project.wheel import WheelCompileError, compile_wheel_files, is_source
 from njrt.errors import ConfigurationError
 
 
@@ -39,8 +39,8 @@ class NaturalBuildHook(BuildHookInterface[Any]):
             if is_source(each.path)
         }
         try:
-            compiled = compiled_files_for(sources, Path(self.root))
-        except (UncompilableSources, ConfigurationError) as error:
+            compiled = compile_wheel_files(sources, Path(self.root))
+        except (WheelCompileError, ConfigurationError) as error:
             self.app.abort(str(error))
         self._folder = tempfile.TemporaryDirectory(prefix="njc-")
         for path, data in compiled.items():

@@ -24,7 +24,7 @@ from njc.project.units import SUFFIX
 def install() -> None:
     """Make `.njpy` files importable in this process; once is enough, more does no harm."""
     if not any(isinstance(finder, NaturalFinder) for finder in sys.meta_path):
-        sys.meta_path.insert(_before_path_finder(), NaturalFinder())
+        sys.meta_path.insert(_find_hook_index(), NaturalFinder())
 
 
 def uninstall() -> None:
@@ -37,12 +37,12 @@ class NaturalLoader(SourceFileLoader):
 
     def get_code(self, fullname: str) -> CodeType:
         """Compile the source, always anew: bytecode would be taken for that of a `.py` beside it."""
-        from njc.project.load import code_of
         from njc.project.config import find_project
+        from njc.project.load import load_code
 
         path = self.get_filename(fullname)
         project = find_project(Path(path), os.environ)
-        code, findings = code_of(Path(path), self.get_data(path), project)
+        code, findings = load_code(Path(path), self.get_data(path), project)
         for finding in findings:
             found = finding.diagnostic
             text = f"{found.message} [{found.code}]"
@@ -62,27 +62,27 @@ class NaturalFinder:
         """Find a module's `.njpy` file, unless an entry further to the left on the path has the module."""
         entries = [entry or os.getcwd() for entry in (sys.path if path is None else path)]
         for number, entry in enumerate(entries):
-            spec = self._finder(entry).find_spec(fullname)
+            spec = self._get_finder(entry).find_spec(fullname)
             if spec is not None and spec.loader is not None:
                 spec.cached = None
-                return None if _is_found(fullname, entries[:number]) else spec
+                return None if _is_importable_from(fullname, entries[:number]) else spec
         return None
 
     def invalidate_caches(self) -> None:
         """Forget what directories hold, as `importlib.invalidate_caches` asks."""
         self._finders.clear()
 
-    def _finder(self, entry: str) -> FileFinder:
+    def _get_finder(self, entry: str) -> FileFinder:
         if entry not in self._finders:
             self._finders[entry] = FileFinder(entry, (NaturalLoader, [SUFFIX]))
         return self._finders[entry]
 
 
-def _is_found(fullname: str, entries: list[str]) -> bool:
+def _is_importable_from(fullname: str, entries: list[str]) -> bool:
     spec = PathFinder.find_spec(fullname, entries) if entries else None
     return spec is not None and spec.loader is not None
 
 
-def _before_path_finder() -> int:
+def _find_hook_index() -> int:
     """The place for our finder: built-in and frozen modules go before it, files after it."""
     return sys.meta_path.index(PathFinder) if PathFinder in sys.meta_path else len(sys.meta_path)

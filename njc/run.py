@@ -26,11 +26,11 @@ def run_as_main(code: CodeType, file: Path, arguments: Sequence[str]) -> BaseExc
     sys.argv = [str(file), *arguments]
     if not sys.flags.safe_path:
         sys.path[0] = str(file.absolute().parent)
-    sys.modules["__main__"] = main = _main_module(path)
+    sys.modules["__main__"] = main = _make_main_module(path)
     try:
         exec(code, vars(main))
     except BaseException as error:
-        return error.with_traceback(_from_file(error.__traceback__, path))
+        return error.with_traceback(_trim_traceback(error.__traceback__, path))
     return None
 
 
@@ -39,14 +39,14 @@ def show_traceback(error: BaseException) -> None:
     sys.excepthook(type(error), error, error.__traceback__)
 
 
-def _main_module(path: str) -> ModuleType:
+def _make_main_module(path: str) -> ModuleType:
     main = ModuleType("__main__")
     loader = NaturalLoader("__main__", path)
     vars(main).update(__file__=path, __loader__=loader, __builtins__=__builtins__)
     return main
 
 
-def _from_file(trace: TracebackType | None, path: str) -> TracebackType | None:
+def _trim_traceback(trace: TracebackType | None, path: str) -> TracebackType | None:
     """Drop the frames above the program's first one."""
     while trace is not None and trace.tb_frame.f_code.co_filename != path:
         trace = trace.tb_next

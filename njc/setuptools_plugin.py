@@ -19,7 +19,7 @@ from setuptools.command.build_py import build_py
 from setuptools.errors import CompileError
 
 from njc.project.units import SUFFIX
-from njc.project.wheel import UncompilableSources, compiled_files_for
+from njc.project.wheel import WheelCompileError, compile_wheel_files
 from njrt.errors import ConfigurationError
 
 
@@ -34,8 +34,8 @@ class BuildNatural(build_py):  # type: ignore[misc]
         if self.editable_mode:
             return
         try:
-            compiled = compiled_files_for(dict(self._natural_sources()), Path.cwd())
-        except (UncompilableSources, ConfigurationError) as error:
+            compiled = compile_wheel_files(dict(self._find_natural_sources()), Path.cwd())
+        except (WheelCompileError, ConfigurationError) as error:
             raise CompileError(str(error)) from None
         for path, data in compiled.items():
             file = Path(self.build_lib, path)
@@ -44,9 +44,12 @@ class BuildNatural(build_py):  # type: ignore[misc]
 
     def get_source_files(self) -> list[str]:
         """Name the files of a source distribution."""
-        return [*super().get_source_files(), *(str(file) for _, file in self._natural_sources())]
+        return [
+            *super().get_source_files(),
+            *(str(file) for _, file in self._find_natural_sources()),
+        ]
 
-    def _natural_sources(self) -> Iterator[tuple[str, Path]]:
+    def _find_natural_sources(self) -> Iterator[tuple[str, Path]]:
         """Find the natural code of the distribution's packages and single modules."""
         for package in self.packages or ():
             for file in sorted(Path(self.get_package_dir(package)).glob(f"*{SUFFIX}")):

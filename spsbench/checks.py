@@ -37,7 +37,7 @@ class Score:
         return sum(result.passed for result in self.results) / len(self.results)
 
 
-def check(task: Task, program: ModuleType) -> tuple[CheckResult, ...]:
+def check_task(task: Task, program: ModuleType) -> tuple[CheckResult, ...]:
     """Play all cases of a task, in order, and check each."""
     return tuple(result for case in task.cases for result in check_case(case, program))
 
@@ -47,17 +47,17 @@ def check_case(case: Case, program: ModuleType) -> tuple[CheckResult, ...]:
     try:
         observed = case.play(program)
     except Exception as error:
-        raised = _words(error)
+        raised = _format_error(error)
         return tuple(CheckResult(case.name, check.text, False, raised) for check in case.checks)
-    return tuple(_checked(case, check, observed) for check in case.checks)
+    return tuple(_run_check(case, check, observed) for check in case.checks)
 
 
-def _checked(case: Case, check: Check, observed: Observed) -> CheckResult:
+def _run_check(case: Case, check: Check, observed: Observed) -> CheckResult:
     try:
         return CheckResult(case.name, check.text, check.holds(observed) is True)
     except Exception as error:
-        return CheckResult(case.name, check.text, False, _words(error))
+        return CheckResult(case.name, check.text, False, _format_error(error))
 
 
-def _words(error: Exception) -> str:
+def _format_error(error: Exception) -> str:
     return f"{type(error).__name__}: {error}"

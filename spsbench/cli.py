@@ -27,9 +27,9 @@ def main() -> None:
 @main.command()
 def loc() -> None:
     """Count the lines of code of all programs, beside the paper's numbers."""
-    from spsbench.loc import lengths, table
+    from spsbench.loc import count_lengths, format_length_table
 
-    click.echo(table(lengths()))
+    click.echo(format_length_table(count_lengths()))
 
 
 main.add_command(graph_command.command)

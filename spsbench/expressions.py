@@ -12,15 +12,15 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterable
 
-from spsbench.script import UnsayableError
+from spsbench.script import UnsupportedCodeError
 
 
-def expressions(statements: Iterable[ast.stmt]) -> list[str]:
+def to_expressions(statements: Iterable[ast.stmt]) -> list[str]:
     """The statements as expressions that do the same, one each."""
-    return [expression(statement) for statement in statements]
+    return [to_expression(statement) for statement in statements]
 
 
-def expression(statement: ast.stmt) -> str:
+def to_expression(statement: ast.stmt) -> str:
     """One statement as an expression that does the same."""
     match statement:
         case ast.Expr(value):
@@ -28,19 +28,21 @@ def expression(statement: ast.stmt) -> str:
         case ast.Pass():
             return "None"
         case ast.Assign([target], value):
-            return stored(target, ast.unparse(value))
+            return make_assignment_expression(target, ast.unparse(value))
         case ast.AugAssign(target, operator, value):
-            return stored(target, ast.unparse(ast.BinOp(target, operator, value)))
+            return make_assignment_expression(
+                target, ast.unparse(ast.BinOp(target, operator, value))
+            )
         case ast.For(target, values, body, []):
-            inner = ", ".join(expressions(body))
+            inner = ", ".join(to_expressions(body))
             return f"[[{inner}] for {ast.unparse(target)} in {ast.unparse(values)}]"
         case ast.FunctionDef(name, parameters, [ast.Return(ast.expr() as value)]):
             return f"({name} := lambda {ast.unparse(parameters)}: {ast.unparse(value)})"
         case _:
-            raise UnsayableError(f"no expression says `{ast.unparse(statement)}`")
+            raise UnsupportedCodeError(f"no expression says `{ast.unparse(statement)}`")
 
 
-def stored(target: ast.expr, value: str) -> str:
+def make_assignment_expression(target: ast.expr, value: str) -> str:
     """The expression that puts `value` where an assignment to `target` would."""
     match target:
         case ast.Name(name):
@@ -53,4 +55,4 @@ def stored(target: ast.expr, value: str) -> str:
         case ast.Subscript(owner, key) if not isinstance(key, ast.Slice):
             return f"{ast.unparse(owner)}.update({{{ast.unparse(key)}: {value}}})"
         case _:
-            raise UnsayableError(f"no expression assigns to `{ast.unparse(target)}`")
+            raise UnsupportedCodeError(f"no expression assigns to `{ast.unparse(target)}`")

@@ -1,10 +1,10 @@
 """Why trials fail, by rule: the categories of the paper's appendix F, as far as a program can tell them apart.
 
-    category_of("UnboundLocalError: ...", said=...)        "incorrect state operation"
-    category_of("EffectLimitError: ...", said=...)         "limit"
-    category_of(None, said=...)                            "wrong result"
+    classify_failure("UnboundLocalError: ...", said=...)        "incorrect state operation"
+    classify_failure("EffectLimitError: ...", said=...)         "limit"
+    classify_failure(None, said=...)                            "wrong result"
 
-    error_category("SyntaxError: invalid syntax")          "syntax error"
+    classify_refusal("SyntaxError: invalid syntax")          "syntax error"
 
 The paper's authors read 125 traces. No rule sees whether a model reasoned badly or made something up:
 what their table calls `Reasoning` and `Hallucination` is `wrong result` here.
@@ -17,7 +17,7 @@ from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from typing import Literal
 
-Category = Literal[
+FailureCategory = Literal[
     "wrong result",
     "incorrect state operation",
     "gave up",
@@ -34,7 +34,7 @@ Category = Literal[
 ]
 """Why a trial failed, after the first of its cases that did."""
 
-CATEGORIES: Mapping[Category, str] = {
+FAILURE_CATEGORIES: Mapping[FailureCategory, str] = {
     "wrong result": "all went well, but the state is not what the checks want "
     "(the paper's Reasoning and Hallucination)",
     "incorrect state operation": "the program could not go on with what the model left it "
@@ -90,8 +90,8 @@ class EffectError:
     recovery: Recovery
 
 
-_BY_TYPE: Mapping[str, Category] = {
-    "UnsayableError": "unsayable",
+_CATEGORY_BY_TYPE: Mapping[str, FailureCategory] = {
+    "UnsupportedCodeError": "unsayable",
     "LimitError": "limit",
     "EffectLimitError": "limit",
     "CallLimitError": "limit",
@@ -113,9 +113,9 @@ _BY_TYPE: Mapping[str, Category] = {
 }
 
 
-def category_of(
+def classify_failure(
     error: str | None, *, raised: Collection[str] = (), gave_up: bool = False, is_code: bool = False
-) -> Category:
+) -> FailureCategory:
     """The category of a case that failed.
 
     `error` is the exception that it left by, if any; `raised` are those that its blocks raised on purpose,
@@ -124,20 +124,20 @@ def category_of(
     """
     if error is None:
         return "gave up" if gave_up else "wrong result"
-    kind = type_in(error)
-    if kind in _BY_TYPE:
-        return _BY_TYPE[kind]
-    if kind in map(type_in, raised):
+    kind = parse_error_type(error)
+    if kind in _CATEGORY_BY_TYPE:
+        return _CATEGORY_BY_TYPE[kind]
+    if kind in map(parse_error_type, raised):
         return "gave up"
     return "generated code" if is_code else "incorrect state operation"
 
 
-def type_in(error: str) -> str:
+def parse_error_type(error: str) -> str:
     """The type of an exception that stands as `Type: message` or `Type('message')`."""
     return re.split(r"[:(]", error, maxsplit=1)[0].strip()
 
 
-_BY_WORDS: tuple[tuple[str, ErrorCategory], ...] = (
+_REFUSAL_PATTERNS: tuple[tuple[str, ErrorCategory], ...] = (
     (r"^(syntax error|SyntaxError|IndentationError|TabError)|cannot be read as Python", "syntax error"),
     (r"^TypeError: .*(argument|takes no)|^TypeError: .*not callable", "function call error"),
     (r"^(TypeError|AttributeError|ValueError)|does not fit its type", "type error"),
@@ -155,11 +155,11 @@ _BY_WORDS: tuple[tuple[str, ErrorCategory], ...] = (
 )  # fmt: skip
 
 
-def error_category(message: str) -> ErrorCategory:
+def classify_refusal(message: str) -> ErrorCategory:
     """The category of a refusal, by its words."""
     told = message.strip()
     first = told.split("\n")[0] if told else ""
-    for pattern, category in _BY_WORDS:
+    for pattern, category in _REFUSAL_PATTERNS:
         if re.search(pattern, first):
             return category
     return "other"

@@ -13,13 +13,13 @@ from typing import Any, TypeVar
 import click
 
 Command = TypeVar("Command", bound=Callable[..., Any])
-Flag = Callable[[Command], Command]
+OptionDecorator = Callable[[Command], Command]
 
-COUNT = click.IntRange(min=1)
-ABOVE_ZERO = click.FloatRange(min=0, min_open=True)
+POSITIVE_INT = click.IntRange(min=1)
+POSITIVE_FLOAT = click.FloatRange(min=0, min_open=True)
 
 
-def model(**more: Any) -> Flag[Any]:
+def model_option(**more: Any) -> OptionDecorator[Any]:
     """`--model NAME`; `more` says whether it has to be said, or what it is by default."""
     return click.option(
         "--model",
@@ -30,24 +30,26 @@ def model(**more: Any) -> Flag[Any]:
     )
 
 
-def repeats(default: int) -> Flag[Any]:
+def repeats_option(default: int) -> OptionDecorator[Any]:
     """`--repeats N`: how often each question is asked."""
-    return click.option("--repeats", type=COUNT, default=default, show_default=True)
+    return click.option("--repeats", type=POSITIVE_INT, default=default, show_default=True)
 
 
-def effects(default: int, meaning: str) -> Flag[Any]:
+def effects_option(default: int, meaning: str) -> OptionDecorator[Any]:
     """`--effects N`: a limit, and what it limits."""
-    return click.option("--effects", type=COUNT, default=default, show_default=True, help=meaning)
-
-
-def seconds(meaning: str) -> Flag[Any]:
-    """`--seconds S`: a limit of 1,000 s, as in the paper, and what it limits."""
     return click.option(
-        "--seconds", type=ABOVE_ZERO, default=1000.0, show_default=True, help=meaning
+        "--effects", type=POSITIVE_INT, default=default, show_default=True, help=meaning
     )
 
 
-def temperature() -> Flag[Any]:
+def seconds_option(meaning: str) -> OptionDecorator[Any]:
+    """`--seconds S`: a limit of 1,000 s, as in the paper, and what it limits."""
+    return click.option(
+        "--seconds", type=POSITIVE_FLOAT, default=1000.0, show_default=True, help=meaning
+    )
+
+
+def temperature_option() -> OptionDecorator[Any]:
     """`--temperature T`; the vendor's own if it is not said."""
     return click.option(
         "--temperature", type=click.FloatRange(min=0), help="By default the vendor's."

@@ -4,7 +4,7 @@
     llm("How many legs have two cats?", {"type": "integer"})  8
     llm("Make up a person.", Person)                          Person(name='Ada', age=36)
 
-    with answered_by(model):              # a njrt model: a vendor's, a recorded or a scripted one
+    with use_model(model):              # a njrt model: a vendor's, a recorded or a scripted one
         program.main()
 
 A schema is a JSON schema or a pydantic model. It travels as the parameter of a tool `answer`, or, to models
@@ -27,22 +27,24 @@ from njrt.models.model import Model
 if TYPE_CHECKING:
     from pydantic import BaseModel
 
-    Data = TypeVar("Data", bound=BaseModel)
+    SchemaModel = TypeVar("SchemaModel", bound=BaseModel)
 
-SYSTEM = "Answer the request exactly and briefly."
-WITH_TOOL = f"{SYSTEM} Give your answer by calling the tool `answer` once."
-WITH_SCHEMA = f"{SYSTEM} Reply with one JSON object of this schema and nothing else:\n"
+LLM_SYSTEM_PROMPT = "Answer the request exactly and briefly."
+LLM_TOOL_PROMPT = f"{LLM_SYSTEM_PROMPT} Give your answer by calling the tool `answer` once."
+LLM_SCHEMA_PROMPT = (
+    f"{LLM_SYSTEM_PROMPT} Reply with one JSON object of this schema and nothing else:\n"
+)
 
-FENCE = re.compile(r"```(?:json)?(.*?)```", re.DOTALL)
+JSON_FENCE = re.compile(r"```(?:json)?(.*?)```", re.DOTALL)
 
-LOOSE = ("default", "discriminator")
-UNION = {"oneOf": "anyOf"}
+NON_STRICT_KEYWORDS = ("default", "discriminator")
+KEYWORD_RENAMES = {"oneOf": "anyOf"}
 
 _model: ContextVar[Model] = ContextVar("model")
 
 
 @contextmanager
-def answered_by(model: Model) -> Iterator[None]:
+def use_model(model: Model) -> Iterator[None]:
     """Let `model` answer every `llm` call inside the `with`."""
     token = _model.set(model)
     try:
@@ -54,7 +56,7 @@ def answered_by(model: Model) -> Iterator[None]:
 @overload
 def llm(prompt: str) -> str: ...
 @overload
-def llm(prompt: str, schema: type[Data]) -> Data: ...
+def llm(prompt: str, schema: type[SchemaModel]) -> SchemaModel: ...
 @overload
 def llm(prompt: str, schema: Json) -> Any: ...
 
@@ -67,30 +69,32 @@ def llm(prompt: str, schema: type[BaseModel] | Json | None = None) -> Any:
     """
     model = _model.get(None)
     if model is None:
-        raise NoModelError("nobody answers `llm`: call it within `answered_by(model)`")
+        raise NoModelError("nobody answers `llm`: call it within `use_model(model)`")
     if schema is None:
-        return model.ask(Request(SYSTEM, (UserMessage(prompt),))).message.text
+        return model.ask(Request(LLM_SYSTEM_PROMPT, (UserMessage(prompt),))).message.text
     if isinstance(schema, Mapping):
-        return _answer(model, prompt, strict(schema))
-    return schema.model_validate(_answer(model, prompt, strict(schema.model_json_schema())))
+        return _ask_with_schema(model, prompt, make_strict_schema(schema))
+    return schema.model_validate(
+        _ask_with_schema(model, prompt, make_strict_schema(schema.model_json_schema()))
+    )
 
 
-def _answer(model: Model, prompt: str, schema: Json) -> Any:
+def _ask_with_schema(model: Model, prompt: str, schema: Json) -> Any:
     """The model's answer as a JSON value; whether it fits is for the caller to see."""
-    messages, parameters = (UserMessage(prompt),), _parameters(schema)
+    messages, parameters = (UserMessage(prompt),), _build_parameters(schema)
     if model.protocol == "text":
-        request = Request(WITH_SCHEMA + json.dumps(parameters, sort_keys=True), messages)
+        request = Request(LLM_SCHEMA_PROMPT + json.dumps(parameters, sort_keys=True), messages)
     else:
         tool = Tool("answer", "Give the answer to the request.", parameters)
-        request = Request(WITH_TOOL, messages, (tool,))
+        request = Request(LLM_TOOL_PROMPT, messages, (tool,))
     message = model.ask(request).message
     for call in message.calls:
         if call.arguments is not None and "answer" in call.arguments:
             return call.arguments["answer"]
-    return _answer_in(message.text)
+    return _parse_answer(message.text)
 
 
-def _parameters(schema: Json) -> Json:
+def _build_parameters(schema: Json) -> Json:
     """An object whose only property is the answer; definitions move up to where `$ref` looks for them."""
     definitions = {"$defs": schema["$defs"]} if "$defs" in schema else {}
     return definitions | {
@@ -101,7 +105,7 @@ def _parameters(schema: Json) -> Json:
     }
 
 
-def strict(schema: Any) -> Any:
+def make_strict_schema(schema: Any) -> Any:
     """A schema as strict mode wants it: every property required, no others allowed, no defaults.
 
     `oneOf` becomes `anyOf`, which is all that strict mode knows of unions.
@@ -109,30 +113,33 @@ def strict(schema: Any) -> Any:
     match schema:
         case {"type": "object", "properties": Mapping() as properties}:
             rest = {key: value for key, value in schema.items() if key != "properties"}
-            named = {name: strict(value) for name, value in properties.items()}
-            return strict(rest) | {
+            named = {name: make_strict_schema(value) for name, value in properties.items()}
+            return make_strict_schema(rest) | {
                 "properties": named,
                 "required": list(properties),
                 "additionalProperties": False,
             }
         case Mapping():
-            kept = {key: value for key, value in schema.items() if key not in LOOSE}
-            return {UNION.get(key, key): strict(value) for key, value in kept.items()}
+            kept = {key: value for key, value in schema.items() if key not in NON_STRICT_KEYWORDS}
+            return {
+                KEYWORD_RENAMES.get(key, key): make_strict_schema(value)
+                for key, value in kept.items()
+            }
         case list():
-            return [strict(value) for value in schema]
+            return [make_strict_schema(value) for value in schema]
         case _:
             return schema
 
 
-def _answer_in(text: str) -> Any:
+def _parse_answer(text: str) -> Any:
     """The answer in a reply of plain text: JSON, with or without a fence or the object around it."""
-    fenced = FENCE.search(text)
+    fenced = JSON_FENCE.search(text)
     for said in (text, fenced.group(1)) if fenced else (text,):
         with suppress(ValueError):
-            return _bare(json.loads(said))
+            return _unwrap_answer(json.loads(said))
     raise ReplyError(f"the reply to `llm` is not JSON: {text[:200]!r}")
 
 
-def _bare(said: Any) -> Any:
+def _unwrap_answer(said: Any) -> Any:
     """A value without the object whose only property is the answer."""
     return said["answer"] if isinstance(said, dict) and set(said) == {"answer"} else said

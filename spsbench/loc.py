@@ -19,10 +19,10 @@ from statistics import mean
 
 from njc.compiler import compile_source
 from njc.frontend.source import SourceFile
-from spsbench.suite import NAMES, source_of
+from spsbench.suite import TASK_NAMES, read_program_source
 
 PAPER_NATURAL, PAPER_MANUAL, PAPER_CHANGE = 25.1, 42.0, -39.6
-WIDTH = 120
+BLACK_LINE_LENGTH = 120
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,46 +36,46 @@ class Length:
     @property
     def change(self) -> float:
         """What the natural program is longer than the manual one, in percent of the latter."""
-        return percent(self.natural, self.manual)
+        return compute_percent_change(self.natural, self.manual)
 
 
-def percent(new: float, old: float) -> float:
+def compute_percent_change(new: float, old: float) -> float:
     """The change from `old` to `new` in percent of `old`."""
     return 100 * (new - old) / old
 
 
-def lengths(names: Iterable[str] = NAMES) -> tuple[Length, ...]:
+def count_lengths(names: Iterable[str] = TASK_NAMES) -> tuple[Length, ...]:
     """Count the two programs of each task."""
     return tuple(
         Length(
             name,
-            lines_of_code(source_of(name, "natural.njpy")),
-            lines_of_code(source_of(name, "manual.py")),
+            count_lines_of_code(read_program_source(name, "natural.njpy")),
+            count_lines_of_code(read_program_source(name, "manual.py")),
         )
         for name in names
     )
 
 
-def lines_of_code(source: str) -> int:
+def count_lines_of_code(source: str) -> int:
     """Count the lines that hold code, after formatting; a natural block is code, a docstring is none."""
     import black
 
-    text = black.format_str(source, mode=black.Mode(line_length=WIDTH))
-    silent = set(comment_lines(text)) | set(docstring_lines(text))
+    text = black.format_str(source, mode=black.Mode(line_length=BLACK_LINE_LENGTH))
+    silent = set(find_comment_line_numbers(text)) | set(find_docstring_line_numbers(text))
     return sum(
         bool(line.strip()) and number not in silent
         for number, line in enumerate(text.split("\n"), 1)
     )
 
 
-def comment_lines(text: str) -> Iterator[int]:
+def find_comment_line_numbers(text: str) -> Iterator[int]:
     """The lines that hold a comment and nothing else."""
     for token in tokenize.generate_tokens(io.StringIO(text).readline):
         if token.type == tokenize.COMMENT and token.line.lstrip().startswith("#"):
             yield token.start[0]
 
 
-def docstring_lines(text: str) -> Iterator[int]:
+def find_docstring_line_numbers(text: str) -> Iterator[int]:
     """The lines of all docstrings; a natural block that comes first in a function is none."""
     source = SourceFile("program", text.encode())
     prompts = {block.line for block in compile_source(source).blocks}
@@ -86,12 +86,12 @@ def docstring_lines(text: str) -> Iterator[int]:
                 | ast.ClassDef(body=[first, *_])
                 | ast.FunctionDef(body=[first, *_])
                 | ast.AsyncFunctionDef(body=[first, *_])
-            ) if is_text(first) and first.lineno not in prompts:
+            ) if is_string_statement(first) and first.lineno not in prompts:
                 assert first.end_lineno is not None
                 yield from range(first.lineno, first.end_lineno + 1)
 
 
-def is_text(statement: ast.stmt) -> bool:
+def is_string_statement(statement: ast.stmt) -> bool:
     """Whether a statement is a string and nothing else."""
     match statement:
         case ast.Expr(ast.Constant(str())):
@@ -100,7 +100,7 @@ def is_text(statement: ast.stmt) -> bool:
             return False
 
 
-def table(counted: tuple[Length, ...]) -> str:
+def format_length_table(counted: tuple[Length, ...]) -> str:
     """All lengths as a text table, with our means and the paper's."""
     natural = mean(length.natural for length in counted)
     manual = mean(length.manual for length in counted)
@@ -110,7 +110,7 @@ def table(counted: tuple[Length, ...]) -> str:
         for length in counted
     ]
     rows += [
-        f"{'mean':22} {natural:8.1f} {manual:8.1f} {percent(natural, manual):+7.1f}%",
+        f"{'mean':22} {natural:8.1f} {manual:8.1f} {compute_percent_change(natural, manual):+7.1f}%",
         f"{'mean in the paper':22} {PAPER_NATURAL:8.1f} {PAPER_MANUAL:8.1f} {PAPER_CHANGE:+7.1f}%",
         "",
         "The paper's programs are others, written to the same descriptions; its row is quoted, not measured here.",

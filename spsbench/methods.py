@@ -4,7 +4,7 @@ METHODS["direct"]          natural.njpy, live, with the effects of that name
 METHODS["static"]          natural.njpy, its blocks written as Python by a model when it is built
 METHODS["manual"]          manual.py, whose prompts see no state
 
-methods_in("direct,manual")  ->  (METHODS["direct"], METHODS["manual"])        methods_in("all")
+parse_methods("direct,manual")  ->  (METHODS["direct"], METHODS["manual"])        parse_methods("all")
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from typing import Literal
 
 from njrt.options import EffectSet, Mode
 
-File = Literal["natural.njpy", "manual.py"]
+ProgramFile = Literal["natural.njpy", "manual.py"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,7 +24,7 @@ class Method:
     """One row of the tables."""
 
     name: str
-    file: File
+    file: ProgramFile
     about: str
     """What it is, in a few words."""
     effects: EffectSet = "direct"
@@ -90,12 +90,12 @@ METHODS: Mapping[str, Method] = {
 }
 
 
-def methods_in(text: str) -> tuple[Method, ...]:
+def parse_methods(text: str) -> tuple[Method, ...]:
     """The methods that `text` names, separated by commas, in the order of the tables; `all` are all."""
-    return tuple(METHODS[name] for name in chosen(text, tuple(METHODS), "method"))
+    return tuple(METHODS[name] for name in parse_name_list(text, tuple(METHODS), "method"))
 
 
-def chosen(text: str, names: tuple[str, ...], kind: str) -> tuple[str, ...]:
+def parse_name_list(text: str, names: tuple[str, ...], kind: str) -> tuple[str, ...]:
     """The names that `text` lists, in the order of `names`; raise ValueError for one that is not there."""
     listed = [name for part in text.split(",") if (name := part.strip())]
     if listed == ["all"]:

@@ -18,14 +18,14 @@ from collections.abc import Generator, Iterator
 from types import SimpleNamespace
 from typing import Any
 
-from njrt.effects import Wire
+from njrt.effects import WireValue
 from njrt.messages import ToolCall
 from njrt.models.scripted import call
-from spsbench.script import UnsayableError
+from spsbench.script import UnsupportedCodeError
 
-Speech = Generator[ToolCall, str, None]
+ToolCallGenerator = Generator[ToolCall, str, None]
 """What a model says in one block: it yields a tool call and is sent the answer's text."""
-Reading = Generator[ToolCall, str, Any]
+ReadGenerator = Generator[ToolCall, str, Any]
 
 
 class Mirror:
@@ -34,57 +34,57 @@ class Mirror:
     def __init__(self) -> None:
         self.objects: dict[int, Any] = {}
         self.addresses: dict[int, int] = {}
-        self.before: dict[int, dict[Any, Wire]] = {}
+        self.before: dict[int, dict[Any, WireValue]] = {}
 
-    def read(self, wire: Wire) -> Reading:
+    def read(self, wire: WireValue) -> ReadGenerator:
         """The value that a wire stands for, with all that can be reached from it."""
         if not (isinstance(wire, dict) and wire.get("type") == "Ref"):
             return wire
         address = wire["addr"]
         if address not in self.objects:
-            level = json.loads((yield call("deref", ref=reference(address))))
-            yield from self.fill(address, wire["class"], level)
+            level = json.loads((yield call("deref", ref=make_reference(address))))
+            yield from self.mirror_object(address, wire["class"], level)
         return self.objects[address]
 
-    def fill(self, address: int, kind: str, level: Wire) -> Reading:
+    def mirror_object(self, address: int, kind: str, level: WireValue) -> ReadGenerator:
         """Mirror one object, and then what it holds, so that cycles end."""
         match kind, level:
             case "list", list():
-                mirrored: Any = self.enter(address, [])
+                mirrored: Any = self.register(address, [])
                 for item in level:
                     mirrored.append((yield from self.read(item)))
             case "dict", {"items": pairs}:
-                mirrored = self.enter(address, {})
+                mirrored = self.register(address, {})
                 for pair in pairs:
                     key = yield from self.read(pair["key"])
                     mirrored[key] = yield from self.read(pair["value"])
             case "set", {"items": items}:
-                mirrored = self.enter(address, set())
+                mirrored = self.register(address, set())
                 for item in items:
                     mirrored.add((yield from self.read(item)))
             case _, {"attributes": attributes}:
-                mirrored = self.enter(address, SimpleNamespace())
+                mirrored = self.register(address, SimpleNamespace())
                 for name, value in attributes.items():
                     if not name.startswith("_"):
                         setattr(mirrored, name, (yield from self.read(value)))
             case _, {"about": _}:
-                self.enter(
+                self.register(
                     address, SimpleNamespace()
                 )  # a class, told in words: only to be passed on
             case _:
                 raise TypeError(f"a {kind} has no mirror")
 
-    def enter(self, address: int, mirrored: Any) -> Any:
+    def register(self, address: int, mirrored: Any) -> Any:
         """Note which object is behind an address."""
         self.objects[address] = mirrored
         self.addresses[id(mirrored)] = address
         return mirrored
 
-    def look(self) -> None:
+    def take_snapshot(self) -> None:
         """Keep what every object holds now, before it is worked on."""
-        self.before = {address: self.held(known) for address, known in self.objects.items()}
+        self.before = {address: self.encode_items(known) for address, known in self.objects.items()}
 
-    def held(self, mirrored: Any) -> dict[Any, Wire]:
+    def encode_items(self, mirrored: Any) -> dict[Any, WireValue]:
         """What an object holds, place by place."""
         match mirrored:
             case SimpleNamespace():
@@ -95,47 +95,47 @@ class Mirror:
                 places = ((item, item) for item in mirrored)
             case _:
                 places = enumerate(mirrored)
-        return {place: self.wire(value) for place, value in places}
+        return {place: self.encode(value) for place, value in places}
 
     def writes(self) -> Iterator[ToolCall]:
         """The calls that bring the program's objects to where their mirrors are."""
         for address, known in list(self.objects.items()):
-            held, before = self.held(known), self.before[address]
+            held, before = self.encode_items(known), self.before[address]
             if held == before:
                 continue
             if isinstance(known, SimpleNamespace):
                 held = {name: held[name] for name in held if held[name] != before.get(name, ...)}
-                value = pairs(held)
+                value = encode_dict(held)
             else:
                 value = self.contents(known)
-            yield call("setref", ref=reference(address), val=value)
+            yield call("setref", ref=make_reference(address), val=value)
 
-    def wire(self, value: Any) -> Wire:
+    def encode(self, value: Any) -> WireValue:
         """A value as it is sent: objects of the program by reference, what is new by its contents."""
         known = self.addresses.get(id(value))
-        return self.contents(value) if known is None else reference(known)
+        return self.contents(value) if known is None else make_reference(known)
 
-    def contents(self, value: Any) -> Wire:
+    def contents(self, value: Any) -> WireValue:
         """A value as it is sent, written out one level deep."""
         match value:
             case None | bool() | int() | float() | str():
                 return value
             case list() | tuple():
-                return [self.wire(item) for item in value]
+                return [self.encode(item) for item in value]
             case dict():
-                return pairs(self.held(value))
+                return encode_dict(self.encode_items(value))
             case set():
-                return {"type": "set", "items": [self.wire(item) for item in value]}
+                return {"type": "set", "items": [self.encode(item) for item in value]}
             case _:
                 raise TypeError(f"a {type(value).__name__} cannot be sent")
 
 
-def reference(address: int) -> Wire:
+def make_reference(address: int) -> WireValue:
     """A reference as both sides write it."""
     return {"type": "Ref", "addr": address}
 
 
-def pairs(held: dict[Any, Wire]) -> Wire:
+def encode_dict(held: dict[Any, WireValue]) -> WireValue:
     """A dict as it is sent."""
     return {
         "type": "dict",
@@ -143,26 +143,28 @@ def pairs(held: dict[Any, Wire]) -> Wire:
     }
 
 
-def by_data_effects(statements: list[ast.stmt]) -> Speech:
+def make_data_effect_calls(statements: list[ast.stmt]) -> ToolCallGenerator:
     """Do what the statements do, by lookup, deref, setref and assign."""
     code = ast.Module(statements, [])
-    reads = read_by(code)
+    reads = find_external_names(code)
     if any(needs_python(node, reads) for node in ast.walk(code)):
-        raise UnsayableError(f"data effects cannot say `{ast.unparse(code)}`")
+        raise UnsupportedCodeError(f"data effects cannot say `{ast.unparse(code)}`")
     mirror, namespace = Mirror(), dict[str, Any]()
     for name in reads:
         namespace[name] = yield from mirror.read(json.loads((yield call("lookup", var=name))))
-    mirror.look()
+    mirror.take_snapshot()
     try:
         exec(compile(code, "<mirror>", "exec"), namespace)
     except Exception as error:
-        raise UnsayableError(f"data effects cannot say `{ast.unparse(code)}`: {error}") from error
+        raise UnsupportedCodeError(
+            f"data effects cannot say `{ast.unparse(code)}`: {error}"
+        ) from error
     yield from mirror.writes()
-    for name in bound_by(statements):
-        yield call("assign", var=name, val=mirror.wire(namespace[name]))
+    for name in find_assigned_names(statements):
+        yield call("assign", var=name, val=mirror.encode(namespace[name]))
 
 
-def read_by(code: ast.Module) -> list[str]:
+def find_external_names(code: ast.Module) -> list[str]:
     """The variables that code reads and does not bind itself, in the order of their names."""
     names = [node for node in ast.walk(code) if isinstance(node, ast.Name)]
     loaded = {name.id for name in names if isinstance(name.ctx, ast.Load)}
@@ -181,7 +183,7 @@ def needs_python(node: ast.AST, variables: list[str]) -> bool:
             return False
 
 
-def bound_by(statements: list[ast.stmt]) -> list[str]:
+def find_assigned_names(statements: list[ast.stmt]) -> list[str]:
     """The variables that plain assignments bind, once each, in order."""
     targets = [
         target.id

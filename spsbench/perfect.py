@@ -7,10 +7,10 @@
     baseline                      the same; goto(label="break") ...
 
     with njrt.using(model=perfect(lines, "baseline"), effects="baseline"):
-        check_case(case, natural_of("menu"))
+        check_case(case, load_natural_program("menu"))
 
 Not every effect set can say everything: expressions make no classes and no generator functions, and data
-effects make no objects at all. Such code is an `UnsayableError`, a model's error to the program.
+effects make no objects at all. Such code is an `UnsupportedCodeError`, a model's error to the program.
 """
 
 from __future__ import annotations
@@ -21,15 +21,15 @@ from njrt.errors import ModelError
 from njrt.messages import Request, ToolCall, ToolMessage
 from njrt.models.scripted import Scripted, call, run
 from njrt.options import EffectSet
-from spsbench.expressions import expressions
-from spsbench.mirror import Speech, by_data_effects
-from spsbench.script import Lines
+from spsbench.expressions import to_expressions
+from spsbench.mirror import ToolCallGenerator, make_data_effect_calls
+from spsbench.script import CaseScript
 
 
-def perfect(lines: Lines, effects: EffectSet = "direct") -> Scripted:
+def make_perfect_model(lines: CaseScript, effects: EffectSet = "direct") -> Scripted:
     """A model that says one piece of the script's code in each block, and is never refused anything."""
     pieces = iter(lines.code)
-    speech: Speech
+    speech: ToolCallGenerator
 
     def said(request: Request) -> ToolCall:
         nonlocal speech
@@ -37,7 +37,7 @@ def perfect(lines: Lines, effects: EffectSet = "direct") -> Scripted:
             piece = next(pieces, None)
             if piece is None:
                 raise ModelError(f"{request.place} asks for more than the script has")
-            speech = spoken(piece, effects)
+            speech = make_effect_calls(piece, effects)
             return next(speech)
         answers = request.messages[-1]
         assert isinstance(answers, ToolMessage)
@@ -49,7 +49,7 @@ def perfect(lines: Lines, effects: EffectSet = "direct") -> Scripted:
     return Scripted(said, name="perfect")
 
 
-def spoken(code: str, effects: EffectSet) -> Speech:
+def make_effect_calls(code: str, effects: EffectSet) -> ToolCallGenerator:
     """A piece of code as the tool calls of an effect set, the last one of which ends the block."""
     if effects == "direct":
         yield run(code, done=True)
@@ -60,14 +60,14 @@ def spoken(code: str, effects: EffectSet) -> Speech:
     if effects in ("nightjar", "shared-python") and body:
         yield call("exec", code="\n".join(ast.unparse(statement) for statement in body))
     elif effects == "shared-eval":
-        for expression in expressions(body):
+        for expression in to_expressions(body):
             yield call("eval", expr=expression)
     elif effects in ("isolated-eval", "baseline"):
-        yield from by_data_effects(body)
-    yield from ended(last, effects)
+        yield from make_data_effect_calls(body)
+    yield from make_ending_calls(last, effects)
 
 
-def ended(last: ast.stmt, effects: EffectSet) -> Speech:
+def make_ending_calls(last: ast.stmt, effects: EffectSet) -> ToolCallGenerator:
     """The end of a block, normal or by a jump."""
     match last:
         case ast.Break() | ast.Continue():
@@ -80,7 +80,7 @@ def ended(last: ast.stmt, effects: EffectSet) -> Speech:
         case ast.Raise(ast.Call(ast.Name(kind)) as error):
             match effects:
                 case "isolated-eval":
-                    yield from by_data_effects(ast.parse(f"error = {kind}").body)
+                    yield from make_data_effect_calls(ast.parse(f"error = {kind}").body)
                 case "shared-eval":
                     yield call("eval", expr=f"(error := {ast.unparse(error)})")
                 case _:

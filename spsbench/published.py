@@ -13,11 +13,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-PAPER = "Sharing State Between Prompts and Programs"
+PAPER_TITLE = "Sharing State Between Prompts and Programs"
 
 
 @dataclass(frozen=True, slots=True)
-class Published:
+class PublishedTable:
     """A table of the paper; its words for models and methods, our words for columns."""
 
     number: int
@@ -27,15 +27,15 @@ class Published:
     note: str = ""
 
 
-def _published(number: int, title: str, text: str, note: str = "") -> Published:
+def _parse_published_table(number: int, title: str, text: str, note: str = "") -> PublishedTable:
     """Read a table as it is written below: a line a row, cells apart by bars."""
     columns, *rows = (
         tuple(cell.strip() for cell in line.split(" | ")) for line in text.strip().splitlines()
     )
-    return Published(number, title, columns, tuple(rows), note)
+    return PublishedTable(number, title, columns, tuple(rows), note)
 
 
-OURS: Mapping[str, str] = {
+METHOD_BY_PAPER_NAME: Mapping[str, str] = {
     "Manual Impl": "manual",
     "Manual Impl (Code Interpreter)": "manual-code-interpreter",
     "Manual Impl (Isolated Code Interp)": "manual-code-interpreter",
@@ -53,12 +53,12 @@ OURS: Mapping[str, str] = {
 }
 """The paper's methods, by its names in any of its tables, as ours."""
 
-_ONE = """
+_TABLE_1 = """
 model | method | pass rate | seconds
 not said | Manual Impl | 0.33 ± 0.00 | 31.3 (28.7-35.0)
 not said | Nightjar (Ours) | 0.83 ± 0.12 | 77.2 (72.7-83.0)
 """
-_TWO = """
+_TABLE_2 = """
 model | method | pass rate | seconds
 Sonnet 4 | Manual Impl | 0.78 ± 0.03 | 8.0 (1.3-44.8)
 Sonnet 4 | Manual Impl (Code Interpreter) | 0.66 ± 0.04 | 36.8 (3.2-171.5)
@@ -69,7 +69,7 @@ GPT-4.1 | Manual Impl (Code Interpreter) | 0.72 ± 0.03 | 50.3 (10.9-364.9)
 GPT-4.1 | Nightjar (Baseline) | 0.61 ± 0.02 | 39.0 (4.7-957.4)
 GPT-4.1 | Nightjar | 0.78 ± 0.03 | 19.6 (3.0-72.1)
 """
-_FOUR = """
+_TABLE_4 = """
 model | method | pass rate | run s | build s | total s | effects
 Sonnet 4 | Manual Impl | 0.78 ± 0.03 | 8.0 (1.3-44.8) | - | 8.0 (1.3-44.8) | -
 Sonnet 4 | Manual Impl (Isolated Code Interp) | 0.66 ± 0.04 | 36.8 (3.2-171.5) | 0.0 (0.0-0.0) | 36.8 (3.2-171.5) | 2.6 (0-14)
@@ -90,7 +90,7 @@ GPT-4.1 | Nightjar (Shared Python, Caching) | 0.78 ± 0.03 | 66.2 (7.9-406.1) | 
 GPT-4.1 | Nightjar | 0.78 ± 0.03 | 19.6 (3.0-72.1) | 0.0 (0.0-0.1) | 19.7 (3.1-72.1) | 16.6 (2-96)
 GPT-4.1 | LLM Code Generation | 0.45 ± 0.02 | 2.8 (0.0-31.8) | 5.0 (0.9-23.7) | 7.7 (0.9-36.9) | -
 """
-_FIVE = """
+_TABLE_5 = """
 model | method | pass rate | run s | build s | total s | effects
 Sonnet 4 | Manual Impl | 0.78 ± 0.04 | 8.2 (1.3-44.8) | - | 8.2 (1.3-44.8) | -
 Sonnet 4 | Manual Impl (Isolated Code Interp) | 0.63 ± 0.04 | 42.5 (3.2-171.5) | 0.0 (0.0-0.0) | 42.5 (3.2-171.5) | 3.1 (0-14)
@@ -111,20 +111,20 @@ GPT-4.1 | Nightjar (Shared Python, Caching) | 0.76 ± 0.05 | 68.4 (11.2-406.1) |
 GPT-4.1 | Nightjar | 0.76 ± 0.02 | 22.7 (3.3-72.1) | 0.0 (0.0-0.1) | 22.7 (3.3-72.1) | 18.3 (2-96)
 GPT-4.1 | LLM Code Generation | 0.48 ± 0.06 | 0.3 (0.0-1.8) | 5.0 (1.6-13.4) | 5.3 (1.6-13.4) | -
 """
-_SIX = """
+_TABLE_6 = """
 model | method | pass rate | run s | build s | total s | effects
 GPT-OSS 20B | Manual Impl | 0.68 ± 0.04 | 5.3 (0.3-89.2) | - | 5.3 (0.3-89.2) | -
 GPT-OSS 20B | LLM Compiler | 0.13 ± 0.03 | 1.2 (0.00-55.24) | 4.3 (0.39-16.46) | 5.3 (0.39-57.78) | -
 GPT-OSS 20B | Nightjar (Shared Python) | 0.47 ± 0.03 | 54.2 (3.2-581.8) | 0.0 (0.0-0.0) | 54.2 (3.2-581.8) | 28.1 (2-242)
 GPT-OSS 20B | Nightjar | 0.40 ± 0.02 | 36.5 (1.4-385.7) | 0.0 (0.0-0.0) | 36.5 (1.45-385.68) | 8.0 (0-46)
 """
-_SEVEN = """
+_TABLE_7 = """
 model | method | pass rate | seconds | effects
 GPT-4.1 | Manual Impl | 0.74 ± 0.01 | 5.0 (0.8-23.0) | -
 GPT-4.1 | Nightjar (Shared Python) | 0.73 ± 0.03 | 82.9 (3.4-548.6) | 79.9 (4.0-300.0)
 GPT-4.1 | Nightjar | 0.77 ± 0.04 | 28.9 (2.9-267.3) | 20.2 (2.0-149.0)
 """
-_EIGHT = """
+_TABLE_8 = """
 model | method | pass rate | seconds | effects
 GPT-4.1 | Manual Impl | 0.84 ± 0.01 | 1.4 (0.8-50.4) | -
 GPT-4.1 | Manual Impl w/ OpenAI Code Interpreter | 0.92 ± 0.01 | 5.1 (0.1-304.7) | 0.9 (0-3)
@@ -133,7 +133,7 @@ GPT-4.1 | Nightjar (Shared Python) | 0.93 ± 0.00 | 5.9 (2.3-58.2) | 6.6 (0-29)
 GPT-4.1 | Nightjar | 0.93 ± 0.00 | 4.7 (1.7-36.3) | 4.1 (0-16)
 """
 
-_NINE = """
+_TABLE_9 = """
 category | Sonnet 4 | GPT-4.1
 100% Pass | 82 (65.6%) | 69 (55.2%)
 Reasoning | 41 (32.8%) | 47 (37.6%)
@@ -142,7 +142,7 @@ Incorrect State Op | 1 (0.8%) | 5 (4.0%)
 Hallucination | 1 (0.8%) | 0 (0%)
 Total | 125 | 125
 """
-_TEN = """
+_TABLE_10 = """
 category | Sonnet 4 | GPT-4.1
 State Op Error | 0 (0%) | 219 (67.8%)
 Forbidden Var | 0 (0.0%) | 70 (21.7%)
@@ -152,7 +152,7 @@ Function Call Error | 2 (18.2%) | 2 (0.6%)
 Index Error | 1 (9.1%) | 4 (1.2%)
 Total | 11 | 323
 """
-_ELEVEN = """
+_TABLE_11 = """
 category | Sonnet 4 | GPT-4.1
 Correction | 7 (63.6%) | 199 (61.6%)
 Ignored Error | 1 (9.1%) | 59 (18.3%)
@@ -162,49 +162,52 @@ Not Recovered | 1 (9.1%) | 9 (2.8%)
 Total | 11 | 323
 """
 
-PUBLISHED: Mapping[int, Published] = {
+PUBLISHED_TABLES: Mapping[int, PublishedTable] = {
     table.number: table
     for table in (
-        _published(
+        _parse_published_table(
             1,
             "The graph program on 25 nodes, six queries",
-            _ONE,
+            _TABLE_1,
             "The paper does not say here which model answered.",
         ),
-        _published(2, "All 25 programs", _TWO),
-        _published(
+        _parse_published_table(2, "All 25 programs", _TABLE_2),
+        _parse_published_table(
             4,
             "All 25 programs, every way to carry out prompts",
-            _FOUR,
+            _TABLE_4,
             "The range of effects of Sonnet 4 with Nightjar (Isolated Eval) is quoted as it stands in our text of the paper; its mean lies outside, and table 5 has 6-300.",
         ),
-        _published(5, "The programs that need nothing which only Python has", _FIVE),
-        _published(
+        _parse_published_table(5, "The programs that need nothing which only Python has", _TABLE_5),
+        _parse_published_table(
             6,
             "A locally hosted model",
-            _SIX,
+            _TABLE_6,
             "The paper's model is GPT-OSS 20B on an A100 GPU. Our text of the paper does not number this table; it stands between tables 5 and 7. What it calls `LLM Compiler` is `LLM Code Generation` elsewhere.",
         ),
-        _published(7, "At temperature 0", _SEVEN),
-        _published(
+        _parse_published_table(7, "At temperature 0", _TABLE_7),
+        _parse_published_table(
             8,
             "GSM8K, math word problems",
-            _EIGHT,
+            _TABLE_8,
             "The paper asked GPT-4.1 all 1,319 problems of the test set, three times. Our interpreter for manual programs is one of our own, as in the paper's third row.",
         ),
-        _published(
+        _parse_published_table(
             9,
             "Why runs of Nightjar fail",
-            _NINE,
+            _TABLE_9,
             "The paper's authors read the traces; ours are sorted by rule, and no rule sees reasoning.",
         ),
-        _published(
-            10, "Why effects were refused", _TEN, "Ours are sorted by the words of the refusal."
+        _parse_published_table(
+            10,
+            "Why effects were refused",
+            _TABLE_10,
+            "Ours are sorted by the words of the refusal.",
         ),
-        _published(
+        _parse_published_table(
             11,
             "What the model did about a refused effect",
-            _ELEVEN,
+            _TABLE_11,
             "Ours by what the next effect was.",
         ),
     )

@@ -17,11 +17,10 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import asdict, dataclass, field, fields
 from typing import Any, Literal, get_args
 
-from njrt.message_json import json_line
+from njrt.message_json import format_json_line
+from spsbench.failures import EffectError, FailureCategory
 
-from spsbench.failures import Category, EffectError
-
-Ending = Literal["finished", "raised", "timeout", "crashed", "not built", "cost limit"]
+TrialEnding = Literal["finished", "raised", "timeout", "crashed", "not built", "cost limit"]
 """How the process of a trial ended.
 
     finished     every case was played, and none of them raised
@@ -50,15 +49,15 @@ class Trial:
 
 
 @dataclass(frozen=True, slots=True)
-class Usage:
+class TrialUsage:
     """Tokens; `cached` are those of the input that the vendor had in its prompt cache."""
 
     input: int = 0
     cached: int = 0
     output: int = 0
 
-    def __add__(self, other: Usage) -> Usage:
-        return Usage(
+    def __add__(self, other: TrialUsage) -> TrialUsage:
+        return TrialUsage(
             self.input + other.input, self.cached + other.cached, self.output + other.output
         )
 
@@ -67,17 +66,17 @@ class Usage:
 class Failure:
     """Why not all checks hold: by rule where there is one (`spsbench.failures`), and in words."""
 
-    category: Category
+    category: FailureCategory
     message: str
     """One line."""
 
 
 @dataclass(frozen=True, slots=True)
-class Result:
+class TrialResult:
     """What a trial gave. Checks are named `case: text`; those that were never reached are false."""
 
     trial: Trial
-    ending: Ending
+    ending: TrialEnding
     checks: Mapping[str, bool]
     build_seconds: float
     """Compiling, in the static modes with the model's calls; 0.0 for manual programs."""
@@ -90,9 +89,9 @@ class Result:
     """Model calls while the program ran."""
     build_calls: int
     """Model calls while it was built."""
-    usage: Usage
+    usage: TrialUsage
     """What the calls used while the program ran, but for those that a cache answered."""
-    build_usage: Usage
+    build_usage: TrialUsage
     cost: float | None
     """US dollars, building included; None where a call has no known price."""
     failure: Failure | None
@@ -117,7 +116,7 @@ class Result:
 
 
 @dataclass(frozen=True, slots=True)
-class Limits:
+class TrialLimits:
     """What a trial may use."""
 
     seconds: float = 1000.0
@@ -138,13 +137,13 @@ class Hardware:
 
 
 @dataclass(frozen=True, slots=True)
-class Run:
+class BenchmarkRun:
     """One start of the runner on a results file."""
 
     started: str
     """ISO 8601, UTC."""
     model: str
-    limits: Limits
+    limits: TrialLimits
     temperature: float | None
     """None: the vendor's own, and 0 for models that are asked in plain text."""
     repeats: int
@@ -160,94 +159,94 @@ class Run:
 
 
 @dataclass(frozen=True, slots=True)
-class Results:
+class ResultSet:
     """All that a results file holds; each trial at most once, the last line about it."""
 
-    runs: tuple[Run, ...] = ()
-    results: tuple[Result, ...] = ()
+    runs: tuple[BenchmarkRun, ...] = ()
+    results: tuple[TrialResult, ...] = ()
     remarks: tuple[str, ...] = ()
     spent: float = 0.0
     """US dollars, those of trials that were cut off included."""
 
 
-def line_of(entry: Run | Result) -> str:
+def format_result_line(entry: BenchmarkRun | TrialResult) -> str:
     """An entry as one line of JSON, without the line's end."""
     match entry:
-        case Run():
-            return json_line({"kind": "run"} | asdict(entry))
-        case Result():
+        case BenchmarkRun():
+            return format_json_line({"kind": "run"} | asdict(entry))
+        case TrialResult():
             written = asdict(entry)
-            return json_line({"kind": "trial"} | written.pop("trial") | written)
+            return format_json_line({"kind": "trial"} | written.pop("trial") | written)
 
 
-def read_results(lines: Iterable[str]) -> Results:
+def read_results(lines: Iterable[str]) -> ResultSet:
     """Read a results file; raise `DamagedResultsError`, which names the line, where that is impossible."""
-    runs: list[Run] = []
-    results: dict[Trial, Result] = {}
+    runs: list[BenchmarkRun] = []
+    results: dict[Trial, TrialResult] = {}
     remarks: list[str] = []
     spent = 0.0
-    for number, line, is_cut in _numbered(lines):
+    for number, line, is_cut in _number_lines(lines):
         try:
-            entry = entry_of(json.loads(line))
+            entry = parse_result_entry(json.loads(line))
         except (ValueError, LookupError, TypeError) as error:
             if not is_cut:
                 raise DamagedResultsError(
-                    f"line {number} of the results is damaged ({_reason(error)}); "
+                    f"line {number} of the results is damaged ({_describe_error(error)}); "
                     "mend or delete this line"
                 ) from None
             remarks.append(f"line {number}, the last, was cut off and is left out")
             continue
         match entry:
-            case Run():
+            case BenchmarkRun():
                 runs.append(entry)
-            case Result():
+            case TrialResult():
                 spent += entry.cost or 0.0
                 results.pop(entry.trial, None)
                 results[entry.trial] = entry
-    return Results(tuple(runs), tuple(results.values()), tuple(remarks), spent)
+    return ResultSet(tuple(runs), tuple(results.values()), tuple(remarks), spent)
 
 
-def _numbered(lines: Iterable[str]) -> Iterator[tuple[int, str, bool]]:
+def _number_lines(lines: Iterable[str]) -> Iterator[tuple[int, str, bool]]:
     """The lines that hold something, with their numbers, and whether one lacks its end."""
     for number, line in enumerate(lines, 1):
         if line.strip():
             yield number, line, not line.endswith("\n")
 
 
-def _reason(error: Exception) -> str:
+def _describe_error(error: Exception) -> str:
     return "not JSON" if isinstance(error, json.JSONDecodeError) else f"{error}"
 
 
-def entry_of(written: Mapping[str, Any]) -> Run | Result:
+def parse_result_entry(written: Mapping[str, Any]) -> BenchmarkRun | TrialResult:
     """Read one entry back; raise a LookupError, TypeError or ValueError where it is none."""
     parts = dict(written)
     match parts.pop("kind"):
         case "run":
-            return Run(
-                limits=Limits(**parts.pop("limits")),
+            return BenchmarkRun(
+                limits=TrialLimits(**parts.pop("limits")),
                 hardware=Hardware(**parts.pop("hardware")),
                 methods=tuple(parts.pop("methods")),
                 programs=tuple(parts.pop("programs")),
                 **parts,
             )
         case "trial":
-            return _result_of(parts)
+            return _parse_result(parts)
         case kind:
             raise ValueError(f"there is no kind {kind!r}")
 
 
-def _result_of(parts: dict[str, Any]) -> Result:
+def _parse_result(parts: dict[str, Any]) -> TrialResult:
     trial = Trial(**{each.name: parts.pop(each.name) for each in fields(Trial)})
     failure = parts.pop("failure")
-    result = Result(
+    result = TrialResult(
         trial=trial,
-        usage=Usage(**parts.pop("usage")),
-        build_usage=Usage(**parts.pop("build_usage")),
+        usage=TrialUsage(**parts.pop("usage")),
+        build_usage=TrialUsage(**parts.pop("build_usage")),
         failure=None if failure is None else Failure(**failure),
         effect_errors=tuple(EffectError(**each) for each in parts.pop("effect_errors", ())),
         **parts,
     )
-    if result.ending not in get_args(Ending):
+    if result.ending not in get_args(TrialEnding):
         raise ValueError(f"there is no ending {result.ending!r}")
     if not result.checks:
         raise ValueError("there are no checks")

@@ -19,28 +19,28 @@ from njrt.errors import ModelError
 from njrt.messages import ModelMessage
 from njrt.models.scripted import call
 
-Answer = Any
+ScriptAnswer = Any
 """A text, or the JSON value of an answer that has a schema."""
 
 
-class UnsayableError(ModelError):
+class UnsupportedCodeError(ModelError):
     """An effect set has no way to say a piece of a script's code."""
 
 
 @dataclass(frozen=True, slots=True)
-class Lines:
+class CaseScript:
     """What a model says in one case: to the manual program and to the natural one."""
 
-    answers: tuple[Answer, ...]
+    answers: tuple[ScriptAnswer, ...]
     code: tuple[str, ...]
 
 
 @dataclass(frozen=True, slots=True)
-class Slip:
+class Mistake:
     """A model's mistake in one case, and the texts of exactly those checks that must fail by it."""
 
     case: str
-    lines: Lines
+    lines: CaseScript
     fails: tuple[str, ...]
 
 
@@ -48,11 +48,11 @@ class Slip:
 class Script:
     """A perfect model of one task, by the name of the case, and one mistake of a less perfect one."""
 
-    lines: Mapping[str, Lines]
-    slip: Slip
+    lines: Mapping[str, CaseScript]
+    slip: Mistake
 
 
-def said_to_manual(lines: Lines) -> tuple[ModelMessage, ...]:
+def make_manual_replies(lines: CaseScript) -> tuple[ModelMessage, ...]:
     """The replies to the calls of `spsbench.llm.llm` in one case, with and without a schema."""
     return tuple(
         ModelMessage(answer if isinstance(answer, str) else "", (call("answer", answer=answer),))

@@ -1,10 +1,10 @@
 """The 25 tasks by name, read from `programs/`.
 
-    task_of("menu")                 Task("menu", cases=...)
-    script_of("menu")               Script(...), the perfect model of the task
+    load_task("menu")                 Task("menu", cases=...)
+    load_script("menu")               Script(...), the perfect model of the task
     source_of("menu", "manual.py")  the text of one of its files
-    manual_of("menu")               the manual program, as a module
-    natural_of("menu")              the natural program, compiled by njc in memory, as a module
+    load_manual_program("menu")               the manual program, as a module
+    load_natural_program("menu")              the natural program, compiled by njc in memory, as a module
 
 This is where files are read and code is loaded; everything else is handed what it needs.
 """
@@ -19,7 +19,7 @@ from types import ModuleType
 from spsbench.script import Script
 from spsbench.task import Task
 
-NAMES = (
+TASK_NAMES = (
     "average_of_three",
     "balance_parentheses",
     "battle",
@@ -46,47 +46,47 @@ NAMES = (
     "tiny_bookshop",
     "wordle_solver",
 )
-PROGRAMS = "spsbench.programs"
+PROGRAMS_PACKAGE = "spsbench.programs"
 
 
-def task_of(name: str) -> Task:
+def load_task(name: str) -> Task:
     """How a program of this name is played, and what is checked."""
-    task = importlib.import_module(f"{PROGRAMS}.{name}.task").TASK
+    task = importlib.import_module(f"{PROGRAMS_PACKAGE}.{name}.task").TASK
     assert isinstance(task, Task)
     return task
 
 
-def script_of(name: str) -> Script:
+def load_script(name: str) -> Script:
     """What a perfect model says in this task."""
-    script = importlib.import_module(f"{PROGRAMS}.{name}.script").SCRIPT
+    script = importlib.import_module(f"{PROGRAMS_PACKAGE}.{name}.script").SCRIPT
     assert isinstance(script, Script)
     return script
 
 
-def source_of(name: str, file: str) -> str:
+def read_program_source(name: str, file: str) -> str:
     """The text of `natural.njpy`, `manual.py`, or another file of a task."""
-    return files(PROGRAMS).joinpath(name, file).read_text(encoding="utf-8")
+    return files(PROGRAMS_PACKAGE).joinpath(name, file).read_text(encoding="utf-8")
 
 
-def manual_of(name: str) -> ModuleType:
+def load_manual_program(name: str) -> ModuleType:
     """The manual program."""
-    return importlib.import_module(f"{PROGRAMS}.{name}.manual")
+    return importlib.import_module(f"{PROGRAMS_PACKAGE}.{name}.manual")
 
 
-def natural_of(name: str) -> ModuleType:
+def load_natural_program(name: str) -> ModuleType:
     """The natural program, compiled anew; it may not have a single diagnostic."""
     from njc.compiler import compile_source
     from njc.frontend.source import SourceFile
 
     path = f"{name}/natural.njpy"
-    source = SourceFile(path, source_of(name, "natural.njpy").encode())
+    source = SourceFile(path, read_program_source(name, "natural.njpy").encode())
     compilation = compile_source(source)
     if compilation.diagnostics or compilation.output is None:
         raise ValueError(f"{path} does not compile: {compilation.diagnostics}")
-    return module_of(f"{PROGRAMS}.{name}.natural", compilation.output, path)
+    return make_program_module(f"{PROGRAMS_PACKAGE}.{name}.natural", compilation.output, path)
 
 
-def module_of(name: str, code: bytes, path: str) -> ModuleType:
+def make_program_module(name: str, code: bytes, path: str) -> ModuleType:
     """Run a program's code as a module of this name, which is where its classes look up annotations."""
     module = ModuleType(name)
     sys.modules[name] = module

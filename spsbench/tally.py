@@ -11,16 +11,16 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from njrt.message_json import json_lines
-from spsbench.failures import EffectError, Recovery, error_category
-from spsbench.results import Usage
+from njrt.message_json import parse_json_lines
+from spsbench.failures import EffectError, Recovery, classify_refusal
+from spsbench.results import TrialUsage
 
-Event = Mapping[str, Any]
+TraceEvent = Mapping[str, Any]
 """A line of a trace file, read."""
 
 
 @dataclass(frozen=True, slots=True)
-class Tally:
+class TraceCounts:
     """The numbers of one trace, or of several together."""
 
     blocks: int = 0
@@ -28,7 +28,7 @@ class Tally:
     calls: int = 0
     reused: int = 0
     """Calls that a cache answered."""
-    usage: Usage = field(default_factory=Usage)
+    usage: TrialUsage = field(default_factory=TrialUsage)
     """Tokens of the calls that a model answered."""
     cost: float | None = 0.0
     raised: tuple[str, ...] = ()
@@ -37,9 +37,9 @@ class Tally:
     unanswered: tuple[str, ...] = ()
     """What went wrong in place of replies."""
 
-    def __add__(self, other: Tally) -> Tally:
+    def __add__(self, other: TraceCounts) -> TraceCounts:
         is_priced = self.cost is not None and other.cost is not None
-        return Tally(
+        return TraceCounts(
             self.blocks + other.blocks,
             self.effects + other.effects,
             self.calls + other.calls,
@@ -52,59 +52,63 @@ class Tally:
         )
 
     @property
-    def gave_up(self) -> bool:
+    def has_given_up(self) -> bool:
         """Whether a block ended on an error as if nothing had been."""
         return any(error.recovery == "ignored error" for error in self.errors)
 
 
-def tally(lines: Iterable[str]) -> Tally:
+def count_trace(lines: Iterable[str]) -> TraceCounts:
     """Count what a trace tells; a last line that a kill cut off is left out."""
-    events: Sequence[Event] = list(json_lines(lines))
+    events: Sequence[TraceEvent] = list(parse_json_lines(lines))
     began = [each for each in events if each["event"] == "began"]
     replied = [each for each in events if each["event"] == "replied"]
     asked = sum(each["event"] == "asked" for each in events)
     ended = [each for each in events if each["event"] == "ended"]
-    return Tally(
+    return TraceCounts(
         blocks=sum(each["effects"] != "llm" for each in began),
         effects=sum(each["event"] == "performed" for each in events),
         calls=asked,
         reused=sum(each["source"] == "cache" for each in replied),
-        usage=sum((_usage(each) for each in replied if each["source"] != "cache"), Usage()),
-        cost=_cost(replied),
+        usage=sum(
+            (_read_usage(each) for each in replied if each["source"] != "cache"), TrialUsage()
+        ),
+        cost=_sum_cost(replied),
         raised=tuple(each["error"] for each in ended if each["outcome"] == "raised"),
-        errors=tuple(_errors(events)),
+        errors=tuple(_find_effect_errors(events)),
         unanswered=tuple(each["error"] for each in events if each["event"] == "unanswered"),
     )
 
 
-def _usage(replied: Event) -> Usage:
+def _read_usage(replied: TraceEvent) -> TrialUsage:
     used = replied["reply"]["usage"]
-    return Usage(used["input"], used.get("cached", 0), used["output"])
+    return TrialUsage(used["input"], used.get("cached", 0), used["output"])
 
 
-def _cost(replied: Sequence[Event]) -> float | None:
+def _sum_cost(replied: Sequence[TraceEvent]) -> float | None:
     """What the replies cost; what comes out of a cache or a script is free."""
     paid = [each["reply"]["usage"].get("usd") for each in replied if each["source"] == "model"]
     return None if None in paid else sum(paid, 0.0)
 
 
-def _errors(events: Sequence[Event]) -> Iterator[EffectError]:
+def _find_effect_errors(events: Sequence[TraceEvent]) -> Iterator[EffectError]:
     """The refused effects of all runs, each with what came next in its run."""
-    performed: dict[str, list[Event]] = {}
+    performed: dict[str, list[TraceEvent]] = {}
     for event in events:
         if event["event"] == "performed":
             performed.setdefault(event["run"], []).append(event)
     for effects in performed.values():
         for effect, following in zip(effects, [*effects[1:], None], strict=True):
             if effect["kind"] == "refusal":
-                yield EffectError(error_category(effect["result"]), _recovery(effect, following))
+                yield EffectError(
+                    classify_refusal(effect["result"]), _classify_recovery(effect, following)
+                )
 
 
-ENDS = ("Done", "Goto", "BreakLoop", "ContinueLoop", "ReturnValue", "RaiseError")
+ENDING_EFFECTS = ("Done", "Goto", "BreakLoop", "ContinueLoop", "ReturnValue", "RaiseError")
 """Effects that do nothing but end a block."""
 
 
-def _recovery(refused: Event, following: Event | None) -> Recovery:
+def _classify_recovery(refused: TraceEvent, following: TraceEvent | None) -> Recovery:
     if following is None:
         return "not recovered"
     before, after = refused["effect"], following["effect"]
@@ -112,6 +116,6 @@ def _recovery(refused: Event, following: Event | None) -> Recovery:
         return "retry"
     if following["kind"] == "refusal":
         return "not recovered"
-    if after["kind"] in ENDS and before["kind"] not in ENDS:
+    if after["kind"] in ENDING_EFFECTS and before["kind"] not in ENDING_EFFECTS:
         return "ignored error"
     return "correction" if before["kind"] == after["kind"] else "workaround"

@@ -48,7 +48,7 @@ class Task:
     """Whether the prompt must make closures, classes or generators, or call methods (the paper's table)."""
 
 
-def raised_by(action: Callable[[], object]) -> str | None:
+def catch_exception_name(action: Callable[[], object]) -> str | None:
     """The name of the exception that `action` leaves by, or None where it ends normally."""
     try:
         action()

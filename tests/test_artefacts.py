@@ -14,7 +14,7 @@ from click.testing import CliRunner
 
 from njc.commands import njc
 from njc.static.lock import read_lock
-from spsbench.suite import NAMES
+from spsbench.suite import TASK_NAMES
 
 ROOT = Path(__file__).parents[1]
 BUILT = {"compiled_out/examples": "examples", "compiled_out/spsbench": "spsbench/programs"}
@@ -77,14 +77,14 @@ def test_compiled_files_are_fresh(folder: str, sources: str, flags: tuple[str, .
 
 def test_every_static_block_says_who_wrote_it_or_why_it_is_live() -> None:
     lock = read_lock(ROOT / "spsbench/programs/njc.lock")
-    assert {entry.name.partition("/")[0] for entry in lock.entries.values()} == {*NAMES}
+    assert {entry.name.partition("/")[0] for entry in lock.entries.values()} == {*TASK_NAMES}
     for entry in lock.entries.values():
         assert entry.model.startswith("openai/Qwen2.5-Coder-1.5B-Instruct"), entry.name
         assert bool(entry.code.strip()) != bool(entry.live), entry.name
         assert not entry.is_edited, entry.name
 
 
-@pytest.mark.parametrize("task", NAMES)
+@pytest.mark.parametrize("task", TASK_NAMES)
 def test_static_files_are_imported_without_the_compiler(task: str) -> None:
     result = alone(f"{STATIC}/{task}/natural.py")
     assert (result.returncode, result.stderr) == (0, "")
@@ -105,7 +105,7 @@ def test_examples_are_imported_without_the_compiler(artefact: str) -> None:
     assert alone(artefact).stderr == ""
 
 
-@pytest.mark.parametrize("task", NAMES)
+@pytest.mark.parametrize("task", TASK_NAMES)
 def test_programs_of_the_benchmark_run_without_the_compiler(task: str) -> None:
     result = alone(f"compiled_out/spsbench/{task}/natural.py", task)
     assert (result.returncode, result.stderr) == (0, "")

@@ -36,12 +36,12 @@ def play(task: str, program: ModuleType) -> None:
     """Play a task of SPSBench by its perfect script; every check must hold."""
     import njrt
     from spsbench.checks import check_case
-    from spsbench.perfect import perfect
-    from spsbench.suite import script_of, task_of
+    from spsbench.perfect import make_perfect_model
+    from spsbench.suite import load_script, load_task
 
-    script = script_of(task)
-    for case in task_of(task).cases:
-        with njrt.using(model=perfect(script.lines[case.name])):
+    script = load_script(task)
+    for case in load_task(task).cases:
+        with njrt.using(model=make_perfect_model(script.lines[case.name])):
             failed = [result for result in check_case(case, program) if not result.passed]
         assert not failed, failed
 

@@ -17,28 +17,30 @@ import re
 from collections.abc import Iterator, Sequence
 
 from njc.frontend.blocks import NaturalBlock
-from njc.frontend.diagnostics import Diagnostic, finding
+from njc.frontend.diagnostics import Diagnostic, make_diagnostic
 from njc.frontend.names import (
+    BlockOutputs,
     Local,
-    Outputs,
-    home_of,
     is_bound,
     is_defined,
-    mangled,
-    outwards,
-    visible_names,
+    list_visible_names,
+    mangle,
+    resolve_name,
+    walk_outwards,
 )
 from njc.frontend.parse import Module
-from njc.frontend.references import KeywordTag, MistypedTag, Reference, parsed_type
+from njc.frontend.references import KeywordTag, MistypedTag, Reference, parse_type
 from njc.frontend.source import SourceFile
 
-_CONTROL_WORD = re.compile(
+_CONTROL_WORD_PATTERN = re.compile(
     r"(?<!line )(?<!page )\b(?P<label>break|continue|return)\b(?! (?:value|type|code|address|key)s?\b)",
     re.IGNORECASE,
 )
 
 
-def check(module: Module, blocks: Sequence[NaturalBlock], outputs: Outputs) -> Iterator[Diagnostic]:
+def check(
+    module: Module, blocks: Sequence[NaturalBlock], outputs: BlockOutputs
+) -> Iterator[Diagnostic]:
     """Check every block of a module on its own."""
     for block in blocks:
         yield from _check_tags(module.source, block, outputs)
@@ -46,28 +48,30 @@ def check(module: Module, blocks: Sequence[NaturalBlock], outputs: Outputs) -> I
     yield from _check_future_imports(module, blocks)
 
 
-def control_words(block: NaturalBlock) -> Iterator[re.Match[str]]:
+def find_control_words(block: NaturalBlock) -> Iterator[re.Match[str]]:
     """Find the words break, continue and return in the text of a block; offsets are of its literal."""
     start = len(block.literal) - len(block.prompt) - 3
-    return _CONTROL_WORD.finditer(block.literal, start, len(block.literal) - 3)
+    return _CONTROL_WORD_PATTERN.finditer(block.literal, start, len(block.literal) - 3)
 
 
-def _check_tags(source: SourceFile, block: NaturalBlock, outputs: Outputs) -> Iterator[Diagnostic]:
+def _check_tags(
+    source: SourceFile, block: NaturalBlock, outputs: BlockOutputs
+) -> Iterator[Diagnostic]:
     reported: set[str] = set()
     for tag in block.tags:
         at = (tag.start, tag.end)
         match tag:
             case KeywordTag(path=path, writes=True):
-                yield finding(
+                yield make_diagnostic(
                     source, "NJ202", *at, f"`{path}` cannot be bound: it has a keyword in it"
                 )
             case KeywordTag(path=path):
                 message = f"`<{path}>` names no variable and is plain text"
-                yield finding(source, "NJ203", *at, message, f"write `<<{path}>` to say so")
+                yield make_diagnostic(source, "NJ203", *at, message, f"write `<<{path}>` to say so")
             case MistypedTag(path=path):
                 message = f"the type of `{path}` is not a Python annotation, so this is plain text"
                 hint = f"write a type such as `<:{path}: str>`, or `<:{path}>` without one"
-                yield finding(source, "NJ207", *at, message, hint)
+                yield make_diagnostic(source, "NJ207", *at, message, hint)
             case Reference():
                 for problem in _check_reference(source, block, tag, outputs):
                     if problem.message not in reported:
@@ -76,43 +80,47 @@ def _check_tags(source: SourceFile, block: NaturalBlock, outputs: Outputs) -> It
 
 
 def _check_reference(
-    source: SourceFile, block: NaturalBlock, reference: Reference, outputs: Outputs
+    source: SourceFile, block: NaturalBlock, reference: Reference, outputs: BlockOutputs
 ) -> Iterator[Diagnostic]:
     scope, root, at = block.scope, reference.root, (reference.start, reference.end)
-    binds = reference.writes and not reference.dotted
+    binds = reference.writes and not reference.is_dotted
     if binds and root in ("__debug__", "__class__"):
-        yield finding(source, "NJ202", *at, f"`{root}` cannot be bound: Python keeps it for itself")
+        yield make_diagnostic(
+            source, "NJ202", *at, f"`{root}` cannot be bound: Python keeps it for itself"
+        )
     elif not binds and not is_defined(root, scope, outputs):
-        yield finding(
+        yield make_diagnostic(
             source,
             "NJ201",
             *at,
             f"`{root}` is not defined here",
-            _did_you_mean(root, block, outputs) or f"if this is text, write `<<{reference.path}>`",
+            _suggest_name(root, block, outputs) or f"if this is text, write `<<{reference.path}>`",
         )
-    if scope.kind == "class" and mangled(root, scope.mangler) in scope.bindings.globals:
+    if scope.kind == "class" and mangle(root, scope.mangling_class) in scope.bindings.globals:
         assert scope.parent is not None
-        if isinstance(home_of(root, scope.parent, outputs), Local):
+        if isinstance(resolve_name(root, scope.parent, outputs), Local):
             message = f"`{root}` is global in this class, but local in the function around it"
             hint = "give one of the two variables another name"
-            yield finding(source, "NJ206", *at, message, hint)
-    for name in _type_names(reference):
+            yield make_diagnostic(source, "NJ206", *at, message, hint)
+    for name in _list_type_names(reference):
         if not is_defined(name, scope, outputs):
             message = f"`{name}`, in the type of `{reference.path}`, is not defined here"
-            yield finding(source, "NJ201", *at, message, _did_you_mean(name, block, outputs))
+            yield make_diagnostic(
+                source, "NJ201", *at, message, _suggest_name(name, block, outputs)
+            )
 
 
-def _type_names(reference: Reference) -> list[str]:
-    expression = parsed_type(reference.type) if reference.type else None
+def _list_type_names(reference: Reference) -> list[str]:
+    expression = parse_type(reference.type) if reference.type else None
     nodes = ast.walk(expression) if expression is not None else ()
     return [node.id for node in nodes if isinstance(node, ast.Name)]
 
 
-def _did_you_mean(name: str, block: NaturalBlock, outputs: Outputs) -> str | None:
-    for scope in outwards(block.scope):
-        if scope.kind == "class" and is_bound(mangled(name, scope.name), scope, outputs):
+def _suggest_name(name: str, block: NaturalBlock, outputs: BlockOutputs) -> str | None:
+    for scope in walk_outwards(block.scope):
+        if scope.kind == "class" and is_bound(mangle(name, scope.name), scope, outputs):
             return f"`{name}` belongs to the class `{scope.name}`: reach it through the class or `self`"
-    candidates = [each for each in visible_names(block.scope, outputs) if each != name]
+    candidates = [each for each in list_visible_names(block.scope, outputs) if each != name]
     close = difflib.get_close_matches(name, candidates, n=1) or difflib.get_close_matches(
         name, [each for each in dir(builtins) if not each.startswith("_")], n=1, cutoff=0.8
     )
@@ -121,23 +129,25 @@ def _did_you_mean(name: str, block: NaturalBlock, outputs: Outputs) -> str | Non
 
 def _check_control_words(source: SourceFile, block: NaturalBlock) -> Iterator[Diagnostic]:
     reported: set[str] = set()
-    for word in control_words(block):
+    for word in find_control_words(block):
         label = word["label"].lower()
         if label in reported:
             continue
         reported.add(label)
         at = (block.start + word.start(), block.start + word.end())
-        if label in block.exits_finally:
+        if label in block.labels_exiting_finally:
             message = f"`{label}` is not possible here: it would leave a `finally` suite"
-            yield finding(
+            yield make_diagnostic(
                 source, "NJ302", *at, message, "move the block out of the `finally` suite"
             )
         elif label not in block.labels:
-            message = f"`{label}` is not possible here: {_obstacle(block, label)}"
-            yield finding(source, "NJ301", *at, message, "move the block, or choose another word")
+            message = f"`{label}` is not possible here: {_explain_illegal_label(block, label)}"
+            yield make_diagnostic(
+                source, "NJ301", *at, message, "move the block, or choose another word"
+            )
 
 
-def _obstacle(block: NaturalBlock, label: str) -> str:
+def _explain_illegal_label(block: NaturalBlock, label: str) -> str:
     if label == "return":
         return "an `except*` suite" if block.frame.return_barred else "not in a function"
     return "an `except*` suite" if block.frame.loop_barred else "not in a loop"
@@ -156,4 +166,6 @@ def _check_future_imports(module: Module, blocks: Sequence[NaturalBlock]) -> Ite
         if block.line < last:
             at = (block.start, block.start + len('"""natural'))
             message = "natural block before a `from __future__` import"
-            yield finding(module.source, "NJ105", *at, message, "move the block below the import")
+            yield make_diagnostic(
+                module.source, "NJ105", *at, message, "move the block below the import"
+            )

@@ -26,22 +26,22 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import assert_never
 
-from njc.codegen.header import Header, header_lines
-from njc.codegen.indent import indented
+from njc.codegen.header import FileHeader, format_header
+from njc.codegen.indent import indent_code
 from njc.codegen.linemap import Piece
 from njc.codegen.lower import (
-    PACKAGE,
+    RUNTIME_PACKAGE,
     Argument,
+    EmittableBlock,
     GuardedBlock,
-    Lowered,
     LoweredBlock,
     WrittenBlock,
-    quoted,
+    format_literal,
 )
 from njc.frontend.parse import Module
-from njc.frontend.source import SourceFile, opening_lines
+from njc.frontend.source import SourceFile, count_opening_lines
 
-_WIDTH = 88
+_LINE_WIDTH = 88
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,24 +53,26 @@ class _Edit:
     pieces: tuple[Piece, ...]
 
 
-def emit_untouched(source: SourceFile, header: Header) -> list[Piece]:
+def emit_without_blocks(source: SourceFile, header: FileHeader) -> list[Piece]:
     """Write a file without blocks: its header and itself."""
-    return list(_spliced(source, [_header_edit(source, header)]))
+    return list(_splice_edits(source, [_make_header_edit(source, header)]))
 
 
-def emit(module: Module, lowered: Sequence[Lowered], header: Header, runtime: str) -> list[Piece]:
+def emit(
+    module: Module, lowered: Sequence[EmittableBlock], header: FileHeader, runtime: str
+) -> list[Piece]:
     """Write a module with its blocks replaced, as pieces that remember where they come from."""
     source = module.source
-    edits = [_header_edit(source, header)]
+    edits = [_make_header_edit(source, header)]
     if lowered:
-        if imports := _imports(lowered, runtime):
-            edits.append(_import_edit(module, lowered[0].block.line, imports))
+        if imports := _list_imports(lowered, runtime):
+            edits.append(_make_import_edit(module, lowered[0].block.line, imports))
         starts = {each.block.start for each in lowered}
-        edits += [_block_edit(source, each, starts, runtime) for each in lowered]
-    return list(_spliced(source, edits))
+        edits += [_make_block_edit(source, each, starts, runtime) for each in lowered]
+    return list(_splice_edits(source, edits))
 
 
-def _spliced(source: SourceFile, edits: Sequence[_Edit]) -> Iterator[Piece]:
+def _splice_edits(source: SourceFile, edits: Sequence[_Edit]) -> Iterator[Piece]:
     """Cut the source at the edits, and give the pieces of both in order."""
     text, position = source.text, 0
     for edit in sorted(edits, key=lambda each: each.start):
@@ -81,56 +83,62 @@ def _spliced(source: SourceFile, edits: Sequence[_Edit]) -> Iterator[Piece]:
     if position < len(text):
         yield Piece(text[position:], source.place(position)[0], True)
     line_end = "" if not text or text.endswith(("\n", "\r")) else source.newline
-    yield Piece(line_end + source.newline * 2, len(source.starts), False)
+    yield Piece(line_end + source.newline * 2, len(source.line_starts), False)
 
 
-def _header_edit(source: SourceFile, header: Header) -> _Edit:
+def _make_header_edit(source: SourceFile, header: FileHeader) -> _Edit:
     """Put the header below the shebang and the coding cookie."""
     text = source.text
-    first = opening_lines(text)
-    at = source.starts[first] if first < len(source.starts) else len(text)
+    first = count_opening_lines(text)
+    at = source.line_starts[first] if first < len(source.line_starts) else len(text)
     line_end = "" if text[:at].endswith(("\n", "\r")) or not at else source.newline
-    lines = "".join(line + source.newline for line in header_lines(header))
+    lines = "".join(line + source.newline for line in format_header(header))
     return _Edit(at, at, (Piece(line_end + lines, first + 1, False),))
 
 
-def _imports(lowered: Sequence[Lowered], runtime: str) -> list[str]:
+def _list_imports(lowered: Sequence[EmittableBlock], runtime: str) -> list[str]:
     """The imports that the calls and the written code need: of the runtime, if at all, last."""
     written = [each for each in lowered if isinstance(each, WrittenBlock)]
     tried = [each.written for each in lowered if isinstance(each, GuardedBlock)]
     imports = dict.fromkeys(line for each in (*written, *tried) for line in each.imports)
     needs_runtime = len(written) < len(lowered) or any(each.needs_runtime for each in written)
-    return [*imports, *([f"import {PACKAGE} as {runtime}"] if needs_runtime else [])]
+    return [*imports, *([f"import {RUNTIME_PACKAGE} as {runtime}"] if needs_runtime else [])]
 
 
-def _import_edit(module: Module, first_block_line: int, imports: Sequence[str]) -> _Edit:
+def _make_import_edit(module: Module, first_block_line: int, imports: Sequence[str]) -> _Edit:
     """Put imports below the docstring and the future imports, above all else."""
     source, body = module.source, module.tree.body
     line = source.newline.join(imports)
-    prologue = _prologue(body, first_block_line)
+    prologue = _count_prologue(body, first_block_line)
     following = body[prologue]
     is_import = isinstance(following, (ast.Import, ast.ImportFrom))
     if not prologue:
-        at = _first_line(following)
+        at = _find_first_line(following)
         gap = 0 if is_import else 2 if _is_definition(following) else 1
         if not is_import:
-            at = _above_comments(source, at)
-        return _insertion(source, source.starts[at - 1], line + source.newline * (gap + 1))
+            at = _skip_comments_above(source, at)
+        return _make_insertion(
+            source, source.line_starts[at - 1], line + source.newline * (gap + 1)
+        )
     last = body[prologue - 1]
-    end = source.offset(last.end_lineno or 0, last.end_col_offset or 0)
+    end = source.get_offset(last.end_lineno or 0, last.end_col_offset or 0)
     if source.text[end:].lstrip(" \t").startswith(";"):
-        return _insertion(source, end, f"; {'; '.join(imports)}")
+        return _make_insertion(source, end, f"; {'; '.join(imports)}")
     if is_import and following.lineno > (last.end_lineno or 0) + 1:
-        return _insertion(source, source.starts[following.lineno - 1], line + source.newline)
+        return _make_insertion(
+            source, source.line_starts[following.lineno - 1], line + source.newline
+        )
     above = source.newline if isinstance(last, ast.Expr) else ""
-    return _insertion(source, source.starts[last.end_lineno or 0], above + line + source.newline)
+    return _make_insertion(
+        source, source.line_starts[last.end_lineno or 0], above + line + source.newline
+    )
 
 
-def _insertion(source: SourceFile, at: int, text: str) -> _Edit:
+def _make_insertion(source: SourceFile, at: int, text: str) -> _Edit:
     return _Edit(at, at, (Piece(text, source.place(at)[0], False),))
 
 
-def _prologue(body: Sequence[ast.stmt], first_block_line: int) -> int:
+def _count_prologue(body: Sequence[ast.stmt], first_block_line: int) -> int:
     """Count the statements that must stay first: the docstring and the imports from `__future__`."""
     count = 0
     match body[0]:
@@ -152,27 +160,29 @@ def _is_definition(statement: ast.stmt) -> bool:
     return isinstance(statement, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef))
 
 
-def _first_line(statement: ast.stmt) -> int:
+def _find_first_line(statement: ast.stmt) -> int:
     """The line on which a statement begins, with its decorators."""
     decorators: list[ast.expr] = getattr(statement, "decorator_list", [])
     return min([statement.lineno, *(each.lineno for each in decorators)])
 
 
-def _above_comments(source: SourceFile, line: int) -> int:
+def _skip_comments_above(source: SourceFile, line: int) -> int:
     """Go up over the comment that belongs to a statement, but not over the first lines of the file."""
-    top = opening_lines(source.text) + 1
+    top = count_opening_lines(source.text) + 1
     while line > top and source.line(line - 1).lstrip(" \t\f").startswith("#"):
         line -= 1
     return line
 
 
-_BEFORE = re.compile(r"[ \t\f]*(?:;[ \t\f]*)?\Z")
+_GAP_BEFORE = re.compile(r"[ \t\f]*(?:;[ \t\f]*)?\Z")
 _SEMICOLON = re.compile(r"[ \t\f]*;[ \t\f]*")
-_NOTHING_MORE = re.compile(r"[ \t\f]*(?:#|[\r\n]|\Z)")
+_END_OF_LINE = re.compile(r"[ \t\f]*(?:#|[\r\n]|\Z)")
 _FIRST_NEWLINE = re.compile(r"\r\n|\n|\r")
 
 
-def _block_edit(source: SourceFile, lowered: Lowered, starts: set[int], runtime: str) -> _Edit:
+def _make_block_edit(
+    source: SourceFile, lowered: EmittableBlock, starts: set[int], runtime: str
+) -> _Edit:
     """Put the call, or the written code, in place of a block, on lines of its own."""
     block, placement = lowered.block, lowered.block.placement
     opened = _FIRST_NEWLINE.search(block.literal)
@@ -182,8 +192,8 @@ def _block_edit(source: SourceFile, lowered: Lowered, starts: set[int], runtime:
     indent = placement.indent + step if placement.one_line else placement.indent
     start, end, before = block.start, block.end, ""
     if placement.one_line or placement.after_semicolon:
-        line_start = source.starts[block.line - 1]
-        gap = _BEFORE.search(source.text, line_start, block.start)
+        line_start = source.line_starts[block.line - 1]
+        gap = _GAP_BEFORE.search(source.text, line_start, block.start)
         start = gap.start() if gap else block.start
         before = newline + indent
     after = ""
@@ -191,21 +201,21 @@ def _block_edit(source: SourceFile, lowered: Lowered, starts: set[int], runtime:
     if (
         semicolon
         and semicolon.end() not in starts
-        and not _NOTHING_MORE.match(source.text, semicolon.end())
+        and not _END_OF_LINE.match(source.text, semicolon.end())
     ):
         end, after = semicolon.end(), newline + indent
     match lowered:
         case LoweredBlock():
-            pieces = _call(lowered, before, indent, step, newline)
+            pieces = _build_call_pieces(lowered, before, indent, step, newline)
         case WrittenBlock(code=code):
-            text = indented(code, indent, step).removeprefix(indent).replace("\n", newline)
+            text = indent_code(code, indent, step).removeprefix(indent).replace("\n", newline)
             pieces = [Piece(before + text, block.line, False)]
         case GuardedBlock(live=live):
-            tried = indented(_tried(lowered, indent, step, runtime), indent, step)
+            tried = indent_code(_format_attempt(lowered, indent, step, runtime), indent, step)
             head = tried.removeprefix(indent).replace("\n", newline) + newline + indent + step
             told = Argument(f"tried={lowered.written.attempt}.how")
             called = replace(live, arguments=(*live.arguments, told))
-            pieces = _call(called, before + head, indent + step, step, newline)
+            pieces = _build_call_pieces(called, before + head, indent + step, step, newline)
         case _:
             assert_never(lowered)
     if after:
@@ -213,9 +223,9 @@ def _block_edit(source: SourceFile, lowered: Lowered, starts: set[int], runtime:
     return _Edit(start, end, tuple(pieces))
 
 
-def _tried(lowered: GuardedBlock, indent: str, step: str, runtime: str) -> str:
+def _format_attempt(lowered: GuardedBlock, indent: str, step: str, runtime: str) -> str:
     """The attempt before the call, with four blanks for each level."""
-    written, room = lowered.written, _WIDTH - len((indent + step).expandtabs(4))
+    written, room = lowered.written, _LINE_WIDTH - len((indent + step).expandtabs(4))
     name = written.attempt
     shared = ("lambda: (", "writes=", "types=", "cls=", "at=")
     is_typed = any(each.opening.startswith("types=") for each in lowered.live.arguments)
@@ -223,25 +233,25 @@ def _tried(lowered: GuardedBlock, indent: str, step: str, runtime: str) -> str:
         f"    {line}"
         for each in lowered.live.arguments
         if each.opening.startswith(shared)
-        for line in _laid_out(each, room, "    ")
+        for line in _format_argument(each, room, "    ")
     ]
     return "\n".join(
         [
             f"with {runtime}.attempt(",
             *arguments,
             f") as {name}:",
-            *_expectation(written, room),
-            *_guard(written, room),
-            indented(written.code, "    "),
+            *_format_expectation(written, room),
+            *_format_guard(written, room),
+            indent_code(written.code, "    "),
             *([f"    {name}.check()"] if is_typed else []),
             f"if {name}.has_failed:",
         ]
     )
 
 
-def _expectation(written: WrittenBlock, room: int) -> list[str]:
+def _format_expectation(written: WrittenBlock, room: int) -> list[str]:
     """What shapes the variables of an attempt must have."""
-    items = [f"{name}={quoted(shape)}" for name, shape in written.shapes]
+    items = [f"{name}={format_literal(shape)}" for name, shape in written.shapes]
     line = f"{written.attempt}.expect({', '.join(items)})"
     if not items or len(line) <= room:
         return [f"    {line}"] * bool(items)
@@ -254,7 +264,7 @@ def _expectation(written: WrittenBlock, room: int) -> list[str]:
     ]
 
 
-def _guard(written: WrittenBlock, room: int) -> list[str]:
+def _format_guard(written: WrittenBlock, room: int) -> list[str]:
     """The guard of an attempt, on one line if it fits, else one condition a line, as black does."""
     if written.shapes and not written.conditions:
         return []
@@ -270,10 +280,12 @@ def _guard(written: WrittenBlock, room: int) -> list[str]:
     ]
 
 
-def _call(lowered: LoweredBlock, before: str, indent: str, step: str, newline: str) -> list[Piece]:
+def _build_call_pieces(
+    lowered: LoweredBlock, before: str, indent: str, step: str, newline: str
+) -> list[Piece]:
     """The call with the author's own literal in it."""
     block = lowered.block
-    above, below = _scaffold(lowered, indent, step)
+    above, below = _build_scaffold(lowered, indent, step)
     head = before + "".join(line + newline + indent for line in above)
     last = step + step if lowered.arms else step
     tail = "," + newline + newline.join(indent + line for line in below)
@@ -284,13 +296,15 @@ def _call(lowered: LoweredBlock, before: str, indent: str, step: str, newline: s
     ]
 
 
-def _scaffold(lowered: LoweredBlock, indent: str, step: str) -> tuple[list[str], list[str]]:
+def _build_scaffold(lowered: LoweredBlock, indent: str, step: str) -> tuple[list[str], list[str]]:
     """Lay out the lines above the prompt and those below it, without the suite's own indentation."""
     inner = step if lowered.arms else ""
-    room = _WIDTH - len((indent + inner + step).expandtabs(4))
+    room = _LINE_WIDTH - len((indent + inner + step).expandtabs(4))
     above = [*lowered.declarations, *(["try:"] if lowered.arms else []), f"{inner}{lowered.call}("]
     below = [
-        f"{inner}{step}{line}" for each in lowered.arguments for line in _laid_out(each, room, step)
+        f"{inner}{step}{line}"
+        for each in lowered.arguments
+        for line in _format_argument(each, room, step)
     ]
     below.append(f"{inner})")
     for caught, statement in lowered.arms:
@@ -298,7 +312,7 @@ def _scaffold(lowered: LoweredBlock, indent: str, step: str) -> tuple[list[str],
     return above, below
 
 
-def _laid_out(argument: Argument, room: int, step: str) -> list[str]:
+def _format_argument(argument: Argument, room: int, step: str) -> list[str]:
     """Write an argument on one line if it fits, else one item a line, as black does."""
     items = ", ".join(argument.items)
     if len(argument.items) == 1 and argument.closing == ")":

@@ -17,7 +17,7 @@ from dataclasses import dataclass
 
 from njc import __version__
 from njc.frontend.source import SourceFile
-from njrt.options import NAMES, Options
+from njrt.options import OPTION_NAMES, Options
 
 ABI = 1
 """The number of the contract between compiled files and the runtime."""
@@ -28,14 +28,14 @@ _HEADER = re.compile(
     rb"(?:, options (?P<options>[0-9a-f]{16}))?(?:, code (?P<code>[0-9a-f]{16}))?, abi (?P<abi>\d+)\)(?=[\r\n])",
     re.MULTILINE,
 )
-_CLOSING = re.compile(
+_CLOSING_COMMENT = re.compile(
     rb"(?:^|(?<=\r))# njc lines (?P<lines>[\d:= ]*) sha256 (?P<digest>[0-9a-f]{16})\s*\Z",
     re.MULTILINE,
 )
 
 
 @dataclass(frozen=True, slots=True)
-class Header:
+class FileHeader:
     """Who compiled what, and by which contract; equal headers mean equal compiled files."""
 
     version: str
@@ -55,22 +55,24 @@ class Header:
         return " ".join(part for part in parts if part)
 
 
-def header_for(
+def make_header(
     source: SourceFile, project: Options, version: str = __version__, written: str = ""
-) -> Header:
+) -> FileHeader:
     """Make the header that a compilation of `source` carries; `written` is all code written for it."""
-    settings = [(name, value) for name in NAMES if (value := getattr(project, name)) is not None]
-    options = _short(repr(settings).encode()) if settings else None
-    code = _short(written.encode()) if written else None
-    return Header(version, source.path, _short(source.data), options, ABI, code)
+    settings = [
+        (name, value) for name in OPTION_NAMES if (value := getattr(project, name)) is not None
+    ]
+    options = _hash_bytes(repr(settings).encode()) if settings else None
+    code = _hash_bytes(written.encode()) if written else None
+    return FileHeader(version, source.path, _hash_bytes(source.data), options, ABI, code)
 
 
-def digest_of_inputs(source: SourceFile, project: Options) -> str:
+def compute_inputs(source: SourceFile, project: Options) -> str:
     """Say what `Header.inputs` of an up-to-date compilation of `source` is."""
-    return header_for(source, project).inputs
+    return make_header(source, project).inputs
 
 
-def header_lines(header: Header) -> tuple[str, str]:
+def format_header(header: FileHeader) -> tuple[str, str]:
     """Write the header as comments."""
     options = f", options {header.options}" if header.options else ""
     code = f", code {header.code}" if header.code else ""
@@ -81,12 +83,12 @@ def header_lines(header: Header) -> tuple[str, str]:
     )
 
 
-def header_of(compiled: bytes) -> Header | None:
+def parse_header(compiled: bytes) -> FileHeader | None:
     """Read the header of a compiled file; None for a file that njc did not write."""
     found = _HEADER.search(compiled[:4096])
     if found is None:
         return None
-    return Header(
+    return FileHeader(
         found["version"].decode(errors="replace"),
         found["path"].decode(errors="replace"),
         found["digest"].decode(),
@@ -96,33 +98,33 @@ def header_of(compiled: bytes) -> Header | None:
     )
 
 
-def closing_comment(lines: str, content: bytes) -> str:
+def format_closing_comment(lines: str, content: bytes) -> str:
     """Write the comment that ends a compiled file: its line map, and a digest of all that is above."""
-    return f"# njc lines {lines} sha256 {_digest_of_text(content)}"
+    return f"# njc lines {lines} sha256 {_hash_text(content)}"
 
 
-def lines_in(compiled: bytes) -> str | None:
+def read_line_map_text(compiled: bytes) -> str | None:
     """Read the line map, still as text, from the end of a compiled file."""
-    closing = _closing_of(compiled)
+    closing = _match_closing_comment(compiled)
     return closing["lines"].decode() if closing else None
 
 
 def is_intact(compiled: bytes) -> bool:
     """Whether a compiled file is as the compiler wrote it, line ends aside."""
-    closing = _closing_of(compiled)
+    closing = _match_closing_comment(compiled)
     if closing is None:
         return False
-    return _digest_of_text(compiled[: closing.start()]) == closing["digest"].decode()
+    return _hash_text(compiled[: closing.start()]) == closing["digest"].decode()
 
 
-def _closing_of(compiled: bytes) -> re.Match[bytes] | None:
+def _match_closing_comment(compiled: bytes) -> re.Match[bytes] | None:
     """Match the last comment of a compiled file, without looking through all that stands above it."""
-    return _CLOSING.match(compiled, max(compiled.rfind(b"# njc lines "), 0))
+    return _CLOSING_COMMENT.match(compiled, max(compiled.rfind(b"# njc lines "), 0))
 
 
-def _digest_of_text(content: bytes) -> str:
-    return _short(content.replace(b"\r\n", b"\n").replace(b"\r", b"\n"))
+def _hash_text(content: bytes) -> str:
+    return _hash_bytes(content.replace(b"\r\n", b"\n").replace(b"\r", b"\n"))
 
 
-def _short(data: bytes) -> str:
+def _hash_bytes(data: bytes) -> str:
     return hashlib.sha256(data).hexdigest()[:16]

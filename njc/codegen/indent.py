@@ -14,16 +14,16 @@ import tokenize
 _MARGIN = re.compile(r"(?: {4})+")
 
 
-def indented(code: str, indent: str, step: str = "    ") -> str:
+def indent_code(code: str, indent: str, step: str = "    ") -> str:
     """Put `indent` before each line of Python code; its own levels are given the width `step`."""
-    kept = lines_in_strings(code)
+    kept = find_lines_in_strings(code)
     return "\n".join(
-        line if number in kept or not line.strip() else indent + _stepped(line, step)
+        line if number in kept or not line.strip() else indent + _rescale_indent(line, step)
         for number, line in enumerate(code.split("\n"), 1)
     )
 
 
-def lines_in_strings(code: str) -> set[int]:
+def find_lines_in_strings(code: str) -> set[int]:
     """The numbers of the lines that begin inside a string."""
     inside: set[int] = set()
     began: list[int] = []
@@ -38,7 +38,7 @@ def lines_in_strings(code: str) -> set[int]:
     return inside
 
 
-def _stepped(line: str, step: str) -> str:
+def _rescale_indent(line: str, step: str) -> str:
     margin = _MARGIN.match(line)
     if margin is None or step == "    ":
         return line

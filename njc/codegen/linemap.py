@@ -17,7 +17,7 @@ from bisect import bisect_right
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
-from njc.codegen.header import lines_in
+from njc.codegen.header import read_line_map_text
 
 _SEGMENT = re.compile(r"(\d+)([:=])(\d+)")
 _NEWLINES = re.compile(r"\r\n|\n|\r")
@@ -48,7 +48,7 @@ class Piece:
     is_authors: bool
 
 
-def line_map_of(pieces: Iterable[Piece]) -> LineMap:
+def build_line_map(pieces: Iterable[Piece]) -> LineMap:
     """Map lines by the piece that holds the first character of each."""
     segments: list[Segment] = []
     compiled, at_line_start = 1, True
@@ -58,7 +58,7 @@ def line_map_of(pieces: Iterable[Piece]) -> LineMap:
         ends_line = piece.text.endswith(("\n", "\r"))
         if piece.text and (at_line_start or breaks > ends_line):
             skipped = 0 if at_line_start else 1
-            _append(
+            _append_segment(
                 segments, Segment(begins, piece.line + skipped * piece.is_authors, piece.is_authors)
             )
         compiled += breaks
@@ -66,7 +66,7 @@ def line_map_of(pieces: Iterable[Piece]) -> LineMap:
     return LineMap(tuple(segments) or LineMap().segments)
 
 
-def _append(segments: list[Segment], new: Segment) -> None:
+def _append_segment(segments: list[Segment], new: Segment) -> None:
     """Add a segment unless the last one says the same."""
     if segments and segments[-1].running == new.running:
         last = segments[-1]
@@ -75,12 +75,12 @@ def _append(segments: list[Segment], new: Segment) -> None:
     segments.append(new)
 
 
-def source_line(line_map: LineMap, compiled: int) -> int:
+def find_source_line(line_map: LineMap, compiled: int) -> int:
     """The line of the source that a line of the compiled file comes from."""
-    return _place(line_map, compiled)[0]
+    return _locate_line(line_map, compiled)[0]
 
 
-def _place(line_map: LineMap, compiled: int) -> tuple[int, bool]:
+def _locate_line(line_map: LineMap, compiled: int) -> tuple[int, bool]:
     """The line of the source, and whether the line is the author's own."""
     index = bisect_right(line_map.segments, compiled, key=lambda each: each.compiled) - 1
     segment = line_map.segments[max(index, 0)]
@@ -89,7 +89,7 @@ def _place(line_map: LineMap, compiled: int) -> tuple[int, bool]:
     return segment.source, False
 
 
-def compiled_line(line_map: LineMap, source: int) -> int:
+def find_compiled_line(line_map: LineMap, source: int) -> int:
     """The line of the compiled file that a line of the source became: the author's own, or else the call."""
     ends = [*(each.compiled for each in line_map.segments[1:]), sys.maxsize]
     for segment, end in zip(line_map.segments, ends, strict=True):
@@ -99,32 +99,34 @@ def compiled_line(line_map: LineMap, source: int) -> int:
     return next(scaffold, line_map.segments[-1].compiled)
 
 
-def spelled(line_map: LineMap) -> str:
+def format_line_map(line_map: LineMap) -> str:
     """Write a line map as text."""
     return " ".join(
         f"{each.compiled}{':' if each.running else '='}{each.source}" for each in line_map.segments
     )
 
 
-def read_line_map(compiled: bytes) -> LineMap | None:
+def parse_line_map(compiled: bytes) -> LineMap | None:
     """Read the line map of a compiled file; None where there is none."""
-    lines = lines_in(compiled)
+    lines = read_line_map_text(compiled)
     if lines is None:
         return None
     marks = _SEGMENT.findall(lines)
     return LineMap(tuple(Segment(int(each), int(line), mark == ":") for each, mark, line in marks))
 
 
-def remap(tree: ast.Module, line_map: LineMap, spans: Iterable[tuple[int, int, int]]) -> ast.Module:
+def remap_tree(
+    tree: ast.Module, line_map: LineMap, spans: Iterable[tuple[int, int, int]]
+) -> ast.Module:
     """Give the nodes of a compiled file's tree, in place, the lines of the source.
 
     Columns stay where the line is the author's own. All that stands for a block gets the span of its
     marker instead: `spans` are the line, the first and the last column (from 0) of each block.
     """
     markers = {line: (first, last) for line, first, last in spans}
-    for node in _located(tree):
-        line, is_authors = _place(line_map, node.lineno)
-        end_line, ends_authors = _place(line_map, node.end_lineno or node.lineno)
+    for node in _walk_located_nodes(tree):
+        line, is_authors = _locate_line(line_map, node.lineno)
+        end_line, ends_authors = _locate_line(line_map, node.end_lineno or node.lineno)
         first, last = markers.get(line, (0, 0))
         if not is_authors:
             node.lineno, node.col_offset = line, first
@@ -139,7 +141,7 @@ def remap(tree: ast.Module, line_map: LineMap, spans: Iterable[tuple[int, int, i
     return tree
 
 
-def _located(tree: ast.Module) -> Iterator[ast.expr | ast.stmt]:
+def _walk_located_nodes(tree: ast.Module) -> Iterator[ast.expr | ast.stmt]:
     for node in ast.walk(tree):
         if hasattr(node, "lineno"):
             yield node  # type: ignore[misc]

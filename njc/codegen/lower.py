@@ -23,20 +23,20 @@ from dataclasses import dataclass
 
 from njc.frontend.blocks import NaturalBlock
 from njc.frontend.names import (
-    Definition,
+    BlockOutputs,
+    FunctionDefinition,
     Global,
-    Home,
     Local,
-    Outputs,
-    Scope,
+    NameScope,
+    ResolvedName,
     TypeParameter,
-    home_of,
-    mangled,
+    mangle,
+    resolve_name,
 )
-from njc.frontend.references import is_type, parsed_type, spelled
-from njrt.options import NAMES, Options
+from njc.frontend.references import format_annotation, is_type, parse_type
+from njrt.options import OPTION_NAMES, Options
 
-PACKAGE = "njrt"
+RUNTIME_PACKAGE = "njrt"
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,10 +91,10 @@ class GuardedBlock:
         return self.live.block
 
 
-Lowered = LoweredBlock | WrittenBlock | GuardedBlock
+EmittableBlock = LoweredBlock | WrittenBlock | GuardedBlock
 
 
-def instead_of(lowered: LoweredBlock, written: WrittenBlock | None) -> Lowered:
+def apply_written(lowered: LoweredBlock, written: WrittenBlock | None) -> EmittableBlock:
     """The call, or what was written to take its place or to be tried before it."""
     if written is None:
         return lowered
@@ -103,7 +103,7 @@ def instead_of(lowered: LoweredBlock, written: WrittenBlock | None) -> Lowered:
     return GuardedBlock(written, lowered)
 
 
-def digestible(written: Iterable[WrittenBlock]) -> str:
+def serialize_written(written: Iterable[WrittenBlock]) -> str:
     """All that written code adds to a compiled file, as one text."""
     return "\0".join(
         f"{each.block.start}\0{each.imports}\0{each.shapes}\0{each.conditions}\0{each.code}"
@@ -119,7 +119,7 @@ class Aliases:
     returned: str
 
 
-def aliases_for(text: str) -> Aliases:
+def choose_aliases(text: str) -> Aliases:
     """Choose `_nj` and `_nj_r`, or the first numbered ones that do not occur in the text."""
     number = 0
     while re.search(rf"\b_nj{number or ''}(?:_r)?\b", text):
@@ -129,20 +129,20 @@ def aliases_for(text: str) -> Aliases:
 
 def lower(
     blocks: Iterable[NaturalBlock],
-    outputs: Outputs,
+    outputs: BlockOutputs,
     aliases: Aliases,
     path: str,
     project: Options,
 ) -> Iterator[LoweredBlock]:
     """Lower the blocks of a module; their options are already merged with those of the file."""
     blocks = tuple(blocks)
-    types = _declared_types(blocks)
-    declared: set[tuple[Scope, str]] = set()
+    types = _collect_declared_types(blocks)
+    declared: set[tuple[NameScope, str]] = set()
     for block in blocks:
         fresh = [
             (key, name)
             for name in block.binds
-            if (key := _key(block, name)) not in declared
+            if (key := _make_key(block, name)) not in declared
             and _needs_declaration(block.scope, key[1], outputs)
         ]
         declared.update(key for key, _ in fresh)
@@ -151,66 +151,68 @@ def lower(
             tuple(
                 line
                 for key, name in fresh
-                for line in _declaration(
+                for line in _make_declaration(
                     name, block.scope, types.get(key, f"{aliases.runtime}.Any")
                 )
             ),
             f"await {aliases.runtime}.arun" if block.scope.is_async else f"{aliases.runtime}.run",
-            tuple(_arguments(block, outputs, path, project)),
-            tuple(_arms(block, aliases)),
+            tuple(_build_arguments(block, outputs, path, project)),
+            tuple(_build_except_clauses(block, aliases)),
         )
 
 
-def _key(block: NaturalBlock, name: str) -> tuple[Scope, str]:
-    return block.scope, mangled(name, block.scope.mangler)
+def _make_key(block: NaturalBlock, name: str) -> tuple[NameScope, str]:
+    return block.scope, mangle(name, block.scope.mangling_class)
 
 
-def _needs_declaration(scope: Scope, stored: str, outputs: Outputs) -> bool:
+def _needs_declaration(scope: NameScope, stored: str, outputs: BlockOutputs) -> bool:
     """Whether nothing but a declaration would let Python know that the name is bound in this scope."""
     bindings = scope.bindings
     if stored in bindings.bound | bindings.globals | bindings.nonlocals:
         return False
     if scope.kind == "class" and scope.parent is not None:
         # A class looks for its own names in its namespace; it must not find a function's instead.
-        around = home_of(stored, scope.parent, outputs)
+        around = resolve_name(stored, scope.parent, outputs)
         return stored in bindings.type_parameters or not isinstance(around, Global)
     return scope.is_function
 
 
-def _declaration(name: str, scope: Scope, type_: str) -> tuple[str, ...]:
+def _make_declaration(name: str, scope: NameScope, type_: str) -> tuple[str, ...]:
     """Make a name the scope's own without binding it; an annotation in a class would be a field of it."""
     return (f"for {name} in ():", "    pass") if scope.kind == "class" else (f"{name}: {type_}",)
 
 
-def _declared_types(blocks: Sequence[NaturalBlock]) -> dict[tuple[Scope, str], str]:
-    types: dict[tuple[Scope, str], str] = {}
+def _collect_declared_types(blocks: Sequence[NaturalBlock]) -> dict[tuple[NameScope, str], str]:
+    types: dict[tuple[NameScope, str], str] = {}
     for block in blocks:
         for each in block.references:
-            if each.writes and each.type and not each.dotted:
-                types.setdefault(_key(block, each.path), each.type)
+            if each.writes and each.type and not each.is_dotted:
+                types.setdefault(_make_key(block, each.path), each.type)
     return types
 
 
-def _arguments(
-    block: NaturalBlock, outputs: Outputs, path: str, project: Options
+def _build_arguments(
+    block: NaturalBlock, outputs: BlockOutputs, path: str, project: Options
 ) -> Iterator[Argument]:
     """List the arguments of the call after the prompt, in their fixed order."""
     scope = block.scope
-    own = [name for name in block.names if scope.kind == "class" and _is_own(name, scope, outputs)]
-    me = first_parameter(block, outputs)
+    own = [
+        name for name in block.names if scope.kind == "class" and _is_local(name, scope, outputs)
+    ]
+    me = find_super_parameter(block, outputs)
     shared = [name for name in block.names if name not in own]
     shared += [name for name in ("__class__", me) if me and name and name not in shared]
     yield Argument("lambda: (", tuple(shared), ")")
     if block.writes:
-        yield _text("writes", block.writes)
-    if types := _types(block, outputs):
+        yield _make_text_argument("writes", block.writes)
+    if types := _make_types_argument(block, outputs):
         yield types
-    if labels := offered(block):
-        yield _text("labels", labels)
-    if scope.mangler is not None and (me or _has_private_name(block.literal)):
-        yield _text("cls", [scope.mangler])
+    if labels := list_offered_labels(block):
+        yield _make_text_argument("labels", labels)
+    if scope.mangling_class is not None and (me or _has_private_name(block.literal)):
+        yield _make_text_argument("cls", [scope.mangling_class])
     if me:
-        yield _text("me", [me])
+        yield _make_text_argument("me", [me])
     if scope.kind == "class":
         locals_ = (
             "locals()"
@@ -219,22 +221,24 @@ def _arguments(
         )
         yield Argument(f"ns={locals_}")
         if own:
-            yield _text("own", own)
-        stored = [(name, mangled(name, scope.mangler)) for name in block.names]
+            yield _make_text_argument("own", own)
+        stored = [(name, mangle(name, scope.mangling_class)) for name in block.names]
         if declared := [name for name, key in stored if key in scope.bindings.nonlocals]:
-            yield _text("nl", declared)
-    yield _text("at", [f"{path}:{block.line}"])
-    for name, value in set_options(block.options):
-        yield Argument(f"{name}={quoted(value)}")
-    if settings := [f'"{name}": {quoted(value)}' for name, value in set_options(project)]:
+            yield _make_text_argument("nl", declared)
+    yield _make_text_argument("at", [f"{path}:{block.line}"])
+    for name, value in list_given_options(block.options):
+        yield Argument(f"{name}={format_literal(value)}")
+    if settings := [
+        f'"{name}": {format_literal(value)}' for name, value in list_given_options(project)
+    ]:
         yield Argument("project={", tuple(settings), "}")
 
 
-def _text(name: str, words: Iterable[str]) -> Argument:
-    return Argument(f"{name}={quoted(' '.join(words))}")
+def _make_text_argument(name: str, words: Iterable[str]) -> Argument:
+    return Argument(f"{name}={format_literal(' '.join(words))}")
 
 
-def quoted(value: object) -> str:
+def format_literal(value: object) -> str:
     """Spell a literal value; a string in double quotes, unless that would cost an escape."""
     text = repr(value)
     if isinstance(value, str) and text.startswith("'") and '"' not in text:
@@ -242,32 +246,32 @@ def quoted(value: object) -> str:
     return text
 
 
-def set_options(options: Options) -> list[tuple[str, object]]:
+def list_given_options(options: Options) -> list[tuple[str, object]]:
     """The options that are given and that matter when the block runs, in the order in which they are written."""
-    given = ((name, getattr(options, name)) for name in NAMES if name not in _AT_BUILD)
+    given = ((name, getattr(options, name)) for name in OPTION_NAMES if name not in _BUILD_OPTIONS)
     return [(name, value) for name, value in given if value is not None]
 
 
-_AT_BUILD = ("mode", "fallback")
+_BUILD_OPTIONS = ("mode", "fallback")
 
 
-def _is_own(name: str, scope: Scope, outputs: Outputs) -> bool:
-    return home_of(name, scope, outputs) == Local(scope)
+def _is_local(name: str, scope: NameScope, outputs: BlockOutputs) -> bool:
+    return resolve_name(name, scope, outputs) == Local(scope)
 
 
-def _is_builtin(name: str, scope: Scope, outputs: Outputs) -> bool:
-    home = home_of(name, scope, outputs)
+def _is_builtin(name: str, scope: NameScope, outputs: BlockOutputs) -> bool:
+    home = resolve_name(name, scope, outputs)
     return isinstance(home, Global) and not home.known
 
 
-def first_parameter(block: NaturalBlock, outputs: Outputs) -> str | None:
+def find_super_parameter(block: NaturalBlock, outputs: BlockOutputs) -> str | None:
     """The parameter that `super()` would take, where the block refers to `super` in a method."""
     scope = block.scope
-    if "super" not in block.names or not scope.is_function or scope.mangler is None:
+    if "super" not in block.names or not scope.is_function or scope.mangling_class is None:
         return None
     if not _is_builtin("super", scope, outputs):
         return None
-    assert isinstance(scope.node, Definition)
+    assert isinstance(scope.node, FunctionDefinition)
     positional = [*scope.node.args.posonlyargs, *scope.node.args.args]
     return positional[0].arg if positional else None
 
@@ -277,19 +281,19 @@ def _has_private_name(literal: str) -> bool:
     return any(not word.endswith("__") for word in words)
 
 
-def offered(block: NaturalBlock) -> list[str]:
+def list_offered_labels(block: NaturalBlock) -> list[str]:
     """The labels that the block may use beyond raise, in fixed order, as the runtime names them."""
-    legal = [label for label in block.labels if label not in block.exits_finally]
+    legal = [label for label in block.labels if label not in block.labels_exiting_finally]
     offered: list[str] = [label for label in legal if label in ("break", "continue")]
     if "return" in legal:
         offered.append("return" if "return_value" in legal else "bare_return")
     return offered
 
 
-def _arms(block: NaturalBlock, aliases: Aliases) -> Iterator[tuple[str, str]]:
+def _build_except_clauses(block: NaturalBlock, aliases: Aliases) -> Iterator[tuple[str, str]]:
     """Pair each offered label with what is caught and the statement that carries it out."""
     runtime, returned = aliases.runtime, aliases.returned
-    for label in offered(block):
+    for label in list_offered_labels(block):
         match label:
             case "break":
                 yield f"{runtime}.Break", "break"
@@ -301,7 +305,7 @@ def _arms(block: NaturalBlock, aliases: Aliases) -> Iterator[tuple[str, str]]:
                 yield f"{runtime}.Return", "return"
 
 
-def _types(block: NaturalBlock, outputs: Outputs) -> Argument | None:
+def _make_types_argument(block: NaturalBlock, outputs: BlockOutputs) -> Argument | None:
     """Spell the types of the outputs, from the prompt or from an annotation in scope."""
     scope = block.scope
     said: dict[str, str] = {}
@@ -309,55 +313,55 @@ def _types(block: NaturalBlock, outputs: Outputs) -> Argument | None:
         if each.writes and each.type:
             said.setdefault(each.path, each.type)
     for path in block.binds:
-        if path not in said and (annotation := _annotation(path, scope, outputs)) is not None:
-            said[path] = spelled(annotation)
+        if path not in said and (annotation := _find_annotation(path, scope, outputs)) is not None:
+            said[path] = format_annotation(annotation)
     if not said:
         return None
-    items = tuple(f"{quoted(path)}: {said[path]}" for path in block.writes if path in said)
-    names = [name for text in said.values() for name in _names_in(parsed_type(text))]
+    items = tuple(f"{format_literal(path)}: {said[path]}" for path in block.writes if path in said)
+    names = [name for text in said.values() for name in _list_names(parse_type(text))]
     own = [
         f"{name}={name}"
         for name in dict.fromkeys(names)
-        if scope.kind == "class" and _is_own(name, scope, outputs)
+        if scope.kind == "class" and _is_local(name, scope, outputs)
     ]
     # A lambda in a class body does not see the names of the class, so it takes them as defaults.
     opening = f"types=lambda {', '.join(own)}: {{" if own else "types=lambda: {"
     return Argument(opening, items, "}")
 
 
-def _annotation(name: str, scope: Scope, outputs: Outputs) -> ast.expr | None:
+def _find_annotation(name: str, scope: NameScope, outputs: BlockOutputs) -> ast.expr | None:
     """Find the annotation of a variable, if its names mean the same at the block as where it stands."""
-    home = home_of(name, scope, outputs)
+    home = resolve_name(name, scope, outputs)
     if isinstance(home, TypeParameter):
         return None
-    stored, bindings = mangled(name, scope.mangler), home.scope.bindings
+    stored, bindings = mangle(name, scope.mangling_class), home.scope.bindings
     annotation = bindings.annotations.get(stored) or bindings.parameters.get(stored)
-    annotation = _content(annotation) if annotation else None
+    annotation = _unwrap_annotation(annotation) if annotation else None
     if annotation is None or not is_type(annotation):
         return None
     of_parameter = stored not in bindings.annotations
-    for each in _names_in(annotation):
+    for each in _list_names(annotation):
         there = (
-            _home_in_signature(each, home.scope, outputs)
+            _resolve_in_signature(each, home.scope, outputs)
             if of_parameter
-            else home_of(each, home.scope, outputs)
+            else resolve_name(each, home.scope, outputs)
         )
-        if there != home_of(each, scope, outputs):
+        if there != resolve_name(each, scope, outputs):
             return None
     return annotation
 
 
-def _home_in_signature(name: str, scope: Scope, outputs: Outputs) -> Home:
+def _resolve_in_signature(name: str, scope: NameScope, outputs: BlockOutputs) -> ResolvedName:
     """Say where Python looks for a name in a function's parameter list."""
     if name in scope.bindings.type_parameters or scope.parent is None:
         return TypeParameter(scope)
-    return home_of(name, scope.parent, outputs)
+    return resolve_name(name, scope.parent, outputs)
 
 
-def _content(annotation: ast.expr) -> ast.expr | None:
+def _unwrap_annotation(annotation: ast.expr) -> ast.expr | None:
     """The type inside `Final[...]`, `ClassVar[...]` and quotes."""
     if isinstance(annotation, ast.Constant) and isinstance(annotation.value, str):
-        return parsed_type(annotation.value)
+        return parse_type(annotation.value)
     named = annotation.value if isinstance(annotation, ast.Subscript) else annotation
     name = getattr(named, "attr", getattr(named, "id", None))
     if name in ("Final", "ClassVar", "InitVar", "TypeAlias"):
@@ -365,6 +369,6 @@ def _content(annotation: ast.expr) -> ast.expr | None:
     return annotation
 
 
-def _names_in(annotation: ast.expr | None) -> list[str]:
+def _list_names(annotation: ast.expr | None) -> list[str]:
     nodes = ast.walk(annotation) if annotation is not None else ()
     return [node.id for node in nodes if isinstance(node, ast.Name)]

@@ -15,7 +15,7 @@ import click
 
 from njc import __version__
 from njc.commands.console import Console
-from njc.commands.flags import speaking
+from njc.commands.flags import console_flags
 from njrt.errors import NaturalError
 
 COMMANDS = (
@@ -75,6 +75,6 @@ class Commands(click.Group):
     epilog='Completion in the shell: eval "$(_NJC_COMPLETE=bash_source njc)", or zsh_source, fish_source.',
 )
 @click.version_option(__version__, message="njc %(version)s")
-@speaking
+@console_flags
 def njc() -> None:
     """Compile and run natural code: prompts that stand inside Python programs and share their state."""

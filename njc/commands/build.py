@@ -10,8 +10,8 @@ from typing import Any
 
 import click
 
-from njc.commands.console import Console, Progress
-from njc.commands.fill import filled, may_be_static
+from njc.commands.console import Console, ProgressLine
+from njc.commands.fill import can_be_static, fill_and_report
 from njc.commands.flags import (
     ATTEMPTS,
     JOBS,
@@ -20,17 +20,24 @@ from njc.commands.flags import (
     OUTPUT_FORMAT,
     SOURCES,
     WATCH,
+    console_flags,
     pass_console,
     project_flags,
-    project_for,
+    resolve_project,
     selection_flags,
-    speaking,
 )
-from njc.commands.repeat import repeatedly
-from njc.project.build import Build, Change, Finding, Written, build_of, write
-from njc.project.outputs import stale_outputs
-from njc.project.report import Format, counted, rendered, summed_up
-from njc.project.units import output_folders, places_of, shown, units_of
+from njc.commands.repeat import watch_sources
+from njc.project.build import (
+    BuildPlan,
+    Finding,
+    OutputChange,
+    WrittenBlocks,
+    plan_build,
+    write_changes,
+)
+from njc.project.outputs import find_stale_outputs
+from njc.project.report import ReportFormat, format_count, format_findings, summarize_findings
+from njc.project.units import choose_places, find_units, format_path, list_output_folders
 
 
 @click.command("build")
@@ -52,7 +59,7 @@ from njc.project.units import output_folders, places_of, shown, units_of
 @OUTPUT_FORMAT
 @selection_flags
 @project_flags
-@speaking
+@console_flags
 @pass_console
 @click.pass_context
 def command(
@@ -60,7 +67,7 @@ def command(
     console: Console,
     /,
     sources: Sequence[Path],
-    format: Format,
+    format: ReportFormat,
     check: bool,
     diff: bool,
     force: bool,
@@ -77,11 +84,11 @@ def command(
     """
 
     def once() -> int:
-        project = project_for(sources, flags)
-        units = units_of(sources, project)
-        written: Written = {}
-        if may_be_static(units, project):
-            static = filled(
+        project = resolve_project(sources, flags)
+        units = find_units(sources, project)
+        written: WrittenBlocks = {}
+        if can_be_static(units, project):
+            static = fill_and_report(
                 console,
                 units,
                 project,
@@ -94,66 +101,70 @@ def command(
                 _show_refusal(console, static.findings, len(units), format)
                 return 1
             written = static.written
-        progress = Progress(console, "compiling")
-        build = build_of(units, project, force=force, jobs=jobs, progress=progress, written=written)
+        progress = ProgressLine(console, "compiling")
+        build = plan_build(
+            units, project, force=force, jobs=jobs, progress=progress, written=written
+        )
         _show_findings(console, build, format)
-        if not build.may_be_written:
+        if not build.can_write:
             return 1 if build.has_errors else 2
         if diff:
-            console.result("".join(map(_difference, build.changes)).rstrip("\n"))
+            console.result("".join(map(_make_diff, build.changes)).rstrip("\n"))
         elif not check:
-            write(build)
-        stale = stale_outputs(output_folders(places_of(sources, project), project))
+            write_changes(build)
+        stale = find_stale_outputs(list_output_folders(choose_places(sources, project), project))
         _show_work(console, build, stale, done=not (check or diff))
         return int(check and bool(build.changes or stale))
 
     if watch:
-        repeatedly(console, once, sources or project_for(sources, flags).src)
+        watch_sources(console, once, sources or resolve_project(sources, flags).src)
     else:
         ctx.exit(once())
 
 
-def _show_refusal(console: Console, found: Sequence[Finding], files: int, format: Format) -> None:
+def _show_refusal(
+    console: Console, found: Sequence[Finding], files: int, format: ReportFormat
+) -> None:
     """Show what stands in the way of static blocks, and nothing else."""
     _show(console, found, files, format)
     console.findings("nothing was written")
 
 
-def _show(console: Console, found: Sequence[Finding], files: int, format: Format) -> None:
+def _show(console: Console, found: Sequence[Finding], files: int, format: ReportFormat) -> None:
     if format == "text":
-        console.findings(rendered(found, format))
+        console.findings(format_findings(found, format))
         if found:
-            console.findings(summed_up(found, files))
+            console.findings(summarize_findings(found, files))
     else:
-        console.result(rendered(found, format))
+        console.result(format_findings(found, format))
 
 
-def _show_findings(console: Console, build: Build, format: Format) -> None:
+def _show_findings(console: Console, build: BuildPlan, format: ReportFormat) -> None:
     _show(console, build.findings, len(build.units), format)
     for obstacle in build.obstacles:
         console.findings(f"error: {obstacle}")
-    if not build.may_be_written:
+    if not build.can_write:
         console.findings("nothing was written")
 
 
-def _show_work(console: Console, build: Build, stale: Iterable[Path], *, done: bool) -> None:
+def _show_work(console: Console, build: BuildPlan, stale: Iterable[Path], *, done: bool) -> None:
     """Say what was done, or would be."""
     did = "" if done else "would be "
     for change in build.changes:
-        console.detail(f"{change.unit.shown} -> {shown(change.unit.output)}")
+        console.print_detail(f"{change.unit.shown} -> {format_path(change.unit.output)}")
     unchanged = len(build.units) - len(build.changes)
-    parts = [f"{counted(len(build.changes), 'file')} {did}compiled"] * bool(build.changes)
+    parts = [f"{format_count(len(build.changes), 'file')} {did}compiled"] * bool(build.changes)
     parts += [f"{unchanged} up to date"] * bool(unchanged)
     console.note(", ".join(parts))
     for file in stale:
-        console.note(f"stale: {shown(file)} has no source any more; `njc clean` removes it")
+        console.note(f"stale: {format_path(file)} has no source any more; `njc clean` removes it")
 
 
-def _difference(change: Change) -> str:
+def _make_diff(change: OutputChange) -> str:
     """Write a change as a unified diff."""
     before, after = (
         io.StringIO(data.decode(errors="replace")).readlines()
         for data in (change.before, change.after)
     )
-    path = shown(change.unit.output)
+    path = format_path(change.unit.output)
     return "".join(difflib.unified_diff(before, after, f"a/{path}", f"b/{path}"))

@@ -9,13 +9,13 @@ from typing import Literal
 import click
 
 from njc.commands.console import Console
-from njc.commands.flags import pass_console, speaking
-from njc.project.report import counted
-from njc.project.units import shown
+from njc.commands.flags import console_flags, pass_console
+from njc.project.report import format_count
+from njc.project.units import format_path
 from njrt.errors import ConfigurationError
 from njrt.persistence.store import Store
 
-_FOLDER = click.option(
+_FOLDER_FLAG = click.option(
     "--folder",
     type=click.Path(path_type=Path),
     default=Path(".njc_cache"),
@@ -25,13 +25,13 @@ _FOLDER = click.option(
 
 
 @click.group("cache")
-@speaking
+@console_flags
 def command() -> None:
     """Look at the cache of models' replies, or empty it."""
 
 
 @command.command("stats")
-@_FOLDER
+@_FOLDER_FLAG
 @click.option(
     "--output-format",
     "format",
@@ -39,43 +39,45 @@ def command() -> None:
     default="text",
     help="How it is written; `text` by default.",
 )
-@speaking
+@console_flags
 @pass_console
 def stats(console: Console, folder: Path, format: Literal["text", "json"]) -> None:
     """Say how many replies are kept, and how much room they take."""
-    store = _store_in(folder)
-    entries, size = (store.stats().entries, store.stats().size) if store else (0, 0)
+    store = _find_store(folder)
+    entries, size = (store.read_stats().entries, store.read_stats().size) if store else (0, 0)
     if format == "json":
         found = {"folder": folder.as_posix(), "entries": entries, "bytes": size}
         console.result(json.dumps(found, indent=2))
     else:
-        console.result(f"{shown(folder)}: {_replies(entries)}, {_megabytes(size)}")
+        console.result(
+            f"{format_path(folder)}: {_format_reply_count(entries)}, {_format_megabytes(size)}"
+        )
 
 
 @command.command("clear")
-@_FOLDER
-@speaking
+@_FOLDER_FLAG
+@console_flags
 @pass_console
 def clear(console: Console, folder: Path) -> None:
     """Forget all replies; programs that run meanwhile go on."""
-    store = _store_in(folder)
+    store = _find_store(folder)
     forgotten = store.clear() if store else 0
-    if store and store.stats().entries:
+    if store and store.read_stats().entries:
         raise ConfigurationError(
-            f"cannot empty {shown(store.path)}; check its permissions, and who else is writing to it"
+            f"cannot empty {format_path(store.path)}; check its permissions, and who else is writing to it"
         )
-    console.note(f"{shown(folder)}: {_replies(forgotten)} forgotten")
+    console.note(f"{format_path(folder)}: {_format_reply_count(forgotten)} forgotten")
 
 
-def _store_in(folder: Path) -> Store | None:
+def _find_store(folder: Path) -> Store | None:
     """The store, if there is one: looking must not make one."""
     store = Store(folder)
     return store if store.path.exists() else None
 
 
-def _replies(number: int) -> str:
-    return counted(number, "reply").replace("replys", "replies")
+def _format_reply_count(number: int) -> str:
+    return format_count(number, "reply").replace("replys", "replies")
 
 
-def _megabytes(size: int) -> str:
+def _format_megabytes(size: int) -> str:
     return f"{size / 1_000_000:.1f} MB"

@@ -8,22 +8,22 @@ from typing import Any
 
 import click
 
-from njc.commands.console import Console, Progress
+from njc.commands.console import Console, ProgressLine
 from njc.commands.flags import (
     JOBS,
     OUTPUT_FORMAT,
     SOURCES,
     WATCH,
+    console_flags,
     pass_console,
     project_flags,
-    project_for,
+    resolve_project,
     selection_flags,
-    speaking,
 )
-from njc.commands.repeat import repeatedly
-from njc.project.build import compile_all, findings_in, is_error, source_of
-from njc.project.report import Format, rendered, summed_up
-from njc.project.units import units_of
+from njc.commands.repeat import watch_sources
+from njc.project.build import collect_findings, compile_all, is_error, read_source
+from njc.project.report import ReportFormat, format_findings, summarize_findings
+from njc.project.units import find_units
 
 
 @click.command("check")
@@ -33,7 +33,7 @@ from njc.project.units import units_of
 @OUTPUT_FORMAT
 @selection_flags
 @project_flags
-@speaking
+@console_flags
 @pass_console
 @click.pass_context
 def command(
@@ -41,7 +41,7 @@ def command(
     console: Console,
     /,
     sources: Sequence[Path],
-    format: Format,
+    format: ReportFormat,
     jobs: int | None,
     watch: bool,
     **flags: Any,
@@ -53,17 +53,19 @@ def command(
     """
 
     def once() -> int:
-        project = project_for(sources, flags)
-        units = units_of(sources, project)
-        texts = {unit: source_of(unit) for unit in units}
-        results = compile_all(texts, project, jobs, Progress(console, "checking"), thorough=True)
-        findings = findings_in(results, project.warnings)
+        project = resolve_project(sources, flags)
+        units = find_units(sources, project)
+        texts = {unit: read_source(unit) for unit in units}
+        results = compile_all(
+            texts, project, jobs, ProgressLine(console, "checking"), thorough=True
+        )
+        findings = collect_findings(results, project.warnings)
         if format != "text" or console.verbosity > -2:
-            console.result(rendered(findings, format))
-        console.note(summed_up(findings, len(units)))
+            console.result(format_findings(findings, format))
+        console.note(summarize_findings(findings, len(units)))
         return int(any(map(is_error, findings)))
 
     if watch:
-        repeatedly(console, once, sources or project_for(sources, flags).src)
+        watch_sources(console, once, sources or resolve_project(sources, flags).src)
     else:
         ctx.exit(once())

@@ -9,10 +9,23 @@ from typing import Any
 import click
 
 from njc.commands.console import Console
-from njc.commands.flags import OUT, SOURCES, pass_console, project_flags, project_for, speaking
-from njc.project.outputs import compiled_files, existing_at, obstacle, remove, stale_outputs
-from njc.project.report import counted
-from njc.project.units import output_folders, places_of, shown
+from njc.commands.flags import (
+    OUT,
+    SOURCES,
+    console_flags,
+    pass_console,
+    project_flags,
+    resolve_project,
+)
+from njc.project.outputs import (
+    find_compiled_files,
+    find_overwrite_obstacle,
+    find_stale_outputs,
+    read_existing_file,
+    remove_files,
+)
+from njc.project.report import format_count
+from njc.project.units import choose_places, format_path, list_output_folders
 
 
 @click.command("clean")
@@ -22,7 +35,7 @@ from njc.project.units import output_folders, places_of, shown
 @click.option("--force", is_flag=True, help="Remove compiled files that were edited, too.")
 @click.option("--dry-run", is_flag=True, help="Only say what would be removed.")
 @project_flags
-@speaking
+@console_flags
 @pass_console
 @click.pass_context
 def command(
@@ -36,21 +49,23 @@ def command(
     **flags: Any,
 ) -> None:
     """Remove compiled files whose sources are gone; files that njc did not write are never touched."""
-    project = project_for(sources, flags)
-    folders = output_folders(places_of(sources, project), project)
-    found = [each for folder in folders for each in compiled_files(folder)]
-    doomed = found if everything else stale_outputs(folders)
-    kept = {} if force else {each: why for each in doomed if (why := _why_kept(each))}
+    project = resolve_project(sources, flags)
+    folders = list_output_folders(choose_places(sources, project), project)
+    found = [each for folder in folders for each in find_compiled_files(folder)]
+    doomed = found if everything else find_stale_outputs(folders)
+    kept = {} if force else {each: why for each in doomed if (why := _find_obstacle(each))}
     removed = [each for each in doomed if each not in kept]
     if not dry_run:
-        remove(removed, within=folders)
+        remove_files(removed, within=folders)
     for file in removed:
-        console.detail(f"removed {shown(file)}" if not dry_run else f"would remove {shown(file)}")
+        console.print_detail(
+            f"removed {format_path(file)}" if not dry_run else f"would remove {format_path(file)}"
+        )
     for why in kept.values():
         console.findings(f"error: {why}")
-    console.note(f"{counted(len(removed), 'file')} {'would be ' if dry_run else ''}removed")
+    console.note(f"{format_count(len(removed), 'file')} {'would be ' if dry_run else ''}removed")
     ctx.exit(2 if kept else 0)
 
 
-def _why_kept(file: Path) -> str | None:
-    return obstacle(file, existing_at(file).state)
+def _find_obstacle(file: Path) -> str | None:
+    return find_overwrite_obstacle(file, read_existing_file(file).state)

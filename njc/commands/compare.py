@@ -17,23 +17,30 @@ from typing import Any
 import click
 
 from njc.commands.console import Console
-from njc.commands.flags import ATTEMPTS, JOBS, pass_console, project_flags, project_for, speaking
-from njc.comparison.results import (
-    Built,
-    Row,
-    Trial,
-    Usage,
-    as_json,
-    trial_line,
-    trials_in,
-    usage_by_block,
+from njc.commands.flags import (
+    ATTEMPTS,
+    JOBS,
+    console_flags,
+    pass_console,
+    project_flags,
+    resolve_project,
 )
-from njc.comparison.text import as_text
-from njc.project.build import Finding, build_of, is_error, write
+from njc.comparison.results import (
+    ComparedRun,
+    ModeBuild,
+    ModeSummary,
+    ModeUsage,
+    format_compared_run,
+    format_comparison_json,
+    parse_compared_runs,
+    sum_usage_by_block,
+)
+from njc.comparison.text import format_comparison_text
+from njc.project.build import Finding, is_error, plan_build, write_changes
 from njc.project.config import Project
-from njc.project.units import SUFFIX, Unit, shown, units_of
-from njc.static.files import filled, lock_file
-from njc.static.lock import LEARNED, Entry, read_lock
+from njc.project.units import SUFFIX, Unit, find_units, format_path
+from njc.static.files import fill_units, find_lock_file
+from njc.static.lock import LEARNED_SUFFIX, LockEntry, read_lock
 from njrt.errors import ConfigurationError, NaturalError
 from njrt.options import Mode
 
@@ -46,7 +53,7 @@ MODES: Mapping[str, tuple[Mode, bool]] = {
 }
 """What can be compared: the mode to build in, and whether code that was learned comes first."""
 NOTHING_LEARNED = "nothing has been learned; `njc static --learn TRACES` does that"
-FOLDER = Path(".njc_cache") / "compare"
+RESULTS_FOLDER = Path(".njc_cache") / "compare"
 
 
 @click.command("compare", context_settings={"allow_interspersed_args": False})
@@ -71,7 +78,7 @@ FOLDER = Path(".njc_cache") / "compare"
 @ATTEMPTS
 @JOBS
 @project_flags
-@speaking
+@console_flags
 @pass_console
 @click.pass_context
 def command(
@@ -93,35 +100,35 @@ def command(
     COMMAND finds the compiled files first on PYTHONPATH; where it says `{out}`, it gets their directory. It
     passes if it exits with 0. Runs that are done are kept, so the same comparison goes on where it stopped.
     """
-    sources, words = _split(arguments)
+    sources, words = _split_arguments(arguments)
     if shutil.which(words[0]) is None:
         raise ConfigurationError(f"there is no command `{words[0]}`")
-    project = project_for(sources, flags)
-    units = units_of(sources, project)
-    chosen = _modes(modes) if modes else _modes_here(units, project)
-    folder = FOLDER / _digest(units, words, project)
+    project = resolve_project(sources, flags)
+    units = find_units(sources, project)
+    chosen = _parse_modes(modes) if modes else _list_available_modes(units, project)
+    folder = RESULTS_FOLDER / _compute_digest(units, words, project)
     if fresh:
         with suppress(FileNotFoundError):
             (folder / "trials.jsonl").unlink()
     rows = []
     for mode in chosen:
         out = (folder / mode).absolute()
-        build = _built(console, units, project, mode, out, attempts, jobs)
-        trials = () if build.failure else tuple(_trials(console, mode, words, out, folder, runs))
-        rows.append(Row(mode, build, trials))
+        build = _build_mode(console, units, project, mode, out, attempts, jobs)
+        trials = () if build.failure else tuple(_run_all(console, mode, words, out, folder, runs))
+        rows.append(ModeSummary(mode, build, trials))
     said = shlex.join(words)
-    console.result(as_text(rows))
+    console.result(format_comparison_text(rows))
     if json_file:
-        json_file.write_text(as_json(rows, said) + "\n", encoding="utf-8")
+        json_file.write_text(format_comparison_json(rows, said) + "\n", encoding="utf-8")
     if html_file:
-        from njc.comparison.page import page
+        from njc.comparison.page import render_comparison_page
 
-        html_file.write_text(page(rows, said), encoding="utf-8")
+        html_file.write_text(render_comparison_page(rows, said), encoding="utf-8")
     for file in filter(None, (json_file, html_file)):
-        console.note(f"written: {shown(file.absolute())}")
+        console.note(f"written: {format_path(file.absolute())}")
 
 
-def _split(arguments: Sequence[str]) -> tuple[list[Path], list[str]]:
+def _split_arguments(arguments: Sequence[str]) -> tuple[list[Path], list[str]]:
     """Tell the sources from the command; without sources click has eaten the `--`."""
     words = list(arguments)
     sources: list[str] = []
@@ -137,14 +144,14 @@ def _split(arguments: Sequence[str]) -> tuple[list[Path], list[str]]:
     return [Path(each) for each in sources], words
 
 
-def _modes_here(units: Sequence[Unit], project: Project) -> list[str]:
+def _list_available_modes(units: Sequence[Unit], project: Project) -> list[str]:
     """All modes, without that of learned code where nothing has been learned."""
-    lock = read_lock(lock_file(units, project))
-    learned = any(each.mode.endswith(LEARNED) for each in lock.entries.values())
+    lock = read_lock(find_lock_file(units, project))
+    learned = any(each.mode.endswith(LEARNED_SUFFIX) for each in lock.entries.values())
     return [mode for mode in MODES if learned or mode != "static-learned"]
 
 
-def _modes(text: str) -> list[str]:
+def _parse_modes(text: str) -> list[str]:
     modes = [each.strip() for each in text.split(",") if each.strip()]
     for mode in modes:
         if mode not in MODES:
@@ -152,7 +159,7 @@ def _modes(text: str) -> list[str]:
     return [mode for mode in MODES if mode in modes]
 
 
-def _digest(units: Sequence[Unit], words: Sequence[str], project: Project) -> str:
+def _compute_digest(units: Sequence[Unit], words: Sequence[str], project: Project) -> str:
     """A name for this comparison: other sources, options or commands are another one."""
     parts = [
         *(unit.path.encode() + unit.source.read_bytes() for unit in units),
@@ -162,7 +169,7 @@ def _digest(units: Sequence[Unit], words: Sequence[str], project: Project) -> st
     return hashlib.sha256(b"\0".join(parts)).hexdigest()[:12]
 
 
-def _built(
+def _build_mode(
     console: Console,
     units: Sequence[Unit],
     project: Project,
@@ -170,60 +177,60 @@ def _built(
     out: Path,
     attempts: int,
     jobs: int | None,
-) -> Built:
+) -> ModeBuild:
     """Build in one mode; what goes wrong is a result."""
     kind, learned = MODES[mode]
     began = time.monotonic()
     there = replace(project, options=replace(project.options, mode=kind), out=out)
-    moved = units_of([unit.source for unit in units], there)
-    failure, used = "", tuple[Entry, ...]()
+    moved = find_units([unit.source for unit in units], there)
+    failure, used = "", tuple[LockEntry, ...]()
     console.note(f"{mode}: building")
     try:
-        static = filled(
+        static = fill_units(
             moved, there, learned=learned, attempts=attempts, jobs=jobs, told=console.note
         )
-        failure, used = _failure(static.findings), static.used
+        failure, used = _format_findings(static.findings), static.used
         if mode == "static-learned" and not any(entry.score for entry in used):
             failure = failure or NOTHING_LEARNED
         if not failure:
-            build = build_of(moved, there, force=True, jobs=1, written=static.written)
-            failure = _failure(filter(is_error, build.findings))
+            build = plan_build(moved, there, force=True, jobs=1, written=static.written)
+            failure = _format_findings(filter(is_error, build.findings))
             if not failure:
-                write(build)
+                write_changes(build)
     except NaturalError as error:
         failure = str(error)
     # What the code took to write, whenever that was: an interrupted comparison goes on with all it knows.
     usage = sum(
         (
-            Usage(each.attempts, each.input_tokens, each.output_tokens, each.usd or 0.0)
+            ModeUsage(each.attempts, each.input_tokens, each.output_tokens, each.usd or 0.0)
             for each in used
         ),
-        Usage(),
+        ModeUsage(),
     )
-    return Built(time.monotonic() - began, usage, failure)
+    return ModeBuild(time.monotonic() - began, usage, failure)
 
 
-def _failure(findings: Iterable[Finding]) -> str:
+def _format_findings(findings: Iterable[Finding]) -> str:
     return "; ".join(
         f"{each.diagnostic.path}:{each.diagnostic.line}: {each.diagnostic.message}"
         for each in findings
     )
 
 
-def _trials(
+def _run_all(
     console: Console, mode: str, words: Sequence[str], out: Path, folder: Path, runs: int
-) -> Iterator[Trial]:
+) -> Iterator[ComparedRun]:
     """Run the command as often as asked for, leaving out what was run before."""
     kept = folder / "trials.jsonl"
     done = {}
     with suppress(FileNotFoundError):
-        trials = trials_in(kept.read_text(encoding="utf-8").splitlines())
+        trials = parse_compared_runs(kept.read_text(encoding="utf-8").splitlines())
         done = {each.number: each for each in trials if each.mode == mode}
     for number in range(1, runs + 1):
         if number not in done:
-            done[number] = _trial(mode, number, words, out, folder)
+            done[number] = _run_command(mode, number, words, out, folder)
             with kept.open("a", encoding="utf-8") as file:
-                file.write(trial_line(done[number]) + "\n")
+                file.write(format_compared_run(done[number]) + "\n")
         trial = done[number]
         verdict = "passed" if trial.passed else f"failed ({trial.exit_code})"
         console.note(
@@ -232,7 +239,9 @@ def _trials(
         yield trial
 
 
-def _trial(mode: str, number: int, words: Sequence[str], out: Path, folder: Path) -> Trial:
+def _run_command(
+    mode: str, number: int, words: Sequence[str], out: Path, folder: Path
+) -> ComparedRun:
     trace = (folder / f"{mode}-{number}.trace.jsonl").absolute()
     trace.unlink(missing_ok=True)
     path = os.pathsep.join(filter(None, [str(out), os.environ.get("PYTHONPATH")]))
@@ -250,4 +259,4 @@ def _trial(mode: str, number: int, words: Sequence[str], out: Path, folder: Path
     seconds = time.monotonic() - began
     lines = trace.read_text(encoding="utf-8").splitlines() if trace.exists() else []
     code = done.returncode
-    return Trial(mode, number, code == 0, code, seconds, usage_by_block(lines))
+    return ComparedRun(mode, number, code == 0, code, seconds, sum_usage_by_block(lines))

@@ -19,7 +19,7 @@ from njrt.errors import NaturalError
 
 _SEVERITY = re.compile(r"\b(?:(error)|(warning)|(help|note))(\[NJ\d+\])?: ")
 _CARET = re.compile(r"^( +\|[ \t]*)(\^+)$", re.MULTILINE)
-_PROGRESS_AFTER = 0.5
+_PROGRESS_DELAY = 0.5
 """Seconds of work before progress is shown."""
 
 
@@ -32,12 +32,12 @@ class Console:
     def result(self, text: str) -> None:
         """Print what the command was asked for."""
         if text:
-            click.echo(colored(text))
+            click.echo(colorize(text))
 
     def findings(self, text: str) -> None:
         """Tell what is wrong."""
         if text and self.verbosity > -2:
-            click.echo(colored(text), err=True)
+            click.echo(colorize(text), err=True)
 
     def error(self, error: NaturalError) -> None:
         """Tell in one message why the work ends here, or with -v in the whole traceback."""
@@ -52,13 +52,13 @@ class Console:
         if text and self.verbosity > -1:
             click.echo(text, err=True)
 
-    def detail(self, text: str) -> None:
+    def print_detail(self, text: str) -> None:
         """Tell what was done to one file."""
         if self.verbosity > 0:
             click.echo(text, err=True)
 
 
-class Progress:
+class ProgressLine:
     """Counts on one line of a terminal, once the work turns out to be long."""
 
     def __init__(self, console: Console, what: str) -> None:
@@ -69,22 +69,22 @@ class Progress:
 
     def __call__(self, done: int, of: int) -> None:
         """Show how far the work has come, and wipe the line at its end."""
-        if not self._wanted or (not self._shown and self._seconds() < _PROGRESS_AFTER):
+        if not self._wanted or (not self._shown and self._get_elapsed_seconds() < _PROGRESS_DELAY):
             return
         self._shown = True
         line = f"{self._what} {done}/{of}" if done < of else ""
         click.echo(f"\r\x1b[K{line}", err=True, nl=False)
 
-    def _seconds(self) -> float:
+    def _get_elapsed_seconds(self) -> float:
         return time.monotonic() - self._begin
 
 
-def colored(text: str) -> str:
+def colorize(text: str) -> str:
     """Color the severities and carets of rendered findings; click takes colors out where none are wanted."""
-    text = _SEVERITY.sub(_colored_severity, text)
+    text = _SEVERITY.sub(_colorize_severity, text)
     return _CARET.sub(lambda match: match[1] + click.style(match[2], fg="red", bold=True), text)
 
 
-def _colored_severity(match: re.Match[str]) -> str:
+def _colorize_severity(match: re.Match[str]) -> str:
     color = "red" if match[1] else "yellow" if match[2] else "cyan"
     return click.style(match[0].rstrip(" :"), fg=color, bold=True) + ": "

@@ -14,14 +14,14 @@ from typing import Any, Literal
 import click
 
 from njc.commands.console import Console
-from njc.commands.flags import options_from, pass_console, project_flags, speaking
-from njc.doctor import Knock, Surroundings, Verdict, diagnose
+from njc.commands.flags import console_flags, parse_set_flags, pass_console, project_flags
+from njc.doctor import HealthCheck, HostEnvironment, UrlProbe, diagnose
 from njc.project.config import find_project
-from njc.project.units import shown
-from njc.sandbox.bubblewrap import obstacle_here
+from njc.project.units import format_path
+from njc.sandbox.bubblewrap import find_sandbox_obstacle
 
 _COLORS = {"ok": "green", "warn": "yellow", "fail": "red"}
-_PATIENCE = 10.0
+_PROBE_TIMEOUT_SECONDS = 10.0
 """Seconds to wait for a server's answer to a plain request."""
 
 
@@ -35,7 +35,7 @@ _PATIENCE = 10.0
     help="How the verdicts are written; `text` by default.",
 )
 @project_flags
-@speaking
+@console_flags
 @pass_console
 @click.pass_context
 def command(
@@ -50,17 +50,17 @@ def command(
 
     Exits with 0 if programs can run, 2 if the configuration is wrong, 3 if the model does not answer.
     """
-    knock = None if offline else _knock
-    verdicts = _told(console, diagnose(_surroundings(flags), knock), format, knock)
+    knock = None if offline else _probe_server
+    verdicts = _print_verdicts(console, diagnose(_collect_environment(flags), knock), format, knock)
     ctx.exit(min((each.exit_code for each in verdicts if each.exit_code), default=0))
 
 
-def _told(
-    console: Console, verdicts: Iterable[Verdict], format: str, knock: Knock | None
-) -> list[Verdict]:
+def _print_verdicts(
+    console: Console, verdicts: Iterable[HealthCheck], format: str, knock: UrlProbe | None
+) -> list[HealthCheck]:
     """Print each verdict as soon as it is there, or all of them as one JSON list."""
 
-    def printed() -> Iterator[Verdict]:
+    def printed() -> Iterator[HealthCheck]:
         for each in verdicts:
             if format == "text":
                 status = click.style(f"{each.status:5}", fg=_COLORS[each.status])
@@ -75,34 +75,34 @@ def _told(
     return found
 
 
-def _surroundings(flags: dict[str, Any]) -> Surroundings:
+def _collect_environment(flags: dict[str, Any]) -> HostEnvironment:
     project = find_project(Path(), os.environ)
-    place = f"[tool.njc] of {shown(project.file)}" if project.file else "the project"
-    return Surroundings(
+    place = f"[tool.njc] of {format_path(project.file)}" if project.file else "the project"
+    return HostEnvironment(
         sys.version_info[:3],
         os.environ,
         Path.cwd(),
-        (("--set", options_from(flags["options"])), (place, project.options)),
-        _version_of,
-        obstacle_here(),
+        (("--set", parse_set_flags(flags["options"])), (place, project.options)),
+        _find_version,
+        find_sandbox_obstacle(),
     )
 
 
-def _version_of(package: str) -> str | None:
+def _find_version(package: str) -> str | None:
     try:
         return metadata.version(package)
     except metadata.PackageNotFoundError:
         return None
 
 
-def _knock(url: str) -> None:
+def _probe_server(url: str) -> None:
     """Send a request without a key; whatever the server answers, it is there."""
     from http.client import HTTPException
     from urllib.error import HTTPError
     from urllib.request import urlopen
 
     try:
-        urlopen(url, timeout=_PATIENCE).close()
+        urlopen(url, timeout=_PROBE_TIMEOUT_SECONDS).close()
     except HTTPError as refusal:
         refusal.close()
     except (HTTPException, ValueError) as error:

@@ -8,14 +8,14 @@ import textwrap
 import click
 
 from njc.commands.console import Console
-from njc.commands.flags import pass_console, speaking
+from njc.commands.flags import console_flags, pass_console
 from njc.frontend.diagnostics import CODES
 from njrt.errors import ConfigurationError
 
 
 @click.command("explain")
 @click.argument("code", required=False)
-@speaking
+@console_flags
 @pass_console
 def command(console: Console, code: str | None) -> None:
     """Explain a finding's code; without one, list all codes."""
@@ -23,10 +23,10 @@ def command(console: Console, code: str | None) -> None:
         rows = (f"{name}  {each.severity:7}  {each.title}" for name, each in CODES.items())
         console.result("\n".join(rows))
     else:
-        console.result(_explained(code.upper()))
+        console.result(_explain_code(code.upper()))
 
 
-def _explained(code: str) -> str:
+def _explain_code(code: str) -> str:
     if code not in CODES:
         close = difflib.get_close_matches(code, CODES, n=1)
         way_out = f"did you mean {close[0]}?" if close else "`njc explain` lists all codes"

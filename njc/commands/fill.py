@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from njc.commands.console import Console
-from njc.project.build import source_of
+from njc.project.build import read_source
 from njc.project.config import Project
 from njc.project.units import Unit
 
@@ -14,14 +14,14 @@ if TYPE_CHECKING:
     from njc.static.build import StaticBuild
 
 
-def may_be_static(units: Sequence[Unit], project: Project) -> bool:
+def can_be_static(units: Sequence[Unit], project: Project) -> bool:
     """Whether the project or the bytes of a source speak of a mode."""
     return project.options.mode not in (None, "live") or any(
-        b"mode" in source_of(unit).data for unit in units
+        b"mode" in read_source(unit).data for unit in units
     )
 
 
-def filled(
+def fill_and_report(
     console: Console,
     units: Sequence[Unit],
     project: Project,
@@ -34,7 +34,7 @@ def filled(
     """Fill all gaps, and tell what stays live."""
     from njc.static import files
 
-    build = files.filled(
+    build = files.fill_units(
         units,
         project,
         locked=locked,

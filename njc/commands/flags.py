@@ -13,11 +13,11 @@ import click
 from njc import __version__
 from njc.commands.console import Console
 from njc.project.config import Project, check_required_version, find_project
-from njc.project.report import FORMATS
+from njc.project.report import REPORT_FORMATS
 from njrt.errors import ConfigurationError
-from njrt.options import CHOICES, Options, from_text, nearest, options_of
+from njrt.options import OPTION_CHOICES, Options, make_options, merge_option_layers, parse_option
 
-Decorated = TypeVar("Decorated", bound=Callable[..., Any])
+CommandFunction = TypeVar("CommandFunction", bound=Callable[..., Any])
 FlagValue = Any
 """The value of a flag, as click has read it."""
 
@@ -42,13 +42,13 @@ JOBS = click.option(
 OUTPUT_FORMAT = click.option(
     "--output-format",
     "format",
-    type=click.Choice(FORMATS),
+    type=click.Choice(REPORT_FORMATS),
     default="text",
     help="How findings are written; `text` by default.",
 )
 MODE = click.option(
     "--mode",
-    type=click.Choice(CHOICES["mode"]),
+    type=click.Choice(OPTION_CHOICES["mode"]),
     help="What becomes of blocks that do not say it themselves; `live` by default.",
 )
 ATTEMPTS = click.option(
@@ -80,37 +80,47 @@ _SETTINGS = (
 )
 
 
-def speaking(command: Decorated) -> Decorated:
+def console_flags(command: CommandFunction) -> CommandFunction:
     """Add -q, -v and --color, which mean the same before and after the command's name."""
-    return _with_options(
+    return _add_options(
         command,
         click.option(
-            "-q", "--quiet", count=True, expose_value=False, callback=_less, help="Say less."
+            "-q",
+            "--quiet",
+            count=True,
+            expose_value=False,
+            callback=_decrease_verbosity,
+            help="Say less.",
         ),
         click.option(
-            "-v", "--verbose", count=True, expose_value=False, callback=_more, help="Say more."
+            "-v",
+            "--verbose",
+            count=True,
+            expose_value=False,
+            callback=_increase_verbosity,
+            help="Say more.",
         ),
         click.option(
             "--color",
             type=click.Choice(["auto", "always", "never"]),
             expose_value=False,
-            callback=_color,
+            callback=_set_color,
             help="Color the output; by default on terminals only.",
         ),
     )
 
 
-def project_flags(command: Decorated) -> Decorated:
-    """Add the flags that override the project's settings; `project_for` takes them as a mapping."""
-    return _with_options(command, *_SETTINGS)
+def project_flags(command: CommandFunction) -> CommandFunction:
+    """Add the flags that override the project's settings; `resolve_project` takes them as a mapping."""
+    return _add_options(command, *_SETTINGS)
 
 
-def selection_flags(command: Decorated) -> Decorated:
+def selection_flags(command: CommandFunction) -> CommandFunction:
     """Add the flags that choose among sources."""
-    return _with_options(command, *_SELECTION)
+    return _add_options(command, *_SELECTION)
 
 
-def project_for(places: Sequence[Path], flags: Mapping[str, FlagValue]) -> Project:
+def resolve_project(places: Sequence[Path], flags: Mapping[str, FlagValue]) -> Project:
     """Read the settings that hold for sources at `places`: flags, environment, project file.
 
     Raises ConfigurationError where they contradict themselves, or this version of njc.
@@ -123,12 +133,14 @@ def project_for(places: Sequence[Path], flags: Mapping[str, FlagValue]) -> Proje
     said = {name: each for name, each in flags.items() if each and name not in ("options", "mode")}
     if said.get("out"):
         said["out"] = Path(os.path.normpath(said["out"].absolute()))
-    project = replace(project, **said, options=nearest(options_from(options), project.options))
+    project = replace(
+        project, **said, options=merge_option_layers(parse_set_flags(options), project.options)
+    )
     check_required_version(project.required_version, __version__)
     return project
 
 
-def options_from(settings: Sequence[str]) -> Options:
+def parse_set_flags(settings: Sequence[str]) -> Options:
     """Read options as `--set KEY=VALUE` gives them."""
     read: dict[str, FlagValue] = {}
     for setting in settings:
@@ -136,25 +148,27 @@ def options_from(settings: Sequence[str]) -> Options:
         if not equals:
             raise ConfigurationError(f"--set takes KEY=VALUE, not `{setting}`")
         name = key.strip().replace("-", "_")
-        read[name] = from_text(name, text)
-    return options_of(read, "--set")
+        read[name] = parse_option(name, text)
+    return make_options(read, "--set")
 
 
-def _with_options(command: Decorated, *options: Callable[[Decorated], Decorated]) -> Decorated:
+def _add_options(
+    command: CommandFunction, *options: Callable[[CommandFunction], CommandFunction]
+) -> CommandFunction:
     for option in reversed(options):
         command = option(command)
     return command
 
 
-def _less(ctx: click.Context, parameter: click.Parameter, count: int) -> None:
+def _decrease_verbosity(ctx: click.Context, parameter: click.Parameter, count: int) -> None:
     ctx.ensure_object(Console).verbosity -= count
 
 
-def _more(ctx: click.Context, parameter: click.Parameter, count: int) -> None:
+def _increase_verbosity(ctx: click.Context, parameter: click.Parameter, count: int) -> None:
     ctx.ensure_object(Console).verbosity += count
 
 
-def _color(ctx: click.Context, parameter: click.Parameter, when: str | None) -> None:
+def _set_color(ctx: click.Context, parameter: click.Parameter, when: str | None) -> None:
     """Decide on colors: the flag, then the variables NO_COLOR and FORCE_COLOR, then the terminal."""
     if when is not None and when != "auto":
         ctx.color = when == "always"

@@ -15,18 +15,32 @@ from njc.commands.flags import (
     ATTEMPTS,
     JOBS,
     MODE,
+    console_flags,
     pass_console,
     project_flags,
-    project_for,
-    speaking,
+    resolve_project,
 )
 from njc.project.config import Project
-from njc.project.report import counted, rendered
-from njc.project.units import Unit, units_of
-from njc.static.files import filled, lock_file, save_lock, static_files
-from njc.static.holes import Gap
-from njc.static.lock import LEARNED, Entry, Lock, read_lock, with_entries, without
-from njc.static.staleness import Locked, Stale, Standing, explained, standings, unused
+from njc.project.report import format_count, format_findings
+from njc.project.units import Unit, find_units
+from njc.static.files import fill_units, find_lock_file, find_static_files, save_lock
+from njc.static.holes import Hole
+from njc.static.lock import (
+    LEARNED_SUFFIX,
+    LockEntry,
+    StaticLock,
+    add_entries,
+    read_lock,
+    remove_entries,
+)
+from njc.static.staleness import (
+    HoleStatus,
+    Locked,
+    Stale,
+    describe_hole_status,
+    find_hole_statuses,
+    find_unused_entries,
+)
 from njrt.errors import ConfigurationError
 
 
@@ -39,7 +53,7 @@ from njrt.errors import ConfigurationError
 @ATTEMPTS
 @JOBS
 @project_flags
-@speaking
+@console_flags
 @pass_console
 @click.pass_context
 def command(
@@ -61,22 +75,22 @@ def command(
     """
     sources = [Path(each) for each in places if ":" not in each]
     blocks = [each for each in places if ":" in each]
-    project = project_for(sources, flags)
-    units = units_of(sources, project)
-    file = lock_file(units, project)
-    found = static_files(units, project)
+    project = resolve_project(sources, flags)
+    units = find_units(sources, project)
+    file = find_lock_file(units, project)
+    found = find_static_files(units, project)
     gaps = [gap for each in found for gap in each.gaps]
-    chosen = [named(block, gaps) for block in blocks]
+    chosen = [find_named_hole(block, gaps) for block in blocks]
     lock = read_lock(file)
-    old = partial(_unused, units=units, project=project)
+    old = partial(_find_unused_in_units, units=units, project=project)
     if keep:
-        save_lock(_kept(lock, chosen or gaps), file)
+        save_lock(_keep_code(lock, chosen or gaps), file)
     elif update:
-        anew = [(gap.name, gap.mode + kind) for gap in chosen for kind in ("", LEARNED)]
+        anew = [(gap.name, gap.mode + kind) for gap in chosen for kind in ("", LEARNED_SUFFIX)]
         dropped = anew or [(each.name, each.mode) for each in old(lock)]
-        save_lock(without(lock, dropped), file)
+        save_lock(remove_entries(lock, dropped), file)
         only = {gap.name for gap in chosen or gaps}
-        build = filled(
+        build = fill_units(
             units,
             project,
             attempts=attempts,
@@ -84,18 +98,18 @@ def command(
             only=lambda gap: gap.name in only,
             told=console.note,
         )
-        console.findings(rendered(build.findings, "text"))
+        console.findings(format_findings(build.findings, "text"))
     lock = read_lock(file)
-    standing = standings(gaps, lock)
-    console.result("\n".join(_shown(chosen or gaps, standing, why)))
+    standing = find_hole_statuses(gaps, lock)
+    console.result("\n".join(_format_statuses(chosen or gaps, standing, why)))
     for entry in old(lock):
         console.note(f"unused: {entry.name} ({entry.mode}); `njc lock --update` removes it")
     open_ = sum(not isinstance(each, Locked) for each in standing.values())
-    console.note(f"{counted(len(gaps), 'static block')}, {open_} to be written")
+    console.note(f"{format_count(len(gaps), 'static block')}, {open_} to be written")
     ctx.exit(int(bool(open_)))
 
 
-def named(block: str, gaps: Sequence[Gap]) -> Gap:
+def find_named_hole(block: str, gaps: Sequence[Hole]) -> Hole:
     """Find the gap of this name; the file may be left out."""
     for gap in gaps:
         if block in (gap.name, f":{gap.name.partition(':')[2]}"):
@@ -106,19 +120,21 @@ def named(block: str, gaps: Sequence[Gap]) -> Gap:
     )
 
 
-def _kept(lock: Lock, gaps: Sequence[Gap]) -> Lock:
+def _keep_code(lock: StaticLock, gaps: Sequence[Hole]) -> StaticLock:
     """Take the code of these gaps for what they mean now."""
-    kinds = [(gap, gap.mode + kind) for gap in gaps for kind in ("", LEARNED)]
+    kinds = [(gap, gap.mode + kind) for gap in gaps for kind in ("", LEARNED_SUFFIX)]
     found = [(gap, lock.entries.get((gap.name, kind))) for gap, kind in kinds]
-    return with_entries(lock, [replace(each, meaning=gap.meaning) for gap, each in found if each])
+    return add_entries(lock, [replace(each, meaning=gap.meaning) for gap, each in found if each])
 
 
-def _unused(lock: Lock, units: Sequence[Unit], project: Project) -> list[Entry]:
+def _find_unused_in_units(
+    lock: StaticLock, units: Sequence[Unit], project: Project
+) -> list[LockEntry]:
     """The entries of blocks that are gone; a block that is live for now may be static tomorrow."""
     static = replace(project, options=replace(project.options, mode="static"))
-    names = {gap.name for file in static_files(units, static) for gap in file.gaps}
+    names = {gap.name for file in find_static_files(units, static) for gap in file.gaps}
     roots = {unit.root for unit in units}
-    return unused(
+    return find_unused_entries(
         lock,
         {unit.path for unit in units},
         names,
@@ -126,18 +142,20 @@ def _unused(lock: Lock, units: Sequence[Unit], project: Project) -> list[Entry]:
     )
 
 
-def _shown(gaps: Sequence[Gap], standing: dict[str, Standing], why: bool) -> Iterator[str]:
+def _format_statuses(
+    gaps: Sequence[Hole], standing: dict[str, HoleStatus], why: bool
+) -> Iterator[str]:
     width = max((len(gap.name) for gap in gaps), default=0)
     for gap in gaps:
         stands = standing[gap.name]
-        yield f"{gap.name:{width}}  {gap.mode:10}  {explained(stands)}"
+        yield f"{gap.name:{width}}  {gap.mode:10}  {describe_hole_status(stands)}"
         if why and isinstance(stands, Locked | Stale):
-            yield from (f"    {line}" for line in _history(stands.entry))
+            yield from (f"    {line}" for line in _format_history(stands.entry))
 
 
-def _history(entry: Entry) -> Iterator[str]:
+def _format_history(entry: LockEntry) -> Iterator[str]:
     usd = "" if entry.usd is None else f", ${entry.usd:.4f}"
     yield (
         f"written by {entry.model or 'an unnamed model'} on {entry.date} in "
-        f"{counted(entry.attempts, 'attempt')}, {entry.input_tokens} + {entry.output_tokens} tokens{usd}"
+        f"{format_count(entry.attempts, 'attempt')}, {entry.input_tokens} + {entry.output_tokens} tokens{usd}"
     )

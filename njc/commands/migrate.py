@@ -12,12 +12,12 @@ from typing import TYPE_CHECKING
 import click
 
 from njc.commands.console import Console
-from njc.commands.flags import OUT, pass_console, speaking
-from njc.frontend.diagnostics import render
+from njc.commands.flags import OUT, console_flags, pass_console
+from njc.frontend.diagnostics import render_diagnostic
 from njc.frontend.source import SourceFile
 from njc.project.outputs import write_all
-from njc.project.report import counted
-from njc.project.units import SUFFIX, may_hold_sources, shown
+from njc.project.report import format_count
+from njc.project.units import SUFFIX, can_hold_sources, format_path
 from njrt.errors import ConfigurationError
 
 if TYPE_CHECKING:
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 @click.option("--check", is_flag=True, help="Write nothing; exit 1 if anything is to migrate.")
 @click.option("--diff", is_flag=True, help="Write nothing; show what would become of each file.")
 @click.option("--force", is_flag=True, help=f"Write over {SUFFIX} files that are there already.")
-@speaking
+@console_flags
 @pass_console
 @click.pass_context
 def command(
@@ -54,75 +54,79 @@ def command(
         raise ConfigurationError(
             '`njc migrate` needs the package `libcst`; install it with: pip install "njpy[static]"'
         )
-    migrated = {file: _migrated(file, target) for file, target in _programs(sources, out)}
+    migrated = {file: _migrate_file(file, target) for file, target in _find_programs(sources, out)}
     for file, (target, migration) in migrated.items():
         if diff:
-            console.result(_difference(file, target, migration))
+            console.result(_make_diff(file, target, migration))
         _show_findings(console, file, target, migration)
     if not (check or diff):
-        _write(dict(migrated.values()), force)
+        _write_targets(dict(migrated.values()), force)
     _show_work(console, migrated, done=not (check or diff))
-    to_do = any(map(_is_left_open, (each for _, each in migrated.values())))
+    to_do = any(map(_has_open_work, (each for _, each in migrated.values())))
     ctx.exit(int(to_do or (check and bool(migrated))))
 
 
-def _programs(sources: Sequence[Path], out: Path | None) -> Iterator[tuple[Path, Path]]:
+def _find_programs(sources: Sequence[Path], out: Path | None) -> Iterator[tuple[Path, Path]]:
     """Find the programs that use nightjarpy, each with the file that it becomes."""
     from njc.migrate.program import uses_nightjarpy
 
     for source in sources:
         if not source.exists():
-            raise ConfigurationError(f"no such file or directory: {shown(source)}")
+            raise ConfigurationError(f"no such file or directory: {format_path(source)}")
         if source.is_file() and source.suffix != ".py":
-            raise ConfigurationError(f"{shown(source)} is not a .py file; only those are migrated")
+            raise ConfigurationError(
+                f"{format_path(source)} is not a .py file; only those are migrated"
+            )
         root = source.parent if source.is_file() else source
-        for file in [source] if source.is_file() else sorted(_python_files(source)):
-            if uses_nightjarpy(_read(file)):
+        for file in [source] if source.is_file() else sorted(_find_python_files(source)):
+            if uses_nightjarpy(_read_file(file)):
                 yield file, (out or root) / file.relative_to(root).with_suffix(SUFFIX)
 
 
-def _python_files(folder: Path) -> Iterator[Path]:
+def _find_python_files(folder: Path) -> Iterator[Path]:
     for parent, folders, files in os.walk(folder):
-        folders[:] = [name for name in folders if may_hold_sources(Path(parent, name))]
+        folders[:] = [name for name in folders if can_hold_sources(Path(parent, name))]
         yield from (Path(parent, name) for name in files if name.endswith(".py"))
 
 
-def _read(file: Path) -> bytes:
+def _read_file(file: Path) -> bytes:
     try:
         return file.read_bytes()
     except OSError as error:
-        raise ConfigurationError(f"cannot read {shown(file)}: {error.strerror}") from None
+        raise ConfigurationError(f"cannot read {format_path(file)}: {error.strerror}") from None
 
 
-def _migrated(file: Path, target: Path) -> tuple[Path, Migration]:
-    from njc.migrate.program import migrate
+def _migrate_file(file: Path, target: Path) -> tuple[Path, Migration]:
+    from njc.migrate.program import migrate_program
 
-    migration = migrate(SourceFile(shown(file), _read(file)), shown(target))
+    migration = migrate_program(
+        SourceFile(format_path(file), _read_file(file)), format_path(target)
+    )
     if isinstance(migration, str):
-        raise ConfigurationError(f"{shown(file)}: {migration}")
+        raise ConfigurationError(f"{format_path(file)}: {migration}")
     return target, migration
 
 
 def _show_findings(console: Console, file: Path, target: Path, migration: Migration) -> None:
     for path, remarks in ((file, migration.remarks), (target, migration.leftovers)):
         for remark in remarks:
-            console.findings(f"{shown(path)}:{remark.line}: {remark}")
+            console.findings(f"{format_path(path)}:{remark.line}: {remark}")
     for diagnostic in migration.compilation.diagnostics:
-        console.findings(render(diagnostic, migration.source))
+        console.findings(render_diagnostic(diagnostic, migration.source))
 
 
-def _is_left_open(migration: Migration) -> bool:
+def _has_open_work(migration: Migration) -> bool:
     return (
         any(remark.is_open for remark in (*migration.remarks, *migration.leftovers))
         or migration.compilation.output is None
     )
 
 
-def _write(migrations: dict[Path, Migration], force: bool) -> None:
+def _write_targets(migrations: dict[Path, Migration], force: bool) -> None:
     there = [target for target in migrations if target.exists()]
     if there and not force:
         raise ConfigurationError(
-            f"{shown(there[0])} is there already; write over it with --force, "
+            f"{format_path(there[0])} is there already; write over it with --force, "
             "or choose another directory with -o"
         )
     write_all({target: migration.source.data for target, migration in migrations.items()})
@@ -132,16 +136,16 @@ def _show_work(
     console: Console, migrated: dict[Path, tuple[Path, Migration]], *, done: bool
 ) -> None:
     for file, (target, _) in migrated.items():
-        console.note(f"{shown(file)} -> {shown(target)}")
-    console.note(f"{counted(len(migrated), 'file')} {'' if done else 'would be '}migrated")
+        console.note(f"{format_path(file)} -> {format_path(target)}")
+    console.note(f"{format_count(len(migrated), 'file')} {'' if done else 'would be '}migrated")
     if migrated and done:
         console.note("the old files are still there; remove them before you build beside them")
 
 
-def _difference(file: Path, target: Path, migration: Migration) -> str:
+def _make_diff(file: Path, target: Path, migration: Migration) -> str:
     before, after = (
         data.decode(errors="replace").splitlines(keepends=True)
-        for data in (_read(file), migration.source.data)
+        for data in (_read_file(file), migration.source.data)
     )
-    names = (f"a/{shown(file)}", f"b/{shown(target)}")
+    names = (f"a/{format_path(file)}", f"b/{format_path(target)}")
     return "".join(difflib.unified_diff(before, after, *names)).rstrip("\n")

@@ -10,11 +10,11 @@ from njc.project.units import SUFFIX
 from njrt.errors import ConfigurationError, NaturalError
 
 _PROJECT_FILE = "pyproject.toml"
-_SETTLING_MILLISECONDS = 50
+_DEBOUNCE_MILLISECONDS = 50
 """An editor may write a file in several steps; changes this close together count as one."""
 
 
-def repeatedly(console: Console, act: Callable[[], object], places: Iterable[Path]) -> None:
+def watch_sources(console: Console, act: Callable[[], object], places: Iterable[Path]) -> None:
     """Call `act` now, and after every change to a source under `places`, until interrupted.
 
     What is wrong with the project is shown, and the watch goes on: the next change may mend it.
@@ -25,17 +25,17 @@ def repeatedly(console: Console, act: Callable[[], object], places: Iterable[Pat
         raise ConfigurationError(
             '--watch needs watchfiles; run `pip install "njpy[watch]"`'
         ) from None
-    _once(console, act)
+    _run_once(console, act)
     # Editors often replace a file instead of writing to it, so it is its directory that is watched.
     folders = {place if place.is_dir() else place.parent for place in places}
     changes = watchfiles.watch(
-        *folders, watch_filter=_is_source, step=_SETTLING_MILLISECONDS, raise_interrupt=False
+        *folders, watch_filter=_is_source, step=_DEBOUNCE_MILLISECONDS, raise_interrupt=False
     )
     for _ in changes:
-        _once(console, act)
+        _run_once(console, act)
 
 
-def _once(console: Console, act: Callable[[], object]) -> None:
+def _run_once(console: Console, act: Callable[[], object]) -> None:
     try:
         act()
     except NaturalError as error:

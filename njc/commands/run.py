@@ -12,22 +12,22 @@ import click
 from njc.commands.console import Console
 from njc.commands.flags import (
     SOURCE,
-    options_from,
+    console_flags,
+    parse_set_flags,
     pass_console,
     project_flags,
-    project_for,
-    speaking,
+    resolve_project,
 )
-from njc.commands.sandbox_flags import boundary_flags, is_wanted, run_in_sandbox
-from njc.project.load import UncompilableSource, code_of
-from njc.project.build import Finding, source_of
-from njc.project.report import rendered, summed_up
-from njc.project.units import units_of
+from njc.commands.sandbox_flags import is_sandbox_requested, run_in_sandbox, sandbox_flags
+from njc.project.build import Finding, read_source
+from njc.project.load import NaturalSyntaxError, load_code
+from njc.project.report import format_findings, summarize_findings
+from njc.project.units import find_units
 from njc.run import run_as_main, show_traceback
 from njrt.errors import ConfigurationError, NaturalError
-from njrt.options import ENVIRONMENT
+from njrt.options import ENVIRONMENT_VARIABLES
 
-_INTERRUPTED = 130
+_INTERRUPTED_EXIT_CODE = 130
 """128 + SIGINT, as shells have it."""
 
 
@@ -36,9 +36,9 @@ _INTERRUPTED = 130
 )
 @SOURCE
 @click.argument("arguments", nargs=-1, type=click.UNPROCESSED)
-@boundary_flags
+@sandbox_flags
 @project_flags
-@speaking
+@console_flags
 @pass_console
 @click.pass_context
 def command(
@@ -46,25 +46,25 @@ def command(
 ) -> None:
     """Run a natural program with its arguments, as `python` would; njc's own flags go before FILE."""
     boundary = {name: flags.pop(name) for name in ("sandbox", "work", "read", "env")}
-    project = project_for([source], flags)
+    project = resolve_project([source], flags)
     if source.is_dir():
         raise ConfigurationError(f"{source} is a directory; name the program, such as main.njpy")
-    (unit,) = units_of([source], project)
+    (unit,) = find_units([source], project)
     _set_flags_before_environment(flags["options"])
-    if is_wanted(boundary):
+    if is_sandbox_requested(boundary):
         ctx.exit(run_in_sandbox(unit, arguments, project, console, flags, boundary))
     try:
-        code, warnings = code_of(source, source_of(unit).data, project)
-    except UncompilableSource as uncompilable:
+        code, warnings = load_code(source, read_source(unit).data, project)
+    except NaturalSyntaxError as uncompilable:
         _show_findings(console, uncompilable.findings)
         ctx.exit(1)
     _show_findings(console, warnings)
     error = run_as_main(code, source, arguments)
     if error is not None:
-        ctx.exit(_exit_code(console, error))
+        ctx.exit(_report_exception(console, error))
 
 
-def _exit_code(console: Console, error: BaseException) -> int:
+def _report_exception(console: Console, error: BaseException) -> int:
     """Show an exception that the program did not catch, and say what the process exits with."""
     match error:
         case SystemExit():
@@ -72,11 +72,11 @@ def _exit_code(console: Console, error: BaseException) -> int:
         case KeyboardInterrupt():
             if console.verbosity > 0:
                 show_traceback(error)
-            return _INTERRUPTED
+            return _INTERRUPTED_EXIT_CODE
         case NaturalError():
             console.error(error)
             return error.exit_code
-        case UncompilableSource():
+        case NaturalSyntaxError():
             _show_findings(console, error.findings)
             return 1
         case _:
@@ -86,13 +86,13 @@ def _exit_code(console: Console, error: BaseException) -> int:
 
 def _show_findings(console: Console, findings: Sequence[Finding]) -> None:
     if findings:
-        console.findings(rendered(findings, "text"))
-        console.note(summed_up(findings, len({each.source.path for each in findings})))
+        console.findings(format_findings(findings, "text"))
+        console.note(summarize_findings(findings, len({each.source.path for each in findings})))
 
 
 def _set_flags_before_environment(settings: Sequence[str]) -> None:
     """Let flags win over variables, which at run time win over all that a project says."""
-    said = options_from(settings)
-    for variable, name in ENVIRONMENT.items():
+    said = parse_set_flags(settings)
+    for variable, name in ENVIRONMENT_VARIABLES.items():
         if getattr(said, name) is not None:
             os.environ.pop(variable, None)

@@ -11,15 +11,15 @@ from typing import Any
 import click
 
 from njc.commands.console import Console
-from njc.commands.flags import Decorated
+from njc.commands.flags import CommandFunction
 from njc.compiler import compile_source
-from njc.project.build import source_of
+from njc.project.build import read_source
 from njc.project.config import Project
 from njc.project.units import Unit
 from njrt.errors import ConfigurationError
-from njrt.options import Options, nearest, options_in
+from njrt.options import Options, merge_option_layers, read_environment_options
 
-_FLAGS = (
+_SANDBOX_FLAGS = (
     click.option(
         "--sandbox",
         is_flag=True,
@@ -47,14 +47,14 @@ _FLAGS = (
 )
 
 
-def boundary_flags(command: Decorated) -> Decorated:
+def sandbox_flags(command: CommandFunction) -> CommandFunction:
     """Add the flags of the sandbox."""
-    for option in reversed(_FLAGS):
+    for option in reversed(_SANDBOX_FLAGS):
         command = option(command)
     return command
 
 
-def is_wanted(boundary: Mapping[str, Any]) -> bool:
+def is_sandbox_requested(boundary: Mapping[str, Any]) -> bool:
     """Whether the program is to run in a sandbox; the other flags mean nothing without it."""
     for name in ("work", "read", "env"):
         if boundary[name] and not boundary["sandbox"]:
@@ -73,39 +73,39 @@ def run_in_sandbox(
     """Run the program in a sandbox that reaches the models that its blocks ask; return the exit code."""
     from njc.sandbox.bubblewrap import (
         Sandbox,
-        read_by_python,
+        list_python_paths,
+        list_servers,
         run_sandboxed,
-        servers_for,
-        variables_for,
+        select_variables,
     )
 
     work = boundary["work"]
     if work is not None:
         work.mkdir(parents=True, exist_ok=True)
-    servers = servers_for(_choices(unit, project), os.environ)
+    servers = list_servers(_list_model_options(unit, project), os.environ)
     given = [path.absolute() for path in boundary["read"]]
     own = [path for path in (unit.root, unit.source, project.file) if path is not None]
     sandbox = Sandbox(
-        readable=(*read_by_python(), *own, *given, Path.cwd()),
+        readable=(*list_python_paths(), *own, *given, Path.cwd()),
         work=work.absolute() if work is not None else None,
         servers=servers,
-        environ=variables_for(os.environ, servers, boundary["env"]),
+        environ=select_variables(os.environ, servers, boundary["env"]),
         home=Path.home(),
         here=Path.cwd(),
     )
-    program = [*_flags_again(console, flags), unit.shown, *arguments]
+    program = [*_rebuild_flags(console, flags), unit.shown, *arguments]
     return run_sandboxed(sandbox, [sys.executable, "-m", "njc", "run", *program])
 
 
-def _choices(unit: Unit, project: Project) -> Iterator[Options]:
+def _list_model_options(unit: Unit, project: Project) -> Iterator[Options]:
     """The options by which models may be chosen: those of the whole program, and those of each block."""
-    outer = (options_in(os.environ), project.options)
-    yield nearest(*outer)
-    for block in compile_source(source_of(unit), project=project.options).blocks:
-        yield nearest(block.options, *outer)
+    outer = (read_environment_options(os.environ), project.options)
+    yield merge_option_layers(*outer)
+    for block in compile_source(read_source(unit), project=project.options).blocks:
+        yield merge_option_layers(block.options, *outer)
 
 
-def _flags_again(console: Console, flags: Mapping[str, Any]) -> list[str]:
+def _rebuild_flags(console: Console, flags: Mapping[str, Any]) -> list[str]:
     """Write the flags of `njc run` once more, for the `njc run` inside."""
     again = [f"--set={setting}" for setting in flags["options"]]
     again += [f"--warnings={flags['warnings']}"] if flags["warnings"] else []

@@ -9,14 +9,14 @@ from typing import Any, Literal, assert_never
 import click
 
 from njc.commands.console import Console
-from njc.commands.flags import SOURCE, pass_console, project_flags, project_for, speaking
+from njc.commands.flags import SOURCE, console_flags, pass_console, project_flags, resolve_project
 from njc.compiler import compile_source
-from njc.frontend.blocks import NaturalBlock, described
-from njc.project.build import Task, findings_in, result_of, source_of
-from njc.project.report import rendered
-from njc.project.units import units_of
+from njc.frontend.blocks import NaturalBlock, describe_block
+from njc.project.build import CompileTask, collect_findings, make_compile_result, read_source
+from njc.project.report import format_findings
+from njc.project.units import find_units
 
-Stage = Literal["blocks", "lower"]
+CompilerStage = Literal["blocks", "lower"]
 
 
 @click.command("show")
@@ -35,7 +35,7 @@ Stage = Literal["blocks", "lower"]
     help="How it is written; `text` by default.",
 )
 @project_flags
-@speaking
+@console_flags
 @pass_console
 @click.pass_context
 def command(
@@ -43,26 +43,26 @@ def command(
     console: Console,
     /,
     source: Path,
-    stage: Stage,
+    stage: CompilerStage,
     format: Literal["text", "json"],
     **flags: Any,
 ) -> None:
     """Show how njc understands FILE."""
-    project = project_for([source], flags)
-    (unit,) = units_of([source], project)
-    task = Task(unit, source_of(unit), project.options, thorough=True)
+    project = resolve_project([source], flags)
+    (unit,) = find_units([source], project)
+    task = CompileTask(unit, read_source(unit), project.options, thorough=True)
     compilation = compile_source(task.source, project=task.options)
-    result = result_of(task, compilation)
-    console.findings(rendered(findings_in([result], project.warnings), "text"))
+    result = make_compile_result(task, compilation)
+    console.findings(format_findings(collect_findings([result], project.warnings), "text"))
     match stage:
         case "blocks":
             if format == "json":
-                console.result(_as_json([described(each) for each in compilation.blocks]))
+                console.result(_to_json([describe_block(each) for each in compilation.blocks]))
             else:
-                console.result("\n\n".join(map(_text, compilation.blocks)))
+                console.result("\n\n".join(map(_format_block, compilation.blocks)))
         case "lower" if result.output is not None:
             text = result.output.decode(task.source.encoding)
-            console.result(_as_json({"compiled": text}) if format == "json" else text.rstrip("\n"))
+            console.result(_to_json({"compiled": text}) if format == "json" else text.rstrip("\n"))
         case "lower":
             pass
         case _:
@@ -70,13 +70,13 @@ def command(
     ctx.exit(int(result.output is None))
 
 
-def _as_json(value: object) -> str:
+def _to_json(value: object) -> str:
     return json.dumps(value, indent=2, ensure_ascii=False)
 
 
-def _text(block: NaturalBlock) -> str:
+def _format_block(block: NaturalBlock) -> str:
     """Write a block as its place and a few rows, the prompt's first line last."""
-    said = described(block)
+    said = describe_block(block)
     rows = {
         "reads": " ".join(said["reads"]),
         "writes": " ".join(said["writes"]),

@@ -13,21 +13,21 @@ from njc.commands.console import Console
 from njc.commands.flags import (
     ATTEMPTS,
     MODE,
+    console_flags,
     pass_console,
     project_flags,
-    project_for,
-    speaking,
+    resolve_project,
 )
-from njc.commands.lock import named
-from njc.comparison.text import table
-from njc.learning.study import Studied, examples_at, study
-from njc.project.report import counted
-from njc.project.units import units_of
-from njc.static.build import Request
-from njc.static.files import keep_attempts, lock_file, save_lock, static_files
+from njc.commands.lock import find_named_hole
+from njc.comparison.text import format_text_table
+from njc.learning.study import LearningResult, learn_from_examples, read_examples
+from njc.project.report import format_count
+from njc.project.units import find_units
+from njc.static.build import HoleRequest
+from njc.static.files import find_lock_file, find_static_files, keep_attempts, save_lock
 from njc.static.lock import read_lock
 
-HEADINGS = ("block", "mode", "runs", "before", "learned", "replies")
+TABLE_HEADINGS = ("block", "mode", "runs", "before", "learned", "replies")
 
 
 @click.command("static")
@@ -44,7 +44,7 @@ HEADINGS = ("block", "mode", "runs", "before", "learned", "replies")
 @MODE
 @ATTEMPTS
 @project_flags
-@speaking
+@console_flags
 @pass_console
 @click.pass_context
 def command(
@@ -62,13 +62,13 @@ def command(
     some code is still wrong on a run.
     """
     sources = [Path(each) for each in places if ":" not in each]
-    project = project_for(sources, {"mode": "static", **{k: v for k, v in flags.items() if v}})
-    units = units_of(sources, project)
-    file = lock_file(units, project)
-    found = static_files(units, project)
+    project = resolve_project(sources, {"mode": "static", **{k: v for k, v in flags.items() if v}})
+    units = find_units(sources, project)
+    file = find_lock_file(units, project)
+    found = find_static_files(units, project)
     gaps = [gap for each in found for gap in each.gaps]
-    chosen = {named(each, gaps).name for each in places if ":" in each}
-    request = Request(
+    chosen = {find_named_hole(each, gaps).name for each in places if ":" in each}
+    request = HoleRequest(
         attempts=attempts,
         today=lambda: time.strftime("%Y-%m-%d"),
         keep=lambda lock: save_lock(lock, file),
@@ -76,11 +76,11 @@ def command(
         told=console.note,
         only=lambda gap: not chosen or gap.name in chosen,
     )
-    examples = examples_at(traces)
-    console.note(f"{counted(len(examples), 'recorded run')} in {', '.join(map(str, traces))}")
-    studied = list(study(found, read_lock(file), examples, request))
-    if rows := [_row(each) for each in studied if each.score]:
-        console.result(table(HEADINGS, rows))
+    examples = read_examples(traces)
+    console.note(f"{format_count(len(examples), 'recorded run')} in {', '.join(map(str, traces))}")
+    studied = list(learn_from_examples(found, read_lock(file), examples, request))
+    if rows := [_make_row(each) for each in studied if each.score]:
+        console.result(format_text_table(TABLE_HEADINGS, rows))
     for each in studied:
         if each.trouble:
             console.note(f"{each.gap.name}: {each.trouble}")
@@ -91,7 +91,7 @@ def command(
     ctx.exit(int(any(each.score and each.score.wrong for each in studied)))
 
 
-def _row(studied: Studied) -> tuple[str, ...]:
+def _make_row(studied: LearningResult) -> tuple[str, ...]:
     return (
         studied.gap.name,
         studied.gap.mode,

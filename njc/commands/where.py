@@ -8,9 +8,9 @@ from typing import Any
 import click
 
 from njc.commands.console import Console
-from njc.commands.flags import OUT, pass_console, project_flags, project_for, speaking
-from njc.project.units import shown
-from njc.project.where import place_of
+from njc.commands.flags import OUT, console_flags, pass_console, project_flags, resolve_project
+from njc.project.units import format_path
+from njc.project.where import find_counterpart
 from njrt.errors import ConfigurationError
 
 
@@ -18,17 +18,17 @@ from njrt.errors import ConfigurationError
 @click.argument("places", nargs=-1, required=True, metavar="FILE:LINE...")
 @OUT
 @project_flags
-@speaking
+@console_flags
 @pass_console
 def command(console: Console, /, places: tuple[str, ...], **flags: Any) -> None:
     """Say which line of the source FILE:LINE of a compiled file is, or the other way round."""
     for place in places:
-        file, line = _read(place)
-        found, at = place_of(file, line, project_for([file], flags))
-        console.result(f"{shown(found)}:{at}")
+        file, line = _parse_place(place)
+        found, at = find_counterpart(file, line, resolve_project([file], flags))
+        console.result(f"{format_path(found)}:{at}")
 
 
-def _read(place: str) -> tuple[Path, int]:
+def _parse_place(place: str) -> tuple[Path, int]:
     """Read `FILE:LINE`, or `FILE:LINE:COLUMN` as tools print it."""
     parts = place.rsplit(":", 2)
     if len(parts) == 3 and not parts[1].isdecimal():

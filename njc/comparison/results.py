@@ -17,11 +17,11 @@ from dataclasses import asdict, dataclass, field
 from statistics import median
 from typing import Any
 
-from njrt.message_json import json_line, json_lines
+from njrt.message_json import format_json_line, parse_json_lines
 
 
 @dataclass(frozen=True, slots=True)
-class Usage:
+class ModeUsage:
     """What model calls used, and how code fared; `usd` leaves out calls without a known price."""
 
     calls: int = 0
@@ -36,8 +36,8 @@ class Usage:
     raised: int = 0
     """Runs in which the code raised, and was undone."""
 
-    def __add__(self, other: Usage) -> Usage:
-        return Usage(
+    def __add__(self, other: ModeUsage) -> ModeUsage:
+        return ModeUsage(
             self.calls + other.calls,
             self.input + other.input,
             self.output + other.output,
@@ -55,16 +55,16 @@ class Usage:
 
 
 @dataclass(frozen=True, slots=True)
-class Built:
+class ModeBuild:
     """What building took; `failure` says why there is nothing to run, if so."""
 
     seconds: float
-    usage: Usage
+    usage: ModeUsage
     failure: str = ""
 
 
 @dataclass(frozen=True, slots=True)
-class Trial:
+class ComparedRun:
     """One run of the command."""
 
     mode: str
@@ -72,22 +72,22 @@ class Trial:
     passed: bool
     exit_code: int
     seconds: float
-    blocks: Mapping[str, Usage] = field(default_factory=dict)
+    blocks: Mapping[str, ModeUsage] = field(default_factory=dict)
     """What each block used, by its place."""
 
     @property
-    def usage(self) -> Usage:
+    def usage(self) -> ModeUsage:
         """What all blocks used together."""
-        return sum(self.blocks.values(), Usage())
+        return sum(self.blocks.values(), ModeUsage())
 
 
 @dataclass(frozen=True, slots=True)
-class Row:
+class ModeSummary:
     """One mode: how it was built and what came of its trials."""
 
     mode: str
-    build: Built
-    trials: tuple[Trial, ...]
+    build: ModeBuild
+    trials: tuple[ComparedRun, ...]
 
     @property
     def passed(self) -> int:
@@ -100,10 +100,10 @@ class Row:
         return median(trial.seconds for trial in self.trials) if self.trials else None
 
     @property
-    def usage(self) -> Usage:
+    def usage(self) -> ModeUsage:
         """What one trial used on the average, rounded to whole calls and tokens."""
-        total, count = sum((each.usage for each in self.trials), Usage()), len(self.trials) or 1
-        return Usage(
+        total, count = sum((each.usage for each in self.trials), ModeUsage()), len(self.trials) or 1
+        return ModeUsage(
             round(total.calls / count),
             round(total.input / count),
             round(total.output / count),
@@ -115,7 +115,7 @@ class Row:
         )
 
 
-def interval(passed: int, trials: int, z: float = 1.96) -> tuple[float, float]:
+def compute_pass_interval(passed: int, trials: int, z: float = 1.96) -> tuple[float, float]:
     """The 95 % interval of a pass rate, by Wilson (1927): sensible for few trials too."""
     if not trials:
         return 0.0, 1.0
@@ -126,18 +126,18 @@ def interval(passed: int, trials: int, z: float = 1.96) -> tuple[float, float]:
     return max(0.0, min(rate, center - half)), min(1.0, max(rate, center + half))
 
 
-def usage_by_block(trace: Iterable[str]) -> dict[str, Usage]:
+def sum_usage_by_block(trace: Iterable[str]) -> dict[str, ModeUsage]:
     """Add up the model calls in the lines of a trace file, by the place of the block."""
     places: dict[str, str] = {}
-    blocks: dict[str, Usage] = {}
-    for event in json_lines(trace):
+    blocks: dict[str, ModeUsage] = {}
+    for event in parse_json_lines(trace):
         if event["event"] == "began":
             place = places[event["run"]] = event["place"] or "elsewhere"
-            if fared := _FARED.get(event.get("tried", "")):
-                blocks[place] = blocks.get(place, Usage()) + fared
+            if fared := _ATTEMPT_USAGE.get(event.get("tried", "")):
+                blocks[place] = blocks.get(place, ModeUsage()) + fared
         elif event["event"] == "replied":
             place, used = places.get(event["run"], "elsewhere"), event["reply"].get("usage", {})
-            blocks[place] = blocks.get(place, Usage()) + Usage(
+            blocks[place] = blocks.get(place, ModeUsage()) + ModeUsage(
                 1,
                 used.get("input", 0),
                 used.get("output", 0),
@@ -147,43 +147,43 @@ def usage_by_block(trace: Iterable[str]) -> dict[str, Usage]:
     return blocks
 
 
-_FARED: Mapping[str, Usage] = {
-    "ran": Usage(by_code=1),
-    "unfit": Usage(unfit=1),
-    "raised": Usage(raised=1),
+_ATTEMPT_USAGE: Mapping[str, ModeUsage] = {
+    "ran": ModeUsage(by_code=1),
+    "unfit": ModeUsage(unfit=1),
+    "raised": ModeUsage(raised=1),
 }
 
 
-def trial_line(trial: Trial) -> str:
+def format_compared_run(trial: ComparedRun) -> str:
     """Write a trial as one line of JSON."""
-    return json_line(asdict(trial))
+    return format_json_line(asdict(trial))
 
 
-def trials_in(lines: Iterable[str]) -> Iterator[Trial]:
+def parse_compared_runs(lines: Iterable[str]) -> Iterator[ComparedRun]:
     """Read trials back; a line that a killed process has broken off is passed over."""
     for line in lines:
         with suppress(ValueError, TypeError, KeyError):
-            yield trial_of(line)
+            yield parse_compared_run(line)
 
 
-def trial_of(line: str) -> Trial:
+def parse_compared_run(line: str) -> ComparedRun:
     """Read a trial back."""
     written: dict[str, Any] = json.loads(line)
-    blocks = {place: Usage(**used) for place, used in written.pop("blocks").items()}
-    return Trial(**written, blocks=blocks)
+    blocks = {place: ModeUsage(**used) for place, used in written.pop("blocks").items()}
+    return ComparedRun(**written, blocks=blocks)
 
 
-def as_json(rows: Sequence[Row], command: str) -> str:
+def format_comparison_json(rows: Sequence[ModeSummary], command: str) -> str:
     """The whole comparison, for programs."""
     return json.dumps(
-        {"command": command, "modes": [_row_json(row) for row in rows]},
+        {"command": command, "modes": [_summary_to_json(row) for row in rows]},
         indent=2,
         ensure_ascii=False,
     )
 
 
-def _row_json(row: Row) -> dict[str, Any]:
-    low, high = interval(row.passed, len(row.trials))
+def _summary_to_json(row: ModeSummary) -> dict[str, Any]:
+    low, high = compute_pass_interval(row.passed, len(row.trials))
     return {
         "mode": row.mode,
         "build": asdict(row.build),

@@ -13,9 +13,9 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Sequence
 
-from njc.comparison.results import Row, Usage, interval
+from njc.comparison.results import ModeSummary, ModeUsage, compute_pass_interval
 
-HEADINGS = (
+MODE_HEADINGS = (
     "mode",
     "passed",
     "95 % interval",
@@ -28,7 +28,7 @@ HEADINGS = (
 )
 
 
-def cells(row: Row) -> tuple[str, ...]:
+def format_mode_cells(row: ModeSummary) -> tuple[str, ...]:
     """One mode as the cells of a table."""
     build = (row.mode, "not built" if row.build.failure else f"{row.passed}/{len(row.trials)}")
     if row.build.failure or row.seconds is None:
@@ -42,7 +42,7 @@ def cells(row: Row) -> tuple[str, ...]:
             "",
             "",
         )
-    low, high = interval(row.passed, len(row.trials))
+    low, high = compute_pass_interval(row.passed, len(row.trials))
     return (
         *build,
         f"{low:.0%} to {high:.0%}",
@@ -55,7 +55,9 @@ def cells(row: Row) -> tuple[str, ...]:
     )
 
 
-def table(headings: Sequence[str], lines: Sequence[Sequence[str]], labels: int = 1) -> str:
+def format_text_table(
+    headings: Sequence[str], lines: Sequence[Sequence[str]], labels: int = 1
+) -> str:
     """Lay out a table: the first `labels` columns to the left, numbers to the right."""
     widths = [max(map(len, column)) for column in zip(headings, *lines, strict=True)]
     rules = ["-" * width for width in widths]
@@ -81,14 +83,14 @@ BLOCK_HEADINGS = (
 )
 
 
-def block_cells(rows: Sequence[Row]) -> list[tuple[str, ...]]:
+def format_block_rows(rows: Sequence[ModeSummary]) -> list[tuple[str, ...]]:
     """What each block used in each mode, per trial."""
     lines: list[tuple[str, ...]] = []
     for place in sorted({place for row in rows for each in row.trials for place in each.blocks}):
         for row in rows:
             count = len(row.trials) or 1
-            used = sum((each.blocks.get(place, Usage()) for each in row.trials), Usage())
-            if used == Usage():
+            used = sum((each.blocks.get(place, ModeUsage()) for each in row.trials), ModeUsage())
+            if used == ModeUsage():
                 continue
             tried = (used.by_code, used.unfit, used.raised)
             lines.append(
@@ -105,58 +107,58 @@ def block_cells(rows: Sequence[Row]) -> list[tuple[str, ...]]:
     return lines
 
 
-def advice(rows: Sequence[Row]) -> list[str]:
+def build_mode_advice(rows: Sequence[ModeSummary]) -> list[str]:
     """What someone who has to choose a mode should know first."""
-    ran = sorted((row for row in rows if row.trials), key=_worth)
-    said = [*_best(ran), *_others(ran), *_paid_back(ran)]
+    ran = sorted((row for row in rows if row.trials), key=_make_sort_key)
+    said = [*_describe_best(ran), *_describe_others(ran), *_describe_break_even(ran)]
     return said + [
         f"{row.mode} was not built: {row.build.failure}" for row in rows if row.build.failure
     ]
 
 
-def _worth(row: Row) -> tuple[float, float, float]:
+def _make_sort_key(row: ModeSummary) -> tuple[float, float, float]:
     return -row.passed / len(row.trials), row.usage.tokens, row.seconds or 0.0
 
 
-def _best(ran: Sequence[Row]) -> Iterator[str]:
+def _describe_best(ran: Sequence[ModeSummary]) -> Iterator[str]:
     if not ran:
         return
     best = ran[0]
     seconds = f"{best.seconds or 0.0:.2f} s and {best.usage.tokens:,} tokens a run"
     if best.passed:
-        yield f"{best.mode} did best: {_rate(best)} runs passed, at {seconds}."
+        yield f"{best.mode} did best: {_format_pass_rate(best)} runs passed, at {seconds}."
     else:
         yield "No run passed in any mode."
 
 
-def _others(ran: Sequence[Row]) -> Iterator[str]:
+def _describe_others(ran: Sequence[ModeSummary]) -> Iterator[str]:
     """Tell the modes that are worse from those that may be as good."""
     if not ran or not ran[0].passed:
         return
     best, *others = ran
-    low = interval(best.passed, len(best.trials))[0]
-    worse = [row for row in others if interval(row.passed, len(row.trials))[1] < low]
+    low = compute_pass_interval(best.passed, len(best.trials))[0]
+    worse = [row for row in others if compute_pass_interval(row.passed, len(row.trials))[1] < low]
     close = [row for row in others if row not in worse]
     if close:
         verb = "is" if len(close) == 1 else "are"
         cheapest = min(close, key=lambda row: (row.usage.tokens, row.seconds or 0.0))
         is_cheaper = cheapest.usage.tokens < best.usage.tokens
         hint = f"; {cheapest.mode} is the cheapest of all" if is_cheaper else ""
-        yield f"{_named(close)} {verb} too close to it to tell apart by so few runs{hint}."
+        yield f"{_format_modes(close)} {verb} too close to it to tell apart by so few runs{hint}."
     if worse:
-        yield f"{_named(worse)} did worse, and not by chance."
+        yield f"{_format_modes(worse)} did worse, and not by chance."
 
 
-def _named(rows: Sequence[Row]) -> str:
-    *most, last = (f"{row.mode} ({_rate(row)})" for row in rows)
+def _format_modes(rows: Sequence[ModeSummary]) -> str:
+    *most, last = (f"{row.mode} ({_format_pass_rate(row)})" for row in rows)
     return f"{', '.join(most)} and {last}" if most else last
 
 
-def _rate(row: Row) -> str:
+def _format_pass_rate(row: ModeSummary) -> str:
     return f"{row.passed} of {len(row.trials)}"
 
 
-def _paid_back(ran: Sequence[Row]) -> Iterator[str]:
+def _describe_break_even(ran: Sequence[ModeSummary]) -> Iterator[str]:
     """After how many runs the tokens that the code took to write are saved, against live blocks."""
     live = next((row.usage.tokens for row in ran if row.mode == "live"), 0)
     runs = {
@@ -169,10 +171,10 @@ def _paid_back(ran: Sequence[Row]) -> Iterator[str]:
         yield f"Runs after which the code has saved, against live, the tokens that it took to write: {each}."
 
 
-def as_text(rows: Sequence[Row]) -> str:
+def format_comparison_text(rows: Sequence[ModeSummary]) -> str:
     """The comparison for a terminal: modes, blocks, and what to know of them."""
-    parts = [table(HEADINGS, [cells(row) for row in rows])]
-    if blocks := block_cells(rows):
-        parts.append(table(BLOCK_HEADINGS, blocks))
-    parts.append("\n".join(advice(rows)))
+    parts = [format_text_table(MODE_HEADINGS, [format_mode_cells(row) for row in rows])]
+    if blocks := format_block_rows(rows):
+        parts.append(format_text_table(BLOCK_HEADINGS, blocks))
+    parts.append("\n".join(build_mode_advice(rows)))
     return "\n\n".join(parts)

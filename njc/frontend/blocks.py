@@ -21,33 +21,33 @@ from dataclasses import dataclass, replace
 from types import NoneType
 from typing import Any
 
-from njc.frontend.diagnostics import Diagnostic, finding
+from njc.frontend.diagnostics import Diagnostic, make_diagnostic
 from njc.frontend.frames import (
     Frame,
     Label,
-    inside_except_star,
-    inside_finally,
-    inside_loop,
-    labels_at,
-    labels_leaving_finally,
+    enter_except_star,
+    enter_finally,
+    enter_loop,
+    list_labels,
+    list_labels_exiting_finally,
 )
-from njc.frontend.markers import near_miss_in, opening_of, read_options, text_of
+from njc.frontend.markers import extract_prompt_text, find_near_miss, match_opening, parse_options
 from njc.frontend.names import (
-    Definition,
-    Outputs,
-    Scope,
+    BlockOutputs,
+    FunctionDefinition,
+    NameScope,
     ScopeKind,
     ScopeNode,
-    bindings_of,
-    branches,
-    mangled,
-    outwards,
+    collect_bindings,
+    list_branches,
+    mangle,
+    walk_outwards,
 )
 from njc.frontend.parse import Module
-from njc.frontend.placement import Placement, obstacle_to, placement_of
-from njc.frontend.references import Reference, Tag, tags_in
+from njc.frontend.placement import Placement, check_placement, find_placement
+from njc.frontend.references import Reference, Tag, find_tags
 from njc.frontend.source import SourceFile
-from njrt.options import NAMES, Options
+from njrt.options import OPTION_NAMES, Options
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,7 +69,7 @@ class NaturalBlock:
     options: Options
 
     @property
-    def scope(self) -> Scope:
+    def scope(self) -> NameScope:
         """The module, class or function whose suite the block stands in."""
         return self.frame.scope
 
@@ -101,36 +101,36 @@ class NaturalBlock:
     @property
     def labels(self) -> tuple[Label, ...]:
         """The control statements that Python would accept in the block's place."""
-        return labels_at(self.frame)
+        return list_labels(self.frame)
 
     @property
-    def exits_finally(self) -> tuple[Label, ...]:
+    def labels_exiting_finally(self) -> tuple[Label, ...]:
         """Those of the labels whose jump would leave a `finally` suite, and that are not offered."""
-        return labels_leaving_finally(self.frame)
+        return list_labels_exiting_finally(self.frame)
 
     @property
     def prompt(self) -> str:
         """The text between the marker line and the closing quotes, as it stands in the source."""
-        opened = opening_of(self.literal)
+        opened = match_opening(self.literal)
         assert opened, "a block begins with its marker"
         return self.literal[opened.end() : -3]
 
 
-def outputs_of(blocks: Iterable[NaturalBlock]) -> Outputs:
+def collect_block_outputs(blocks: Iterable[NaturalBlock]) -> BlockOutputs:
     """Collect, for each scope, the names that its natural blocks bind there, as they are stored."""
-    outputs: dict[Scope, frozenset[str]] = {}
+    outputs: dict[NameScope, frozenset[str]] = {}
     for block in blocks:
         scope = block.scope
-        names = frozenset(mangled(name, scope.mangler) for name in block.binds)
+        names = frozenset(mangle(name, scope.mangling_class) for name in block.binds)
         elsewhere = scope.bindings.globals | scope.bindings.nonlocals
         outputs[scope] = outputs.get(scope, frozenset()) | (names - elsewhere)
         if at_module := names & scope.bindings.globals:
-            module = next(each for each in outwards(scope) if each.kind == "module")
+            module = next(each for each in walk_outwards(scope) if each.kind == "module")
             outputs[module] = outputs.get(module, frozenset()) | at_module
     return outputs
 
 
-def described(block: NaturalBlock) -> dict[str, Any]:
+def describe_block(block: NaturalBlock) -> dict[str, Any]:
     """Describe a block in plain data, for `njc show --stage blocks --output-format json`."""
     return {
         "line": block.line,
@@ -140,84 +140,92 @@ def described(block: NaturalBlock) -> dict[str, Any]:
         "labels": list(block.labels),
         "scope": block.scope.kind,
         "options": {
-            name: value for name in NAMES if (value := getattr(block.options, name)) is not None
+            name: value
+            for name in OPTION_NAMES
+            if (value := getattr(block.options, name)) is not None
         },
     }
 
 
-Found = NaturalBlock | Diagnostic
+BlockOrDiagnostic = NaturalBlock | Diagnostic
 
 
-def find_blocks(module: Module) -> Iterator[Found]:
+def find_blocks(module: Module) -> Iterator[BlockOrDiagnostic]:
     """Find every natural block of a module in source order, and what is wrong with would-be blocks."""
     walrus = ":=" in module.source.text
-    scope = Scope("module", "<module>", module.tree, bindings_of(module.tree, None, walrus))
-    yield from _in_suite(module, module.tree.body, None, Frame(scope))
+    scope = NameScope(
+        "module", "<module>", module.tree, collect_bindings(module.tree, None, walrus)
+    )
+    yield from _search_suite(module, module.tree.body, None, Frame(scope))
 
 
-def _in_suite(
+def _search_suite(
     module: Module, body: Sequence[ast.stmt], owner: ast.AST | None, frame: Frame
-) -> Iterator[Found]:
+) -> Iterator[BlockOrDiagnostic]:
     for statement in body:
-        if not module.may_open_in(statement.lineno, statement.end_lineno):
+        if not module.can_open_block(statement.lineno, statement.end_lineno):
             continue
         if isinstance(statement, ast.Expr):
-            yield from _in_expression(module, statement, body, owner, frame)
+            yield from _search_expression(module, statement, body, owner, frame)
         else:
-            yield from _in_compound(module, statement, frame)
+            yield from _search_compound(module, statement, frame)
 
 
-def _in_compound(module: Module, statement: ast.stmt, frame: Frame) -> Iterator[Found]:
+def _search_compound(
+    module: Module, statement: ast.stmt, frame: Frame
+) -> Iterator[BlockOrDiagnostic]:
     """Look into the suites of a statement, each with the frame that it has."""
     match statement:
         case ast.FunctionDef() | ast.AsyncFunctionDef() | ast.ClassDef():
-            scope = _scope_of(module, statement, frame.scope)
-            yield from _in_suite(module, statement.body, statement, Frame(scope))
+            scope = _make_scope(module, statement, frame.scope)
+            yield from _search_suite(module, statement.body, statement, Frame(scope))
         case ast.For(body=body, orelse=orelse) | ast.AsyncFor(body=body, orelse=orelse):
-            yield from _in_suite(module, body, statement, inside_loop(frame))
-            yield from _in_suite(module, orelse, statement, frame)
+            yield from _search_suite(module, body, statement, enter_loop(frame))
+            yield from _search_suite(module, orelse, statement, frame)
         case ast.While(body=body, orelse=orelse):
-            yield from _in_suite(module, body, statement, inside_loop(frame))
-            yield from _in_suite(module, orelse, statement, frame)
+            yield from _search_suite(module, body, statement, enter_loop(frame))
+            yield from _search_suite(module, orelse, statement, frame)
         case ast.If():
-            chain = branches(statement)
+            chain = list_branches(statement)
             for branch in chain:
-                yield from _in_suite(module, branch.body, branch, frame)
-            yield from _in_suite(module, chain[-1].orelse, chain[-1], frame)
+                yield from _search_suite(module, branch.body, branch, frame)
+            yield from _search_suite(module, chain[-1].orelse, chain[-1], frame)
         case ast.With(body=body) | ast.AsyncWith(body=body):
-            yield from _in_suite(module, body, statement, frame)
+            yield from _search_suite(module, body, statement, frame)
         case ast.Try() | ast.TryStar():
-            yield from _in_suite(module, statement.body, statement, frame)
+            yield from _search_suite(module, statement.body, statement, frame)
             starred = isinstance(statement, ast.TryStar)
             for handler in statement.handlers:
-                inner = inside_except_star(frame) if starred else frame
-                yield from _in_suite(module, handler.body, statement, inner)
-            yield from _in_suite(module, statement.orelse, statement, frame)
-            yield from _in_suite(module, statement.finalbody, statement, inside_finally(frame))
+                inner = enter_except_star(frame) if starred else frame
+                yield from _search_suite(module, handler.body, statement, inner)
+            yield from _search_suite(module, statement.orelse, statement, frame)
+            yield from _search_suite(module, statement.finalbody, statement, enter_finally(frame))
         case ast.Match(cases=cases):
             for each in cases:
-                yield from _in_suite(module, each.body, each, frame)
+                yield from _search_suite(module, each.body, each, frame)
 
 
-def _scope_of(module: Module, node: ScopeNode, parent: Scope) -> Scope:
+def _make_scope(module: Module, node: ScopeNode, parent: NameScope) -> NameScope:
     """Make the scope of a function or class that may enclose a block."""
     assert not isinstance(node, ast.Module)
-    first, last = module.source.starts[node.lineno - 1], node.end_lineno or node.lineno
-    end = module.source.starts[last] if last < len(module.source.starts) else None
+    first, last = module.source.line_starts[node.lineno - 1], node.end_lineno or node.lineno
+    end = module.source.line_starts[last] if last < len(module.source.line_starts) else None
     text = module.source.text[first:end]
     kind: ScopeKind
     if isinstance(node, ast.ClassDef):
         kind = "class"
     else:
-        yields = "yield" in text and _yields(node.body)
+        yields = "yield" in text and _has_own_yield(node.body)
         kind = "generator" if yields else "function"
         if isinstance(node, ast.AsyncFunctionDef):
             kind = "async generator" if yields else "async function"
-    class_name = node.name if kind == "class" else parent.mangler
-    return Scope(kind, node.name, node, bindings_of(node, class_name, ":=" in text), parent)
+    class_name = node.name if kind == "class" else parent.mangling_class
+    return NameScope(
+        kind, node.name, node, collect_bindings(node, class_name, ":=" in text), parent
+    )
 
 
-def _yields(body: Sequence[ast.stmt]) -> bool:
+def _has_own_yield(body: Sequence[ast.stmt]) -> bool:
     """Whether a function with this body is a generator: a `yield` of its own, not of inner functions."""
     waiting: list[ast.AST] = list(body)
     while waiting:
@@ -237,42 +245,48 @@ def _yields(body: Sequence[ast.stmt]) -> bool:
     return False
 
 
-def _in_expression(
+def _search_expression(
     module: Module,
     statement: ast.Expr,
     body: Sequence[ast.stmt],
     owner: ast.AST | None,
     frame: Frame,
-) -> Iterator[Found]:
+) -> Iterator[BlockOrDiagnostic]:
     """Decide whether an expression statement is a natural block, nearly one, or neither."""
     value, source = statement.value, module.source
     if not isinstance(value, (ast.Constant, ast.JoinedStr)):
         return
-    start = source.offset(statement.lineno, statement.col_offset)
-    end = source.offset(statement.end_lineno or 0, statement.end_col_offset or 0)
+    start = source.get_offset(statement.lineno, statement.col_offset)
+    end = source.get_offset(statement.end_lineno or 0, statement.end_col_offset or 0)
     literal = source.text[start:end]
-    if opened := opening_of(literal):
-        yield from _option_problems(source, opened, start)
-        if obstacle := obstacle_to(source, start, end, body):
+    if opened := match_opening(literal):
+        yield from _check_options(source, opened, start)
+        if obstacle := check_placement(source, start, end, body):
             yield obstacle
-        yield _block(
-            source, literal, opened, start, frame, placement_of(source, start, body, owner)
+        yield _make_block(
+            source, literal, opened, start, frame, find_placement(source, start, body, owner)
         )
         return
-    is_docstring = statement is body[0] and isinstance(owner, NoneType | Definition | ast.ClassDef)
-    if miss := near_miss_in(literal, is_docstring):
+    is_docstring = statement is body[0] and isinstance(
+        owner, NoneType | FunctionDefinition | ast.ClassDef
+    )
+    if miss := find_near_miss(literal, is_docstring):
         hint = "a block is one triple-quoted string that begins with the line `natural`"
-        yield finding(source, "NJ103", start + miss.start, start + miss.end, miss.reason, hint)
+        yield make_diagnostic(
+            source, "NJ103", start + miss.start, start + miss.end, miss.reason, hint
+        )
 
 
-def _option_problems(source: SourceFile, opened: re.Match[str], start: int) -> Iterator[Diagnostic]:
+def _check_options(source: SourceFile, opened: re.Match[str], start: int) -> Iterator[Diagnostic]:
     if opened["options"]:
         shift = start + opened.start("options")
-        for each in read_options(opened["options"])[1]:
-            yield finding(source, "NJ104", shift + each.start, shift + each.end, each.message)
+        for each in parse_options(opened["options"])[1]:
+            yield make_diagnostic(
+                source, "NJ104", shift + each.start, shift + each.end, each.message
+            )
 
 
-def _block(
+def _make_block(
     source: SourceFile,
     literal: str,
     opened: re.Match[str],
@@ -284,7 +298,7 @@ def _block(
     shift = start + opened.end()
     tags = tuple(
         replace(tag, start=tag.start + shift, end=tag.end + shift)
-        for tag in tags_in(text_of(literal, opened))
+        for tag in find_tags(extract_prompt_text(literal, opened))
     )
     line, column = source.place(start)
     end_line, end_column = source.place(start + len(literal))
@@ -299,5 +313,5 @@ def _block(
         tags,
         frame,
         placement,
-        read_options(opened["options"])[0] if opened["options"] else Options(),
+        parse_options(opened["options"])[0] if opened["options"] else Options(),
     )

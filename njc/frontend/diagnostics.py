@@ -40,7 +40,7 @@ class Diagnostic:
 
 
 @dataclass(frozen=True, slots=True)
-class Code:
+class DiagnosticCode:
     """What one code means: a title, its severity, a paragraph, and whether it can be ignored."""
 
     title: str
@@ -50,35 +50,35 @@ class Code:
     """A fatal finding leaves nothing to compile, so `# njc: ignore` has no power over it."""
 
 
-CODES: Mapping[str, Code] = {
-    "NJ001": Code(
+CODES: Mapping[str, DiagnosticCode] = {
+    "NJ001": DiagnosticCode(
         "not Python",
         "error",
         "A .njpy file is a Python file in which some strings are natural blocks, so it must first be "
         "Python. The message is the one of the Python that runs njc.",
         fatal=True,
     ),
-    "NJ002": Code(
+    "NJ002": DiagnosticCode(
         "not text",
         "error",
         "The bytes of the file are not text in the encoding that its byte order mark or its coding "
         "comment names (UTF-8 where it names none). Save the file as UTF-8, or correct the comment.",
         fatal=True,
     ),
-    "NJ003": Code(
+    "NJ003": DiagnosticCode(
         "wrong option in a comment",
         "error",
         "A comment `# njc: key=value` sets options for the whole file. The option must exist and the "
         "value must suit it, or the program would run with other options than it says.",
         fatal=True,
     ),
-    "NJ004": Code(
+    "NJ004": DiagnosticCode(
         "option comment without effect",
         "warning",
         "A comment `# njc: key=value` counts only before the first statement of the file. Move it "
         'there, or write the option on the block: `"""natural(key=value)`.',
     ),
-    "NJ101": Code(
+    "NJ101": DiagnosticCode(
         "block after `;` in a one-line suite",
         "error",
         "In `if x: a = 1; ` followed by a natural block, the suite stands on the line of its header. A "
@@ -87,14 +87,14 @@ CODES: Mapping[str, Code] = {
         "it changes nothing. Put each statement of the suite on a line of its own, below the header.",
         fatal=True,
     ),
-    "NJ102": Code(
+    "NJ102": DiagnosticCode(
         "block beside a backslash continuation",
         "error",
         "A natural block is replaced by several lines, which a backslash at the end of the line "
         "before it, or behind it, would tear apart. Remove the backslash.",
         fatal=True,
     ),
-    "NJ103": Code(
+    "NJ103": DiagnosticCode(
         "nearly a natural block",
         "warning",
         "The string stands as a statement and its first word is that of a natural block, but Python "
@@ -102,82 +102,82 @@ CODES: Mapping[str, Code] = {
         "without parentheses, whose first line is the word `natural` in small letters and nothing "
         'else but options: `"""natural` or `"""natural(max_effects=20)`.',
     ),
-    "NJ104": Code(
+    "NJ104": DiagnosticCode(
         "wrong option on a block",
         "error",
         'Options stand on the marker line as keyword arguments with literal values: `"""natural('
         'model="openai/gpt-4.1", max_effects=20)`. The option must exist and the value must suit it.',
         fatal=True,
     ),
-    "NJ105": Code(
+    "NJ105": DiagnosticCode(
         "block before a future import",
         "error",
         "`from __future__ import ...` must come before every statement but the docstring, and a "
         "natural block is a statement. Move the block below the import.",
         fatal=True,
     ),
-    "NJ201": Code(
+    "NJ201": DiagnosticCode(
         "undefined name",
         "error",
         "The block reads a variable by `<name>` that is not bound in the function, in the functions "
         "around it, in the module, or in Python's builtins. Correct the name; if the angle brackets "
         "are meant as text, as in HTML, double the first: `<<name>`.",
     ),
-    "NJ202": Code(
+    "NJ202": DiagnosticCode(
         "not a name",
         "error",
         "A block can bind only what an assignment could: not a keyword, and not a name that Python "
         "keeps for itself such as `__debug__`.",
         fatal=True,
     ),
-    "NJ203": Code(
+    "NJ203": DiagnosticCode(
         "keyword in angle brackets",
         "warning",
         "`<class>` or `<None>` names no variable, so it is plain text to the model. Write `<<class>` "
         "to say so.",
     ),
-    "NJ204": Code(
+    "NJ204": DiagnosticCode(
         "output never used",
         "warning",
         "The block binds `<:name>`, and nothing in the function reads the variable afterwards. Remove "
         "the output, or use it. Names that begin with an underscore are not reported.",
     ),
-    "NJ205": Code(
+    "NJ205": DiagnosticCode(
         "output possibly unbound",
         "warning",
         "Only natural blocks bind this variable, and there is a way through the program to this use "
         "that runs none of them: a condition that is false, a loop without a round, an exception that "
         "is caught. Bind it before, or use it only where the block has run.",
     ),
-    "NJ206": Code(
+    "NJ206": DiagnosticCode(
         "cannot be bound here",
         "error",
         "Python resolves the name to something that an assignment at this place could not bind the "
         "way the program says. The message says what is in the way.",
         fatal=True,
     ),
-    "NJ207": Code(
+    "NJ207": DiagnosticCode(
         "type that is not Python",
         "warning",
         "`<:name: type>` takes any Python annotation, such as `<:total: float>` or `<:ids: list[str]>`. "
         "What stands here is not one, so the angle brackets are plain text and bind nothing. Correct "
         "the type, or double the first bracket to say that text is meant.",
     ),
-    "NJ301": Code(
+    "NJ301": DiagnosticCode(
         "control word without effect",
         "warning",
         "The text says break, continue or return, but that statement would not be legal at this place "
         "(no loop around the block, not in a function, inside `except*`), so the model cannot do it. "
         "Move the block, or choose another word.",
     ),
-    "NJ302": Code(
+    "NJ302": DiagnosticCode(
         "jump out of `finally`",
         "warning",
         "A break, continue or return that leaves a `finally` suite throws away the exception that is "
         "on its way. Python warns of such jumps from 3.14 (PEP 765), and njc does not offer them to "
         "the model. Move the block out of the `finally` suite.",
     ),
-    "NJ401": Code(
+    "NJ401": DiagnosticCode(
         "no code for a static block",
         "error",
         "A model was asked for the Python that stands for this block, and none of its attempts passed the "
@@ -186,7 +186,7 @@ CODES: Mapping[str, Code] = {
         'that by `fallback="live"`.',
         fatal=True,
     ),
-    "NJ402": Code(
+    "NJ402": DiagnosticCode(
         "static block not locked",
         "error",
         "A build with `--locked`, `--check` or `--diff` asks no model, and njc.lock has no code for this "
@@ -194,7 +194,7 @@ CODES: Mapping[str, Code] = {
         "in njc.lock, and commit it.",
         fatal=True,
     ),
-    "NJ403": Code(
+    "NJ403": DiagnosticCode(
         "edited code out of date",
         "error",
         "The code of this block was edited in njc.lock, and the block has changed since. njc never "
@@ -202,7 +202,7 @@ CODES: Mapping[str, Code] = {
         "changed block, `njc lock --update BLOCK` has it written anew.",
         fatal=True,
     ),
-    "NJ404": Code(
+    "NJ404": DiagnosticCode(
         "locked code refused",
         "error",
         "The code in njc.lock does not pass the checks that generated code must pass: an edit has broken "
@@ -213,7 +213,7 @@ CODES: Mapping[str, Code] = {
 }
 
 
-def finding(
+def make_diagnostic(
     source: SourceFile, code: str, start: int, end: int, message: str, hint: str | None = None
 ) -> Diagnostic:
     """Make the diagnostic for a range of offsets in the source's text."""
@@ -232,39 +232,39 @@ def finding(
     )
 
 
-def render(diagnostic: Diagnostic, source: SourceFile | None = None) -> str:
+def render_diagnostic(diagnostic: Diagnostic, source: SourceFile | None = None) -> str:
     """Write a diagnostic for people: its place and message, the line with a caret, and the hint."""
     at = f"{diagnostic.path}:{diagnostic.line}:{diagnostic.column}"
     rows = [f"{at}: {diagnostic.severity}[{diagnostic.code}]: {diagnostic.message}"]
     gutter = " " * max(5, len(str(diagnostic.line)))
     if source is not None and diagnostic.code != "NJ002":
-        line = _UNSHOWN.sub(" ", source.line(diagnostic.line).rstrip("\r\n"))
+        line = _CONTROL_CHARACTERS.sub(" ", source.line(diagnostic.line).rstrip("\r\n"))
         end = diagnostic.end_column if diagnostic.end_line == diagnostic.line else len(line) + 1
         marked = line[diagnostic.column - 1 : end - 1]
         rows.append(f"{diagnostic.line:>5} | {line}")
         rows.append(
-            f"{gutter} | {_blank(line[: diagnostic.column - 1])}{'^' * max(1, _width(marked))}"
+            f"{gutter} | {_make_blanks(line[: diagnostic.column - 1])}{'^' * max(1, _measure_width(marked))}"
         )
     if diagnostic.hint:
         rows.append(f"{gutter} = help: {diagnostic.hint}")
     return "\n".join(rows)
 
 
-_UNSHOWN = re.compile(r"[\x00-\x08\x0a-\x1f\x7f-\x9f]")
+_CONTROL_CHARACTERS = re.compile(r"[\x00-\x08\x0a-\x1f\x7f-\x9f]")
 """Control characters, which a terminal would obey; a tab only moves on."""
 
 
-def _cells(character: str) -> int:
+def _count_cells(character: str) -> int:
     """Count the terminal cells that a character takes."""
     if unicodedata.combining(character) or unicodedata.category(character) == "Cf":
         return 0
     return 2 if unicodedata.east_asian_width(character) in "WF" else 1
 
 
-def _width(text: str) -> int:
-    return sum(_cells(character) for character in text)
+def _measure_width(text: str) -> int:
+    return sum(_count_cells(character) for character in text)
 
 
-def _blank(text: str) -> str:
+def _make_blanks(text: str) -> str:
     """Blanks as wide as `text`; a tab stays a tab, so that it is as wide as the one above it."""
-    return "".join("\t" if each == "\t" else " " * _cells(each) for each in text)
+    return "".join("\t" if each == "\t" else " " * _count_cells(each) for each in text)

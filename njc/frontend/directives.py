@@ -13,10 +13,10 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
-from njc.frontend.diagnostics import CODES, Diagnostic, finding
+from njc.frontend.diagnostics import CODES, Diagnostic, make_diagnostic
 from njc.frontend.parse import Module
 from njc.frontend.source import SourceFile
-from njrt.options import Options, from_text, problem_with
+from njrt.options import Options, find_option_problem, parse_option
 
 _COMMENT = re.compile(r"#[ \t]*njc:[ \t]*(?P<text>[^\r\n]*)")
 _IGNORE = re.compile(r"ignore(?:\[(?P<codes>[\w, \t]*)\])?[ \t]*(?:#|\Z)")
@@ -32,23 +32,23 @@ class FileDirectives:
     problems: tuple[Diagnostic, ...]
 
 
-def file_directives(module: Module) -> FileDirectives:
+def read_file_directives(module: Module) -> FileDirectives:
     """Read the `# njc:` comments at the head of a file, and complain of those that come too late."""
     source = module.source
     body = module.tree.body
     first = body[0] if body else None
     lines = [each.lineno for each in (first, *getattr(first, "decorator_list", ())) if each]
-    head = source.starts[min(lines) - 1] if lines else len(source.text)
+    head = source.line_starts[min(lines) - 1] if lines else len(source.text)
     settings: dict[str, Any] = {}
     ignored: set[str] = set()
     problems: list[Diagnostic] = []
     for comment in _COMMENT.finditer(source.text, 0, head):
-        codes = _ignored_codes(comment["text"])
+        codes = _parse_ignored_codes(comment["text"])
         if codes is not None:
             ignored |= codes
         else:
             problems += _read_settings(source, comment, settings)
-    problems += _too_late(source, head)
+    problems += _find_late_options(source, head)
     return FileDirectives(Options(**settings), frozenset(ignored), tuple(problems))
 
 
@@ -60,31 +60,31 @@ def _read_settings(
         setting = _SETTING.match(text, position)
         if setting is None:
             at = (comment.start("text") + position, comment.start("text") + len(text))
-            yield finding(source, "NJ003", *at, "expected `key=value` or `ignore[CODE]`")
+            yield make_diagnostic(source, "NJ003", *at, "expected `key=value` or `ignore[CODE]`")
             return
         name = setting["name"]
-        value = from_text(name, setting["value"])
-        if problem := problem_with(name, value):
+        value = parse_option(name, setting["value"])
+        if problem := find_option_problem(name, value):
             at = (comment.start("text") + setting.start(), comment.start("text") + setting.end())
-            yield finding(source, "NJ003", *at, problem)
+            yield make_diagnostic(source, "NJ003", *at, problem)
         else:
             settings[name] = value
         position = setting.end()
         position += len(text[position:]) - len(text[position:].lstrip(" \t,"))
 
 
-def _too_late(source: SourceFile, head: int) -> Iterator[Diagnostic]:
+def _find_late_options(source: SourceFile, head: int) -> Iterator[Diagnostic]:
     """Find option comments on lines of their own after the first statement."""
     for comment in _COMMENT.finditer(source.text, head):
-        line_start = source.starts[source.place(comment.start())[0] - 1]
+        line_start = source.line_starts[source.place(comment.start())[0] - 1]
         alone = not source.text[line_start : comment.start()].strip()
         if alone and _SETTING.match(comment["text"]):
             message = "an option comment counts only before the first statement"
             hint = 'move it up, or write the option on the block: `"""natural(key=value)`'
-            yield finding(source, "NJ004", comment.start(), comment.end(), message, hint)
+            yield make_diagnostic(source, "NJ004", comment.start(), comment.end(), message, hint)
 
 
-def _ignored_codes(text: str) -> set[str] | None:
+def _parse_ignored_codes(text: str) -> set[str] | None:
     """Read `ignore` or `ignore[CODES]`; None where the comment says something else."""
     ignore = _IGNORE.match(text)
     if ignore is None:
@@ -94,7 +94,7 @@ def _ignored_codes(text: str) -> set[str] | None:
     return {code.strip().upper() for code in ignore["codes"].split(",")}
 
 
-def not_ignored(
+def filter_ignored(
     diagnostics: Iterable[Diagnostic],
     source: SourceFile,
     directives: FileDirectives,
@@ -104,19 +104,19 @@ def not_ignored(
     within = {line: span for span in spans for line in range(span[0], span[1] + 1)}
     for each in diagnostics:
         first, last = within.get(each.line, (each.line, each.line))
-        codes = directives.ignored | _ignored_at(source, first, last)
+        codes = directives.ignored | _find_codes_ignored_at(source, first, last)
         if CODES[each.code].fatal or each.code not in codes:
             yield each
 
 
-def _ignored_at(source: SourceFile, first: int, last: int) -> set[str]:
+def _find_codes_ignored_at(source: SourceFile, first: int, last: int) -> set[str]:
     """The codes ignored by the comment lines above line `first` and by the comment at the end of `last`."""
     codes: set[str] = set()
     above = first - 1
     while above >= 1 and (line := source.line(above).strip()).startswith("#"):
         if comment := _COMMENT.match(line):
-            codes |= _ignored_codes(comment["text"]) or set()
+            codes |= _parse_ignored_codes(comment["text"]) or set()
         above -= 1
     if comment := _COMMENT.search(source.line(last)):
-        codes |= _ignored_codes(comment["text"]) or set()
+        codes |= _parse_ignored_codes(comment["text"]) or set()
     return codes

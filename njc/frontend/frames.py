@@ -18,7 +18,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import Literal, get_args
 
-from njc.frontend.names import Scope
+from njc.frontend.names import NameScope
 
 Label = Literal["raise", "break", "continue", "return", "return_value"]
 LABELS: tuple[Label, ...] = get_args(Label)
@@ -28,7 +28,7 @@ LABELS: tuple[Label, ...] = get_args(Label)
 class Frame:
     """The control context of a suite: the way to the loop and the way to the function's end."""
 
-    scope: Scope
+    scope: NameScope
     in_loop: bool = False
     loop_barred: bool = False
     """An `except*` suite stands between here and the loop."""
@@ -40,22 +40,22 @@ class Frame:
     """A return would leave a `finally` suite."""
 
 
-def inside_loop(frame: Frame) -> Frame:
+def enter_loop(frame: Frame) -> Frame:
     """Give the frame of a loop's body; its `else` suite keeps the frame around the loop."""
     return replace(frame, in_loop=True, loop_barred=False, loop_in_finally=False)
 
 
-def inside_except_star(frame: Frame) -> Frame:
+def enter_except_star(frame: Frame) -> Frame:
     """Give the frame of an `except*` suite."""
     return replace(frame, loop_barred=True, return_barred=True)
 
 
-def inside_finally(frame: Frame) -> Frame:
+def enter_finally(frame: Frame) -> Frame:
     """Give the frame of a `finally` suite."""
     return replace(frame, loop_in_finally=True, return_in_finally=True)
 
 
-def labels_at(frame: Frame) -> tuple[Label, ...]:
+def list_labels(frame: Frame) -> tuple[Label, ...]:
     """List the control statements that Python would accept here."""
     labels: list[Label] = ["raise"]
     if frame.in_loop and not frame.loop_barred:
@@ -67,7 +67,7 @@ def labels_at(frame: Frame) -> tuple[Label, ...]:
     return tuple(labels)
 
 
-def labels_leaving_finally(frame: Frame) -> tuple[Label, ...]:
+def list_labels_exiting_finally(frame: Frame) -> tuple[Label, ...]:
     """List those of the labels whose jump would leave a `finally` suite."""
     leaving = {
         "break": frame.loop_in_finally,
@@ -75,4 +75,4 @@ def labels_leaving_finally(frame: Frame) -> tuple[Label, ...]:
         "return": frame.return_in_finally,
         "return_value": frame.return_in_finally,
     }
-    return tuple(label for label in labels_at(frame) if leaving.get(label, False))
+    return tuple(label for label in list_labels(frame) if leaving.get(label, False))

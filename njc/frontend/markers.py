@@ -17,14 +17,14 @@ import tokenize
 from dataclasses import dataclass
 from typing import Any
 
-from njc.frontend.references import without_fields
-from njrt.options import Options, problem_with
+from njc.frontend.references import blank_fields
+from njrt.options import Options, find_option_problem
 
 _OPENING = re.compile(
     r"(?P<prefix>[rRuUfF]{0,2})(?P<quotes>\"{3}|'{3})(?P<marker>natural|prompt)[ \t]*"
     r"(?P<options>\([^\r\n]*\))?[ \t]*(?:\r\n|\n|\r)"
 )
-_NEARLY = re.compile(
+_NEAR_MISS = re.compile(
     r"(?P<prefix>\w{0,2})(?P<quotes>\"{3}|'{3})(?P<before>[ \t\f\\\r\n]*)(?P<marker>natural|prompt)\b"
     r"(?P<after>[^\r\n]*)",
     re.IGNORECASE,
@@ -35,21 +35,21 @@ _REST_OF_STRING = {
 }
 
 
-def opening_of(literal: str) -> re.Match[str] | None:
+def match_opening(literal: str) -> re.Match[str] | None:
     """Match the marker line of a literal that is a natural block: a single string with a marker."""
     opened = _OPENING.match(literal)
     return opened if opened and _is_one_token(literal, opened) else None
 
 
-def text_of(literal: str, opened: re.Match[str]) -> str:
+def extract_prompt_text(literal: str, opened: re.Match[str]) -> str:
     """The text of the prompt as it stands in the source, the fields of an f-string blanked."""
     prefix = opened["prefix"].lower()
-    text = without_fields(literal, "r" in prefix) if "f" in prefix else literal
+    text = blank_fields(literal, "r" in prefix) if "f" in prefix else literal
     return text[opened.end() : -3]
 
 
 @dataclass(frozen=True, slots=True)
-class Complaint:
+class OptionProblem:
     """What is wrong with some characters of the options."""
 
     start: int
@@ -57,28 +57,28 @@ class Complaint:
     message: str
 
 
-def read_options(text: str) -> tuple[Options, list[Complaint]]:
+def parse_options(text: str) -> tuple[Options, list[OptionProblem]]:
     """Read `(model="...", max_effects=20)`."""
     try:
         call = ast.parse(f"_{text}", mode="eval").body
     except (SyntaxError, ValueError):
         call = None
     if not isinstance(call, ast.Call) or call.args or not isinstance(call.func, ast.Name):
-        return Options(), [Complaint(0, len(text), "options are keyword arguments")]
+        return Options(), [OptionProblem(0, len(text), "options are keyword arguments")]
     settings: dict[str, Any] = {}
-    complaints: list[Complaint] = []
+    complaints: list[OptionProblem] = []
     encoded = text.encode()
     for each in call.keywords:
         start, end = (
             len(encoded[: column - 1].decode())
             for column in (each.col_offset, each.end_col_offset or 0)
         )
-        if problem := _problem_with(each, settings):
-            complaints.append(Complaint(start, end, problem))
+        if problem := _add_option(each, settings):
+            complaints.append(OptionProblem(start, end, problem))
     return Options(**settings), complaints
 
 
-def _problem_with(keyword: ast.keyword, settings: dict[str, Any]) -> str | None:
+def _add_option(keyword: ast.keyword, settings: dict[str, Any]) -> str | None:
     """Add one option to the settings, or say what is wrong with it."""
     if keyword.arg is None:
         return "options cannot be unpacked: write each as `name=value`"
@@ -86,7 +86,7 @@ def _problem_with(keyword: ast.keyword, settings: dict[str, Any]) -> str | None:
         value = ast.literal_eval(keyword.value)
     except (ValueError, TypeError, MemoryError, RecursionError):
         return f"option `{keyword.arg}` must be a literal value"
-    settings_problem = problem_with(keyword.arg, value)
+    settings_problem = find_option_problem(keyword.arg, value)
     if settings_problem is None:
         settings[keyword.arg] = value
     return settings_problem
@@ -119,14 +119,14 @@ class NearMiss:
     reason: str
 
 
-def near_miss_in(literal: str, is_docstring: bool) -> NearMiss | None:
+def find_near_miss(literal: str, is_docstring: bool) -> NearMiss | None:
     """Say why a literal that is not a natural block was perhaps meant to be one."""
-    nearly = _NEARLY.search(literal)
-    reason = _why_not(literal, nearly, is_docstring) if nearly else None
+    nearly = _NEAR_MISS.search(literal)
+    reason = _explain_near_miss(literal, nearly, is_docstring) if nearly else None
     return NearMiss(nearly.start(), nearly.end("marker"), reason) if nearly and reason else None
 
 
-def _why_not(literal: str, nearly: re.Match[str], is_docstring: bool) -> str | None:
+def _explain_near_miss(literal: str, nearly: re.Match[str], is_docstring: bool) -> str | None:
     marker, after = nearly["marker"], nearly["after"]
     if literal[: nearly.start()].strip(" \t\f\r\n("):
         return None

@@ -21,7 +21,7 @@ from dataclasses import dataclass, field
 from typing import Literal
 
 ScopeKind = Literal["module", "class", "function", "async function", "generator", "async generator"]
-Definition = ast.FunctionDef | ast.AsyncFunctionDef
+FunctionDefinition = ast.FunctionDef | ast.AsyncFunctionDef
 ScopeNode = ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef
 
 
@@ -41,14 +41,14 @@ class Bindings:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Scope:
+class NameScope:
     """A module, class or function that encloses a block, within the scopes that enclose it."""
 
     kind: ScopeKind
     name: str
     node: ScopeNode
     bindings: Bindings
-    parent: Scope | None = None
+    parent: NameScope | None = None
 
     @property
     def is_function(self) -> bool:
@@ -61,20 +61,20 @@ class Scope:
         return self.kind in ("async function", "async generator")
 
     @property
-    def mangler(self) -> str | None:
+    def mangling_class(self) -> str | None:
         """The name of the innermost class whose body this is in, through functions."""
-        return next((scope.name for scope in outwards(self) if scope.kind == "class"), None)
+        return next((scope.name for scope in walk_outwards(self) if scope.kind == "class"), None)
 
 
-def outwards(scope: Scope) -> Iterator[Scope]:
+def walk_outwards(scope: NameScope) -> Iterator[NameScope]:
     """Go from a scope to the module."""
-    inner: Scope | None = scope
+    inner: NameScope | None = scope
     while inner is not None:
         yield inner
         inner = inner.parent
 
 
-def mangled(name: str, class_name: str | None) -> str:
+def mangle(name: str, class_name: str | None) -> str:
     """Spell a private name as the compiler stores it inside a class."""
     if class_name is None or not name.startswith("__") or name.endswith("__"):
         return name
@@ -82,7 +82,7 @@ def mangled(name: str, class_name: str | None) -> str:
     return f"_{stem}{name}" if stem else name
 
 
-Outputs = Mapping[Scope, frozenset[str]]
+BlockOutputs = Mapping[NameScope, frozenset[str]]
 """The names that natural blocks bind directly in a scope, as the compiler stores them."""
 
 
@@ -90,14 +90,14 @@ Outputs = Mapping[Scope, frozenset[str]]
 class Local:
     """The name lives in this function or class body."""
 
-    scope: Scope
+    scope: NameScope
 
 
 @dataclass(frozen=True, slots=True)
 class Global:
     """The name lives in the module, or in the builtins behind it; `known` says that it is bound there."""
 
-    scope: Scope
+    scope: NameScope
     known: bool
 
 
@@ -105,17 +105,17 @@ class Global:
 class TypeParameter:
     """The name is a type parameter of this function or class."""
 
-    scope: Scope
+    scope: NameScope
 
 
-Home = Local | Global | TypeParameter
+ResolvedName = Local | Global | TypeParameter
 
 
-def home_of(name: str, scope: Scope, outputs: Outputs) -> Home:
+def resolve_name(name: str, scope: NameScope, outputs: BlockOutputs) -> ResolvedName:
     """Say where Python looks for `name`, as it is written in `scope`."""
-    name = mangled(name, scope.mangler)
+    name = mangle(name, scope.mangling_class)
     explicit = False
-    for place in outwards(scope):
+    for place in walk_outwards(scope):
         bindings = place.bindings
         if place.kind == "module":
             return Global(place, is_bound(name, place, outputs))
@@ -134,7 +134,7 @@ def home_of(name: str, scope: Scope, outputs: Outputs) -> Home:
     raise AssertionError("the outermost scope is a module")
 
 
-def is_bound(name: str, scope: Scope, outputs: Outputs) -> bool:
+def is_bound(name: str, scope: NameScope, outputs: BlockOutputs) -> bool:
     """Whether a statement or a natural block of `scope` binds the (stored) name there."""
     return name in scope.bindings.bound or name in outputs.get(scope, ())
 
@@ -157,24 +157,24 @@ _MODULE_NAMES = frozenset(
 )
 
 
-def is_defined(name: str, scope: Scope, outputs: Outputs) -> bool:
+def is_defined(name: str, scope: NameScope, outputs: BlockOutputs) -> bool:
     """Whether reading `name` in `scope` can find anything, as far as the file itself tells."""
-    home = home_of(name, scope, outputs)
+    home = resolve_name(name, scope, outputs)
     if not isinstance(home, Global) or home.known or home.scope.bindings.star_import:
         return True
     if name in _MODULE_NAMES or hasattr(builtins, name):
         return True
     if name == "__class__":
-        return scope.is_function and scope.mangler is not None
+        return scope.is_function and scope.mangling_class is not None
     if name in ("__qualname__", "__module__"):
         return scope.kind == "class"
-    return name in _declared_global(home.scope.node)
+    return name in _collect_declared_globals(home.scope.node)
 
 
-def visible_names(scope: Scope, outputs: Outputs) -> list[str]:
+def list_visible_names(scope: NameScope, outputs: BlockOutputs) -> list[str]:
     """List the program's names that a block in `scope` could mean, for did-you-mean."""
     names: dict[str, None] = {}
-    for place in outwards(scope):
+    for place in walk_outwards(scope):
         if place is scope or place.kind != "class":
             bindings = place.bindings
             names |= dict.fromkeys(sorted(bindings.bound | outputs.get(place, frozenset())))
@@ -182,36 +182,38 @@ def visible_names(scope: Scope, outputs: Outputs) -> list[str]:
     return list(names)
 
 
-def _declared_global(module: ScopeNode) -> set[str]:
+def _collect_declared_globals(module: ScopeNode) -> set[str]:
     """Collect the names that some function of the module declares global, and so may bind in it."""
     return {
         name for node in ast.walk(module) if isinstance(node, ast.Global) for name in node.names
     }
 
 
-def bindings_of(node: ScopeNode, class_name: str | None, walrus: bool = True) -> Bindings:
+def collect_bindings(node: ScopeNode, class_name: str | None, walrus: bool = True) -> Bindings:
     """Read what the statements of a scope bind; `walrus=False` promises that there is no `:=` in it."""
-    seen = _Seen()
+    seen = _BindingCollector()
     _bind_statements(node.body, seen, walrus)
-    parameters = _parameters(node) if not isinstance(node, (ast.Module, ast.ClassDef)) else {}
+    parameters = (
+        _collect_parameters(node) if not isinstance(node, (ast.Module, ast.ClassDef)) else {}
+    )
     declared = set(seen.globals) | set(seen.nonlocals)
     bound = (set(seen.bound) | set(parameters)) - declared
 
     def stored(names: Iterable[str]) -> frozenset[str]:
-        return frozenset(mangled(name, class_name) for name in names)
+        return frozenset(mangle(name, class_name) for name in names)
 
     return Bindings(
         stored(bound),
         stored(seen.globals),
         stored(seen.nonlocals),
-        {mangled(name, class_name): each for name, each in seen.annotations.items()},
-        {mangled(name, class_name): each for name, each in parameters.items()},
+        {mangle(name, class_name): each for name, each in seen.annotations.items()},
+        {mangle(name, class_name): each for name, each in parameters.items()},
         stored(each.name for each in getattr(node, "type_params", ())),
         seen.star_import,
     )
 
 
-def _parameters(node: Definition) -> dict[str, ast.expr | None]:
+def _collect_parameters(node: FunctionDefinition) -> dict[str, ast.expr | None]:
     arguments = node.args
     named = [*arguments.posonlyargs, *arguments.args, *arguments.kwonlyargs]
     rest = [each for each in (arguments.vararg, arguments.kwarg) if each]
@@ -219,7 +221,7 @@ def _parameters(node: Definition) -> dict[str, ast.expr | None]:
 
 
 @dataclass(slots=True)
-class _Seen:
+class _BindingCollector:
     bound: set[str] = field(default_factory=set)
     globals: set[str] = field(default_factory=set)
     nonlocals: set[str] = field(default_factory=set)
@@ -227,17 +229,17 @@ class _Seen:
     star_import: bool = False
 
 
-def _bind_statements(body: Iterable[ast.stmt], seen: _Seen, walrus: bool) -> None:
+def _bind_statements(body: Iterable[ast.stmt], seen: _BindingCollector, walrus: bool) -> None:
     """Note what each statement binds in its own scope, nested suites included."""
     for statement in body:
         _bind_statement(statement, seen)
         if walrus:
-            _bind_walrus(own_expressions(statement), seen)
-        for suite in suites_of(statement):
+            _bind_walrus(list_own_expressions(statement), seen)
+        for suite in list_suites(statement):
             _bind_statements(suite, seen, walrus)
 
 
-def _bind_statement(statement: ast.stmt, seen: _Seen) -> None:
+def _bind_statement(statement: ast.stmt, seen: _BindingCollector) -> None:
     match statement:
         case ast.Expr() | ast.Return() | ast.If() | ast.Pass():
             pass
@@ -275,7 +277,7 @@ def _bind_statement(statement: ast.stmt, seen: _Seen) -> None:
             _bind_target(statement.name, seen)  # type: ignore[attr-defined]
 
 
-def _bind_target(target: ast.expr, seen: _Seen) -> None:
+def _bind_target(target: ast.expr, seen: _BindingCollector) -> None:
     match target:
         case ast.Name(id=name):
             seen.bound.add(name)
@@ -286,7 +288,7 @@ def _bind_target(target: ast.expr, seen: _Seen) -> None:
             _bind_target(value, seen)
 
 
-def _bind_pattern(pattern: ast.pattern, seen: _Seen) -> None:
+def _bind_pattern(pattern: ast.pattern, seen: _BindingCollector) -> None:
     for part in ast.walk(pattern):
         match part:
             case ast.MatchAs(name=str(name)) | ast.MatchStar(name=str(name)):
@@ -295,7 +297,7 @@ def _bind_pattern(pattern: ast.pattern, seen: _Seen) -> None:
                 seen.bound.add(name)
 
 
-def _bind_walrus(expressions: Iterable[ast.expr], seen: _Seen) -> None:
+def _bind_walrus(expressions: Iterable[ast.expr], seen: _BindingCollector) -> None:
     """Note the targets of `:=`, also in comprehensions, where they bind in the scope around them."""
     waiting: list[ast.AST] = list(expressions)
     while waiting:
@@ -308,7 +310,7 @@ def _bind_walrus(expressions: Iterable[ast.expr], seen: _Seen) -> None:
             waiting += ast.iter_child_nodes(node)
 
 
-def branches(statement: ast.If) -> list[ast.If]:
+def list_branches(statement: ast.If) -> list[ast.If]:
     """Give an `if` and its `elif`s, which `ast` nests, so that a long chain is not a deep recursion."""
     chain = [statement]
     while len(chain[-1].orelse) == 1 and isinstance(inner := chain[-1].orelse[0], ast.If):
@@ -316,12 +318,12 @@ def branches(statement: ast.If) -> list[ast.If]:
     return chain
 
 
-def suites_of(statement: ast.stmt) -> Iterator[list[ast.stmt]]:
+def list_suites(statement: ast.stmt) -> Iterator[list[ast.stmt]]:
     """Give the suites of a compound statement that belong to the same scope as the statement."""
     match statement:
         case ast.If():
-            yield from (branch.body for branch in branches(statement))
-            yield branches(statement)[-1].orelse
+            yield from (branch.body for branch in list_branches(statement))
+            yield list_branches(statement)[-1].orelse
         case ast.While(body=body, orelse=orelse):
             yield from (body, orelse)
         case ast.For(body=body, orelse=orelse) | ast.AsyncFor(body=body, orelse=orelse):
@@ -336,11 +338,11 @@ def suites_of(statement: ast.stmt) -> Iterator[list[ast.stmt]]:
             yield from (each.body for each in cases)
 
 
-def own_expressions(statement: ast.stmt) -> Iterator[ast.expr]:
+def list_own_expressions(statement: ast.stmt) -> Iterator[ast.expr]:
     """Give the expressions of a statement that are evaluated in its own scope, its suites left out."""
     match statement:
         case ast.If():
-            yield from (branch.test for branch in branches(statement))
+            yield from (branch.test for branch in list_branches(statement))
         case ast.FunctionDef(args=arguments) | ast.AsyncFunctionDef(args=arguments):
             yield from statement.decorator_list
             yield from (each for each in (*arguments.defaults, *arguments.kw_defaults) if each)

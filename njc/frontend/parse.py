@@ -14,8 +14,8 @@ import warnings
 from bisect import bisect_left
 from dataclasses import dataclass
 
-from njc.frontend.diagnostics import Diagnostic, finding
-from njc.frontend.source import SourceFile, UnreadableSource
+from njc.frontend.diagnostics import Diagnostic, make_diagnostic
+from njc.frontend.source import SourceDecodeError, SourceFile
 
 _MARKER = r"""(?:\"{3}|'{3})[ \t\f\\\r\n]*(?:natural|prompt)\b"""
 _MARKER_BYTES = re.compile(_MARKER.encode(), re.IGNORECASE)
@@ -30,13 +30,13 @@ class Module:
     tree: ast.Module
     candidates: tuple[int, ...]
 
-    def may_open_in(self, first: int, last: int | None) -> bool:
+    def can_open_block(self, first: int, last: int | None) -> bool:
         """Whether a natural block could open on one of the lines `first` to `last`."""
         following = bisect_left(self.candidates, first)
         return following < len(self.candidates) and self.candidates[following] <= (last or first)
 
 
-def may_hold_blocks(data: bytes) -> bool:
+def can_hold_blocks(data: bytes) -> bool:
     """Whether the bytes contain what could be the opening of a natural block, or nearly one."""
     return _MARKER_BYTES.search(data) is not None
 
@@ -45,19 +45,19 @@ def parse(source: SourceFile) -> Module | Diagnostic:
     """Parse a file, or say why it is not Python."""
     try:
         text = source.text
-    except UnreadableSource as error:
+    except SourceDecodeError as error:
         hint = "save the file as UTF-8, or correct its coding comment"
         at = (error.line, 1, error.line, 2)
         return Diagnostic(source.path, *at, "NJ002", "error", str(error), hint)
     if (nul := text.find("\0")) >= 0:
         hint = "remove it, or save the file as UTF-8 if it is UTF-16"
-        return finding(source, "NJ001", nul, nul + 1, "not Python: a null character", hint)
+        return make_diagnostic(source, "NJ001", nul, nul + 1, "not Python: a null character", hint)
     try:
         tree = parse_quietly(text)
     except SyntaxError as error:
-        return not_python(source, error)
+        return make_syntax_diagnostic(source, error)
     except (ValueError, RecursionError, MemoryError) as error:
-        return finding(source, "NJ001", 0, 1, f"not Python: {error}")
+        return make_diagnostic(source, "NJ001", 0, 1, f"not Python: {error}")
     lines = dict.fromkeys(source.place(match.start())[0] for match in _MARKER_TEXT.finditer(text))
     return Module(source, tree, tuple(lines))
 
@@ -69,7 +69,7 @@ def parse_quietly(text: str) -> ast.Module:
         return ast.parse(text)
 
 
-def error_in(tree: ast.Module) -> SyntaxError | None:
+def find_compile_error(tree: ast.Module) -> SyntaxError | None:
     """Find what only Python's compiler refuses, such as `return` outside of a function."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
@@ -82,9 +82,11 @@ def error_in(tree: ast.Module) -> SyntaxError | None:
     return None
 
 
-def not_python(source: SourceFile, error: SyntaxError, *, counts_bytes: bool = False) -> Diagnostic:
+def make_syntax_diagnostic(
+    source: SourceFile, error: SyntaxError, *, counts_bytes: bool = False
+) -> Diagnostic:
     """Say what Python says is wrong; its parser counts columns in characters, its compiler in bytes."""
-    line = min(max(error.lineno or 1, 1), len(source.starts))
+    line = min(max(error.lineno or 1, 1), len(source.line_starts))
     text = source.line(line).rstrip("\r\n")
 
     def column_of(offset: int | None) -> int:

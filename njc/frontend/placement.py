@@ -16,11 +16,11 @@ import tokenize
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from njc.frontend.diagnostics import Diagnostic, finding
+from njc.frontend.diagnostics import Diagnostic, make_diagnostic
 from njc.frontend.source import SourceFile
 
-_CONTINUED = re.compile(r"\\(?:\r\n|\n|\r)[ \t\f]*\Z")
-_CONTINUES = re.compile(r"[ \t\f;]*\\(?:\r\n|\n|\r)")
+_BACKSLASH_BEFORE = re.compile(r"\\(?:\r\n|\n|\r)[ \t\f]*\Z")
+_BACKSLASH_AFTER = re.compile(r"[ \t\f;]*\\(?:\r\n|\n|\r)")
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,44 +35,46 @@ class Placement:
     """Another statement stands before it on the line: `a = 1; \"\"\"natural...`."""
 
 
-def placement_of(
+def find_placement(
     source: SourceFile, start: int, body: Sequence[ast.stmt], owner: ast.AST | None
 ) -> Placement:
     """Find out how the block that begins at `start` stands in the suite `body` of `owner`."""
-    line_start = source.starts[source.place(start)[0] - 1]
+    line_start = source.line_starts[source.place(start)[0] - 1]
     before = source.text[line_start:start]
-    before_first = _before(source, body[0])
+    before_first = _get_text_before(source, body[0])
     one_line = bool(before_first.strip())
-    indent = _header_indent(source, owner) if one_line else _indent(before_first)
+    indent = _get_header_indent(source, owner) if one_line else _get_indent(before_first)
     return Placement(indent, one_line, bool(before.strip()) and not one_line)
 
 
-def obstacle_to(
+def check_placement(
     source: SourceFile, start: int, end: int, body: Sequence[ast.stmt]
 ) -> Diagnostic | None:
     """Say why the block between two offsets cannot be taken out of its lines, if so."""
     marked = (start, start + len('"""natural'))
-    first = source.offset(body[0].lineno, body[0].col_offset)
-    if _before(source, body[0]).strip() and first != start:
+    first = source.get_offset(body[0].lineno, body[0].col_offset)
+    if _get_text_before(source, body[0]).strip() and first != start:
         message = "natural block after `;` in a one-line suite"
         hint = "put each statement of the suite on a line of its own, below the header"
-        return finding(source, "NJ101", *marked, message, hint)
-    if _is_continued(source, start) or _CONTINUES.match(source.text, end):
+        return make_diagnostic(source, "NJ101", *marked, message, hint)
+    if _is_continued(source, start) or _BACKSLASH_AFTER.match(source.text, end):
         message = "natural block beside a backslash continuation"
-        return finding(source, "NJ102", *marked, message, "remove the backslash")
+        return make_diagnostic(source, "NJ102", *marked, message, "remove the backslash")
     return None
 
 
-def _before(source: SourceFile, first: ast.stmt) -> str:
+def _get_text_before(source: SourceFile, first: ast.stmt) -> str:
     """What stands before the first statement of a suite on its line; decorators are lines above."""
-    line_start = source.starts[first.lineno - 1]
-    return source.text[line_start : source.offset(first.lineno, first.col_offset)]
+    line_start = source.line_starts[first.lineno - 1]
+    return source.text[line_start : source.get_offset(first.lineno, first.col_offset)]
 
 
 def _is_continued(source: SourceFile, start: int) -> bool:
     """Whether a backslash, not one at the end of a comment, joins the line of `start` to the one above."""
     number = source.place(start)[0]
-    if number == 1 or not _CONTINUED.search(source.text, source.starts[number - 2], start):
+    if number == 1 or not _BACKSLASH_BEFORE.search(
+        source.text, source.line_starts[number - 2], start
+    ):
         return False
     return not any(
         token.type == tokenize.COMMENT and token.start[0] == number - 1
@@ -80,17 +82,17 @@ def _is_continued(source: SourceFile, start: int) -> bool:
     )
 
 
-def _indent(line: str) -> str:
+def _get_indent(line: str) -> str:
     """The blanks at the head of a line; a form feed starts the count anew, as in the tokenizer."""
     return line[: len(line) - len(line.lstrip(" \t\f"))].rpartition("\f")[2]
 
 
-def _header_indent(source: SourceFile, owner: ast.AST | None) -> str:
+def _get_header_indent(source: SourceFile, owner: ast.AST | None) -> str:
     """The indentation of the header of a one-line suite."""
     if isinstance(owner, ast.match_case):
         number = owner.pattern.lineno
         while number > 1 and not source.line(number).lstrip(" \t\f").startswith("case"):
             number -= 1
-        return _indent(source.line(number))
+        return _get_indent(source.line(number))
     assert isinstance(owner, ast.stmt), "a module has no header"
-    return _indent(source.line(owner.lineno))
+    return _get_indent(source.line(owner.lineno))

@@ -18,10 +18,10 @@ import unicodedata
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-_TAG = re.compile(
+_TAG_PATTERN = re.compile(
     r"<<|<(?P<writes>:?)(?P<path>[^\W\d]\w*(?:\.[^\W\d]\w*)*)(?:(?P<close>>)|[ \t]*:(?=[^>]))"
 )
-_LONGEST_TYPE = 1000
+_MAX_TYPE_LENGTH = 1000
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,7 +43,7 @@ class Reference:
         return self.path.partition(".")[0]
 
     @property
-    def dotted(self) -> bool:
+    def is_dotted(self) -> bool:
         """Whether the path leads to an attribute."""
         return "." in self.path
 
@@ -70,10 +70,10 @@ class MistypedTag:
 Tag = Reference | KeywordTag | MistypedTag
 
 
-def tags_in(text: str) -> Iterator[Tag]:
+def find_tags(text: str) -> Iterator[Tag]:
     """Find, in order, all that has the form of a reference in `text`."""
     position = 0
-    while match := _TAG.search(text, position):
+    while match := _TAG_PATTERN.search(text, position):
         position = match.end()
         if match["path"] is None:
             continue
@@ -83,21 +83,21 @@ def tags_in(text: str) -> Iterator[Tag]:
             kind = KeywordTag if _has_keyword(path) else Reference
             yield kind(path, writes, match.start(), match.end())
         elif writes:
-            tag = _typed(text, match, path)
+            tag = _read_typed_tag(text, match, path)
             if tag is not None:
                 position = position if isinstance(tag, MistypedTag) else tag.end
                 yield tag
 
 
-def _typed(text: str, match: re.Match[str], path: str) -> Tag | None:
+def _read_typed_tag(text: str, match: re.Match[str], path: str) -> Tag | None:
     """Read `<:path: TYPE>`: the type ends at the first `>` that leaves a Python expression."""
-    first = end = text.find(">", match.end(), match.end() + _LONGEST_TYPE)
+    first = end = text.find(">", match.end(), match.end() + _MAX_TYPE_LENGTH)
     while end >= 0:
-        if (annotation := parsed_type(text[match.end() : end])) is not None:
+        if (annotation := parse_type(text[match.end() : end])) is not None:
             if _has_keyword(path):
                 return KeywordTag(path, True, match.start(), end + 1)
-            return Reference(path, True, match.start(), end + 1, spelled(annotation))
-        end = text.find(">", end + 1, match.end() + _LONGEST_TYPE)
+            return Reference(path, True, match.start(), end + 1, format_annotation(annotation))
+        end = text.find(">", end + 1, match.end() + _MAX_TYPE_LENGTH)
     on_one_line = first >= 0 and "\n" not in text[match.end() : first]
     return MistypedTag(path, match.start(), first + 1) if on_one_line else None
 
@@ -106,18 +106,18 @@ def _has_keyword(path: str) -> bool:
     return any(keyword.iskeyword(part) for part in path.split("."))
 
 
-_NEVER_A_TYPE = (ast.Tuple, ast.GeneratorExp, ast.Starred, ast.Compare, ast.BoolOp, ast.IfExp)
-_NEVER_IN_A_TYPE = (ast.NamedExpr, ast.Yield, ast.YieldFrom, ast.Await, ast.Lambda)
+_NON_TYPE_NODES = (ast.Tuple, ast.GeneratorExp, ast.Starred, ast.Compare, ast.BoolOp, ast.IfExp)
+_NON_TYPE_PARTS = (ast.NamedExpr, ast.Yield, ast.YieldFrom, ast.Await, ast.Lambda)
 
 
 def is_type(expression: ast.expr) -> bool:
     """Whether an expression can stand as the annotation of a variable."""
-    return not isinstance(expression, _NEVER_A_TYPE) and not any(
-        isinstance(node, _NEVER_IN_A_TYPE) for node in ast.walk(expression)
+    return not isinstance(expression, _NON_TYPE_NODES) and not any(
+        isinstance(node, _NON_TYPE_PARTS) for node in ast.walk(expression)
     )
 
 
-def parsed_type(text: str) -> ast.expr | None:
+def parse_type(text: str) -> ast.expr | None:
     """Parse the text of a type; None where it is not one."""
     try:
         expression = ast.parse(f"({text.strip()}\n)", mode="eval").body
@@ -126,18 +126,18 @@ def parsed_type(text: str) -> ast.expr | None:
     return expression if is_type(expression) else None
 
 
-_QUOTED = re.compile(r""""(?:[^"\\]|\\.)*"|'(?:[^"'\\]|\\.)*'""")
+_QUOTED_STRING = re.compile(r""""(?:[^"\\]|\\.)*"|'(?:[^"'\\]|\\.)*'""")
 
 
-def spelled(annotation: ast.expr) -> str:
+def format_annotation(annotation: ast.expr) -> str:
     """Spell an annotation as black would: one line, double quotes where they cost no escape."""
-    return _QUOTED.sub(
+    return _QUOTED_STRING.sub(
         lambda quoted: f'"{quoted[0][1:-1]}"' if quoted[0][0] == "'" else quoted[0],
         ast.unparse(annotation),
     )
 
 
-def without_fields(literal: str, raw: bool) -> str:
+def blank_fields(literal: str, raw: bool) -> str:
     """Blank the `{...}` fields of an f-string's source, keeping every offset."""
     kept, position, start = [], 0, 0
     while position < len(literal):
@@ -149,7 +149,7 @@ def without_fields(literal: str, raw: bool) -> str:
         elif not raw and two[:1] == "\\" and two != "\\{":
             position += 2
         elif two[:1] == "{":
-            end = _end_of_field(literal, position + 1)
+            end = _find_field_end(literal, position + 1)
             kept += [literal[start:position], "\0" * (end - position)]
             position = start = end
         else:
@@ -157,7 +157,7 @@ def without_fields(literal: str, raw: bool) -> str:
     return "".join([*kept, literal[start:]])
 
 
-_STRING = re.compile(
+_STRING_LITERAL = re.compile(
     r'"""(?:[^\\]|\\.)*?"""'
     + r"|'''(?:[^\\]|\\.)*?'''"
     + r'|"(?:[^"\\]|\\.)*"|'
@@ -166,12 +166,12 @@ _STRING = re.compile(
 )
 
 
-def _end_of_field(literal: str, position: int) -> int:
+def _find_field_end(literal: str, position: int) -> int:
     """Find the end of the replacement field whose expression starts at `position`."""
     depth = 0
     while position < len(literal):
         character = literal[position]
-        if character in "\"'" and (quoted := _STRING.match(literal, position)):
+        if character in "\"'" and (quoted := _STRING_LITERAL.match(literal, position)):
             position = quoted.end()
             continue
         if character in "([{":
@@ -181,16 +181,16 @@ def _end_of_field(literal: str, position: int) -> int:
         elif character == "}":
             return position + 1
         elif character == ":" and not depth:
-            return _end_of_format(literal, position + 1)
+            return _find_format_end(literal, position + 1)
         position += 1
     return position
 
 
-def _end_of_format(literal: str, position: int) -> int:
+def _find_format_end(literal: str, position: int) -> int:
     """Find the end of the field whose format specification starts at `position`."""
     while position < len(literal):
         if literal[position] == "{":
-            position = _end_of_field(literal, position + 1)
+            position = _find_field_end(literal, position + 1)
         elif literal[position] == "}":
             return position + 1
         else:

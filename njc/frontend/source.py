@@ -22,10 +22,10 @@ from functools import cached_property
 
 _NEWLINE = re.compile(r"\r\n|\n|\r")
 _NEWLINE_BYTES = re.compile(_NEWLINE.pattern.encode())
-_COOKIE = re.compile(r"^[ \t\f]*#.*?coding[:=][ \t]*[-\w.]+", re.ASCII)
+_CODING_COOKIE = re.compile(r"^[ \t\f]*#.*?coding[:=][ \t]*[-\w.]+", re.ASCII)
 
 
-class UnreadableSource(Exception):
+class SourceDecodeError(Exception):
     """The bytes are not text in the encoding that they name; `line` is the first that is not."""
 
     def __init__(self, message: str, line: int = 1) -> None:
@@ -55,7 +55,7 @@ class SourceFile:
         try:
             name, _ = tokenize.detect_encoding(io.BytesIO(self.data).readline)
         except (SyntaxError, LookupError) as error:
-            raise UnreadableSource(str(error)) from error
+            raise SourceDecodeError(str(error)) from error
         return "utf-8" if name == "utf-8-sig" else name
 
     @cached_property
@@ -65,17 +65,17 @@ class SourceFile:
         try:
             text = content.decode(self.encoding)
             if text.encode(self.encoding) != content:
-                raise UnreadableSource(f"{self.encoding} text does not encode to the same bytes")
+                raise SourceDecodeError(f"{self.encoding} text does not encode to the same bytes")
         except UnicodeDecodeError as error:
             line = len(_NEWLINE_BYTES.findall(content, 0, error.start)) + 1
             message = f"not {self.encoding} text: byte 0x{content[error.start]:02x}, {error.reason}"
-            raise UnreadableSource(message, line) from error
+            raise SourceDecodeError(message, line) from error
         except (UnicodeError, LookupError) as error:
-            raise UnreadableSource(f"not {self.encoding} text: {error}") from error
+            raise SourceDecodeError(f"not {self.encoding} text: {error}") from error
         return text
 
     @cached_property
-    def starts(self) -> tuple[int, ...]:
+    def line_starts(self) -> tuple[int, ...]:
         """The offset in `text` at which each line starts."""
         return (0, *(newline.end() for newline in _NEWLINE.finditer(self.text)))
 
@@ -87,26 +87,26 @@ class SourceFile:
 
     def line(self, number: int) -> str:
         """The text of a line, numbered from 1, with its line end."""
-        start = self.starts[number - 1]
-        end = self.starts[number] if number < len(self.starts) else len(self.text)
+        start = self.line_starts[number - 1]
+        end = self.line_starts[number] if number < len(self.line_starts) else len(self.text)
         return self.text[start:end]
 
-    def offset(self, number: int, utf8_column: int) -> int:
+    def get_offset(self, number: int, utf8_column: int) -> int:
         """The offset in `text` of a place as `ast` gives it: the column counts UTF-8 bytes from 0."""
         line = self.line(number)
         if not line.isascii():
             utf8_column = len(line.encode()[:utf8_column].decode())
-        return self.starts[number - 1] + utf8_column
+        return self.line_starts[number - 1] + utf8_column
 
     def place(self, offset: int) -> tuple[int, int]:
         """The line and the column, both from 1, of an offset in `text`."""
-        number = bisect_right(self.starts, offset)
-        return number, offset - self.starts[number - 1] + 1
+        number = bisect_right(self.line_starts, offset)
+        return number, offset - self.line_starts[number - 1] + 1
 
 
-def opening_lines(text: str) -> int:
+def count_opening_lines(text: str) -> int:
     """Count the lines at the head of a file that must stay first: the shebang and the coding cookie."""
     lines = [line for line, _ in zip(_NEWLINE.split(text), range(2), strict=False)]
-    if len(lines) > 1 and _COOKIE.match(lines[1]) and not lines[0].split("#")[0].strip():
+    if len(lines) > 1 and _CODING_COOKIE.match(lines[1]) and not lines[0].split("#")[0].strip():
         return 2
-    return int(lines[0].startswith("#!") or bool(_COOKIE.match(lines[0])))
+    return int(lines[0].startswith("#!") or bool(_CODING_COOKIE.match(lines[0])))

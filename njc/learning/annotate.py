@@ -15,19 +15,19 @@ from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-_SHOWN = 3
+_MAX_VISITS = 3
 """Visits of one line that are shown: the first ones and the last."""
 
 
 @dataclass(frozen=True, slots=True)
-class Step:
+class LineStep:
     """One visit of a line: what is different after it, or the exception that it ended by."""
 
     line: int
     said: str
 
 
-def annotated(code: str, steps: Sequence[Step]) -> str:
+def annotate_code(code: str, steps: Sequence[LineStep]) -> str:
     """Write the steps of a run as comments into its code."""
     visits: defaultdict[int, list[str]] = defaultdict(list)
     for number, step in enumerate(steps, 1):
@@ -37,15 +37,15 @@ def annotated(code: str, steps: Sequence[Step]) -> str:
     width = min(max(map(len, lines), default=0), 60)
     shown = []
     for number, line in enumerate(lines, 1):
-        comment = _comment(visits[number]) if number in visits else ""
+        comment = _format_comment(visits[number]) if number in visits else ""
         if not comment and number in reachable and number not in visits:
             comment = "not reached"
         shown.append(f"{line:{width}}  # {comment}" if comment else line)
     return "\n".join(shown)
 
 
-def _comment(visits: Sequence[str]) -> str:
+def _format_comment(visits: Sequence[str]) -> str:
     said = [visit for visit in visits if visit]
-    if len(said) <= _SHOWN:
+    if len(said) <= _MAX_VISITS:
         return "; ".join(said)
-    return f"{'; '.join(said[: _SHOWN - 1])}; ... {said[-1]}"
+    return f"{'; '.join(said[: _MAX_VISITS - 1])}; ... {said[-1]}"

@@ -13,18 +13,18 @@ from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from njc.static.holes import Gap
-from njrt.session.examples import VALUE, Example, example_of
-from njrt.values.shapes import ANYTHING, joined
+from njc.static.holes import Hole
+from njrt.session.examples import RETURN_VALUE, Example, example_from_json
+from njrt.values.shapes import ANY_SHAPE, merge_shapes
 
-MOST = 30
+MAX_EXAMPLES = 30
 """Lessons that are used of one block; they are taken evenly from all that there are."""
-_FEWEST_TO_HOLD_OUT = 4
-_TIMES_OF_DOING = ("completed", "broke", "continued", "returned", "raised")
+_MIN_TO_HOLD_OUT = 4
+_USABLE_OUTCOMES = ("completed", "broke", "continued", "returned", "raised")
 
 
 @dataclass(frozen=True, slots=True)
-class Lessons:
+class ExampleSet:
     """What code for a gap is held against."""
 
     shown: tuple[Example, ...] = ()
@@ -38,83 +38,83 @@ class Lessons:
         return (*self.shown, *self.held_out)
 
 
-def examples_in(lines: Iterable[str]) -> Iterator[Example]:
+def parse_examples(lines: Iterable[str]) -> Iterator[Example]:
     """Find the examples among the lines of a trace; a last line that is broken off is passed over."""
     for line in lines:
         if '"example"' in line:
             try:
                 written = json.loads(line)
                 if written.get("event") == "example":
-                    yield example_of(written)
+                    yield example_from_json(written)
             except (ValueError, KeyError, TypeError, AttributeError):
                 continue
 
 
-def lessons_for(gap: Gap, examples: Iterable[Example]) -> Lessons:
+def select_examples(gap: Hole, examples: Iterable[Example]) -> ExampleSet:
     """Choose the lessons of a gap: runs of a block with just its instruction."""
     own = [each for each in examples if each.instruction == gap.instruction]
     unusable: dict[str, None] = {}
     usable = []
     for each in own:
-        if problem := _problem(each, gap):
+        if problem := _find_problem(each, gap):
             unusable[problem] = None
         else:
             usable.append(each)
-    chosen = _evenly(_agreed(usable), MOST)
-    hold = len(chosen) >= _FEWEST_TO_HOLD_OUT
-    return Lessons(
+    chosen = _sample_evenly(_merge_by_majority(usable), MAX_EXAMPLES)
+    hold = len(chosen) >= _MIN_TO_HOLD_OUT
+    return ExampleSet(
         tuple(each for at, each in enumerate(chosen) if not (hold and at % 3 == 2)),
         tuple(each for at, each in enumerate(chosen) if hold and at % 3 == 2),
         tuple(unusable),
     )
 
 
-def _problem(example: Example, gap: Gap) -> str:
+def _find_problem(example: Example, gap: Hole) -> str:
     """Why a run cannot be used, if so."""
     for name, what in example.lost.items():
-        if name in inputs_of(gap) or name in gap.writes or name == VALUE:
+        if name in list_hole_inputs(gap) or name in gap.writes or name == RETURN_VALUE:
             return f"`{name}` holds {what}"
-    if example.outcome not in _TIMES_OF_DOING:
+    if example.outcome not in _USABLE_OUTCOMES:
         return f"it ended as {example.outcome}"
     return ""
 
 
-def inputs_of(gap: Gap) -> tuple[str, ...]:
+def list_hole_inputs(gap: Hole) -> tuple[str, ...]:
     """The variables that the prompt reads."""
-    read = (each.root for each in gap.block.references if not each.writes or each.dotted)
+    read = (each.root for each in gap.block.references if not each.writes or each.is_dotted)
     return tuple(dict.fromkeys(read))
 
 
-def _agreed(examples: Sequence[Example]) -> list[Example]:
+def _merge_by_majority(examples: Sequence[Example]) -> list[Example]:
     """Of runs that saw the same, the one that did what most of them did."""
     groups: defaultdict[str, list[Example]] = defaultdict(list)
     for each in examples:
         groups[json.dumps(each.before, sort_keys=True)].append(each)
-    return [_usual(group) for group in groups.values()]
+    return [_pick_most_common(group) for group in groups.values()]
 
 
-def _usual(group: Sequence[Example]) -> Example:
-    done = Counter(map(_done, group))
+def _pick_most_common(group: Sequence[Example]) -> Example:
+    done = Counter(map(_make_outcome_key, group))
     (most, _), *_ = done.most_common(1)
-    return next(each for each in group if _done(each) == most)
+    return next(each for each in group if _make_outcome_key(each) == most)
 
 
-def _done(example: Example) -> str:
+def _make_outcome_key(example: Example) -> str:
     after = json.dumps(example.after, sort_keys=True)
     return f"{example.outcome} {example.value} {example.error} {after}"
 
 
-def _evenly(examples: Sequence[Example], most: int) -> list[Example]:
+def _sample_evenly(examples: Sequence[Example], most: int) -> list[Example]:
     step = max(1.0, len(examples) / most)
     return [examples[int(at * step)] for at in range(min(len(examples), most))]
 
 
-def shapes_seen(gap: Gap, examples: Sequence[Example]) -> Mapping[str, str]:
+def find_observed_shapes(gap: Hole, examples: Sequence[Example]) -> Mapping[str, str]:
     """What the variables were like that a block finds bound, in all runs; those of any kind are left out."""
     seen = {}
-    for name in dict.fromkeys((*inputs_of(gap), *sorted(gap.bound_before))):
+    for name in dict.fromkeys((*list_hole_inputs(gap), *sorted(gap.bound_before))):
         found = [each.shapes[name] for each in examples if name in each.shapes]
-        shape = joined(found) if found and len(found) == len(examples) else ANYTHING
-        if shape != ANYTHING:
+        shape = merge_shapes(found) if found and len(found) == len(examples) else ANY_SHAPE
+        if shape != ANY_SHAPE:
             seen[name] = shape
     return seen

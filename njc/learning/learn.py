@@ -11,72 +11,86 @@ from __future__ import annotations
 from collections.abc import Callable, Generator, Sequence
 from dataclasses import dataclass, field
 
-from njc.learning.annotate import Step, annotated
-from njc.static.complete import completed
-from njc.static.extract import unwrapped
-from njc.static.generate import WARMER, Attempt, Check, Cost, request_for
-from njc.static.holes import Gap, question_of
-from njc.static.lock import Score
-from njc.static.prompt import EXAMPLE, NO_CODE, code_in, refused
+from njc.learning.annotate import LineStep, annotate_code
+from njc.static.complete import add_missing_imports
+from njc.static.extract import unwrap_code
+from njc.static.generate import (
+    TEMPERATURE_STEP,
+    CodeCheck,
+    GenerationAttempt,
+    GenerationCost,
+    make_code_request,
+)
+from njc.static.holes import Hole, format_question_form
+from njc.static.lock import LockScore
+from njc.static.prompt import EXAMPLE_MESSAGES, NO_CODE, extract_code, make_refusal_messages
 from njrt.messages import Message, Reply, Request, UserMessage
 from njrt.session.examples import Example
 
 
 @dataclass(frozen=True, slots=True)
-class Failure:
+class ExampleFailure:
     """A lesson that code has failed, and how its run went."""
 
     lesson: Example
     differences: tuple[str, ...]
-    steps: tuple[Step, ...]
+    steps: tuple[LineStep, ...]
 
 
 @dataclass(frozen=True, slots=True)
-class Marks:
+class Evaluation:
     """What came of running code on all lessons; `failures` are those that may be shown."""
 
-    score: Score
-    failures: tuple[Failure, ...] = ()
+    score: LockScore
+    failures: tuple[ExampleFailure, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
-class Learned:
+class LearnedCode:
     """The best code, how it did, and what there was before."""
 
     code: str
-    score: Score
-    first: Score
-    attempts: tuple[Attempt, ...] = ()
-    cost: Cost = field(default_factory=Cost)
+    score: LockScore
+    first: LockScore
+    attempts: tuple[GenerationAttempt, ...] = ()
+    cost: GenerationCost = field(default_factory=GenerationCost)
 
 
-Rehearse = Callable[[str], Marks]
+EvaluateCode = Callable[[str], Evaluation]
 """Runs code on the lessons."""
 
 
-def learning(
-    gap: Gap,
-    check: Check,
-    rehearse: Rehearse,
+def learn_code(
+    gap: Hole,
+    check: CodeCheck,
+    rehearse: EvaluateCode,
     code: str,
     most: int,
     temperature: float | None = None,
-) -> Generator[Request, Reply, Learned]:
+) -> Generator[Request, Reply, LearnedCode]:
     """Have code mended until it is right on all lessons, or `most` replies have come."""
     best = first = rehearse(code)
-    attempts: tuple[Attempt, ...] = ()
-    cost, tried = Cost(), {code.strip()}
+    attempts: tuple[GenerationAttempt, ...] = ()
+    cost, tried = GenerationCost(), {code.strip()}
     said: Sequence[Message] = ()
     for turn in range(most):
         if not best.failures:
             break
-        lesson = told(gap, code, best, best.failures[turn % len(best.failures)])
+        lesson = make_correction_prompt(gap, code, best, best.failures[turn % len(best.failures)])
         question = UserMessage(f"{gap.shown}\n\n{lesson}")
-        reply = yield request_for(gap, (*EXAMPLE, question, *said), temperature, turn + 1)
-        cost = cost.with_reply(reply)
-        found = code_in(reply.message.text)
-        found = "" if found is None else completed(unwrapped(found, gap), gap)
-        refusals = (NO_CODE,) if not found else (SAME,) if found.strip() in tried else check(found)
+        reply = yield make_code_request(
+            gap, (*EXAMPLE_MESSAGES, question, *said), temperature, turn + 1
+        )
+        cost = cost.add_reply(reply)
+        found = extract_code(reply.message.text)
+        found = "" if found is None else add_missing_imports(unwrap_code(found, gap), gap)
+        refusals = (
+            (NO_CODE,)
+            if not found
+            else (REPEATED_CODE,)
+            if found.strip() in tried
+            else check(found)
+        )
         verdict = refusals
         if not refusals:
             marks = rehearse(found)
@@ -84,19 +98,21 @@ def learning(
             if marks.score.rank > best.score.rank:
                 best, code = marks, found
         tried.add(found.strip())
-        attempts = (*attempts, Attempt(found or reply.message.text, verdict))
-        said = refused(found, refusals) if found and refusals else ()
+        attempts = (*attempts, GenerationAttempt(found or reply.message.text, verdict))
+        said = make_refusal_messages(found, refusals) if found and refusals else ()
         if temperature is not None:
-            temperature = min(1.0, temperature + WARMER)
-    return Learned(code, best.score, first.score, attempts, cost)
+            temperature = min(1.0, temperature + TEMPERATURE_STEP)
+    return LearnedCode(code, best.score, first.score, attempts, cost)
 
 
-SAME = "this code was tried before, and it went wrong: write other code"
+REPEATED_CODE = "this code was tried before, and it went wrong: write other code"
 
 
-def told(gap: Gap, code: str, marks: Marks, failure: Failure) -> str:
+def make_correction_prompt(gap: Hole, code: str, marks: Evaluation, failure: ExampleFailure) -> str:
     """Say what went wrong in one run, with the run written into the code."""
-    before = "\n".join(f"{name} = {_cut(text)}" for name, text in failure.lesson.before.items())
+    before = "\n".join(
+        f"{name} = {_truncate(text)}" for name, text in failure.lesson.before.items()
+    )
     wrong = "\n".join(f"- {each}" for each in failure.differences)
     return f"""\
 There is code for this place already. It was run on recorded runs of the program: {marks.score}. In one that went \
@@ -107,24 +123,24 @@ wrong there was
 and the code did this; the comments are the values after each step:
 
 ```python
-{annotated(code, failure.steps)}
+{annotate_code(code, failure.steps)}
 ```
 
 {wrong}
 
-Find the mistake in the code, and mend it for all such values: write no special case for these.{_hint(gap, code)} \
+Find the mistake in the code, and mend it for all such values: write no special case for these.{_make_hint(gap, code)} \
 Send the code anew, corrected and without these comments: only the statements for the marked place."""
 
 
-def _hint(gap: Gap, code: str) -> str:
+def _make_hint(gap: Hole, code: str) -> str:
     """What code that asks no model may be lacking."""
     if gap.helper in code or gap.mode == "auto":
         return ""
-    return f" If it takes understanding of a text, ask for what the text says: {question_of(gap)}."
+    return f" If it takes understanding of a text, ask for what the text says: {format_question_form(gap)}."
 
 
-_MOST_CHARS = 600
+_MAX_CHARS = 600
 
 
-def _cut(text: str) -> str:
-    return text if len(text) <= _MOST_CHARS else f"{text[:_MOST_CHARS]}..."
+def _truncate(text: str) -> str:
+    return text if len(text) <= _MAX_CHARS else f"{text[:_MAX_CHARS]}..."

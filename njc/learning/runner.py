@@ -20,18 +20,18 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import IO, Any
 
-from njc.learning.annotate import Step
-from njc.learning.examples import Lessons
-from njc.learning.learn import Failure, Marks
-from njc.learning.sandboxed_run import SECONDS, Task
-from njc.static.holes import Gap
-from njc.static.lock import Score
+from njc.learning.annotate import LineStep
+from njc.learning.examples import ExampleSet
+from njc.learning.learn import Evaluation, ExampleFailure
+from njc.learning.sandboxed_run import SECONDS_PER_EXAMPLE, WorkerTask
+from njc.static.holes import Hole
+from njc.static.lock import LockScore
 from njrt.errors import NaturalError
 from njrt.messages import Reply, Request, UserMessage
-from njrt.session.examples import example_line
+from njrt.session.examples import format_example_line
 
-_STARTING_SECONDS = 30.0
-_PASSED_ON = (
+_STARTUP_SECONDS = 30.0
+_INHERITED_VARIABLES = (
     "PATH",
     "HOME",
     "LANG",
@@ -42,39 +42,43 @@ _PASSED_ON = (
     "TMPDIR",
     "VIRTUAL_ENV",
 )
-Said = Mapping[str, Any]
+WorkerMessage = Mapping[str, Any]
 
 
 @dataclass(frozen=True, slots=True)
-class Stage:
+class ProgramRunner:
     """Where the code of a gap is run: the program around it, compiled with live blocks, and the lessons."""
 
-    gap: Gap
+    gap: Hole
     program: str
     folders: tuple[Path, ...]
-    lessons: Lessons
+    lessons: ExampleSet
 
 
-def rehearsed(stage: Stage, code: str, ask: Callable[[Request], Reply]) -> Marks:
+def evaluate_code(stage: ProgramRunner, code: str, ask: Callable[[Request], Reply]) -> Evaluation:
     """Run code on all lessons; a process that ends early has failed those that are left."""
     lessons = stage.lessons.all
-    results = list(_results(stage, code, ask))
+    results = list(_run_worker(stage, code, ask))
     results += [{"verdict": "wrong", "differences": ["the code did not end"]}] * (
         len(lessons) - len(results)
     )
     verdicts = [each["verdict"] for each in results]
     usable = len(verdicts) - verdicts.count("unusable")
     failures = tuple(
-        Failure(
-            lesson, tuple(each["differences"]), tuple(Step(*step) for step in each.get("steps", ()))
+        ExampleFailure(
+            lesson,
+            tuple(each["differences"]),
+            tuple(LineStep(*step) for step in each.get("steps", ())),
         )
         for lesson, each in zip(stage.lessons.shown, results, strict=False)
         if each["verdict"] == "wrong"
     )
-    return Marks(Score(verdicts.count("right"), verdicts.count("wrong"), usable), failures)
+    return Evaluation(LockScore(verdicts.count("right"), verdicts.count("wrong"), usable), failures)
 
 
-def _results(stage: Stage, code: str, ask: Callable[[Request], Reply]) -> Iterator[Said]:
+def _run_worker(
+    stage: ProgramRunner, code: str, ask: Callable[[Request], Reply]
+) -> Iterator[WorkerMessage]:
     with tempfile.TemporaryDirectory() as folder:
         process = subprocess.Popen(
             [sys.executable, "-m", "njc.learning.worker"],
@@ -82,32 +86,34 @@ def _results(stage: Stage, code: str, ask: Callable[[Request], Reply]) -> Iterat
             stdout=subprocess.PIPE,
             stderr=subprocess.DEVNULL,
             cwd=folder,
-            env=_environment(),
+            env=_make_environment(),
             text=True,
             encoding="utf-8",
         )
-        seconds = _STARTING_SECONDS + SECONDS * len(stage.lessons.all)
+        seconds = _STARTUP_SECONDS + SECONDS_PER_EXAMPLE * len(stage.lessons.all)
         try:
             assert process.stdin is not None
             assert process.stdout is not None
-            _write(process.stdin, asdict(_task(stage, code)))
-            while (said := _said(process, process.stdout, seconds)) is not None:
+            _write_message(process.stdin, asdict(_make_task(stage, code)))
+            while (said := _read_message(process, process.stdout, seconds)) is not None:
                 if "ask" not in said:
                     yield said
                 else:
-                    _write(process.stdin, _answer(stage.gap, said["ask"], ask))
+                    _write_message(process.stdin, _answer_question(stage.gap, said["ask"], ask))
         finally:
             process.kill()
             process.communicate()
 
 
-def _said(process: subprocess.Popen[str], out: IO[str], seconds: float) -> Said | None:
+def _read_message(
+    process: subprocess.Popen[str], out: IO[str], seconds: float
+) -> WorkerMessage | None:
     """The next thing that the process says; None once it has ended, or has been ended."""
     clock = threading.Timer(seconds, process.kill)
     clock.start()
     try:
         line = out.readline()
-        said: Said = json.loads(line) if line else {}
+        said: WorkerMessage = json.loads(line) if line else {}
         return said or None
     except ValueError:
         return None
@@ -115,13 +121,15 @@ def _said(process: subprocess.Popen[str], out: IO[str], seconds: float) -> Said 
         clock.cancel()
 
 
-def _write(stdin: IO[str], what: Said) -> None:
+def _write_message(stdin: IO[str], what: WorkerMessage) -> None:
     with suppress(BrokenPipeError):
         stdin.write(json.dumps(what) + "\n")
         stdin.flush()
 
 
-def _answer(gap: Gap, asked: Said, ask: Callable[[Request], Reply]) -> Said:
+def _answer_question(
+    gap: Hole, asked: WorkerMessage, ask: Callable[[Request], Reply]
+) -> WorkerMessage:
     request = Request(
         system=asked["system"],
         messages=(UserMessage(asked["question"]),),
@@ -136,10 +144,12 @@ def _answer(gap: Gap, asked: Said, ask: Callable[[Request], Reply]) -> Said:
         return {"error": str(error)}
 
 
-def _task(stage: Stage, code: str) -> Task:
+def _make_task(stage: ProgramRunner, code: str) -> WorkerTask:
     gap = stage.gap
-    lessons: Sequence[Said] = [json.loads(example_line(each)) for each in stage.lessons.all]
-    return Task(
+    lessons: Sequence[WorkerMessage] = [
+        json.loads(format_example_line(each)) for each in stage.lessons.all
+    ]
+    return WorkerTask(
         stage.program,
         gap.place,
         code,
@@ -151,8 +161,8 @@ def _task(stage: Stage, code: str) -> Task:
     )
 
 
-def _environment() -> Mapping[str, str]:
+def _make_environment() -> Mapping[str, str]:
     """What the process sees of this one's environment: where things are, and no keys."""
-    kept = {name: os.environ[name] for name in _PASSED_ON if name in os.environ}
+    kept = {name: os.environ[name] for name in _INHERITED_VARIABLES if name in os.environ}
     path = os.pathsep.join(each for each in sys.path if each)
     return {**kept, "PYTHONPATH": path, "PYTHONHASHSEED": "0"}

@@ -27,28 +27,28 @@ from types import FrameType
 from typing import Any
 
 import njrt
-from njrt.execution.lowering import host_jumps
-from njrt.rendering.one_line import brief
+from njrt.execution.lowering import find_host_jumps
+from njrt.rendering.one_line import write_brief
 
-Value = Any
+ProgramValue = Any
 """A value of the program."""
 
-FILE = "<block>"
-SECONDS = 5
+CODE_FILENAME = "<block>"
+SECONDS_PER_EXAMPLE = 5
 """For one lesson, the model's time not counted."""
-_FUNCTION = "_nj_block"
-_LOCALS = "_nj_locals"
-_MOST_STEPS = 500
-_SHOWN_CHARS = 120
-_HOW = {ast.Break: "broke", ast.Continue: "continued", ast.Return: "returned"}
+_FUNCTION_NAME = "_nj_block"
+_LOCALS_NAME = "_nj_locals"
+_MAX_STEPS = 500
+_MAX_VALUE_CHARS = 120
+_JUMP_OUTCOMES = {ast.Break: "broke", ast.Continue: "continued", ast.Return: "returned"}
 
 
-class TooLongError(BaseException):
+class CodeTimeoutError(BaseException):
     """The code ran longer than it may."""
 
 
 @dataclass(frozen=True, slots=True)
-class Task:
+class WorkerTask:
     """What is to be run: the program, the code, and what it is run on."""
 
     program: str
@@ -63,7 +63,7 @@ class Task:
 
 
 @dataclass(slots=True)
-class Watched:
+class RunTrace:
     """What has been seen of one run."""
 
     steps: list[tuple[int, str]] = field(default_factory=list)
@@ -71,21 +71,24 @@ class Watched:
     before: dict[str, str] = field(default_factory=dict)
 
 
-def run_on(
-    task: Task, given: Mapping[str, Value], namespace: dict[str, Value], watched: Watched
-) -> tuple[str, Value, Mapping[str, Value]]:
+def execute_once(
+    task: WorkerTask,
+    given: Mapping[str, ProgramValue],
+    namespace: dict[str, ProgramValue],
+    watched: RunTrace,
+) -> tuple[str, ProgramValue, Mapping[str, ProgramValue]]:
     """Run the code once: how it ended, with what, and what its variables are then."""
-    function = _function(task, list(given), namespace)
-    asserts = _guard_lines(task)
+    function = _make_function(task, list(given), namespace)
+    asserts = _find_guard_lines(task)
     is_async = bool(function.__code__.co_flags & 0x80)
     try:
-        with timed(SECONDS), _watching(watched):
+        with limit_time(SECONDS_PER_EXAMPLE), _trace_lines(watched):
             done = function(**given)
             how, result, variables = asyncio.run(done) if is_async else done
             return how, result, variables
     except AssertionError as error:
         traced = error.__traceback__
-        while traced is not None and traced.tb_frame.f_code.co_filename != FILE:
+        while traced is not None and traced.tb_frame.f_code.co_filename != CODE_FILENAME:
             traced = traced.tb_next
         is_guard = traced is not None and traced.tb_lineno in asserts
         return ("unfit" if is_guard else "raised"), error, {}
@@ -93,7 +96,7 @@ def run_on(
         return "raised", error, {}
 
 
-def _guard_lines(task: Task) -> set[int]:
+def _find_guard_lines(task: WorkerTask) -> set[int]:
     if not task.guards:
         return set()
     body = [
@@ -105,49 +108,56 @@ def _guard_lines(task: Task) -> set[int]:
     return {line for each in asserts for line in range(each.lineno, (each.end_lineno or 0) + 1)}
 
 
-def _function(task: Task, names: Sequence[str], namespace: dict[str, Value]) -> Callable[..., Any]:
+def _make_function(
+    task: WorkerTask, names: Sequence[str], namespace: dict[str, ProgramValue]
+) -> Callable[..., Any]:
     """Make a function of the code: its parameters are the variables that have values."""
-    body = ast.parse(task.code, FILE).body
-    jumps = {id(each) for each in host_jumps(body)}
-    body = [_Jumps(jumps).visit(each) for each in body]
+    body = ast.parse(task.code, CODE_FILENAME).body
+    jumps = {id(each) for each in find_host_jumps(body)}
+    body = [_JumpRewriter(jumps).visit(each) for each in body]
     awaits = any(isinstance(node, ast.Await) for each in body for node in ast.walk(each))
-    head = f"{'async ' if awaits else ''}def {_FUNCTION}({', '.join(names)}): pass"
-    around = ast.parse(head, FILE).body[0]
+    head = f"{'async ' if awaits else ''}def {_FUNCTION_NAME}({', '.join(names)}): pass"
+    around = ast.parse(head, CODE_FILENAME).body[0]
     assert isinstance(around, ast.FunctionDef | ast.AsyncFunctionDef)
-    around.body = [*body, _exit("completed", ast.Constant(None), body[-1])]
+    around.body = [*body, _make_exit("completed", ast.Constant(None), body[-1])]
     tree = ast.Module([around], [])
     if task.class_name:
-        class_ = ast.parse(f"class {task.class_name}: pass", FILE).body[0]
+        class_ = ast.parse(f"class {task.class_name}: pass", CODE_FILENAME).body[0]
         assert isinstance(class_, ast.ClassDef)
         class_.body = [around]
         tree = ast.Module([class_], [])
-    space = Space(namespace, {_LOCALS: locals, task.helper: _helper(task)})
-    exec(compile(ast.fix_missing_locations(tree), FILE, "exec", dont_inherit=True), space.globals)
-    made = space.globals[task.class_name or _FUNCTION]
-    function: Callable[..., Any] = vars(made)[_FUNCTION] if task.class_name else made
-    space.put_back()
+    space = PatchedNamespace(namespace, {_LOCALS_NAME: locals, task.helper: _make_helper(task)})
+    exec(
+        compile(ast.fix_missing_locations(tree), CODE_FILENAME, "exec", dont_inherit=True),
+        space.globals,
+    )
+    made = space.globals[task.class_name or _FUNCTION_NAME]
+    function: Callable[..., Any] = vars(made)[_FUNCTION_NAME] if task.class_name else made
+    space.restore()
     return function
 
 
-class Space:
+class PatchedNamespace:
     """The program's namespace with a few more names; a class of the program is put back afterwards."""
 
-    def __init__(self, namespace: dict[str, Value], more: Mapping[str, Value]) -> None:
+    def __init__(
+        self, namespace: dict[str, ProgramValue], more: Mapping[str, ProgramValue]
+    ) -> None:
         self.globals = namespace
         self._before = dict(namespace)
         namespace.update(more)
 
-    def put_back(self) -> None:
+    def restore(self) -> None:
         """Give the program its own things back where a name was taken for a moment."""
         self.globals.update(self._before)
 
 
-def _helper(task: Task) -> Callable[..., Any]:
+def _make_helper(task: WorkerTask) -> Callable[..., Any]:
     at = njrt.allm_at if task.helper.startswith("allm") else njrt.llm_at
     return at(task.path)
 
 
-class _Jumps(ast.NodeTransformer):
+class _JumpRewriter(ast.NodeTransformer):
     """Makes returns of the code's own jumps, which say what they were."""
 
     def __init__(self, jumps: set[int]) -> None:
@@ -158,25 +168,25 @@ class _Jumps(ast.NodeTransformer):
             return self.generic_visit(node)
         value = getattr(node, "value", None) or ast.Constant(None)
         assert isinstance(node, ast.stmt)
-        return _exit(_HOW[type(node)], value, node)
+        return _make_exit(_JUMP_OUTCOMES[type(node)], value, node)
 
 
-def _exit(how: str, value: ast.expr, at: ast.stmt) -> ast.stmt:
-    variables = ast.Call(ast.Name(_LOCALS, ast.Load()), [], [])
+def _make_exit(how: str, value: ast.expr, at: ast.stmt) -> ast.stmt:
+    variables = ast.Call(ast.Name(_LOCALS_NAME, ast.Load()), [], [])
     done = ast.Return(ast.Tuple([ast.Constant(how), value, variables], ast.Load()))
     return ast.copy_location(done, at)
 
 
 @contextmanager
-def _watching(watched: Watched) -> Iterator[None]:
+def _trace_lines(watched: RunTrace) -> Iterator[None]:
     """Note, line by line, what the code makes of its variables."""
 
     def seen(frame: FrameType, event: str, argument: Any) -> Any:
-        if frame.f_code.co_filename != FILE or frame.f_code.co_name != _FUNCTION:
+        if frame.f_code.co_filename != CODE_FILENAME or frame.f_code.co_name != _FUNCTION_NAME:
             return None
-        if len(watched.steps) < _MOST_STEPS:
+        if len(watched.steps) < _MAX_STEPS:
             now = {
-                name: brief(value, _SHOWN_CHARS)
+                name: write_brief(value, _MAX_VALUE_CHARS)
                 for name, value in frame.f_locals.items()
                 if not callable(value) and not name.startswith("_nj")
             }
@@ -189,7 +199,9 @@ def _watching(watched: Watched) -> Iterator[None]:
                 watched.steps.append((watched.line, ", ".join(changed)))
             watched.before, watched.line = now, frame.f_lineno
             if event == "exception":
-                watched.steps.append((frame.f_lineno, f"raises {brief(argument[1], _SHOWN_CHARS)}"))
+                watched.steps.append(
+                    (frame.f_lineno, f"raises {write_brief(argument[1], _MAX_VALUE_CHARS)}")
+                )
             if event in ("call", "return", "exception"):
                 watched.line = 0
         return seen
@@ -202,11 +214,11 @@ def _watching(watched: Watched) -> Iterator[None]:
 
 
 @contextmanager
-def timed(seconds: float) -> Iterator[None]:
+def limit_time(seconds: float) -> Iterator[None]:
     """Stop what runs longer, where the system has such a clock."""
 
     def over(number: int, frame: FrameType | None) -> None:
-        raise TooLongError
+        raise CodeTimeoutError
 
     if not hasattr(signal, "setitimer"):
         yield
@@ -220,7 +232,7 @@ def timed(seconds: float) -> Iterator[None]:
 
 
 @contextmanager
-def untimed() -> Iterator[None]:
+def pause_time_limit() -> Iterator[None]:
     """Stop the clock for a while."""
     left = signal.setitimer(signal.ITIMER_REAL, 0)[0] if hasattr(signal, "setitimer") else 0.0
     try:

@@ -13,39 +13,41 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from njc.compiler import compile_source
-from njc.learning.examples import Lessons, examples_in, lessons_for, shapes_seen
-from njc.learning.learn import Learned, learning
-from njc.learning.runner import Stage, rehearsed
-from njc.static.author import Author, author_for
-from njc.static.build import Request, static_build
-from njc.static.fit import StaticFile, check_for, judges
-from njc.static.format import require_extra, settled
-from njc.static.generate import Check, Generated
-from njc.static.holes import Gap
-from njc.static.lock import LEARNED, Entry, Lock, Score, digest_of, with_entries
-from njc.static.staleness import Locked, standings
+from njc.learning.examples import ExampleSet, find_observed_shapes, parse_examples, select_examples
+from njc.learning.learn import LearnedCode, learn_code
+from njc.learning.runner import ProgramRunner, evaluate_code
+from njc.static.author import Author, choose_author
+from njc.static.build import HoleRequest, fill_holes
+from njc.static.fit import StaticFile, make_code_check, needs_judgement
+from njc.static.format import normalize_code, require_extra
+from njc.static.generate import CodeCheck, Generated
+from njc.static.holes import Hole
+from njc.static.lock import LEARNED_SUFFIX, LockEntry, LockScore, StaticLock, add_entries, hash_code
+from njc.static.staleness import Locked, find_hole_statuses
 from njrt.errors import ConfigurationError
 from njrt.messages import Reply
 from njrt.messages import Request as Question
 from njrt.options import Options
 from njrt.session.examples import Example
 
-NO_JUDGEMENT = "ask no model here: let an `assert` leave to the live block what needs judgement"
+NO_JUDGEMENT_MESSAGE = (
+    "ask no model here: let an `assert` leave to the live block what needs judgement"
+)
 
 
 @dataclass(frozen=True, slots=True)
-class Studied:
+class LearningResult:
     """What has become of one gap; `trouble` says why nothing was learned, if so."""
 
-    gap: Gap
-    lessons: Lessons
-    first: Score | None = None
-    score: Score | None = None
+    gap: Hole
+    lessons: ExampleSet
+    first: LockScore | None = None
+    score: LockScore | None = None
     attempts: int = 0
     trouble: str = ""
 
 
-def examples_at(places: Sequence[Path]) -> list[Example]:
+def read_examples(places: Sequence[Path]) -> list[Example]:
     """Read the examples in files, and in all .jsonl files of folders."""
     found: list[Example] = []
     for place in places:
@@ -55,42 +57,44 @@ def examples_at(places: Sequence[Path]) -> list[Example]:
                 lines = file.read_text(encoding="utf-8", errors="replace").splitlines()
             except OSError as error:
                 raise ConfigurationError(f"cannot read {file}: {error.strerror}") from None
-            found += examples_in(lines)
+            found += parse_examples(lines)
     return found
 
 
-def study(
-    files: Sequence[StaticFile], lock: Lock, examples: Sequence[Example], request: Request
-) -> Iterator[Studied]:
+def learn_from_examples(
+    files: Sequence[StaticFile], lock: StaticLock, examples: Sequence[Example], request: HoleRequest
+) -> Iterator[LearningResult]:
     """Learn the code of each gap that has lessons, one after the other, and keep what is better."""
     require_extra()
     for file in files:
         for gap in filter(request.only, file.gaps):
-            studied, lock = _studied(file, gap, lock, examples, request)
+            studied, lock = _learn_hole(file, gap, lock, examples, request)
             yield studied
 
 
-def _studied(
-    file: StaticFile, gap: Gap, lock: Lock, examples: Sequence[Example], request: Request
-) -> tuple[Studied, Lock]:
-    lessons = lessons_for(gap, examples)
-    studied = Studied(gap, lessons)
+def _learn_hole(
+    file: StaticFile, gap: Hole, lock: StaticLock, examples: Sequence[Example], request: HoleRequest
+) -> tuple[LearningResult, StaticLock]:
+    lessons = select_examples(gap, examples)
+    studied = LearningResult(gap, lessons)
     if not lessons.all:
-        return replace(studied, trouble=_why_none(lessons)), lock
+        return replace(studied, trouble=_explain_no_examples(lessons)), lock
     if gap.mode == "static-raw" or gap.first_parameter:
         return replace(studied, trouble="not learned: it is raw, or speaks of super()"), lock
-    lock, entry, trouble = _begun(file, gap, lock, request)
+    lock, entry, trouble = _find_initial_entry(file, gap, lock, request)
     if entry is None:
         return replace(studied, trouble=trouble), lock
     request.told(f"learning {gap.name} from {len(lessons.all)} runs")
-    author = author_for(file, gap)
-    stage = Stage(gap, _live(file), (file.unit.root, file.unit.source.parent), lessons)
-    asked = Asked(author)
-    learned = author.driven(
-        learning(
+    author = choose_author(file, gap)
+    stage = ProgramRunner(
+        gap, _compile_live(file), (file.unit.root, file.unit.source.parent), lessons
+    )
+    asked = CachedAnswers(author)
+    learned = author.run_conversation(
+        learn_code(
             gap,
-            _check(file, gap),
-            lambda code: rehearsed(stage, code, asked),
+            _make_learning_check(file, gap),
+            lambda code: evaluate_code(stage, code, asked),
             entry.code,
             request.attempts,
             author.temperature,
@@ -98,8 +102,12 @@ def _studied(
     )
     if learned.attempts:
         request.keep_attempts(gap, Generated(learned.code, learned.attempts, learned.cost))
-    seen = shapes_seen(gap, [each for each in examples if each.instruction == gap.instruction])
-    lock = with_entries(lock, [_entry(gap, entry, learned, seen, asked, request.today())])
+    seen = find_observed_shapes(
+        gap, [each for each in examples if each.instruction == gap.instruction]
+    )
+    lock = add_entries(
+        lock, [_make_learned_entry(gap, entry, learned, seen, asked, request.today())]
+    )
     request.keep(lock)
     return (
         replace(studied, first=learned.first, score=learned.score, attempts=len(learned.attempts)),
@@ -107,30 +115,32 @@ def _studied(
     )
 
 
-def _check(file: StaticFile, gap: Gap) -> Check:
+def _make_learning_check(file: StaticFile, gap: Hole) -> CodeCheck:
     """All checks, and that code for the mode `auto` leaves judgement to the live block."""
-    check = check_for(file, gap)
-    return lambda code: check(code) or ((NO_JUDGEMENT,) if judges(gap, code) else ())
+    check = make_code_check(file, gap)
+    return lambda code: (
+        check(code) or ((NO_JUDGEMENT_MESSAGE,) if needs_judgement(gap, code) else ())
+    )
 
 
-def _why_none(lessons: Lessons) -> str:
+def _explain_no_examples(lessons: ExampleSet) -> str:
     if lessons.unusable:
         return f"no run of it can be used: {'; '.join(lessons.unusable)}"
     return "no run of it was recorded"
 
 
-def _begun(
-    file: StaticFile, gap: Gap, lock: Lock, request: Request
-) -> tuple[Lock, Entry | None, str]:
+def _find_initial_entry(
+    file: StaticFile, gap: Hole, lock: StaticLock, request: HoleRequest
+) -> tuple[StaticLock, LockEntry | None, str]:
     """The entry to begin with: what is locked, else what is written now."""
-    standing = standings([gap], lock)[gap.name]
+    standing = find_hole_statuses([gap], lock)[gap.name]
     if not isinstance(standing, Locked):
         only = replace(request, only=lambda each: each.name == gap.name)
-        build = static_build([replace(file, gaps=(gap,))], lock, only)
+        build = fill_holes([replace(file, gaps=(gap,))], lock, only)
         lock = build.lock
         if build.findings:
             return lock, None, build.findings[0].diagnostic.message
-        standing = standings([gap], lock)[gap.name]
+        standing = find_hole_statuses([gap], lock)[gap.name]
     if not isinstance(standing, Locked):
         return lock, None, "there is no code for it"
     if standing.entry.live:
@@ -138,20 +148,20 @@ def _begun(
     return lock, standing.entry, ""
 
 
-def _entry(
-    gap: Gap,
-    began: Entry,
-    learned: Learned,
+def _make_learned_entry(
+    gap: Hole,
+    began: LockEntry,
+    learned: LearnedCode,
     seen: Mapping[str, str],
-    asked: Asked,
+    asked: CachedAnswers,
     date: str,
-) -> Entry:
+) -> LockEntry:
     """What is locked of learned code, with what it took in all; code that is as it was keeps its author."""
     cost = learned.cost
-    code = settled(learned.code, gap) if learned.code != began.code else began.code
+    code = normalize_code(learned.code, gap) if learned.code != began.code else began.code
     kept = replace(
         began,
-        mode=gap.mode + LEARNED,
+        mode=gap.mode + LEARNED_SUFFIX,
         attempts=began.attempts + len(learned.attempts),
         input_tokens=began.input_tokens + cost.input + asked.input,
         output_tokens=began.output_tokens + cost.output + asked.output,
@@ -161,17 +171,17 @@ def _entry(
     )
     if code == began.code:
         return kept
-    return replace(kept, code=code, digest=digest_of(code), model=cost.model, date=date)
+    return replace(kept, code=code, digest=hash_code(code), model=cost.model, date=date)
 
 
-def _live(file: StaticFile) -> str:
+def _compile_live(file: StaticFile) -> str:
     """The program with live blocks: whatever of it code may call."""
     output = compile_source(file.module.source, project=Options()).output
     assert output is not None, "gaps are those of programs that compile"
     return output.decode(file.module.source.encoding)
 
 
-class Asked:
+class CachedAnswers:
     """Answers the questions of code that is being run: each question once."""
 
     def __init__(self, author: Author) -> None:

@@ -10,32 +10,40 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from njc.learning.sandboxed_run import Task, TooLongError, Value, Watched, run_on
-from njrt.rendering.one_line import brief
-from njrt.session.examples import VALUE, Example
-from njrt.values.decode import rebuilt
+from njc.learning.sandboxed_run import (
+    CodeTimeoutError,
+    ProgramValue,
+    RunTrace,
+    WorkerTask,
+    execute_once,
+)
+from njrt.rendering.one_line import write_brief
+from njrt.session.examples import RETURN_VALUE, Example
+from njrt.values.decode import decode_values
 
-_SHOWN_CHARS = 240
+_MAX_VALUE_CHARS = 240
 
 
-def verdict(task: Task, lesson: Example, namespace: dict[str, Value]) -> dict[str, Any]:
+def evaluate_example(
+    task: WorkerTask, lesson: Example, namespace: dict[str, ProgramValue]
+) -> dict[str, Any]:
     """Run the code on one lesson, and hold what it did against what was done then."""
     try:
-        given = rebuilt(lesson.before, namespace, lesson.classes)
-        value = {} if lesson.value is None else {VALUE: lesson.value}
-        wanted = rebuilt({**lesson.after, **value}, namespace, lesson.classes)
-        untouched = rebuilt(lesson.before, namespace, lesson.classes)
+        given = decode_values(lesson.before, namespace, lesson.classes)
+        value = {} if lesson.value is None else {RETURN_VALUE: lesson.value}
+        wanted = decode_values({**lesson.after, **value}, namespace, lesson.classes)
+        untouched = decode_values(lesson.before, namespace, lesson.classes)
     except Exception as error:
         return {
             "verdict": "unusable",
-            "reason": f"its values cannot be made again: {brief(error, 200)}",
+            "reason": f"its values cannot be made again: {write_brief(error, 200)}",
         }
-    returned = wanted.pop(VALUE, None)
+    returned = wanted.pop(RETURN_VALUE, None)
     untouched = {name: each for name, each in untouched.items() if name not in lesson.after}
-    watched = Watched()
+    watched = RunTrace()
     try:
-        how, result, variables = run_on(task, given, namespace, watched)
-    except TooLongError:
+        how, result, variables = execute_once(task, given, namespace, watched)
+    except CodeTimeoutError:
         how, result, variables = "ran too long", None, {}
     if how == "unfit":
         return {"verdict": "unfit"}
@@ -44,41 +52,47 @@ def verdict(task: Task, lesson: Example, namespace: dict[str, Value]) -> dict[st
     )
     found: list[str] = []
     if how != lesson.outcome or (how == "raised" and not same_error):
-        found.append(f"it {_ended(how, result)}, but should have {_should(lesson)}")
+        found.append(
+            f"it {_describe_end(how, result)}, but should have {_describe_expected_end(lesson)}"
+        )
     else:
-        if how == "returned" and not same(result, returned):
+        if how == "returned" and not is_same_value(result, returned):
             found.append(
-                f"it returned {_shown(result)}, but should have returned {_shown(returned)}"
+                f"it returned {_format_value(result)}, but should have returned {_format_value(returned)}"
             )
         if how != "raised":
-            found += _differences({**given, **variables}, wanted)
-        found += _differences(given, untouched, "should have stayed")
+            found += _list_differences({**given, **variables}, wanted)
+        found += _list_differences(given, untouched, "should have stayed")
     return {"verdict": "wrong" if found else "right", "differences": found, "steps": watched.steps}
 
 
-def _differences(
-    variables: Mapping[str, Value], wanted: Mapping[str, Value], should: str = "should be"
+def _list_differences(
+    variables: Mapping[str, ProgramValue],
+    wanted: Mapping[str, ProgramValue],
+    should: str = "should be",
 ) -> Iterator[str]:
     for path, value in wanted.items():
         if path not in variables:
-            yield f"`{path}` is not bound, but should be {_shown(value)}"
-        elif not same(variables[path], value):
-            yield f"`{path}` is {_shown(variables[path])}, but {should} {_shown(value)}"
+            yield f"`{path}` is not bound, but should be {_format_value(value)}"
+        elif not is_same_value(variables[path], value):
+            yield f"`{path}` is {_format_value(variables[path])}, but {should} {_format_value(value)}"
 
 
-def _ended(how: str, result: Value) -> str:
-    return f"raised {brief(result, _SHOWN_CHARS)}" if how == "raised" else how
+def _describe_end(how: str, result: ProgramValue) -> str:
+    return f"raised {write_brief(result, _MAX_VALUE_CHARS)}" if how == "raised" else how
 
 
-def _should(lesson: Example) -> str:
+def _describe_expected_end(lesson: Example) -> str:
     return f"raised {lesson.error}" if lesson.outcome == "raised" else lesson.outcome
 
 
-def _shown(value: Value) -> str:
-    return brief(value, _SHOWN_CHARS)
+def _format_value(value: ProgramValue) -> str:
+    return write_brief(value, _MAX_VALUE_CHARS)
 
 
-def same(one: Value, other: Value, around: frozenset[tuple[int, int]] = frozenset()) -> bool:
+def is_same_value(
+    one: ProgramValue, other: ProgramValue, around: frozenset[tuple[int, int]] = frozenset()
+) -> bool:
     """Whether two values are equal, part by part; floats nearly, and whatever the program calls equal."""
     pair = (id(one), id(other))
     if one is other or pair in around:
@@ -92,14 +106,14 @@ def same(one: Value, other: Value, around: frozenset[tuple[int, int]] = frozense
         return False
     if isinstance(one, list | tuple):
         return len(one) == len(other) and all(
-            same(a, b, around) for a, b in zip(one, other, strict=True)
+            is_same_value(a, b, around) for a, b in zip(one, other, strict=True)
         )
     if isinstance(one, dict):
         return one.keys() == other.keys() and all(
-            same(held, other[key], around) for key, held in one.items()
+            is_same_value(held, other[key], around) for key, held in one.items()
         )
     held = getattr(one, "__dict__", None)
     compares = any("__eq__" in vars(cls) for cls in type(one).__mro__[:-1])
     if held is not None and not compares:
-        return same(held, other.__dict__, around)
+        return is_same_value(held, other.__dict__, around)
     return bool(one == other)

@@ -21,12 +21,18 @@ from dataclasses import dataclass
 from typing import Any
 
 import njrt
-from njc.learning.sandboxed_run import SECONDS, Task, Value, timed, untimed
-from njc.learning.verdict import verdict
+from njc.learning.sandboxed_run import (
+    SECONDS_PER_EXAMPLE,
+    ProgramValue,
+    WorkerTask,
+    limit_time,
+    pause_time_limit,
+)
+from njc.learning.verdict import evaluate_example
 from njrt.messages import ModelMessage, Protocol, Reply, Request, UserMessage
-from njrt.session.examples import example_of
+from njrt.session.examples import example_from_json
 
-MEMORY = 2 << 30
+MEMORY_LIMIT_BYTES = 2 << 30
 
 
 def main() -> None:
@@ -34,7 +40,7 @@ def main() -> None:
     out = os.fdopen(os.dup(1), "w", encoding="utf-8")
     os.dup2(2, 1)  # what the program prints is no answer
     lines = os.fdopen(os.dup(0), encoding="utf-8")
-    task = Task(**json.loads(lines.readline()))
+    task = WorkerTask(**json.loads(lines.readline()))
     _limit_memory()
 
     def say(said: Mapping[str, Any]) -> None:
@@ -50,22 +56,22 @@ def main() -> None:
         return text
 
     sys.path[:0] = task.folders
-    with njrt.using(model=Forwarded(ask), cache=False):
-        namespace = definitions(task)
+    with njrt.using(model=ForwardingModel(ask), cache=False):
+        namespace = execute_definitions(task)
         for written in task.lessons:
-            say(verdict(task, example_of(written), namespace))
+            say(evaluate_example(task, example_from_json(written), namespace))
 
 
 def _limit_memory() -> None:
     with suppress(ImportError, ValueError, OSError):
         import resource
 
-        resource.setrlimit(resource.RLIMIT_AS, (MEMORY, MEMORY))
+        resource.setrlimit(resource.RLIMIT_AS, (MEMORY_LIMIT_BYTES, MEMORY_LIMIT_BYTES))
         resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
 
 
 @dataclass(frozen=True, slots=True)
-class Forwarded:
+class ForwardingModel:
     """A model that is asked outside of this process."""
 
     forward: Callable[[Mapping[str, Any]], str]
@@ -75,7 +81,7 @@ class Forwarded:
     def ask(self, request: Request) -> Reply:
         """Hand the question out, and wait."""
         texts = [each.text for each in request.messages if isinstance(each, UserMessage)]
-        with untimed():
+        with pause_time_limit():
             text = self.forward({"system": request.system, "question": "\n".join(texts)})
         return Reply(ModelMessage(text))
 
@@ -84,7 +90,7 @@ class Forwarded:
         return self.ask(request)
 
 
-def definitions(task: Task) -> dict[str, Value]:
+def execute_definitions(task: WorkerTask) -> dict[str, ProgramValue]:
     """Carry out what the program defines; what fails is left out, and so is everything else."""
     import types
 
@@ -93,14 +99,14 @@ def definitions(task: Task) -> dict[str, Value]:
     namespace = vars(module)
     namespace["__file__"] = task.path
     for statement in ast.parse(task.program).body:
-        if isinstance(statement, _DEFINING):
+        if isinstance(statement, _DEFINITION_TYPES):
             code = compile(ast.Module([statement], []), task.path, "exec", dont_inherit=True)
-            with suppress(Exception, SystemExit), timed(SECONDS):
+            with suppress(Exception, SystemExit), limit_time(SECONDS_PER_EXAMPLE):
                 exec(code, namespace)
     return namespace
 
 
-_DEFINING = (
+_DEFINITION_TYPES = (
     ast.Import,
     ast.ImportFrom,
     ast.ClassDef,

@@ -15,14 +15,14 @@ from collections.abc import Iterable, Sequence
 
 import libcst as cst
 
-from njc.migrate.gathering import PACKAGE, assigned_root
+from njc.migrate.gathering import NIGHTJARPY, find_assigned_root
 
-_FOR_TOOLS = re.compile(r"#\s*(noqa|type:|pylint|isort|ruff|pyright)", re.IGNORECASE)
+_TOOL_COMMENT = re.compile(r"#\s*(noqa|type:|pylint|isort|ruff|pyright)", re.IGNORECASE)
 
 Statements = Sequence[cst.BaseStatement]
 
 
-class Clearing(cst.CSTTransformer):
+class UnusedCodeRemover(cst.CSTTransformer):
     """Removes imports from nightjarpy and configurations that nothing uses any more.
 
     `natural` are the functions of which a call made natural ones: `f = nj.fn(f)` has come to `f = f`.
@@ -37,42 +37,46 @@ class Clearing(cst.CSTTransformer):
         self._unused = frozenset(configurations) - self._used
 
     def leave_Module(self, original_node: cst.Module, updated_node: cst.Module) -> cst.Module:
-        body, left = self._cleared(updated_node.body)
+        body, left = self._clear_body(updated_node.body)
         if body and updated_node.body[0] is not body[0]:
             # Blank lines around what is gone from the top would pile up.
-            lines = without_blanks(body[0].leading_lines)  # type: ignore[attr-defined]
+            lines = strip_leading_blanks(body[0].leading_lines)  # type: ignore[attr-defined]
             body[0] = body[0].with_changes(leading_lines=lines)
         return updated_node.with_changes(body=body, footer=[*left, *updated_node.footer])
 
     def leave_IndentedBlock(
         self, original_node: cst.IndentedBlock, updated_node: cst.IndentedBlock
     ) -> cst.IndentedBlock:
-        body, left = self._cleared(updated_node.body)
+        body, left = self._clear_body(updated_node.body)
         if not body and updated_node.body:
             body = [cst.SimpleStatementLine([cst.Pass()])]
         return updated_node.with_changes(body=body, footer=[*left, *updated_node.footer])
 
-    def _cleared(self, body: Statements) -> tuple[list[cst.BaseStatement], list[cst.EmptyLine]]:
+    def _clear_body(self, body: Statements) -> tuple[list[cst.BaseStatement], list[cst.EmptyLine]]:
         """The statements that stay, and the comments after the last of them."""
         kept: list[cst.BaseStatement] = []
         left: list[cst.EmptyLine] = []
         for statement in body:
-            stays = self._without_leftovers(statement)
+            stays = self._clear_statement(statement)
             if stays is None:
                 assert isinstance(statement, cst.SimpleStatementLine)
-                left = joined(left, statement.leading_lines)
-                left += comment_lines(statement.trailing_whitespace)
+                left = merge_leading_lines(left, statement.leading_lines)
+                left += extract_comment_lines(statement.trailing_whitespace)
                 continue
             if left:
-                lines = joined(left, stays.leading_lines)  # type: ignore[attr-defined]
+                lines = merge_leading_lines(left, stays.leading_lines)  # type: ignore[attr-defined]
                 stays, left = stays.with_changes(leading_lines=lines), []
             kept.append(stays)
         return kept, [line for line in left if line.comment]
 
-    def _without_leftovers(self, statement: cst.BaseStatement) -> cst.BaseStatement | None:
+    def _clear_statement(self, statement: cst.BaseStatement) -> cst.BaseStatement | None:
         if not isinstance(statement, cst.SimpleStatementLine):
             return statement
-        small = [left for each in statement.body if (left := self._left_of(each)) is not None]
+        small = [
+            left
+            for each in statement.body
+            if (left := self._clear_small_statement(each)) is not None
+        ]
         if len(small) == len(statement.body) and all(
             left is each for left, each in zip(small, statement.body, strict=True)
         ):
@@ -82,35 +86,39 @@ class Clearing(cst.CSTTransformer):
         small[-1] = small[-1].with_changes(semicolon=cst.MaybeSentinel.DEFAULT)
         return statement.with_changes(body=small)
 
-    def _left_of(self, statement: cst.BaseSmallStatement) -> cst.BaseSmallStatement | None:
+    def _clear_small_statement(
+        self, statement: cst.BaseSmallStatement
+    ) -> cst.BaseSmallStatement | None:
         match statement:
-            case cst.Assign() if assigned_root(statement) in self._unused:
+            case cst.Assign() if find_assigned_root(statement) in self._unused:
                 return None
             case cst.Assign(value=cst.Name(name)) if (
-                name in self._natural and assigned_root(statement) == name
+                name in self._natural and find_assigned_root(statement) == name
             ):
                 return None
             case cst.Import(names=names):
-                return self._narrowed(statement, [each for each in names if self._stays(each, "")])
+                return self._keep_names(
+                    statement, [each for each in names if self._is_kept(each, "")]
+                )
             case cst.ImportFrom(names=names, module=module) if not isinstance(
                 names, cst.ImportStar
             ):
                 origin = "" if module is None else cst.Module([]).code_for_node(module)
-                if origin.split(".")[0] != PACKAGE or statement.relative:
+                if origin.split(".")[0] != NIGHTJARPY or statement.relative:
                     return statement
-                return self._narrowed(
-                    statement, [each for each in names if self._stays(each, origin)]
+                return self._keep_names(
+                    statement, [each for each in names if self._is_kept(each, origin)]
                 )
         return statement
 
-    def _stays(self, alias: cst.ImportAlias, origin: str) -> bool:
+    def _is_kept(self, alias: cst.ImportAlias, origin: str) -> bool:
         imported = alias.evaluated_name
-        if (origin or imported).split(".")[0] != PACKAGE:
+        if (origin or imported).split(".")[0] != NIGHTJARPY:
             return True
         bound = alias.evaluated_alias or (imported if origin else imported.split(".")[0])
         return bound in self._used
 
-    def _narrowed(
+    def _keep_names(
         self, statement: cst.Import | cst.ImportFrom, names: list[cst.ImportAlias]
     ) -> cst.BaseSmallStatement | None:
         before = statement.names
@@ -121,25 +129,27 @@ class Clearing(cst.CSTTransformer):
         return statement.with_changes(names=names)
 
 
-def comment_lines(trailing: cst.TrailingWhitespace) -> list[cst.EmptyLine]:
+def extract_comment_lines(trailing: cst.TrailingWhitespace) -> list[cst.EmptyLine]:
     """The comment at the end of a line that goes, as a line of its own; not if it spoke to a tool."""
     comment = trailing.comment
-    if comment is None or _FOR_TOOLS.match(comment.value):
+    if comment is None or _TOOL_COMMENT.match(comment.value):
         return []
     return [cst.EmptyLine(comment=comment)]
 
 
-def joined(left: Sequence[cst.EmptyLine], own: Sequence[cst.EmptyLine]) -> list[cst.EmptyLine]:
+def merge_leading_lines(
+    left: Sequence[cst.EmptyLine], own: Sequence[cst.EmptyLine]
+) -> list[cst.EmptyLine]:
     """The lines before a statement, after those that are `left` of one that goes.
 
     All comments stay; where blank lines meet, only as many as there were on the side with more.
     """
-    tail = len(left) - len(without_blanks(list(reversed(left))))
-    blanks = len(own) - len(without_blanks(own))
+    tail = len(left) - len(strip_leading_blanks(list(reversed(left))))
+    blanks = len(own) - len(strip_leading_blanks(own))
     return [*left, *own[min(tail, blanks) :]]
 
 
-def without_blanks(lines: Sequence[cst.EmptyLine]) -> list[cst.EmptyLine]:
+def strip_leading_blanks(lines: Sequence[cst.EmptyLine]) -> list[cst.EmptyLine]:
     """Lines without the blank ones at their beginning."""
     kept = list(lines)
     while kept and kept[0].comment is None:

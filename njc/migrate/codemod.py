@@ -15,14 +15,14 @@ from collections.abc import Iterable, Mapping
 import libcst as cst
 from libcst.metadata import PositionProvider
 
-from njc.migrate.clearing import comment_lines
-from njc.migrate.configuration import Configuration, Reader
-from njc.migrate.gathering import FN, Named, natural_argument
-from njc.migrate.prompts import is_natural, rewritten
+from njc.migrate.clearing import extract_comment_lines
+from njc.migrate.configuration import Configuration, ConfigurationReader
+from njc.migrate.gathering import FN_NAME, NightjarpyTransformer, find_natural_argument
+from njc.migrate.prompts import is_natural, rewrite_literal
 from njc.migrate.remarks import Remark
 
 
-class Migrating(Named):
+class MigrationTransformer(NightjarpyTransformer):
     """Takes decorators away, and makes natural blocks of the strings in natural functions."""
 
     def __init__(self, known: Mapping[str, Configuration], natural: Iterable[str]) -> None:
@@ -36,7 +36,7 @@ class Migrating(Named):
         here = self._around[-1]
         for decorator in node.decorators:
             if self._is_fn(decorator.decorator):
-                here = self._configured(decorator.decorator)
+                here = self._read_configuration(decorator.decorator)
         if node.name.value in self._natural and here is None:
             here = Configuration()
         self._around.append(here)
@@ -50,7 +50,7 @@ class Migrating(Named):
         for before, after in zip(original_node.decorators, updated_node.decorators, strict=True):
             lines += after.leading_lines
             if self._is_fn(before.decorator):
-                lines += comment_lines(after.trailing_whitespace)
+                lines += extract_comment_lines(after.trailing_whitespace)
             else:
                 kept.append(after.with_changes(leading_lines=lines))
                 lines = []
@@ -63,7 +63,7 @@ class Migrating(Named):
         self, original_node: cst.Call, updated_node: cst.Call
     ) -> cst.Call | cst.BaseExpression:
         """`judge = nj.fn(judge)` and `nj.fn(config=FAST)(judge)` come to `judge`."""
-        if natural_argument(original_node, self.name_of) is not None:
+        if find_natural_argument(original_node, self.name_of) is not None:
             return updated_node.args[0].value
         return updated_node
 
@@ -71,11 +71,11 @@ class Migrating(Named):
         value = original_node.value
         if not isinstance(value, cst.SimpleString | cst.FormattedString | cst.ConcatenatedString):
             return updated_node
-        line = self.line_of(original_node)
+        line = self.get_line_number(original_node)
         literal = cst.Module([]).code_for_node(value)
         around = self._around[-1]
         margin = " " * int(self.get_metadata(PositionProvider, original_node).start.column)
-        block = rewritten(literal, around.options if around else {}, margin)
+        block = rewrite_literal(literal, around.options if around else {}, margin)
         if isinstance(value, cst.ConcatenatedString) or block is None:
             if around is not None and is_natural(getattr(value, "evaluated_value", None)):
                 how = "write the block as one triple-quoted string that begins with `natural`"
@@ -94,18 +94,18 @@ class Migrating(Named):
         return updated_node.with_changes(value=cst.parse_expression(block.literal))
 
     def _is_fn(self, node: cst.BaseExpression) -> bool:
-        return self.name_of(node.func if isinstance(node, cst.Call) else node) == FN
+        return self.name_of(node.func if isinstance(node, cst.Call) else node) == FN_NAME
 
-    def _configured(self, node: cst.BaseExpression) -> Configuration:
+    def _read_configuration(self, node: cst.BaseExpression) -> Configuration:
         """The configuration that a decorator asks for."""
         if not isinstance(node, cst.Call):
             return Configuration()
         for argument in node.args:
             if argument.keyword is not None and argument.keyword.value == "config":
-                found = Reader(self.name_of, self._known).read(argument.value)
+                found = ConfigurationReader(self.name_of, self._known).read(argument.value)
                 code = cst.Module([]).code_for_node(argument.value)
                 found = found or Configuration({}, (f"`{code}` cannot be read",))
-                line = self.line_of(node)
+                line = self.get_line_number(node)
                 self.remarks |= {Remark(line, f"config: {each}") for each in found.missed}
                 return found
         return Configuration()

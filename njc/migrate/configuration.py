@@ -18,9 +18,9 @@ from typing import Any
 
 import libcst as cst
 
-from njrt.options import problem_with
+from njrt.options import find_option_problem
 
-Value = Any
+LiteralValue = Any
 """The value of a literal in the old program."""
 
 
@@ -28,15 +28,15 @@ Value = Any
 class Configuration:
     """The options that a configuration comes to, and what of it has no equivalent."""
 
-    options: Mapping[str, Value] = field(default_factory=dict)
+    options: Mapping[str, LiteralValue] = field(default_factory=dict)
     missed: tuple[str, ...] = ()
 
-    def over(self, other: Configuration) -> Configuration:
+    def merge_over(self, other: Configuration) -> Configuration:
         """Lay this configuration over another one."""
         return Configuration({**other.options, **self.options}, (*other.missed, *self.missed))
 
 
-PRESETS: Mapping[str, Mapping[str, Value]] = {
+PRESETS: Mapping[str, Mapping[str, LiteralValue]] = {
     "DEFAULT_CONFIG": {},
     "INTERPRETER_BASE_NOREG_JSON_CONFIG": {"effects": "baseline"},
     "INTERPRETER_PYTHON_BASE_ISOLATED_NOREG_JSON_CONFIG": {"effects": "isolated-eval"},
@@ -62,24 +62,24 @@ _OPTIONS: Mapping[str, str] = {
     "max_iters": "max_calls",
     "max_serialize_len": "show_chars",
 }
-_INSTEAD: Mapping[str, str] = {
+_SETTING_ALTERNATIVES: Mapping[str, str] = {
     "cache": "NJC_CACHE=on turns the cache on for a whole program, `njrt.using(cache=True)` for a part",
     "reasoning_effort": "models that think do so as their vendor has it",
 }
 _BUILDERS = ("Config", "LLMConfig", "InterpreterConfig", "CompilerConfig")
-_UPDATES = ("with_llm_updates", "with_interpreter_updates", "with_compiler_updates")
-_NESTED = ("llm_config", "interpreter_config", "compiler_config", "llm", "config")
-_IMPLIED = ("execution_strategy", "json_structured_output", "use_functions")
+_UPDATE_METHODS = ("with_llm_updates", "with_interpreter_updates", "with_compiler_updates")
+_NESTED_SETTINGS = ("llm_config", "interpreter_config", "compiler_config", "llm", "config")
+_IGNORED_SETTINGS = ("execution_strategy", "json_structured_output", "use_functions")
 
-NameOf = Callable[[cst.CSTNode], str | None]
+NameResolver = Callable[[cst.CSTNode], str | None]
 """The qualified name of an expression that nightjarpy defines, such as `nightjarpy.configs.Config`."""
 
 
 @dataclass(frozen=True, slots=True)
-class Reader:
+class ConfigurationReader:
     """Reads expressions as configurations; `known` are the variables that hold one."""
 
-    name_of: NameOf
+    name_of: NameResolver
     known: Mapping[str, Configuration]
 
     def read(self, node: cst.BaseExpression) -> Configuration | None:
@@ -87,75 +87,78 @@ class Reader:
         if isinstance(node, cst.Name) and node.value in self.known:
             return self.known[node.value]
         if isinstance(node, cst.Call):
-            return self._call(node)
-        name = self._last_name(node)
+            return self._read_call(node)
+        name = self._get_last_name(node)
         if name is None or not name.endswith("_CONFIG"):
             return None
         if name in PRESETS:
             return Configuration(PRESETS[name])
         return Configuration({}, (f"the preset `{name}` has no equivalent, the defaults hold",))
 
-    def _call(self, call: cst.Call) -> Configuration | None:
-        if self._last_name(call.func) in _BUILDERS:
-            return self._keywords(call)
+    def _read_call(self, call: cst.Call) -> Configuration | None:
+        if self._get_last_name(call.func) in _BUILDERS:
+            return self._read_keywords(call)
         if not isinstance(call.func, cst.Attribute):
             return None
         before = self.read(call.func.value)
         method = call.func.attr.value
         if before is None:
             return None
-        if method in _UPDATES:
-            return self._keywords(call).over(before)
+        if method in _UPDATE_METHODS:
+            return self._read_keywords(call).merge_over(before)
         if method in ("enable_cache", "disable_cache"):
-            return Configuration({}, (_no_equivalent("cache"),)).over(before)
-        return Configuration({}, (f"what `{method}` changes cannot be told",)).over(before)
+            return Configuration({}, (_explain_no_equivalent("cache"),)).merge_over(before)
+        return Configuration({}, (f"what `{method}` changes cannot be told",)).merge_over(before)
 
-    def _keywords(self, call: cst.Call) -> Configuration:
+    def _read_keywords(self, call: cst.Call) -> Configuration:
         """Read the arguments of a call, nested configurations included."""
         configuration = Configuration()
         for argument in call.args:
             if argument.keyword is None:
-                missed = (f"`{_code(argument.value)}` cannot be told without a keyword",)
-                configuration = Configuration({}, missed).over(configuration)
+                missed = (f"`{_format_node(argument.value)}` cannot be told without a keyword",)
+                configuration = Configuration({}, missed).merge_over(configuration)
                 continue
             setting = self.setting(argument.keyword.value, argument.value)
-            configuration = setting.over(configuration)
+            configuration = setting.merge_over(configuration)
         return configuration
 
     def setting(self, name: str, node: cst.BaseExpression) -> Configuration:
         """Read one setting of a configuration."""
-        if name in _IMPLIED or (isinstance(node, cst.Name) and node.value == "None"):
+        if name in _IGNORED_SETTINGS or (isinstance(node, cst.Name) and node.value == "None"):
             return Configuration()
-        if name in _NESTED:
+        if name in _NESTED_SETTINGS:
             nested = self.read(node)
-            return nested or Configuration({}, (f"`{_code(node)}` cannot be read",))
+            return nested or Configuration({}, (f"`{_format_node(node)}` cannot be read",))
         if name == "execution_substrate":
-            substrate = _SUBSTRATES.get(self._last_name(node) or "")
+            substrate = _SUBSTRATES.get(self._get_last_name(node) or "")
             return Configuration({"effects": substrate} if substrate else {})
         if name == "eager_load":
-            return Configuration({"effects": "nightjar"} if _code(node) == "True" else {})
+            return Configuration({"effects": "nightjar"} if _format_node(node) == "True" else {})
         if name not in _OPTIONS:
-            return Configuration({}, (_no_equivalent(name),))
+            return Configuration({}, (_explain_no_equivalent(name),))
         option = _OPTIONS[name]
         try:
-            value = ast.literal_eval(_code(node))
+            value = ast.literal_eval(_format_node(node))
         except (ValueError, SyntaxError):
             return Configuration(
-                {}, (f"`{name}={_code(node)}` is no literal; say it by `njrt.using({option}=...)`",)
+                {},
+                (
+                    f"`{name}={_format_node(node)}` is no literal; say it by `njrt.using({option}=...)`",
+                ),
             )
-        if problem := problem_with(option, value):
+        if problem := find_option_problem(option, value):
             return Configuration({}, (problem,))
         return Configuration({option: value})
 
-    def _last_name(self, node: cst.BaseExpression) -> str | None:
+    def _get_last_name(self, node: cst.BaseExpression) -> str | None:
         name = self.name_of(node)
         return name.rpartition(".")[2] if name else None
 
 
-def _no_equivalent(name: str) -> str:
-    instead = f"; {_INSTEAD[name]}" if name in _INSTEAD else ""
+def _explain_no_equivalent(name: str) -> str:
+    instead = f"; {_SETTING_ALTERNATIVES[name]}" if name in _SETTING_ALTERNATIVES else ""
     return f"`{name}` has no equivalent on a block{instead}"
 
 
-def _code(node: cst.CSTNode) -> str:
+def _format_node(node: cst.CSTNode) -> str:
     return cst.Module([]).code_for_node(node)

@@ -14,10 +14,16 @@ from libcst.metadata import MetadataWrapper
 
 from njc.compiler import Compilation, compile_source
 from njc.frontend.references import Reference
-from njc.frontend.source import SourceFile, UnreadableSource
-from njc.migrate.clearing import Clearing
-from njc.migrate.codemod import Migrating
-from njc.migrate.gathering import PACKAGE, Configurations, Leftovers, Loaded, NaturalCalls
+from njc.frontend.source import SourceDecodeError, SourceFile
+from njc.migrate.clearing import UnusedCodeRemover
+from njc.migrate.codemod import MigrationTransformer
+from njc.migrate.gathering import (
+    NIGHTJARPY,
+    ConfigurationCollector,
+    LeftoverFinder,
+    NaturalCallCollector,
+    UsedNameCollector,
+)
 from njc.migrate.prompts import is_markup
 from njc.migrate.remarks import Remark
 
@@ -37,26 +43,26 @@ class Migration:
 
 def uses_nightjarpy(data: bytes) -> bool:
     """Whether a file may be a program for nightjarpy."""
-    return PACKAGE.encode() in data
+    return NIGHTJARPY.encode() in data
 
 
-def migrate(old: SourceFile, path: str) -> Migration | str:
+def migrate_program(old: SourceFile, path: str) -> Migration | str:
     """Migrate the program `old`, to be called `path` from now on; or say why it cannot be read."""
     try:
         module = cst.parse_module(old.text)
-    except UnreadableSource as error:
+    except SourceDecodeError as error:
         return f"line {error.line}: {error}"
     except cst.ParserSyntaxError as error:
         return f"line {error.raw_line}: not Python: {error.message}"
-    text, remarks, leftovers = _modified(module)
-    remarks |= set(_spelled_otherwise(old.text, module.code))
-    source, escaped = _with_markup_escaped(_source(old, path, text))
+    text, remarks, leftovers = _run_passes(module)
+    remarks |= set(_find_lost_whitespace(old.text, module.code))
+    source, escaped = _escape_markup(_encode_source(old, path, text))
     return Migration(
         source, tuple(sorted(remarks)), tuple(sorted(leftovers | escaped)), compile_source(source)
     )
 
 
-def _spelled_otherwise(before: str, after: str) -> Iterator[Remark]:
+def _find_lost_whitespace(before: str, after: str) -> Iterator[Remark]:
     """The one remark on what LibCST does not keep, such as form feeds."""
     if before != after:
         lines = zip(before.split("\n"), after.split("\n"), strict=False)
@@ -64,29 +70,29 @@ def _spelled_otherwise(before: str, after: str) -> Iterator[Remark]:
         yield Remark(first, "white space has changed here, and perhaps further down", is_open=False)
 
 
-def _modified(module: cst.Module) -> tuple[str, set[Remark], set[Remark]]:
+def _run_passes(module: cst.Module) -> tuple[str, set[Remark], set[Remark]]:
     """Run the passes one after the other; give the text, and remarks on the old and on the new lines."""
-    configurations, calls = Configurations(), NaturalCalls()
+    configurations, calls = ConfigurationCollector(), NaturalCallCollector()
     wrapper = MetadataWrapper(module)
     wrapper.visit(configurations)
     wrapper.visit(calls)
-    migrating = Migrating(configurations.known, calls.functions)
+    migrating = MigrationTransformer(configurations.known, calls.functions)
     migrated = wrapper.visit(migrating)
     known = configurations.known
     while True:  # a configuration may be used by another one only, and that by none
-        loaded = Loaded(known)
+        loaded = UsedNameCollector(known)
         migrated.visit(loaded)
         used = {name for name in known if name in loaded.names}
         if not used:
             break
         known = {name: each for name, each in known.items() if name not in used}
-    cleared = migrated.visit(Clearing(loaded.names, configurations.known, calls.functions))
-    leftovers = Leftovers()
+    cleared = migrated.visit(UnusedCodeRemover(loaded.names, configurations.known, calls.functions))
+    leftovers = LeftoverFinder()
     MetadataWrapper(cleared).visit(leftovers)
     return cleared.code, migrating.remarks, leftovers.remarks
 
 
-def _with_markup_escaped(source: SourceFile) -> tuple[SourceFile, set[Remark]]:
+def _escape_markup(source: SourceFile) -> tuple[SourceFile, set[Remark]]:
     """Write `<<br>` where `<br>` names no variable and looks like markup."""
     compilation = compile_source(source)
     undefined = {
@@ -111,9 +117,9 @@ def _with_markup_escaped(source: SourceFile) -> tuple[SourceFile, set[Remark]]:
                     f"`<{tag.path}>` is the variable; write `<<{tag.path}>` if markup is meant"
                 )
                 remarks.add(Remark(place[0], message))
-    return _source(source, source.path, text), remarks
+    return _encode_source(source, source.path, text), remarks
 
 
-def _source(like: SourceFile, path: str, text: str) -> SourceFile:
+def _encode_source(like: SourceFile, path: str, text: str) -> SourceFile:
     """Encode a text as another source is encoded."""
     return SourceFile(path, like.bom + text.encode(like.encoding))

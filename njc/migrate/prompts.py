@@ -18,8 +18,8 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from njc.frontend.references import Reference, tags_in, without_fields
-from njrt.options import NAMES
+from njc.frontend.references import Reference, blank_fields, find_tags
+from njrt.options import OPTION_NAMES
 
 _LITERAL = re.compile(
     r"(?P<prefix>[rRuUfF]{0,2})(?P<quotes>\"{3}|'{3})(?P<before>[ \t]*)(?P<marker>natural|prompt)"
@@ -34,14 +34,16 @@ _MARKUP = re.compile(
 
 
 @dataclass(frozen=True, slots=True)
-class Rewritten:
+class RewrittenLiteral:
     """The literal of a natural block, and what there is to say of it, with the line within the literal."""
 
     literal: str
     notes: tuple[tuple[int, str], ...] = ()
 
 
-def rewritten(literal: str, options: Mapping[str, Any], margin: str) -> Rewritten | None:
+def rewrite_literal(
+    literal: str, options: Mapping[str, Any], margin: str
+) -> RewrittenLiteral | None:
     """Rewrite a string statement of a natural function; None where it is no natural block.
 
     `margin` is the indentation of the statement.
@@ -49,27 +51,27 @@ def rewritten(literal: str, options: Mapping[str, Any], margin: str) -> Rewritte
     opened = _LITERAL.match(literal)
     if opened is None:
         return None
-    text = _visible(literal, opened["prefix"])
-    if opened["newline"] is None and not any(_is_reference(tag) for tag in tags_in(text)):
+    text = _blank_fstring_fields(literal, opened["prefix"])
+    if opened["newline"] is None and not any(_is_reference(tag) for tag in find_tags(text)):
         return None
-    notes = tuple(_notes(text))
+    notes = tuple(_find_new_references(text))
     if opened["before"] or opened["after"] or not opened["newline"]:
         notes += ((0, "nightjarpy took this for a plain string; now it is a natural block"),)
-    body = _body(literal, text, opened)
-    marker = f"{opened['prefix']}{opened['quotes']}{opened['marker']}{_written(options)}"
+    body = _rewrite_body(literal, text, opened)
+    marker = f"{opened['prefix']}{opened['quotes']}{opened['marker']}{_format_options(options)}"
     if opened["newline"]:
-        return Rewritten(f"{marker}{opened['newline']}{body}", notes)
+        return RewrittenLiteral(f"{marker}{opened['newline']}{body}", notes)
     if "\n" not in body:
         body = f"{body.removesuffix(opened['quotes']).rstrip()}\n{margin}{opened['quotes']}"
-    return Rewritten(f"{marker}\n{margin}{body}", notes)
+    return RewrittenLiteral(f"{marker}\n{margin}{body}", notes)
 
 
-def _body(literal: str, text: str, opened: re.Match[str]) -> str:
+def _rewrite_body(literal: str, text: str, opened: re.Match[str]) -> str:
     """What follows the marker, with every `<<` doubled that is not meant as one `<`."""
     start = opened.end() if opened["newline"] else opened.start("same_line")
     pieces, position = [], start
     for match in _BRACKETS.finditer(text, start):
-        reference = next(tags_in(text[match.end() - 1 : match.end() + 1000]), None)
+        reference = next(find_tags(text[match.end() - 1 : match.end() + 1000]), None)
         begins_one = reference is not None and reference.start == 0
         kept = len(match[0]) - begins_one
         pieces += [literal[position : match.start()], "<" * (2 * kept + begins_one)]
@@ -77,9 +79,9 @@ def _body(literal: str, text: str, opened: re.Match[str]) -> str:
     return "".join([*pieces, literal[position:]])
 
 
-def _notes(text: str) -> Iterator[tuple[int, str]]:
-    for tag in tags_in(text):
-        if isinstance(tag, Reference) and (tag.dotted or tag.type):
+def _find_new_references(text: str) -> Iterator[tuple[int, str]]:
+    for tag in find_tags(text):
+        if isinstance(tag, Reference) and (tag.is_dotted or tag.type):
             written = text[tag.start : tag.end]
             what = f"an output of type `{tag.type}`" if tag.type else "a reference"
             line = text.count("\n", 0, tag.start)
@@ -96,21 +98,21 @@ def is_natural(value: object) -> bool:
     return isinstance(value, str) and value.startswith("natural\n")
 
 
-def _visible(literal: str, prefix: str) -> str:
+def _blank_fstring_fields(literal: str, prefix: str) -> str:
     """The literal with the fields of an f-string blanked; offsets stay."""
     prefix = prefix.lower()
-    return without_fields(literal, "r" in prefix) if "f" in prefix else literal
+    return blank_fields(literal, "r" in prefix) if "f" in prefix else literal
 
 
 def _is_reference(tag: object) -> bool:
     return isinstance(tag, Reference)
 
 
-def _written(options: Mapping[str, Any]) -> str:
+def _format_options(options: Mapping[str, Any]) -> str:
     """Options as they stand on the marker line."""
     said = [
         f"{name}={json.dumps(options[name], ensure_ascii=False)}"
-        for name in NAMES
+        for name in OPTION_NAMES
         if name in options
     ]
     return f"({', '.join(said)})" if said else ""

@@ -1,6 +1,6 @@
 """Building: compile what has changed, look for what stands in the way, and then write all of it.
 
-    units_of(...)  ->  build_of(...)  ->  Build(compiled, findings, obstacles)  ->  write(build)
+    find_units(...)  ->  plan_build(...)  ->  Build(compiled, findings, obstacles)  ->  write(build)
 
 A build without errors and obstacles is written whole; any other leaves every file as it was. What has
 changed is read off the compiled files themselves: each carries the digest of what it was made from and
@@ -17,11 +17,11 @@ from dataclasses import dataclass, replace
 from types import MappingProxyType
 from typing import TYPE_CHECKING
 
-from njc.codegen.header import header_for
+from njc.codegen.header import make_header
 from njc.frontend.diagnostics import Diagnostic
 from njc.frontend.source import SourceFile
 from njc.project.config import Project
-from njc.project.outputs import Existing, existing_at, obstacle, write_all
+from njc.project.outputs import ExistingFile, find_overwrite_obstacle, read_existing_file, write_all
 from njc.project.units import Unit
 from njrt.errors import ConfigurationError
 from njrt.options import Options
@@ -31,12 +31,12 @@ if TYPE_CHECKING:
     from njc.codegen.lower import WrittenBlock
     from njc.compiler import Compilation
 
-Written = Mapping["Unit", Sequence["WrittenBlock"]]
+WrittenBlocks = Mapping["Unit", Sequence["WrittenBlock"]]
 """Code that takes the place of blocks, for the files that have some."""
-Progress = Callable[[int, int], None]
+ProgressCallback = Callable[[int, int], None]
 """Is told how many files are done, and how many there are."""
 
-_BYTES_WORTH_A_PROCESS = 200_000
+_BYTES_PER_PROCESS = 200_000
 """Starting a process costs about as much as compiling this much source."""
 
 
@@ -49,7 +49,7 @@ class Finding:
 
 
 @dataclass(frozen=True, slots=True)
-class Task:
+class CompileTask:
     """One source to compile; `thorough` reads it even if it holds no natural block."""
 
     unit: Unit
@@ -60,7 +60,7 @@ class Task:
 
 
 @dataclass(frozen=True, slots=True)
-class Compiled:
+class CompileResult:
     """What became of one source; `output` is None where there are errors."""
 
     unit: Unit
@@ -70,7 +70,7 @@ class Compiled:
 
 
 @dataclass(frozen=True, slots=True)
-class Change:
+class OutputChange:
     """A compiled file to write, and what is there now."""
 
     unit: Unit
@@ -79,11 +79,11 @@ class Change:
 
 
 @dataclass(frozen=True, slots=True)
-class Build:
+class BuildPlan:
     """What building would do, before anything is written."""
 
     units: tuple[Unit, ...]
-    changes: tuple[Change, ...]
+    changes: tuple[OutputChange, ...]
     findings: tuple[Finding, ...]
     obstacles: tuple[str, ...]
 
@@ -93,26 +93,26 @@ class Build:
         return any(map(is_error, self.findings))
 
     @property
-    def may_be_written(self) -> bool:
+    def can_write(self) -> bool:
         """Whether there is neither an error nor an obstacle."""
         return not self.obstacles and not self.has_errors
 
 
-def build_of(
+def plan_build(
     units: Sequence[Unit],
     project: Project,
     *,
     force: bool = False,
     jobs: int | None = None,
-    progress: Progress = lambda done, of: None,
-    written: Written = MappingProxyType({}),
-) -> Build:
+    progress: ProgressCallback = lambda done, of: None,
+    written: WrittenBlocks = MappingProxyType({}),
+) -> BuildPlan:
     """Compile the units whose compiled files are not up to date, and find what hinders writing them.
 
     `written` is code that takes the place of blocks.
     """
-    sources = {unit: source_of(unit) for unit in units}
-    existing = {unit: existing_at(unit.output) for unit in units}
+    sources = {unit: read_source(unit) for unit in units}
+    existing = {unit: read_existing_file(unit.output) for unit in units}
     outdated = [
         unit
         for unit in units
@@ -124,20 +124,23 @@ def build_of(
         {unit: sources[unit] for unit in outdated}, project, jobs, progress, written=written
     )
     changes = tuple(
-        Change(each.unit, existing[each.unit].data, each.output)
+        OutputChange(each.unit, existing[each.unit].data, each.output)
         for each in results
         if each.output is not None and each.output != existing[each.unit].data
     )
-    obstacles = (obstacle(change.unit.output, existing[change.unit].state) for change in changes)
-    return Build(
+    obstacles = (
+        find_overwrite_obstacle(change.unit.output, existing[change.unit].state)
+        for change in changes
+    )
+    return BuildPlan(
         tuple(units),
         changes,
-        findings_in(results, project.warnings),
+        collect_findings(results, project.warnings),
         () if force else tuple(filter(None, obstacles)),
     )
 
 
-def write(build: Build) -> None:
+def write_changes(build: BuildPlan) -> None:
     """Write the changed files, all or none; a source that may be executed gives a file that may be."""
     write_all(
         {change.unit.output: change.after for change in build.changes},
@@ -153,39 +156,41 @@ def compile_all(
     sources: Mapping[Unit, SourceFile],
     project: Project,
     jobs: int | None = None,
-    progress: Progress = lambda done, of: None,
+    progress: ProgressCallback = lambda done, of: None,
     *,
     thorough: bool = False,
-    written: Written = MappingProxyType({}),
-) -> list[Compiled]:
+    written: WrittenBlocks = MappingProxyType({}),
+) -> list[CompileResult]:
     """Compile sources, in several processes where that pays, and return the results in their order.
 
     A file without natural blocks is passed through unread, unless this is to be `thorough`: then it too
     must be Python.
     """
     tasks = [
-        Task(unit, source, project.options, thorough, written.get(unit, ()))
+        CompileTask(unit, source, project.options, thorough, written.get(unit, ()))
         for unit, source in sources.items()
     ]
-    workers = min(jobs or _worthwhile_jobs(sources.values()), len(tasks))
+    workers = min(jobs or _choose_job_count(sources.values()), len(tasks))
     results = []
-    for result in _in_processes(tasks, workers) if workers > 1 else map(compiled, tasks):
+    for result in (
+        _compile_in_processes(tasks, workers) if workers > 1 else map(run_compile_task, tasks)
+    ):
         results.append(result)
         progress(len(results), len(tasks))
     return results
 
 
-def compiled(task: Task) -> Compiled:
+def run_compile_task(task: CompileTask) -> CompileResult:
     """Compile one source."""
     from njc.compiler import compile_source
 
-    with _without_collector():
+    with _pause_gc():
         compilation = compile_source(task.source, project=task.options, written=task.written)
-        return result_of(task, compilation)
+        return make_compile_result(task, compilation)
 
 
 @contextmanager
-def _without_collector() -> Iterator[None]:
+def _pause_gc() -> Iterator[None]:
     """Collect no cycles: syntax trees have none, and looking for some costs a quarter of the time."""
     was_enabled = gc.isenabled()
     gc.disable()
@@ -196,7 +201,7 @@ def _without_collector() -> Iterator[None]:
             gc.enable()
 
 
-def result_of(task: Task, compilation: Compilation) -> Compiled:
+def make_compile_result(task: CompileTask, compilation: Compilation) -> CompileResult:
     """Say what became of a task; the result may cross to another process."""
     from njc.frontend.parse import parse
 
@@ -206,13 +211,13 @@ def result_of(task: Task, compilation: Compilation) -> Compiled:
         if isinstance(module, Diagnostic):
             output, diagnostics = None, (*diagnostics, module)
     bare_source = SourceFile(task.source.path, task.source.data)
-    return Compiled(task.unit, bare_source, output, diagnostics)
+    return CompileResult(task.unit, bare_source, output, diagnostics)
 
 
-def findings_in(results: Iterable[Compiled], warnings: str) -> tuple[Finding, ...]:
+def collect_findings(results: Iterable[CompileResult], warnings: str) -> tuple[Finding, ...]:
     """Collect what the compiler found, with the paths that users know."""
     return tuple(
-        Finding(_as_reported(diagnostic, each.unit, warnings), each.source)
+        Finding(_apply_report_settings(diagnostic, each.unit, warnings), each.source)
         for each in results
         for diagnostic in each.diagnostics
     )
@@ -223,7 +228,7 @@ def is_error(finding: Finding) -> bool:
     return finding.diagnostic.severity == "error"
 
 
-def source_of(unit: Unit) -> SourceFile:
+def read_source(unit: Unit) -> SourceFile:
     """Read a unit's source file; raise ConfigurationError where that is impossible."""
     try:
         return SourceFile(unit.path, unit.source.read_bytes())
@@ -231,32 +236,32 @@ def source_of(unit: Unit) -> SourceFile:
         raise ConfigurationError(f"cannot read {unit.shown}: {error.strerror}") from None
 
 
-def _in_processes(tasks: Sequence[Task], workers: int) -> Iterator[Compiled]:
+def _compile_in_processes(tasks: Sequence[CompileTask], workers: int) -> Iterator[CompileResult]:
     from concurrent.futures import ProcessPoolExecutor
 
     import njc.compiler  # noqa: F401  once here instead of once in each forked process
 
     with ProcessPoolExecutor(workers) as pool:
-        yield from pool.map(compiled, tasks, chunksize=max(1, len(tasks) // (workers * 8)))
+        yield from pool.map(run_compile_task, tasks, chunksize=max(1, len(tasks) // (workers * 8)))
 
 
-def _worthwhile_jobs(sources: Iterable[SourceFile]) -> int:
+def _choose_job_count(sources: Iterable[SourceFile]) -> int:
     size = sum(len(source.data) for source in sources)
-    return min(os.cpu_count() or 1, 1 + size // _BYTES_WORTH_A_PROCESS)
+    return min(os.cpu_count() or 1, 1 + size // _BYTES_PER_PROCESS)
 
 
 def _is_fresh(
-    existing: Existing, source: SourceFile, options: Options, written: Sequence[WrittenBlock]
+    existing: ExistingFile, source: SourceFile, options: Options, written: Sequence[WrittenBlock]
 ) -> bool:
     if existing.state != "compiled":
         return False
     if not written:
-        return existing.header == header_for(source, options)
-    from njc.codegen.lower import digestible
+        return existing.header == make_header(source, options)
+    from njc.codegen.lower import serialize_written
 
-    return existing.header == header_for(source, options, written=digestible(written))
+    return existing.header == make_header(source, options, written=serialize_written(written))
 
 
-def _as_reported(diagnostic: Diagnostic, unit: Unit, warnings: str) -> Diagnostic:
+def _apply_report_settings(diagnostic: Diagnostic, unit: Unit, warnings: str) -> Diagnostic:
     reported = replace(diagnostic, path=unit.shown)
     return replace(reported, severity="error") if warnings == "error" else reported

@@ -21,12 +21,12 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from njc.project.versions import unmet
+from njc.project.versions import find_unmet_clause
 from njrt.errors import ConfigurationError
-from njrt.options import NAMES as OPTION_NAMES
-from njrt.options import Options, options_of
+from njrt.options import OPTION_NAMES as OPTION_NAMES
+from njrt.options import Options, make_options
 
-Value = Any
+TomlValue = Any
 """A value as TOML gives it, not yet checked."""
 
 
@@ -54,26 +54,28 @@ class Project:
 
 def find_project(start: Path, environ: Mapping[str, str]) -> Project:
     """Read the settings that hold for sources at `start`: the nearest `[tool.njc]` upwards, and `environ`."""
-    return overridden(_nearest_project(start.absolute()), environ)
+    return apply_environment(_find_nearest_project(start.absolute()), environ)
 
 
-def overridden(project: Project, environ: Mapping[str, str], folder: Path | None = None) -> Project:
+def apply_environment(
+    project: Project, environ: Mapping[str, str], folder: Path | None = None
+) -> Project:
     """Lay the variables `NJC_*` over a project; relative paths are taken from `folder`, or from here."""
     said = {
-        key: value.split(",") if key in _LISTS else value
-        for key in _KEYS
+        key: value.split(",") if key in _LIST_KEYS else value
+        for key in _KEY_PARSERS
         if (value := environ.get("NJC_" + key.upper().replace("-", "_")))
     }
-    return _with_settings(project, said, (folder or Path()).absolute(), "the environment")
+    return _apply_settings(project, said, (folder or Path()).absolute(), "the environment")
 
 
-def project_of(table: Mapping[str, Value], file: Path) -> Project:
+def make_project(table: Mapping[str, TomlValue], file: Path) -> Project:
     """Check the table `[tool.njc]` of `file`, and make a project of it."""
     where = f"{file}: [tool.njc]"
     options = {key.replace("-", "_"): value for key, value in table.items() if _is_option(key)}
     settings = {key: value for key, value in table.items() if not _is_option(key)}
-    project = Project(file=file, options=options_of(options, where))
-    return _with_settings(project, settings, file.parent.absolute(), where)
+    project = Project(file=file, options=make_options(options, where))
+    return _apply_settings(project, settings, file.parent.absolute(), where)
 
 
 def check_required_version(requirement: str | None, version: str) -> None:
@@ -81,7 +83,7 @@ def check_required_version(requirement: str | None, version: str) -> None:
     if requirement is None:
         return
     try:
-        clause = unmet(requirement, version)
+        clause = find_unmet_clause(requirement, version)
     except ValueError as error:
         raise ConfigurationError(
             f"cannot read `{error}` in the required version `{requirement}`; "
@@ -94,20 +96,20 @@ def check_required_version(requirement: str | None, version: str) -> None:
         )
 
 
-def _nearest_project(start: Path) -> Project:
+def _find_nearest_project(start: Path) -> Project:
     folder = start if start.is_dir() else start.parent
     for candidate in (folder, *folder.parents):
         file = candidate / "pyproject.toml"
         if file.is_file():
             table = _read_table(file)
             if table is not None:
-                return project_of(table, file)
+                return make_project(table, file)
         if (candidate / ".git").exists():
             break
     return Project()
 
 
-def _read_table(file: Path) -> Mapping[str, Value] | None:
+def _read_table(file: Path) -> Mapping[str, TomlValue] | None:
     try:
         document = tomllib.loads(file.read_text(encoding="utf-8"))
     except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
@@ -122,68 +124,68 @@ def _is_option(key: str) -> bool:
     return "_" not in key and key.replace("-", "_") in OPTION_NAMES
 
 
-def _with_settings(
-    project: Project, settings: Mapping[str, Value], folder: Path, where: str
+def _apply_settings(
+    project: Project, settings: Mapping[str, TomlValue], folder: Path, where: str
 ) -> Project:
-    read: dict[str, Value] = {}
+    read: dict[str, TomlValue] = {}
     for key, value in settings.items():
-        if key not in _KEYS:
-            raise ConfigurationError(f"{where}: unknown key `{key}`{_did_you_mean(key)}")
+        if key not in _KEY_PARSERS:
+            raise ConfigurationError(f"{where}: unknown key `{key}`{_suggest_key(key)}")
         try:
-            read[key.replace("-", "_")] = _KEYS[key](value, folder)
+            read[key.replace("-", "_")] = _KEY_PARSERS[key](value, folder)
         except ValueError as error:
             raise ConfigurationError(f"{where}: `{key}` must be {error}, not {value!r}") from None
     return replace(project, **read)
 
 
-def _did_you_mean(key: str) -> str:
-    known = [*_KEYS, *(name.replace("_", "-") for name in OPTION_NAMES)]
+def _suggest_key(key: str) -> str:
+    known = [*_KEY_PARSERS, *(name.replace("_", "-") for name in OPTION_NAMES)]
     close = difflib.get_close_matches(key.replace("_", "-"), known, n=1)
     return f"; did you mean `{close[0]}`?" if close else f"; the keys are {', '.join(known)}"
 
 
-def _text(value: Value, folder: Path) -> str:
+def _parse_text(value: TomlValue, folder: Path) -> str:
     if not isinstance(value, str) or not value:
         raise ValueError("a string")
     return value
 
 
-def _path(value: Value, folder: Path) -> Path:
-    return _absolute(_text(value, folder), folder)
+def _parse_path(value: TomlValue, folder: Path) -> Path:
+    return _make_absolute(_parse_text(value, folder), folder)
 
 
-def _texts(value: Value, folder: Path) -> tuple[str, ...]:
-    return tuple(_each_text(value, "a list of patterns"))
+def _parse_patterns(value: TomlValue, folder: Path) -> tuple[str, ...]:
+    return tuple(_parse_text_list(value, "a list of patterns"))
 
 
-def _paths(value: Value, folder: Path) -> tuple[Path, ...]:
-    texts = _each_text(value, "a directory or a list of them")
-    return tuple(_absolute(text, folder) for text in texts)
+def _parse_paths(value: TomlValue, folder: Path) -> tuple[Path, ...]:
+    texts = _parse_text_list(value, "a directory or a list of them")
+    return tuple(_make_absolute(text, folder) for text in texts)
 
 
-def _absolute(text: str, folder: Path) -> Path:
+def _make_absolute(text: str, folder: Path) -> Path:
     return Path(os.path.normpath(folder / text))
 
 
-def _each_text(value: Value, expected: str) -> Iterator[str]:
+def _parse_text_list(value: TomlValue, expected: str) -> Iterator[str]:
     values = [value] if isinstance(value, str) else value
     if not isinstance(values, list) or not all(isinstance(text, str) and text for text in values):
         raise ValueError(expected)
     return iter(values)
 
 
-def _warnings(value: Value, folder: Path) -> str:
+def _parse_warnings(value: TomlValue, folder: Path) -> str:
     if value not in ("default", "error"):
         raise ValueError("`default` or `error`")
-    return _text(value, folder)
+    return _parse_text(value, folder)
 
 
-_KEYS: Mapping[str, Callable[[Value, Path], Value]] = {
-    "src": _paths,
-    "out": _path,
-    "include": _texts,
-    "exclude": _texts,
-    "required-version": _text,
-    "warnings": _warnings,
+_KEY_PARSERS: Mapping[str, Callable[[TomlValue, Path], TomlValue]] = {
+    "src": _parse_paths,
+    "out": _parse_path,
+    "include": _parse_patterns,
+    "exclude": _parse_patterns,
+    "required-version": _parse_text,
+    "warnings": _parse_warnings,
 }
-_LISTS = ("src", "include", "exclude")
+_LIST_KEYS = ("src", "include", "exclude")

@@ -12,14 +12,14 @@ from collections.abc import Sequence
 from pathlib import Path
 from types import CodeType
 
-from njc.compiler import compile_source, remapped_tree
+from njc.compiler import compile_source, parse_compiled_tree
 from njc.frontend.source import SourceFile
-from njc.project.build import Finding, Task, findings_in, is_error, result_of
+from njc.project.build import CompileTask, Finding, collect_findings, is_error, make_compile_result
 from njc.project.config import Project
-from njc.project.units import unit_of
+from njc.project.units import make_unit
 
 
-class UncompilableSource(SyntaxError):
+class NaturalSyntaxError(SyntaxError):
     """A `.njpy` file has errors; `findings` are all of them, and the first gives the message."""
 
     def __init__(self, file: str, findings: Sequence[Finding]) -> None:
@@ -32,16 +32,16 @@ class UncompilableSource(SyntaxError):
         self.findings = tuple(findings)
 
 
-def code_of(file: Path, data: bytes, project: Project) -> tuple[CodeType, tuple[Finding, ...]]:
+def load_code(file: Path, data: bytes, project: Project) -> tuple[CodeType, tuple[Finding, ...]]:
     """Compile the source `data` of `file`; return its code, and the warnings.
 
-    Raises UncompilableSource where there are errors.
+    Raises NaturalSyntaxError where there are errors.
     """
-    unit = unit_of(file, project)
-    task = Task(unit, SourceFile(unit.path, data), project.options, thorough=True)
+    unit = make_unit(file, project)
+    task = CompileTask(unit, SourceFile(unit.path, data), project.options, thorough=True)
     compilation = compile_source(task.source, project=task.options)
-    findings = findings_in([result_of(task, compilation)], project.warnings)
+    findings = collect_findings([make_compile_result(task, compilation)], project.warnings)
     if any(map(is_error, findings)):
-        raise UncompilableSource(str(unit.source), findings)
-    tree = remapped_tree(compilation)
+        raise NaturalSyntaxError(str(unit.source), findings)
+    tree = parse_compiled_tree(compilation)
     return compile(tree, str(unit.source), "exec", dont_inherit=True), findings

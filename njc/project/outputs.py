@@ -18,71 +18,71 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal, assert_never
 
-from njc.codegen.header import Header, header_of, is_intact
-from njc.project.units import SUFFIX, may_hold_sources, shown
+from njc.codegen.header import FileHeader, is_intact, parse_header
+from njc.project.units import SUFFIX, can_hold_sources, format_path
 from njrt.errors import ConfigurationError
 
-State = Literal["absent", "compiled", "edited", "foreign"]
+OutputState = Literal["absent", "compiled", "edited", "foreign"]
 
 
 @dataclass(frozen=True, slots=True)
-class Existing:
+class ExistingFile:
     """What stands where a compiled file is to go."""
 
-    state: State
+    state: OutputState
     data: bytes = b""
-    header: Header | None = None
+    header: FileHeader | None = None
 
 
-def existing_at(output: Path) -> Existing:
+def read_existing_file(output: Path) -> ExistingFile:
     """Look at the file at `output`."""
     try:
         data = output.read_bytes()
     except (FileNotFoundError, NotADirectoryError):
-        return Existing("absent")
+        return ExistingFile("absent")
     except OSError as error:
-        raise _unwritable(output, error) from None
-    header = header_of(data)
+        raise _make_write_error(output, error) from None
+    header = parse_header(data)
     if header is None:
-        return Existing("foreign", data)
-    return Existing("compiled" if is_intact(data) else "edited", data, header)
+        return ExistingFile("foreign", data)
+    return ExistingFile("compiled" if is_intact(data) else "edited", data, header)
 
 
-def obstacle(output: Path, state: State) -> str | None:
+def find_overwrite_obstacle(output: Path, state: OutputState) -> str | None:
     """Say why the file at `output` must not be replaced and what to do about it, or None."""
     match state:
         case "absent" | "compiled":
             return None
         case "edited":
             return (
-                f"{shown(output)} was compiled by njc and then edited by hand; move the edit into "
+                f"{format_path(output)} was compiled by njc and then edited by hand; move the edit into "
                 "its source, or discard it with --force"
             )
         case "foreign":
             return (
-                f"{shown(output)} was not written by njc and would be overwritten; "
+                f"{format_path(output)} was not written by njc and would be overwritten; "
                 "move it away, choose another directory with -o, or overwrite it with --force"
             )
         case _:
             assert_never(state)
 
 
-def stale_outputs(roots_of: Mapping[Path, Collection[Path]]) -> tuple[Path, ...]:
+def find_stale_outputs(roots_of: Mapping[Path, Collection[Path]]) -> tuple[Path, ...]:
     """Find the compiled files whose source is gone; each folder of them is given with its source roots."""
     return tuple(
         file
         for folder, roots in sorted(roots_of.items())
-        for file in compiled_files(folder)
-        if not any((root / _source_path(file, folder)).exists() for root in roots)
+        for file in find_compiled_files(folder)
+        if not any((root / _make_source_path(file, folder)).exists() for root in roots)
     )
 
 
-def compiled_files(folder: Path) -> Iterator[Path]:
+def find_compiled_files(folder: Path) -> Iterator[Path]:
     """Walk the files in a folder that carry our header, in a fixed order."""
     for parent, folders, files in os.walk(folder):
-        folders[:] = sorted(name for name in folders if may_hold_sources(Path(parent, name)))
+        folders[:] = sorted(name for name in folders if can_hold_sources(Path(parent, name)))
         for name in sorted(files):
-            if name.endswith(".py") and _carries_header(Path(parent, name)):
+            if name.endswith(".py") and _has_header(Path(parent, name)):
                 yield Path(parent, name)
 
 
@@ -107,7 +107,7 @@ def write_all(contents: Mapping[Path, bytes], modes: Mapping[Path, int] | None =
             os.replace(waiting.pop(output), output)
             made.clear()
     except OSError as error:
-        raise _unwritable(output, error) from None
+        raise _make_write_error(output, error) from None
     finally:
         for temporary in waiting.values():
             temporary.unlink(missing_ok=True)
@@ -116,7 +116,7 @@ def write_all(contents: Mapping[Path, bytes], modes: Mapping[Path, int] | None =
                 folder.rmdir()
 
 
-def remove(files: Iterable[Path], within: Iterable[Path]) -> None:
+def remove_files(files: Iterable[Path], within: Iterable[Path]) -> None:
     """Remove files, and the directories inside `within` that this leaves empty."""
     bounds = set(within)
     for file in files:
@@ -130,15 +130,15 @@ def remove(files: Iterable[Path], within: Iterable[Path]) -> None:
                 break
 
 
-def _source_path(file: Path, folder: Path) -> Path:
+def _make_source_path(file: Path, folder: Path) -> Path:
     return file.relative_to(folder).with_suffix(SUFFIX)
 
 
-def _carries_header(file: Path) -> bool:
+def _has_header(file: Path) -> bool:
     """Look for the header at the head of a file, where it must be; most files end the look here."""
     try:
         with file.open("rb") as opened:
-            return header_of(opened.read(4096)) is not None
+            return parse_header(opened.read(4096)) is not None
     except OSError:
         return False
 
@@ -150,8 +150,8 @@ def _make_folders(output: Path) -> list[Path]:
     return missing[::-1]
 
 
-def _unwritable(output: Path, error: OSError) -> ConfigurationError:
+def _make_write_error(output: Path, error: OSError) -> ConfigurationError:
     reason = (error.strerror or str(error)).lower()
     return ConfigurationError(
-        f"cannot write {shown(output)}: {reason}; choose another directory with -o"
+        f"cannot write {format_path(output)}: {reason}; choose another directory with -o"
     )

@@ -18,17 +18,17 @@ from njc.frontend.diagnostics import CODES, Diagnostic
 _SARIF_SCHEMA = "https://json.schemastore.org/sarif-2.1.0.json"
 
 
-def json(diagnostics: Iterable[Diagnostic]) -> str:
+def format_json(diagnostics: Iterable[Diagnostic]) -> str:
     """Write findings as a JSON list, one object each."""
     return json_.dumps([asdict(each) for each in diagnostics], indent=2, ensure_ascii=False)
 
 
-def github(diagnostics: Iterable[Diagnostic]) -> str:
+def format_github(diagnostics: Iterable[Diagnostic]) -> str:
     """Write findings as workflow commands, which GitHub shows beside the lines of a pull request."""
-    return "\n".join(_annotation(each) for each in diagnostics)
+    return "\n".join(_format_annotation(each) for each in diagnostics)
 
 
-def _annotation(each: Diagnostic) -> str:
+def _format_annotation(each: Diagnostic) -> str:
     place = {
         "file": each.path,
         "line": each.line,
@@ -39,20 +39,20 @@ def _annotation(each: Diagnostic) -> str:
     }
     if each.end_line != each.line:
         del place["col"], place["endColumn"]
-    properties = ",".join(f"{name}={_property(str(value))}" for name, value in place.items())
+    properties = ",".join(f"{name}={_escape_property(str(value))}" for name, value in place.items())
     message = each.message + (f"\n{each.hint}" if each.hint else "")
-    return f"::{each.severity} {properties}::{_escaped(message)}"
+    return f"::{each.severity} {properties}::{_escape_message(message)}"
 
 
-def _escaped(text: str) -> str:
+def _escape_message(text: str) -> str:
     return text.replace("%", "%25").replace("\r", "%0D").replace("\n", "%0A")
 
 
-def _property(text: str) -> str:
-    return _escaped(text).replace(":", "%3A").replace(",", "%2C")
+def _escape_property(text: str) -> str:
+    return _escape_message(text).replace(":", "%3A").replace(",", "%2C")
 
 
-def sarif(diagnostics: Sequence[Diagnostic]) -> str:
+def format_sarif(diagnostics: Sequence[Diagnostic]) -> str:
     """Write findings as a SARIF 2.1.0 log."""
     rules = sorted({each.code for each in diagnostics})
     driver = {
@@ -68,7 +68,7 @@ def sarif(diagnostics: Sequence[Diagnostic]) -> str:
             for code in rules
         ],
     }
-    results = [_result(each, rules.index(each.code)) for each in diagnostics]
+    results = [_make_sarif_result(each, rules.index(each.code)) for each in diagnostics]
     log = {
         "$schema": _SARIF_SCHEMA,
         "version": "2.1.0",
@@ -79,7 +79,7 @@ def sarif(diagnostics: Sequence[Diagnostic]) -> str:
     return json_.dumps(log, indent=2, ensure_ascii=False)
 
 
-def _result(each: Diagnostic, rule: int) -> dict[str, Any]:
+def _make_sarif_result(each: Diagnostic, rule: int) -> dict[str, Any]:
     text = f"{each.message}; {each.hint}" if each.hint else each.message
     region = {
         "startLine": each.line,

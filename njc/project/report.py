@@ -10,41 +10,41 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Literal, assert_never, get_args
 
-from njc.frontend.diagnostics import render
+from njc.frontend.diagnostics import render_diagnostic
 from njc.project.build import Finding, is_error
-from njc.project.renderings import github, json, sarif
+from njc.project.renderings import format_github, format_json, format_sarif
 
-Format = Literal["text", "json", "github", "sarif"]
-FORMATS: tuple[Format, ...] = get_args(Format)
+ReportFormat = Literal["text", "json", "github", "sarif"]
+REPORT_FORMATS: tuple[ReportFormat, ...] = get_args(ReportFormat)
 
 
-def rendered(findings: Sequence[Finding], format: Format) -> str:
+def format_findings(findings: Sequence[Finding], format: ReportFormat) -> str:
     """Write findings in a format; all but `text` are for programs, and are written even if empty."""
     diagnostics = [finding.diagnostic for finding in findings]
     match format:
         case "text":
-            return "\n\n".join(render(each.diagnostic, each.source) for each in findings)
+            return "\n\n".join(render_diagnostic(each.diagnostic, each.source) for each in findings)
         case "json":
-            return json(diagnostics)
+            return format_json(diagnostics)
         case "github":
-            return github(diagnostics)
+            return format_github(diagnostics)
         case "sarif":
-            return sarif(diagnostics)
+            return format_sarif(diagnostics)
         case _:
             assert_never(format)
 
 
-def summed_up(findings: Sequence[Finding], files: int) -> str:
+def summarize_findings(findings: Sequence[Finding], files: int) -> str:
     """Sum up what was found in how many files."""
     errors = sum(map(is_error, findings))
     warnings = len(findings) - errors
     if not findings:
-        return f"{counted(files, 'file')}, nothing found"
-    counts = [counted(errors, "error")] * bool(errors)
-    counts += [counted(warnings, "warning")] * bool(warnings)
-    return f"{', '.join(counts)} in {counted(files, 'file')}"
+        return f"{format_count(files, 'file')}, nothing found"
+    counts = [format_count(errors, "error")] * bool(errors)
+    counts += [format_count(warnings, "warning")] * bool(warnings)
+    return f"{', '.join(counts)} in {format_count(files, 'file')}"
 
 
-def counted(number: int, noun: str) -> str:
+def format_count(number: int, noun: str) -> str:
     """Write a number with its noun: `1 file`, `2 files`."""
     return f"{number} {noun}" + "s" * (number != 1)

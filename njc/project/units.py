@@ -19,7 +19,7 @@ from njc.project.config import Project
 from njrt.errors import ConfigurationError
 
 SUFFIX = ".njpy"
-_NEVER_SOURCES = ("__pycache__", "node_modules")
+_SKIPPED_FOLDERS = ("__pycache__", "node_modules")
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,16 +38,16 @@ class Unit:
     @property
     def shown(self) -> str:
         """The source's path as a user would type it here."""
-        return shown(self.source)
+        return format_path(self.source)
 
 
-def units_of(arguments: Sequence[Path], project: Project) -> tuple[Unit, ...]:
+def find_units(arguments: Sequence[Path], project: Project) -> tuple[Unit, ...]:
     """Find the sources that the arguments (or else the project) name, in a fixed order.
 
     Raises ConfigurationError where there is nothing to compile, or two sources share an output.
     """
-    places = places_of(arguments, project)
-    units = {unit.source: unit for place in places for unit in _units_at(place, project)}
+    places = choose_places(arguments, project)
+    units = {unit.source: unit for place in places for unit in _find_units_at(place, project)}
     if not units:
         raise ConfigurationError(
             "`include` and `exclude` leave nothing to compile; loosen them in [tool.njc] or in the flags"
@@ -56,13 +56,13 @@ def units_of(arguments: Sequence[Path], project: Project) -> tuple[Unit, ...]:
     return tuple(units[source] for source in sorted(units))
 
 
-def unit_of(file: Path, project: Project) -> Unit:
+def make_unit(file: Path, project: Project) -> Unit:
     """Describe one source file."""
     file = file.absolute()
-    return _unit(file, root_of(file, project), project)
+    return _make_unit_in_root(file, find_source_root(file, project), project)
 
 
-def places_of(arguments: Sequence[Path], project: Project) -> tuple[Path, ...]:
+def choose_places(arguments: Sequence[Path], project: Project) -> tuple[Path, ...]:
     """Return the files and directories that are meant: those that are named, or else the project's."""
     places = tuple(arguments) or project.src
     if not places:
@@ -73,7 +73,7 @@ def places_of(arguments: Sequence[Path], project: Project) -> tuple[Path, ...]:
     return places
 
 
-def output_folders(places: Iterable[Path], project: Project) -> Mapping[Path, set[Path]]:
+def list_output_folders(places: Iterable[Path], project: Project) -> Mapping[Path, set[Path]]:
     """Return the directories that hold compiled files, each with the roots of their sources.
 
     Only whole trees count: files named one by one say nothing about what else there should be.
@@ -81,12 +81,12 @@ def output_folders(places: Iterable[Path], project: Project) -> Mapping[Path, se
     folders: dict[Path, set[Path]] = {}
     for place in places:
         if not place.is_file():
-            root = root_of(place, project)
+            root = find_source_root(place, project)
             folders.setdefault(project.out or root, set()).add(root)
     return folders
 
 
-def root_of(place: Path, project: Project) -> Path:
+def find_source_root(place: Path, project: Project) -> Path:
     """Return the source root of a file or directory: the project's, or what was named itself."""
     place = Path(os.path.normpath(place.absolute()))
     for root in project.src:
@@ -95,57 +95,63 @@ def root_of(place: Path, project: Project) -> Path:
     return place.parent if place.is_file() else place
 
 
-def shown(path: Path) -> str:
+def format_path(path: Path) -> str:
     """Write a path as a user would type it here: relative to the working directory where it is inside."""
     here = Path.cwd()
     return path.relative_to(here).as_posix() if path.is_relative_to(here) else path.as_posix()
 
 
-def may_hold_sources(folder: Path) -> bool:
+def can_hold_sources(folder: Path) -> bool:
     """Whether to look into a directory: not if it is hidden, made by a tool, or a virtual environment."""
     name = folder.name
-    if name.startswith(".") or name in _NEVER_SOURCES:
+    if name.startswith(".") or name in _SKIPPED_FOLDERS:
         return False
     return not (folder / "pyvenv.cfg").exists()
 
 
-def _units_at(place: Path, project: Project) -> list[Unit]:
+def _find_units_at(place: Path, project: Project) -> list[Unit]:
     if not place.exists():
-        raise ConfigurationError(f"no such file or directory: {shown(place)}")
+        raise ConfigurationError(f"no such file or directory: {format_path(place)}")
     if place.is_file() and place.suffix != SUFFIX:
-        raise ConfigurationError(f"{shown(place)} is not a {SUFFIX} file; njc compiles only those")
+        raise ConfigurationError(
+            f"{format_path(place)} is not a {SUFFIX} file; njc compiles only those"
+        )
     place = Path(os.path.normpath(place.absolute()))
-    root = root_of(place, project)
+    root = find_source_root(place, project)
     if place.is_file():
-        return [_unit(place, root, project)]
-    sources = list(_sources_in(place))
+        return [_make_unit_in_root(place, root, project)]
+    sources = list(_find_sources(place))
     if not sources:
         raise ConfigurationError(
-            f"no {SUFFIX} file in {shown(place)}; natural code lives in files named like "
+            f"no {SUFFIX} file in {format_path(place)}; natural code lives in files named like "
             f"`program{SUFFIX}`"
         )
-    return [_unit(source, root, project) for source in sources if _is_wanted(source, root, project)]
+    return [
+        _make_unit_in_root(source, root, project)
+        for source in sources
+        if _is_selected(source, root, project)
+    ]
 
 
-def _unit(source: Path, root: Path, project: Project) -> Unit:
+def _make_unit_in_root(source: Path, root: Path, project: Project) -> Unit:
     base = project.out if project.out is not None else root
     return Unit(source, root, base / source.relative_to(root).with_suffix(".py"))
 
 
-def _sources_in(folder: Path) -> Iterator[Path]:
+def _find_sources(folder: Path) -> Iterator[Path]:
     for parent, folders, files in os.walk(folder):
-        folders[:] = [name for name in folders if may_hold_sources(Path(parent, name))]
+        folders[:] = [name for name in folders if can_hold_sources(Path(parent, name))]
         yield from (Path(parent, name) for name in files if name.endswith(SUFFIX))
 
 
-def _is_wanted(source: Path, root: Path, project: Project) -> bool:
+def _is_selected(source: Path, root: Path, project: Project) -> bool:
     path = source.relative_to(root).as_posix()
-    if project.include and not any(_matches(path, pattern) for pattern in project.include):
+    if project.include and not any(_is_pattern_match(path, pattern) for pattern in project.include):
         return False
-    return not any(_matches(path, pattern) for pattern in project.exclude)
+    return not any(_is_pattern_match(path, pattern) for pattern in project.exclude)
 
 
-def _matches(path: str, pattern: str) -> bool:
+def _is_pattern_match(path: str, pattern: str) -> bool:
     """Match a whole path or one of its parents, or, without a slash in the pattern, any part of it."""
     pattern = pattern.rstrip("/")
     parts = path.split("/")
@@ -161,6 +167,6 @@ def _refuse_shared_outputs(units: Iterable[Unit]) -> None:
         other = seen.setdefault(unit.output, unit)
         if other is not unit:
             raise ConfigurationError(
-                f"{other.shown} and {unit.shown} would both become {shown(unit.output)}; "
+                f"{other.shown} and {unit.shown} would both become {format_path(unit.output)}; "
                 "rename one, or build them into different directories with -o"
             )

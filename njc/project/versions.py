@@ -14,7 +14,7 @@ import re
 _CLAUSE = re.compile(r"\s*(==|!=|<=|>=|~=|<|>)?\s*(\d+(?:\.\d+)*)(\.\*)?\s*")
 
 
-def unmet(requirement: str, version: str) -> str | None:
+def find_unmet_clause(requirement: str, version: str) -> str | None:
     """Return the first clause of `requirement` that `version` does not meet, or None.
 
     Raises ValueError, with the clause as its text, where a clause cannot be read.
@@ -29,12 +29,12 @@ def _is_met(clause: str, version: str) -> bool:
     comparison, number, wildcard = match[1] or "==", match[2], match[3]
     if wildcard and comparison not in ("==", "!="):
         raise ValueError(clause.strip())
-    have, want = _release(version), _release(number)
+    have, want = _parse_release(version), _parse_release(number)
     if comparison == "~=":
-        return have >= want and _starts_with(have, want[:-1])
+        return have >= want and _has_prefix(have, want[:-1])
     if wildcard:
-        return _starts_with(have, want) is (comparison == "==")
-    have, want = _same_length(have, want)
+        return _has_prefix(have, want) is (comparison == "==")
+    have, want = _pad_to_same_length(have, want)
     return {
         "==": have == want,
         "!=": have != want,
@@ -45,17 +45,17 @@ def _is_met(clause: str, version: str) -> bool:
     }[comparison]
 
 
-def _release(version: str) -> tuple[int, ...]:
+def _parse_release(version: str) -> tuple[int, ...]:
     """Read the leading release numbers; `0.2.0.dev1` counts as `0.2.0`."""
     match = re.match(r"\d+(?:\.\d+)*", version)
     return tuple(int(part) for part in match[0].split(".")) if match else ()
 
 
-def _starts_with(have: tuple[int, ...], prefix: tuple[int, ...]) -> bool:
+def _has_prefix(have: tuple[int, ...], prefix: tuple[int, ...]) -> bool:
     return have[: len(prefix)] == prefix
 
 
-def _same_length(
+def _pad_to_same_length(
     left: tuple[int, ...], right: tuple[int, ...]
 ) -> tuple[tuple[int, ...], tuple[int, ...]]:
     length = max(len(left), len(right))

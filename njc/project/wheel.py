@@ -12,18 +12,18 @@ from collections.abc import Mapping
 from pathlib import Path, PurePosixPath
 
 from njc.compiler import compile_source
-from njc.frontend.diagnostics import render
+from njc.frontend.diagnostics import render_diagnostic
 from njc.frontend.source import SourceFile
 from njc.project.config import find_project
 from njc.project.units import SUFFIX
 
 
-class UncompilableSources(Exception):
+class WheelCompileError(Exception):
     """Sources of the wheel have errors; the text shows all of them."""
 
 
-def compiled_files_for(sources: Mapping[str, Path], project_root: Path) -> dict[str, bytes]:
-    """Compile the sources of a wheel, given by their paths in it; raise UncompilableSources on errors."""
+def compile_wheel_files(sources: Mapping[str, Path], project_root: Path) -> dict[str, bytes]:
+    """Compile the sources of a wheel, given by their paths in it; raise WheelCompileError on errors."""
     project = find_project(project_root, environ={})
     compiled: dict[str, bytes] = {}
     problems: list[str] = []
@@ -31,11 +31,11 @@ def compiled_files_for(sources: Mapping[str, Path], project_root: Path) -> dict[
         source = SourceFile(path, file.read_bytes())
         compilation = compile_source(source, project=project.options)
         if compilation.output is None:
-            problems += [render(each, source) for each in compilation.diagnostics]
+            problems += [render_diagnostic(each, source) for each in compilation.diagnostics]
         else:
-            compiled[compiled_name(path)] = compilation.output
+            compiled[make_compiled_name(path)] = compilation.output
     if problems:
-        raise UncompilableSources("\n\n".join(problems))
+        raise WheelCompileError("\n\n".join(problems))
     return compiled
 
 
@@ -44,6 +44,6 @@ def is_source(path: str) -> bool:
     return path.endswith(SUFFIX)
 
 
-def compiled_name(path: str) -> str:
+def make_compiled_name(path: str) -> str:
     """Name the compiled file of a source: `shop/mail.njpy` becomes `shop/mail.py`."""
     return PurePosixPath(path).with_suffix(".py").as_posix()

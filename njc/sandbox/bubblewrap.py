@@ -24,16 +24,16 @@ from pathlib import Path
 from urllib.parse import urlsplit
 
 from njc.sandbox.forwarder import PORT
-from njc.sandbox.proxy import Endpoint, serving
+from njc.sandbox.proxy import Endpoint, serve_proxy
 from njrt.errors import ConfigurationError
-from njrt.models.choose import model_for
-from njrt.models.fallback import Fallback
+from njrt.models.choose import choose_model
+from njrt.models.fallback import FallbackModel
 from njrt.models.model import Model
-from njrt.models.remote import Remote, Server
+from njrt.models.remote import RemoteModel, Server
 from njrt.options import Options
 
-_SOCKET = "/tmp/.njc/proxy"
-_KEPT = ("LANG", "LANGUAGE", "TERM", "TZ", "NO_COLOR", "FORCE_COLOR", "COLUMNS", "LINES")
+_SOCKET_PATH = "/tmp/.njc/proxy"
+_KEPT_VARIABLES = ("LANG", "LANGUAGE", "TERM", "TZ", "NO_COLOR", "FORCE_COLOR", "COLUMNS", "LINES")
 _KEPT_PREFIXES = ("LC_", "NJC_", "PYTHON")
 _VENDORS = ("OPENAI", "ANTHROPIC")
 _SYSTEM_PATH = "/usr/local/bin:/usr/bin:/bin"
@@ -53,16 +53,16 @@ class Sandbox:
     @property
     def endpoints(self) -> frozenset[Endpoint]:
         """The only places of the network that can be reached."""
-        return frozenset(endpoint_of(server.url) for server in self.servers)
+        return frozenset(parse_endpoint(server.url) for server in self.servers)
 
 
-def endpoint_of(url: str) -> Endpoint:
+def parse_endpoint(url: str) -> Endpoint:
     """The host and port that a URL leads to."""
     parts = urlsplit(url)
     return Endpoint(parts.hostname or "", parts.port or (80 if parts.scheme == "http" else 443))
 
 
-def obstacle_here() -> str | None:
+def find_sandbox_obstacle() -> str | None:
     """Say why no sandbox can be made on this machine; None where one can."""
     bwrap = shutil.which("bwrap")
     if bwrap is None:
@@ -75,25 +75,25 @@ def obstacle_here() -> str | None:
     return f"bubblewrap cannot make a sandbox here ({said}); allow unprivileged user namespaces"
 
 
-def servers_for(choices: Iterable[Options], environ: Mapping[str, str]) -> tuple[Server, ...]:
+def list_servers(choices: Iterable[Options], environ: Mapping[str, str]) -> tuple[Server, ...]:
     """The servers of the models that are chosen anywhere; whoever chooses none is told of it when run."""
     servers: dict[Server, None] = {}
     for options in choices:
         try:
-            model = model_for(options, environ)
+            model = choose_model(options, environ)
         except ConfigurationError:
             continue
-        servers |= {each.server: None for each in remotes_in(model)}
+        servers |= {each.server: None for each in list_remote_models(model)}
     return tuple(servers)
 
 
-def remotes_in(model: Model) -> tuple[Remote, ...]:
+def list_remote_models(model: Model) -> tuple[RemoteModel, ...]:
     """The models behind servers that `model` is made of."""
-    models = model.models if isinstance(model, Fallback) else (model,)
-    return tuple(each for each in models if isinstance(each, Remote))
+    models = model.models if isinstance(model, FallbackModel) else (model,)
+    return tuple(each for each in models if isinstance(each, RemoteModel))
 
 
-def variables_for(
+def select_variables(
     environ: Mapping[str, str], servers: Iterable[Server], wanted: Iterable[str]
 ) -> dict[str, str]:
     """The variables that are needed inside, with the keys of these servers only, and those that are wanted."""
@@ -107,11 +107,11 @@ def variables_for(
     return {
         name: value
         for name, value in environ.items()
-        if name in _KEPT or name.startswith(kept) or name in wanted
+        if name in _KEPT_VARIABLES or name.startswith(kept) or name in wanted
     }
 
 
-def read_by_python() -> tuple[Path, ...]:
+def list_python_paths() -> tuple[Path, ...]:
     """What Python itself needs to read: where it is installed, and where its packages are."""
     prefixes = [
         sys.prefix,
@@ -123,7 +123,7 @@ def read_by_python() -> tuple[Path, ...]:
     return tuple(dict.fromkeys(path for path in map(Path, paths) if path.exists()))
 
 
-def command_of(sandbox: Sandbox, socket: Path, program: Sequence[str]) -> list[str]:
+def build_bwrap_command(sandbox: Sandbox, socket: Path, program: Sequence[str]) -> list[str]:
     """Write the sandbox as a command line of bubblewrap that runs `program` in it."""
     hidden = dict.fromkeys((sandbox.home, Path("/tmp"), Path("/run"), Path("/var/tmp")))
     arguments = ["--ro-bind", "/", "/", "--dev", "/dev", "--proc", "/proc"]
@@ -135,7 +135,7 @@ def command_of(sandbox: Sandbox, socket: Path, program: Sequence[str]) -> list[s
             arguments += ["--ro-bind", str(path), str(path)]
     if sandbox.work is not None:
         arguments += ["--bind", str(sandbox.work), str(sandbox.work)]
-    arguments += ["--bind", str(socket), _SOCKET, "--chdir", str(sandbox.here)]
+    arguments += ["--bind", str(socket), _SOCKET_PATH, "--chdir", str(sandbox.here)]
     arguments += ["--unshare-all", "--cap-drop", "ALL", "--die-with-parent", "--new-session"]
     return [
         "bwrap",
@@ -144,12 +144,12 @@ def command_of(sandbox: Sandbox, socket: Path, program: Sequence[str]) -> list[s
         sys.executable,
         "-m",
         "njc.sandbox.forwarder",
-        _SOCKET,
+        _SOCKET_PATH,
         *program,
     ]
 
 
-def _variables(sandbox: Sandbox) -> dict[str, str]:
+def _build_environment(sandbox: Sandbox) -> dict[str, str]:
     """All variables that are set inside; they are inherited, as others may see a command line."""
     proxy = f"http://127.0.0.1:{PORT}"
     names = ("http_proxy", "https_proxy", "HTTP_PROXY", "HTTPS_PROXY")
@@ -167,15 +167,15 @@ def run_sandboxed(sandbox: Sandbox, program: Sequence[str]) -> int:
 
     Raises ConfigurationError where no sandbox can be made.
     """
-    if obstacle := obstacle_here():
+    if obstacle := find_sandbox_obstacle():
         raise ConfigurationError(obstacle)
     with (
         tempfile.TemporaryDirectory(prefix="njc-") as folder,
-        serving(Path(folder) / "proxy", sandbox.endpoints) as socket,
+        serve_proxy(Path(folder) / "proxy", sandbox.endpoints) as socket,
     ):
-        command = command_of(sandbox, socket, program)
+        command = build_bwrap_command(sandbox, socket, program)
         try:
-            code = subprocess.run(command, env=_variables(sandbox), check=False).returncode
+            code = subprocess.run(command, env=_build_environment(sandbox), check=False).returncode
         except KeyboardInterrupt:
             return 128 + signal.SIGINT
     return 128 - code if code < 0 else code

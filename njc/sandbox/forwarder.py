@@ -15,7 +15,7 @@ import threading
 from collections.abc import Callable
 
 PORT = 3128
-_CHUNK = 65536
+_CHUNK_SIZE = 65536
 
 
 def main() -> None:
@@ -24,28 +24,28 @@ def main() -> None:
     listener = socket.create_server(("127.0.0.1", PORT), backlog=128)
     if os.fork() == 0:
         if os.fork() == 0:  # a grandchild: the program never meets a child that it has not started
-            forward(listener, lambda: connected(path))
+            forward_connections(listener, lambda: connect_unix_socket(path))
         os._exit(0)
     os.wait()
     listener.close()
     os.execvp(program[0], program)
 
 
-def forward(listener: socket.socket, connect: Callable[[], socket.socket]) -> None:
+def forward_connections(listener: socket.socket, connect: Callable[[], socket.socket]) -> None:
     """Join each connection with one that `connect` opens, for ever."""
     while True:
         client, _ = listener.accept()
-        threading.Thread(target=_join, args=(client, connect), daemon=True).start()
+        threading.Thread(target=_connect_and_relay, args=(client, connect), daemon=True).start()
 
 
-def connected(path: str) -> socket.socket:
+def connect_unix_socket(path: str) -> socket.socket:
     """Connect to a Unix socket."""
     connection = socket.socket(socket.AF_UNIX)
     connection.connect(path)
     return connection
 
 
-def _join(client: socket.socket, connect: Callable[[], socket.socket]) -> None:
+def _connect_and_relay(client: socket.socket, connect: Callable[[], socket.socket]) -> None:
     try:
         server = connect()
     except OSError:
@@ -57,15 +57,15 @@ def _join(client: socket.socket, connect: Callable[[], socket.socket]) -> None:
 def relay(one: socket.socket, other: socket.socket) -> None:
     """Pass bytes both ways until both sides have ended, and close both."""
     with one, other:
-        back = threading.Thread(target=_pass, args=(other, one), daemon=True)
+        back = threading.Thread(target=_copy_bytes, args=(other, one), daemon=True)
         back.start()
-        _pass(one, other)
+        _copy_bytes(one, other)
         back.join()
 
 
-def _pass(source: socket.socket, target: socket.socket) -> None:
+def _copy_bytes(source: socket.socket, target: socket.socket) -> None:
     try:
-        while data := source.recv(_CHUNK):
+        while data := source.recv(_CHUNK_SIZE):
             target.sendall(data)
         target.shutdown(socket.SHUT_WR)
     except OSError:

@@ -17,8 +17,8 @@ from urllib.parse import urlsplit
 
 from njc.sandbox.forwarder import relay
 
-_LONGEST_HEAD = 65536
-_PATIENCE = 30.0
+_MAX_HEAD_BYTES = 65536
+_TIMEOUT_SECONDS = 30.0
 """Seconds to wait for a request's head, and for a server to accept a connection."""
 
 
@@ -34,7 +34,7 @@ class Endpoint:
 
 
 @dataclass(frozen=True, slots=True)
-class Opening:
+class ProxyRequest:
     """How a client begins: where it wants to go, what to pass on first, and whether as a tunnel."""
 
     endpoint: Endpoint
@@ -42,7 +42,7 @@ class Opening:
     is_tunnel: bool = False
 
 
-def opening_of(head: bytes, rest: bytes) -> Opening | None:
+def parse_proxy_request(head: bytes, rest: bytes) -> ProxyRequest | None:
     """Read the head of a request and what came after it; None where it is none for a proxy."""
     line, *fields = head.split(b"\r\n")
     try:
@@ -52,53 +52,55 @@ def opening_of(head: bytes, rest: bytes) -> Opening | None:
     except ValueError:
         return None
     if method == "CONNECT":
-        return Opening(Endpoint(host, port), rest, True) if host and port else None
+        return ProxyRequest(Endpoint(host, port), rest, True) if host and port else None
     if parts.scheme != "http" or not host:
         return None
     path = (parts.path or "/") + (f"?{parts.query}" if parts.query else "")
     # One request a connection: so the head of each is seen here.
     kept = [field for field in fields if not field.lower().startswith((b"connection:", b"proxy-"))]
     lines = [f"{method} {path} {version}".encode(), *kept, b"Connection: close", b"", b""]
-    return Opening(Endpoint(host, port or 80), b"\r\n".join(lines) + rest)
+    return ProxyRequest(Endpoint(host, port or 80), b"\r\n".join(lines) + rest)
 
 
 @contextmanager
-def serving(path: Path, allowed: Set[Endpoint]) -> Iterator[Path]:
+def serve_proxy(path: Path, allowed: Set[Endpoint]) -> Iterator[Path]:
     """Serve on a Unix socket at `path` inside of a `with`; give the path."""
     with socket.socket(socket.AF_UNIX) as listener:
         listener.bind(str(path))
         listener.listen(128)
-        threading.Thread(target=_serve, args=(listener, allowed), daemon=True).start()
+        threading.Thread(target=_accept_clients, args=(listener, allowed), daemon=True).start()
         yield path
 
 
-def _serve(listener: socket.socket, allowed: Set[Endpoint]) -> None:
+def _accept_clients(listener: socket.socket, allowed: Set[Endpoint]) -> None:
     while True:
         try:
             client, _ = listener.accept()
         except OSError:
             return
-        threading.Thread(target=_answer, args=(client, allowed), daemon=True).start()
+        threading.Thread(target=_handle_client, args=(client, allowed), daemon=True).start()
 
 
-def _answer(client: socket.socket, allowed: Set[Endpoint]) -> None:
+def _handle_client(client: socket.socket, allowed: Set[Endpoint]) -> None:
     """Serve one connection: to its endpoint, or to a refusal."""
     try:
-        client.settimeout(_PATIENCE)
-        opening = _read_opening(client)
+        client.settimeout(_TIMEOUT_SECONDS)
+        opening = _read_proxy_request(client)
         if opening is None:
-            return _refuse(client, 400, "this proxy takes CONNECT and plain http:// requests only")
+            return _send_refusal(
+                client, 400, "this proxy takes CONNECT and plain http:// requests only"
+            )
         if opening.endpoint not in allowed:
             known = ", ".join(map(str, allowed)) or "nothing"
-            return _refuse(
+            return _send_refusal(
                 client, 403, f"the sandbox lets {known} be reached, not {opening.endpoint}"
             )
         try:
             server = socket.create_connection(
-                (opening.endpoint.host, opening.endpoint.port), _PATIENCE
+                (opening.endpoint.host, opening.endpoint.port), _TIMEOUT_SECONDS
             )
         except OSError as error:
-            return _refuse(client, 502, f"{opening.endpoint} cannot be reached: {error}")
+            return _send_refusal(client, 502, f"{opening.endpoint} cannot be reached: {error}")
         if opening.is_tunnel:
             client.sendall(b"HTTP/1.1 200 Connection established\r\n\r\n")
         server.sendall(opening.first)
@@ -110,18 +112,18 @@ def _answer(client: socket.socket, allowed: Set[Endpoint]) -> None:
     return relay(client, server)
 
 
-def _read_opening(client: socket.socket) -> Opening | None:
+def _read_proxy_request(client: socket.socket) -> ProxyRequest | None:
     data = b""
     while b"\r\n\r\n" not in data:
         received = client.recv(4096)
         data += received
-        if not received or len(data) > _LONGEST_HEAD:
+        if not received or len(data) > _MAX_HEAD_BYTES:
             return None
     head, _, rest = data.partition(b"\r\n\r\n")
-    return opening_of(head, rest)
+    return parse_proxy_request(head, rest)
 
 
-def _refuse(client: socket.socket, status: int, why: str) -> None:
+def _send_refusal(client: socket.socket, status: int, why: str) -> None:
     body = f"{why}\n".encode()
     head = (
         f"HTTP/1.1 {status} Refused\r\nContent-Type: text/plain\r\nContent-Length: {len(body)}\r\n"

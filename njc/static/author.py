@@ -1,6 +1,6 @@
 """Who writes code: the model that a block's options choose, behind its limits, its recording and its cache.
 
-author = author_for(file, gap)
+author = choose_author(file, gap)
 author.driven(generating(gap, check, most, author.temperature))     what the conversation returns
 """
 
@@ -12,15 +12,15 @@ from dataclasses import dataclass, replace
 from typing import TypeVar
 
 from njc.static.fit import StaticFile
-from njc.static.holes import Gap
+from njc.static.holes import Hole
 from njrt.messages import Reply, Request
-from njrt.models.model import Layered, Model
-from njrt.options import DEFAULTS, nearest, options_in
-from njrt.session.limits import Meter, limits_of, meters_around
+from njrt.models.model import LayeredModel, Model
+from njrt.options import DEFAULTS, merge_option_layers, read_environment_options
+from njrt.session.limits import Meter, list_open_meters, read_limits
 from njrt.session.session import Metered
-from njrt.session.settings import layers_here, model_here, recorder_for, settings_here
+from njrt.session.settings import find_recorder, get_settings, make_layers, resolve_model
 
-Result = TypeVar("Result")
+ConversationResult = TypeVar("ConversationResult")
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,17 +32,19 @@ class Author:
     is_remote: bool
     """Whether a vendor serves it, who answers several questions at once."""
 
-    def driven(self, conversation: Generator[Request, Reply, Result]) -> Result:
+    def run_conversation(
+        self, conversation: Generator[Request, Reply, ConversationResult]
+    ) -> ConversationResult:
         """Answer all that a conversation asks."""
         try:
             request = next(conversation)
             while True:
-                request = conversation.send(self._signed(self.model.ask(request)))
+                request = conversation.send(self._add_requested_model(self.model.ask(request)))
         except StopIteration as end:
-            result: Result = end.value
+            result: ConversationResult = end.value
             return result
 
-    def _signed(self, reply: Reply) -> Reply:
+    def _add_requested_model(self, reply: Reply) -> Reply:
         """A reply that names the model as it was asked for, where its server calls it otherwise.
 
         A vendor's `gpt-4.1-2025-04-14` says more than that; the `local` of a server of your own, nothing.
@@ -53,18 +55,22 @@ class Author:
         return replace(reply, model=f"{asked} ({reply.model})" if reply.model else asked)
 
 
-def author_for(file: StaticFile, gap: Gap) -> Author:
+def choose_author(file: StaticFile, gap: Hole) -> Author:
     """Choose the author of a gap."""
-    settings = settings_here()
-    options = nearest(
-        settings.options, gap.block.options, options_in(os.environ), file.project, DEFAULTS
+    settings = get_settings()
+    options = merge_option_layers(
+        settings.options,
+        gap.block.options,
+        read_environment_options(os.environ),
+        file.project,
+        DEFAULTS,
     )
-    recorder = recorder_for(settings, os.environ)
-    model = model_here(settings, options, recorder)
-    meter = Meter(limits_of(options), place=gap.place, around=meters_around())
-    layers = layers_here(settings, options, model, recorder)
+    recorder = find_recorder(settings, os.environ)
+    model = resolve_model(settings, options, recorder)
+    meter = Meter(read_limits(options), place=gap.place, around=list_open_meters())
+    layers = make_layers(settings, options, model, recorder)
     temperature = options.temperature
     if temperature is None and model.protocol == "text":
         temperature = 0.0
     is_remote = settings.model is None and recorder is None and not options.base_url
-    return Author(Layered(model, (Metered(meter), *layers)), temperature, is_remote)
+    return Author(LayeredModel(model, (Metered(meter), *layers)), temperature, is_remote)

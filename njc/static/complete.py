@@ -11,11 +11,11 @@ from __future__ import annotations
 
 import ast
 
-from njc.static.holes import Gap
-from njrt.execution.guard.allowed import IMPORTABLE
-from njrt.execution.symbols import names_of
+from njc.static.holes import Hole
+from njrt.execution.guard.allowed import IMPORTABLE_MODULES
+from njrt.execution.symbols import find_names
 
-_WORDS = {
+_IMPORT_SOURCES = {
     **dict.fromkeys(("Literal", "Any", "Optional", "Union", "Annotated"), "typing"),
     **dict.fromkeys(("dataclass", "field"), "dataclasses"),
     **dict.fromkeys(("defaultdict", "Counter", "deque"), "collections"),
@@ -24,23 +24,25 @@ _WORDS = {
 }
 
 
-def completed(code: str, gap: Gap) -> str:
+def add_missing_imports(code: str, gap: Hole) -> str:
     """Put the imports that are missing before the code."""
     try:
-        names = names_of(ast.parse(code), gap.class_name)
+        names = find_names(ast.parse(code), gap.class_name)
     except (SyntaxError, ValueError, RecursionError):
         return code
     missing = [name for name in names.read if name not in names.bound and name not in gap.visible]
-    imports = [text for name in missing if (text := _import(name)) and _is_free(name, text, gap)]
+    imports = [
+        text for name in missing if (text := _make_import(name)) and _is_free(name, text, gap)
+    ]
     return "\n".join([*imports, code])
 
 
-def _import(name: str) -> str | None:
-    if name in _WORDS:
-        return f"from {_WORDS[name]} import {name}"
-    return f"import {name}" if name in IMPORTABLE else None
+def _make_import(name: str) -> str | None:
+    if name in _IMPORT_SOURCES:
+        return f"from {_IMPORT_SOURCES[name]} import {name}"
+    return f"import {name}" if name in IMPORTABLE_MODULES else None
 
 
-def _is_free(name: str, text: str, gap: Gap) -> bool:
+def _is_free(name: str, text: str, gap: Hole) -> bool:
     """Whether the name means nothing else in the file, or just what it would be imported as."""
     return name not in gap.taken or text in gap.imports

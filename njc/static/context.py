@@ -19,72 +19,82 @@ import textwrap
 from collections.abc import Iterator, Sequence
 
 from njc.frontend.blocks import NaturalBlock
-from njc.frontend.names import outwards
+from njc.frontend.names import walk_outwards
 from njc.frontend.parse import Module
 
-MARK = "...  # YOUR CODE STANDS HERE"
-_MOST_CHARS = 12_000
-_SHORT_LINES = 12
+PLACEHOLDER = "...  # YOUR CODE STANDS HERE"
+_MAX_CHARS = 12_000
+_MAX_FULL_LINES = 12
 _WORD = re.compile(r"[^\W\d]\w*")
-Definition = ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef
+DefinitionNode = ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef
 
 
-def shown_program(module: Module, block: NaturalBlock) -> str:
+def render_context(module: Module, block: NaturalBlock) -> str:
     """Write the part of the program that the block has to do with."""
-    host = _host(module, block)
-    around = {id(scope.node) for scope in outwards(block.scope)}
-    full = _marked(module, block, host, around)
-    wanted = _spoken_of(module, full, host, block)
+    host = _find_host(module, block)
+    around = {id(scope.node) for scope in walk_outwards(block.scope)}
+    full = _render_host(module, block, host, around)
+    wanted = _find_mentioned_names(module, full, host, block)
     parts = []
     for statement in module.tree.body:
         if statement is host:
             parts.append(full)
         elif isinstance(statement, ast.Import | ast.ImportFrom):
-            parts.append(_source(module, statement))
-        elif not wanted.isdisjoint(_defined(statement)) or block.scope.kind == "module":
-            parts.append(_outline(module, statement))
-    return _within(_MOST_CHARS, [part for part in parts if part.strip()], full)
+            parts.append(_get_source(module, statement))
+        elif not wanted.isdisjoint(_list_defined_names(statement)) or block.scope.kind == "module":
+            parts.append(_render_outline(module, statement))
+    return _drop_longest(_MAX_CHARS, [part for part in parts if part.strip()], full)
 
 
-def _host(module: Module, block: NaturalBlock) -> ast.stmt:
+def _find_host(module: Module, block: NaturalBlock) -> ast.stmt:
     """The statement of the module that the block stands in."""
     return next(
         each
         for each in module.tree.body
-        if _first_line(each) <= block.line <= (each.end_lineno or each.lineno)
-        and module.source.offset(each.lineno, each.col_offset) <= block.start
+        if _find_first_line(each) <= block.line <= (each.end_lineno or each.lineno)
+        and module.source.get_offset(each.lineno, each.col_offset) <= block.start
     )
 
 
-def _marked(module: Module, block: NaturalBlock, host: ast.stmt, around: set[int]) -> str:
+def _render_host(module: Module, block: NaturalBlock, host: ast.stmt, around: set[int]) -> str:
     """The host with the block marked; of the classes around it, only the outline of other members."""
     if not isinstance(host, ast.ClassDef) or id(host) not in around:
-        return _with_mark(module, block, host)
-    parts = [_head(module, host)]
+        return _insert_placeholder(module, block, host)
+    parts = [_get_head(module, host)]
     for member in host.body:
         holds = member.lineno <= block.line <= (member.end_lineno or 0)
-        text = _marked(module, block, member, around) if holds else _outline(module, member)
+        text = (
+            _render_host(module, block, member, around)
+            if holds
+            else _render_outline(module, member)
+        )
         parts.append(textwrap.indent(textwrap.dedent(text), "    "))
     return "\n".join(parts)
 
 
-def _with_mark(module: Module, block: NaturalBlock, host: ast.stmt) -> str:
+def _insert_placeholder(module: Module, block: NaturalBlock, host: ast.stmt) -> str:
     source = module.source
-    first = source.starts[_first_line(host) - 1]
-    end = source.offset(host.end_lineno or 0, host.end_col_offset or 0)
+    first = source.line_starts[_find_first_line(host) - 1]
+    end = source.get_offset(host.end_lineno or 0, host.end_col_offset or 0)
     if not first <= block.start <= end:
-        return _source(module, host)
-    text = source.text[first : block.start] + MARK + source.text[block.end : max(end, block.end)]
-    return _tidy(text)
+        return _get_source(module, host)
+    text = (
+        source.text[first : block.start]
+        + PLACEHOLDER
+        + source.text[block.end : max(end, block.end)]
+    )
+    return _normalize_text(text)
 
 
-def _spoken_of(module: Module, text: str, host: ast.stmt, block: NaturalBlock) -> set[str]:
+def _find_mentioned_names(
+    module: Module, text: str, host: ast.stmt, block: NaturalBlock
+) -> set[str]:
     """The names that the shown text speaks of, and those that their outlines speak of in turn."""
     outlines = {
-        name: _outline(module, each)
+        name: _render_outline(module, each)
         for each in module.tree.body
         if each is not host
-        for name in _defined(each)
+        for name in _list_defined_names(each)
     }
     found: set[str] = set()
     waiting = set(_WORD.findall(text)) | set(_WORD.findall(block.literal))
@@ -96,7 +106,7 @@ def _spoken_of(module: Module, text: str, host: ast.stmt, block: NaturalBlock) -
     return found
 
 
-def _defined(statement: ast.stmt) -> list[str]:
+def _list_defined_names(statement: ast.stmt) -> list[str]:
     match statement:
         case ast.FunctionDef(name=name) | ast.AsyncFunctionDef(name=name) | ast.ClassDef(name=name):
             return [name]
@@ -112,68 +122,72 @@ def _defined(statement: ast.stmt) -> list[str]:
             return []
 
 
-def _outline(module: Module, statement: ast.stmt) -> str:
+def _render_outline(module: Module, statement: ast.stmt) -> str:
     """A definition without what it does; a short statement in full."""
     match statement:
         case ast.ClassDef(body=body):
-            members = [textwrap.dedent(_outline(module, each)) for each in body]
+            members = [textwrap.dedent(_render_outline(module, each)) for each in body]
             inner = "\n".join(each for each in members if each) or "..."
-            return f"{_head(module, statement)}\n{textwrap.indent(inner, '    ')}"
-        case ast.FunctionDef(name="__init__") if _length(statement) <= _SHORT_LINES:
-            return _source(module, statement)
+            return f"{_get_head(module, statement)}\n{textwrap.indent(inner, '    ')}"
+        case ast.FunctionDef(name="__init__") if _count_lines(statement) <= _MAX_FULL_LINES:
+            return _get_source(module, statement)
         case ast.FunctionDef() | ast.AsyncFunctionDef():
             docstring = (ast.get_docstring(statement) or "").split("\n")[0]
             inner = f'"""{docstring}"""' if docstring else "..."
-            return f"{_head(module, statement)}\n    {inner}"
+            return f"{_get_head(module, statement)}\n    {inner}"
         case ast.Expr(value=ast.Constant(value=str())):
-            return _source(module, statement) if _length(statement) <= 3 else ""
-        case _ if _length(statement) <= _SHORT_LINES:
-            return _source(module, statement)
+            return _get_source(module, statement) if _count_lines(statement) <= 3 else ""
+        case _ if _count_lines(statement) <= _MAX_FULL_LINES:
+            return _get_source(module, statement)
         case _:
-            return "\n".join([*_source(module, statement).split("\n")[:3], "    ..."])
+            return "\n".join([*_get_source(module, statement).split("\n")[:3], "    ..."])
 
 
-def _head(module: Module, definition: Definition) -> str:
+def _get_head(module: Module, definition: DefinitionNode) -> str:
     """The lines of a definition above its body."""
     source = module.source
-    first = source.starts[_first_line(definition) - 1]
+    first = source.line_starts[_find_first_line(definition) - 1]
     inner = definition.body[0]
-    at = source.offset(_first_line(inner), 0) if _first_line(inner) > definition.lineno else None
-    end = source.offset(inner.lineno, inner.col_offset) if at is None else at
-    return _tidy(source.text[first:end])
+    at = (
+        source.get_offset(_find_first_line(inner), 0)
+        if _find_first_line(inner) > definition.lineno
+        else None
+    )
+    end = source.get_offset(inner.lineno, inner.col_offset) if at is None else at
+    return _normalize_text(source.text[first:end])
 
 
-def _source(module: Module, statement: ast.stmt) -> str:
+def _get_source(module: Module, statement: ast.stmt) -> str:
     source = module.source
-    end = source.offset(statement.end_lineno or 0, statement.end_col_offset or 0)
-    return _tidy(source.text[source.starts[_first_line(statement) - 1] : end])
+    end = source.get_offset(statement.end_lineno or 0, statement.end_col_offset or 0)
+    return _normalize_text(source.text[source.line_starts[_find_first_line(statement) - 1] : end])
 
 
-def _first_line(statement: ast.stmt) -> int:
+def _find_first_line(statement: ast.stmt) -> int:
     decorators: list[ast.expr] = getattr(statement, "decorator_list", [])
     return min([statement.lineno, *(each.lineno for each in decorators)])
 
 
-def _length(statement: ast.stmt) -> int:
+def _count_lines(statement: ast.stmt) -> int:
     return (statement.end_lineno or 0) - statement.lineno + 1
 
 
-def _tidy(text: str) -> str:
+def _normalize_text(text: str) -> str:
     """Without margin, trailing blanks and the line ends of other systems."""
     text = text.replace("\r\n", "\n").replace("\r", "\n")
     lines = textwrap.dedent(text.expandtabs(4)).split("\n")
     return "\n".join(line.rstrip() for line in lines if line.strip()).rstrip()
 
 
-def _within(most: int, parts: Sequence[str], kept: str) -> str:
+def _drop_longest(most: int, parts: Sequence[str], kept: str) -> str:
     """Leave out outlines, the longest first, until the text is short enough."""
     chosen = list(parts)
     while sum(map(len, chosen)) > most and len(chosen) > 1:
         chosen.remove(max((part for part in chosen if part != kept), key=len))
-    return "\n".join(_spaced(chosen))
+    return "\n".join(_add_blank_lines(chosen))
 
 
-def _spaced(parts: Sequence[str]) -> Iterator[str]:
+def _add_blank_lines(parts: Sequence[str]) -> Iterator[str]:
     """Put a blank line before each definition."""
     for part in parts:
         if part.startswith(("class ", "def ", "async def ", "@")):

@@ -14,15 +14,15 @@ import ast
 import textwrap
 from collections.abc import Sequence
 
-from njc.frontend.names import Definition, Scope, outwards, suites_of
-from njc.static.holes import Gap
+from njc.frontend.names import FunctionDefinition, NameScope, list_suites, walk_outwards
+from njc.static.holes import Hole
 
-Statements = Sequence[ast.stmt]
+StatementList = Sequence[ast.stmt]
 
 
-def unwrapped(code: str, gap: Gap) -> str:
+def unwrap_code(code: str, gap: Hole) -> str:
     """Take the code of the gap out of a copy of the function around it; anything else is left as it is."""
-    scope = _outermost(gap.block.scope)
+    scope = _find_outermost_scope(gap.block.scope)
     try:
         tree = ast.parse(code)
     except (SyntaxError, ValueError):
@@ -30,38 +30,42 @@ def unwrapped(code: str, gap: Gap) -> str:
     copies = [each for each in tree.body if _is_copy(each, scope)]
     if scope.kind == "module" or len(copies) != 1:
         return code
-    found = _added([copies[0]], [scope.node], gap)  # type: ignore[list-item]
+    found = _find_added_statements([copies[0]], [scope.node], gap)  # type: ignore[list-item]
     if not found:
         return code
     imports = [each for each in tree.body if isinstance(each, ast.Import | ast.ImportFrom)]
-    return "".join(_text(code, part) for part in (*([each] for each in imports), found))
+    return "".join(_get_text(code, part) for part in (*([each] for each in imports), found))
 
 
-def _outermost(scope: Scope) -> Scope:
-    around = [each for each in outwards(scope) if each.kind != "module"]
+def _find_outermost_scope(scope: NameScope) -> NameScope:
+    around = [each for each in walk_outwards(scope) if each.kind != "module"]
     return around[-1] if around else scope
 
 
-def _is_copy(statement: ast.stmt, scope: Scope) -> bool:
-    return isinstance(statement, Definition | ast.ClassDef) and statement.name == scope.name
+def _is_copy(statement: ast.stmt, scope: NameScope) -> bool:
+    return isinstance(statement, FunctionDefinition | ast.ClassDef) and statement.name == scope.name
 
 
-def _added(theirs: Statements, ours: Statements, gap: Gap) -> Statements | None:
+def _find_added_statements(
+    theirs: StatementList, ours: StatementList, gap: Hole
+) -> StatementList | None:
     """What stands in their suite at the place of the block in ours; None if the suites differ elsewhere."""
-    at = next((index for index, each in enumerate(ours) if _holds(each, gap)), None)
+    at = next((index for index, each in enumerate(ours) if _has_block(each, gap)), None)
     if at is None:
         return None
     around = ours[at]
-    if isinstance(around, Definition | ast.ClassDef):
+    if isinstance(around, FunctionDefinition | ast.ClassDef):
         # Of a class, models often write only the method; the rest of it does not matter.
         copies = [each for each in theirs if getattr(each, "name", None) == around.name]
-        pairs = zip(_suites(copies[0]), _suites(around), strict=False) if copies else ()
-        return next((found for pair in pairs if (found := _added(*pair, gap))), None)
+        pairs = zip(_list_suites(copies[0]), _list_suites(around), strict=False) if copies else ()
+        return next(
+            (found for pair in pairs if (found := _find_added_statements(*pair, gap))), None
+        )
     after = len(ours) - at - 1
     if len(theirs) < len(ours) - 1:
         return None
-    before_is_same = _same(theirs[:at], ours[:at])
-    after_is_same = _same(theirs[len(theirs) - after :], ours[at + 1 :])
+    before_is_same = _is_same_code(theirs[:at], ours[:at])
+    after_is_same = _is_same_code(theirs[len(theirs) - after :], ours[at + 1 :])
     middle = theirs[at : len(theirs) - after]
     if not (before_is_same and after_is_same):
         return None
@@ -69,35 +73,35 @@ def _added(theirs: Statements, ours: Statements, gap: Gap) -> Statements | None:
         return middle or None
     if len(middle) != 1 or type(middle[0]) is not type(around):
         return None
-    pairs = zip(_suites(middle[0]), _suites(around), strict=False)
-    return next((found for pair in pairs if (found := _added(*pair, gap))), None)
+    pairs = zip(_list_suites(middle[0]), _list_suites(around), strict=False)
+    return next((found for pair in pairs if (found := _find_added_statements(*pair, gap))), None)
 
 
-def _holds(statement: ast.stmt, gap: Gap) -> bool:
+def _has_block(statement: ast.stmt, gap: Hole) -> bool:
     """Whether the block stands in this statement."""
     return statement.lineno <= gap.block.line <= (statement.end_lineno or 0)
 
 
-def _suites(statement: ast.stmt) -> list[list[ast.stmt]]:
-    if isinstance(statement, Definition | ast.ClassDef):
+def _list_suites(statement: ast.stmt) -> list[list[ast.stmt]]:
+    if isinstance(statement, FunctionDefinition | ast.ClassDef):
         return [statement.body]
-    return list(suites_of(statement))
+    return list(list_suites(statement))
 
 
-def _same(theirs: Statements, ours: Statements) -> bool:
+def _is_same_code(theirs: StatementList, ours: StatementList) -> bool:
     return [ast.dump(each) for each in theirs] == [ast.dump(each) for each in ours]
 
 
-def _text(code: str, statements: Statements) -> str:
+def _get_text(code: str, statements: StatementList) -> str:
     """The lines of some statements without their margin, comments between and above them included."""
     lines = code.split("\n")
-    first = min([statements[0].lineno, *(each.lineno for each in _decorators(statements[0]))])
+    first = min([statements[0].lineno, *(each.lineno for each in _get_decorators(statements[0]))])
     while first > 1 and lines[first - 2].lstrip().startswith("#"):
         first -= 1
     last = statements[-1].end_lineno or statements[-1].lineno
     return textwrap.dedent("\n".join(lines[first - 1 : last])) + "\n"
 
 
-def _decorators(statement: ast.stmt) -> list[ast.expr]:
+def _get_decorators(statement: ast.stmt) -> list[ast.expr]:
     found: list[ast.expr] = getattr(statement, "decorator_list", [])
     return found

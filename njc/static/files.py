@@ -12,54 +12,54 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from njc.frontend.source import SourceFile
-from njc.project.build import source_of
+from njc.project.build import read_source
 from njc.project.config import Project
 from njc.project.outputs import write_all
-from njc.project.units import Unit, shown
-from njc.static.build import Request, StaticBuild, static_build
-from njc.static.fit import StaticFile, static_file
-from njc.static.generate import MOST_ATTEMPTS, Failed, Generated
-from njc.static.holes import Gap
-from njc.static.lock import FILE, Lock, lock_text, read_lock
+from njc.project.units import Unit, format_path
+from njc.static.build import HoleRequest, StaticBuild, fill_holes
+from njc.static.fit import StaticFile, make_static_file
+from njc.static.generate import MAX_ATTEMPTS, Generated, GenerationFailed
+from njc.static.holes import Hole
+from njc.static.lock import LOCK_FILE_NAME, StaticLock, format_lock, read_lock
 
 
-def lock_file(units: Sequence[Unit], project: Project) -> Path:
+def find_lock_file(units: Sequence[Unit], project: Project) -> Path:
     """Where the lock of these sources is."""
     folder = project.file.parent if project.file else units[0].root
-    return folder / FILE
+    return folder / LOCK_FILE_NAME
 
 
-def _may_be_static(source: SourceFile, project: Project) -> bool:
+def _can_be_static(source: SourceFile, project: Project) -> bool:
     """Whether a file may hold blocks that are to become code, as far as its bytes tell."""
     return project.options.mode not in (None, "live") or b"mode" in source.data
 
 
-def static_files(units: Sequence[Unit], project: Project) -> list[StaticFile]:
+def find_static_files(units: Sequence[Unit], project: Project) -> list[StaticFile]:
     """Find the files with gaps."""
-    sources = {unit: source_of(unit) for unit in units}
+    sources = {unit: read_source(unit) for unit in units}
     files = (
-        static_file(unit, source, project.options)
+        make_static_file(unit, source, project.options)
         for unit, source in sources.items()
-        if _may_be_static(source, project)
+        if _can_be_static(source, project)
     )
     return [file for file in files if file is not None]
 
 
-def filled(
+def fill_units(
     units: Sequence[Unit],
     project: Project,
     *,
     locked: bool = False,
     learned: bool = True,
-    attempts: int = MOST_ATTEMPTS,
+    attempts: int = MAX_ATTEMPTS,
     jobs: int | None = None,
-    only: Callable[[Gap], bool] = lambda gap: True,
+    only: Callable[[Hole], bool] = lambda gap: True,
     told: Callable[[str], None] = lambda line: None,
 ) -> StaticBuild:
     """Fill the gaps of all units, and keep what is new in the lock; models are asked for `only` some."""
-    files = static_files(units, project)
-    file = lock_file(units, project)
-    request = Request(
+    files = find_static_files(units, project)
+    file = find_lock_file(units, project)
+    request = HoleRequest(
         locked,
         learned,
         attempts,
@@ -70,39 +70,39 @@ def filled(
         told,
         only,
     )
-    lock = read_lock(file) if files else Lock()
-    build = static_build(files, lock, request)
+    lock = read_lock(file) if files else StaticLock()
+    build = fill_holes(files, lock, request)
     if build.lock != lock and not locked:
         save_lock(build.lock, file)
     return build
 
 
-def save_lock(lock: Lock, file: Path) -> None:
+def save_lock(lock: StaticLock, file: Path) -> None:
     """Write the lock as a whole, if that changes it."""
-    text = lock_text(lock).encode()
+    text = format_lock(lock).encode()
     if not file.exists() or file.read_bytes() != text:
         write_all({file: text}, {})
 
 
-def keep_attempts(gap: Gap, result: Generated | Failed, folder: Path) -> str:
+def keep_attempts(gap: Hole, result: Generated | GenerationFailed, folder: Path) -> str:
     """Write down what was refused on the way to some code, or to none; say where."""
     if not any(each.refusals for each in result.attempts):
         return ""
     name = re.sub(r"[^\w.]+", "-", gap.name).strip("-")
     file = folder / ".njc_cache" / "attempts" / f"{name}.md"
     file.parent.mkdir(parents=True, exist_ok=True)
-    file.write_text(attempts_text(gap, result), encoding="utf-8")
-    return shown(file)
+    file.write_text(render_attempts(gap, result), encoding="utf-8")
+    return format_path(file)
 
 
-def attempts_text(gap: Gap, result: Generated | Failed) -> str:
+def render_attempts(gap: Hole, result: Generated | GenerationFailed) -> str:
     """Write the attempts of a conversation for people."""
-    parts = [f"# {gap.name} ({gap.mode})\n\n{_quoted(gap.shown)}"]
+    parts = [f"# {gap.name} ({gap.mode})\n\n{_quote_lines(gap.shown)}"]
     for number, attempt in enumerate(result.attempts, 1):
         verdict = "\n".join(f"- {each}" for each in attempt.refusals) or "accepted"
         parts.append(f"## attempt {number}\n\n```python\n{attempt.code.rstrip()}\n```\n\n{verdict}")
     return "\n\n".join(parts) + "\n"
 
 
-def _quoted(text: str) -> str:
+def _quote_lines(text: str) -> str:
     return "\n".join(f"> {line}".rstrip() for line in text.split("\n"))

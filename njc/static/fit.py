@@ -1,7 +1,7 @@
 """A file with gaps, and whether code fits into one of them: checked on its own, and compiled in its place.
 
-static_file(unit, source, options)      StaticFile(gaps=(...), ...), or None where nothing is to be filled
-check_for(file, gap)(code)              ("`limit` is read-only in this block: ...",)
+make_static_file(unit, source, options)      StaticFile(gaps=(...), ...), or None where nothing is to be filled
+make_code_check(file, gap)(code)              ("`limit` is read-only in this block: ...",)
 put(file, gap, code, shapes)            the WrittenBlock that takes the block's place
 """
 
@@ -11,24 +11,24 @@ import ast
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
-from njc.codegen.lower import WrittenBlock, aliases_for
+from njc.codegen.lower import WrittenBlock, choose_aliases
 from njc.compiler import compile_source
 from njc.frontend.blocks import NaturalBlock
-from njc.frontend.diagnostics import finding
-from njc.frontend.parse import Module, may_hold_blocks, parse
+from njc.frontend.diagnostics import make_diagnostic
+from njc.frontend.parse import Module, can_hold_blocks, parse
 from njc.frontend.source import SourceFile
 from njc.project.build import Finding
 from njc.project.units import Unit
-from njc.static.checks.code import refusals
-from njc.static.format import settled, unrenamable
-from njc.static.generate import Check
-from njc.static.guards import annotated_shapes
-from njc.static.holes import Gap, gaps_in
-from njc.static.splice import placed, tried
+from njc.static.checks.code import find_code_refusals
+from njc.static.format import find_unrenamable_names, normalize_code
+from njc.static.generate import CodeCheck
+from njc.static.guards import find_annotated_shapes
+from njc.static.holes import Hole, find_holes
+from njc.static.splice import place_auto_code, place_static_code
 from njrt.options import Options
 
-Shapes = Mapping[str, str]
-_MARKER = len('"""natural')
+ShapesByName = Mapping[str, str]
+_MARKER_LENGTH = len('"""natural')
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,7 +38,7 @@ class StaticFile:
     unit: Unit
     module: Module
     blocks: tuple[NaturalBlock, ...]
-    gaps: tuple[Gap, ...]
+    gaps: tuple[Hole, ...]
     project: Options
 
     @property
@@ -47,60 +47,64 @@ class StaticFile:
         return {each.name: each for each in self.module.tree.body if isinstance(each, ast.ClassDef)}
 
 
-def static_file(unit: Unit, source: SourceFile, project: Options) -> StaticFile | None:
+def make_static_file(unit: Unit, source: SourceFile, project: Options) -> StaticFile | None:
     """Find the gaps of a file; None where there are none, or where it cannot be compiled anyway."""
     is_static = project.mode not in (None, "live")
-    if not may_hold_blocks(source.data) or not (is_static or b"mode" in source.data):
+    if not can_hold_blocks(source.data) or not (is_static or b"mode" in source.data):
         return None
     compilation = compile_source(source, project=project)
     module = parse(source)
     if compilation.output is None or not isinstance(module, Module):
         return None
-    gaps = tuple(gaps_in(module, compilation.blocks, project))
+    gaps = tuple(find_holes(module, compilation.blocks, project))
     return StaticFile(unit, module, compilation.blocks, gaps, project) if gaps else None
 
 
-def found(file: StaticFile, gap: Gap, code: str, message: str, hint: str) -> Finding:
+def make_hole_finding(file: StaticFile, gap: Hole, code: str, message: str, hint: str) -> Finding:
     """A finding about a gap, at the head of its block."""
     source, start = file.module.source, gap.block.start
-    diagnostic = finding(source, code, start, start + _MARKER, message, hint)
+    diagnostic = make_diagnostic(source, code, start, start + _MARKER_LENGTH, message, hint)
     return Finding(replace(diagnostic, path=file.unit.shown), source)
 
 
-def check_for(file: StaticFile, gap: Gap, *, settle: bool = True) -> Check:
+def make_code_check(file: StaticFile, gap: Hole, *, settle: bool = True) -> CodeCheck:
     """The checks of a gap: all of them, or in the raw mode only that it is Python."""
 
     def in_place(code: str) -> str | None:
-        if settle and (names := unrenamable(code, gap)):
+        if settle and (names := find_unrenamable_names(code, gap)):
             return f"`{names[0]}` means something else in the program around: choose another name"
-        return _complaint_in_place(file, gap, settled(code, gap) if settle else code)
+        return _check_in_place(file, gap, normalize_code(code, gap) if settle else code)
 
     def check(code: str) -> tuple[str, ...]:
         if gap.mode == "static-raw":
-            return _not_python(code)
-        if not _not_python(code) and judges(gap, code):
+            return _find_syntax_errors(code)
+        if not _find_syntax_errors(code) and needs_judgement(gap, code):
             return ()
-        return refusals(code, gap, file.classes, in_place)
+        return find_code_refusals(code, gap, file.classes, in_place)
 
     return check
 
 
-def put(file: StaticFile, gap: Gap, code: str, shapes: Shapes | None = None) -> WrittenBlock:
+def place_code(
+    file: StaticFile, gap: Hole, code: str, shapes: ShapesByName | None = None
+) -> WrittenBlock:
     """Put code in its place; in the mode `auto`, for values of these shapes, or as annotations have them."""
-    runtime = aliases_for(file.module.source.text).runtime
+    runtime = choose_aliases(file.module.source.text).runtime
     if gap.mode == "auto":
-        return tried(code, gap, runtime, shapes or annotated_shapes(gap, file.classes))
-    return placed(code, gap, file.project, runtime)
+        return place_auto_code(
+            code, gap, runtime, shapes or find_annotated_shapes(gap, file.classes)
+        )
+    return place_static_code(code, gap, file.project, runtime)
 
 
-def judges(gap: Gap, code: str) -> bool:
+def needs_judgement(gap: Hole, code: str) -> bool:
     """Whether the code would ask a model: what needs judgement is left to the live block."""
     return gap.mode == "auto" and any(
         isinstance(node, ast.Name) and node.id == gap.helper for node in ast.walk(ast.parse(code))
     )
 
 
-def _not_python(code: str) -> tuple[str, ...]:
+def _find_syntax_errors(code: str) -> tuple[str, ...]:
     try:
         ast.parse(code)
     except (SyntaxError, ValueError) as error:
@@ -108,10 +112,12 @@ def _not_python(code: str) -> tuple[str, ...]:
     return ()
 
 
-def _complaint_in_place(file: StaticFile, gap: Gap, code: str) -> str | None:
+def _check_in_place(file: StaticFile, gap: Hole, code: str) -> str | None:
     """Compile the whole file with the code in its place."""
     source = file.module.source
-    compilation = compile_source(source, project=file.project, written=[put(file, gap, code)])
+    compilation = compile_source(
+        source, project=file.project, written=[place_code(file, gap, code)]
+    )
     if compilation.output is None:
         return "; ".join(each.message for each in compilation.diagnostics)
     text = compilation.output.decode(source.encoding)

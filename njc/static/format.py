@@ -13,14 +13,14 @@ import ast
 from collections.abc import Mapping
 from typing import Any
 
-from njc.codegen.indent import indented, lines_in_strings
-from njc.frontend.names import Definition, bindings_of
-from njc.static.fresh_names import fresh
-from njc.static.holes import Gap, imports_in
+from njc.codegen.indent import find_lines_in_strings, indent_code
+from njc.frontend.names import FunctionDefinition, collect_bindings
+from njc.static.fresh_names import make_fresh_name
+from njc.static.holes import Hole, split_import
 from njrt.errors import ConfigurationError
-from njrt.execution.guard.allowed import IMPORTABLE
+from njrt.execution.guard.allowed import IMPORTABLE_MODULES
 
-WIDTH = 88
+LINE_LENGTH = 88
 
 
 def require_extra() -> None:
@@ -35,48 +35,48 @@ def require_extra() -> None:
         ) from None
 
 
-def settled(code: str, gap: Gap) -> str:
+def normalize_code(code: str, gap: Hole) -> str:
     """Rename the code's own names where they are taken, and format it as it will stand."""
-    renamed = renamings(code, gap)
+    renamed = find_renames(code, gap)
     placement = gap.block.placement
     depth = len(placement.indent.expandtabs(4)) // 4 + placement.one_line + (gap.mode == "auto")
-    return formatted(with_renamed(code, renamed) if renamed else code, depth)
+    return format_with_black(rename_variables(code, renamed) if renamed else code, depth)
 
 
-def renamings(code: str, gap: Gap) -> dict[str, str]:
+def find_renames(code: str, gap: Hole) -> dict[str, str]:
     """The new names of those of the code's own that mean something else around it."""
     tree = ast.parse(code)
     imported = [
         each
         for statement in ast.walk(tree)
         if isinstance(statement, ast.Import | ast.ImportFrom)
-        for each in imports_in(statement)
+        for each in split_import(statement)
     ]
     same = {name for text, name in imported if text in gap.imports}
-    modules = IMPORTABLE - {name for _, name in imported}
+    modules = IMPORTABLE_MODULES - {name for _, name in imported}
     taken = gap.taken_here | modules | {name for _, name in imported if name in gap.taken}
-    own = bindings_of(tree, None).bound - {*gap.block.binds, *gap.visible} - same
+    own = collect_bindings(tree, None).bound - {*gap.block.binds, *gap.visible} - same
     used = taken | own
-    return {name: fresh(name, used) for name in sorted(own & taken)}
+    return {name: make_fresh_name(name, used) for name in sorted(own & taken)}
 
 
-def unrenamable(code: str, gap: Gap) -> list[str]:
+def find_unrenamable_names(code: str, gap: Hole) -> list[str]:
     """Those of the names to be renamed that the code uses for something else too: parameters, attributes."""
     others = {
         name
         for node in ast.walk(ast.parse(code))
         for name in (
             {each.arg for each in ast.walk(node.args) if isinstance(each, ast.arg)}
-            if isinstance(node, Definition | ast.Lambda)
-            else bindings_of(node, None).bound
+            if isinstance(node, FunctionDefinition | ast.Lambda)
+            else collect_bindings(node, None).bound
             if isinstance(node, ast.ClassDef)
             else ()
         )
     }
-    return [name for name in renamings(code, gap) if name in others]
+    return [name for name in find_renames(code, gap) if name in others]
 
 
-def with_renamed(code: str, renamed: Mapping[str, str]) -> str:
+def rename_variables(code: str, renamed: Mapping[str, str]) -> str:
     """Rename variables throughout the code, comments and layout untouched."""
     import libcst
 
@@ -99,13 +99,13 @@ def with_renamed(code: str, renamed: Mapping[str, str]) -> str:
         def leave_ImportAlias(
             self, original_node: libcst.ImportAlias, updated_node: libcst.ImportAlias
         ) -> libcst.ImportAlias:
-            imported: libcst.ImportAlias = _imported_as(original_node, updated_node, renamed)
+            imported: libcst.ImportAlias = _rename_import(original_node, updated_node, renamed)
             return imported
 
     return libcst.parse_module(code).visit(Renaming()).code
 
 
-def _imported_as(original: Any, updated: Any, renamed: Mapping[str, str]) -> Any:
+def _rename_import(original: Any, updated: Any, renamed: Mapping[str, str]) -> Any:
     """Import under the new name: `import re` becomes `import re as re_2`."""
     import libcst
 
@@ -116,16 +116,16 @@ def _imported_as(original: Any, updated: Any, renamed: Mapping[str, str]) -> Any
     return updated.with_changes(name=original.name, asname=asname)
 
 
-def formatted(code: str, depth: int) -> str:
+def format_with_black(code: str, depth: int) -> str:
     """Lay the code out as black would where it stands."""
     import black
 
-    mode = black.Mode(line_length=max(WIDTH - 4 * max(depth - 1, 0), 48))
+    mode = black.Mode(line_length=max(LINE_LENGTH - 4 * max(depth - 1, 0), 48))
     if not depth:
         return black.format_str(code, mode=mode).rstrip("\n")
-    inner = black.format_str(f"if True:\n{indented(code, '    ')}\n", mode=mode)
+    inner = black.format_str(f"if True:\n{indent_code(code, '    ')}\n", mode=mode)
     lines = inner.rstrip("\n").split("\n")[1:]
-    kept = lines_in_strings("if True:\n" + "\n".join(lines))
+    kept = find_lines_in_strings("if True:\n" + "\n".join(lines))
     return "\n".join(
         line if number in kept else line.removeprefix("    ")
         for number, line in enumerate(lines, 2)

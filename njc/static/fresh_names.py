@@ -1,6 +1,6 @@
 """Names that are taken, and names that are not.
 
-taken_in(tree, blocks)             every identifier of a scope or module, those of its blocks included
+find_taken_names(tree, blocks)             every identifier of a scope or module, those of its blocks included
 fresh("total", taken)              "total", or "total_2" where that is taken
 """
 
@@ -13,13 +13,13 @@ from itertools import count
 from njc.frontend.blocks import NaturalBlock
 
 
-def taken_in(tree: ast.AST, blocks: Iterable[NaturalBlock]) -> frozenset[str]:
+def find_taken_names(tree: ast.AST, blocks: Iterable[NaturalBlock]) -> frozenset[str]:
     """Collect the identifiers of a tree and of the prompts in it."""
-    names = {name for node in ast.walk(tree) for name in _identifiers(node)}
+    names = {name for node in ast.walk(tree) for name in _list_identifiers(node)}
     return frozenset(names | {name for block in blocks for name in block.names})
 
 
-def _identifiers(node: ast.AST) -> Iterator[str]:
+def _list_identifiers(node: ast.AST) -> Iterator[str]:
     match node:
         case ast.Name(id=name) | ast.arg(arg=name):
             yield name
@@ -35,7 +35,7 @@ def _identifiers(node: ast.AST) -> Iterator[str]:
             yield name
 
 
-def fresh(name: str, taken: Collection[str]) -> str:
+def make_fresh_name(name: str, taken: Collection[str]) -> str:
     """The name, or the first numbered one that is not taken."""
     if name not in taken:
         return name

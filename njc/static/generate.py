@@ -2,7 +2,7 @@
 
     Request   ──yielded──>  the driver asks a model  ──sent back──>  Reply
 
-and it returns `Generated` or `Failed`, each with all attempts. Every refusal goes back to the model with
+and it returns `Generated` or `GenerationFailed`, each with all attempts. Every refusal goes back to the model with
 the code that it is about; what was said before that is left out, so that the question stays short.
 """
 
@@ -11,18 +11,24 @@ from __future__ import annotations
 from collections.abc import Callable, Generator
 from dataclasses import dataclass, field
 
-from njc.static.complete import completed
-from njc.static.extract import unwrapped
-from njc.static.holes import Gap
-from njc.static.prompt import EXAMPLE, NO_CODE, SYSTEM, code_in, refused
+from njc.static.complete import add_missing_imports
+from njc.static.extract import unwrap_code
+from njc.static.holes import Hole
+from njc.static.prompt import (
+    EXAMPLE_MESSAGES,
+    NO_CODE,
+    SYSTEM_PROMPT,
+    extract_code,
+    make_refusal_messages,
+)
 from njrt.messages import Message, Reply, Request, UserMessage
 
-MOST_ATTEMPTS = 4
-WARMER = 0.3
+MAX_ATTEMPTS = 4
+TEMPERATURE_STEP = 0.3
 
 
 @dataclass(frozen=True, slots=True)
-class Attempt:
+class GenerationAttempt:
     """One reply: its code, and why it was refused."""
 
     code: str
@@ -30,7 +36,7 @@ class Attempt:
 
 
 @dataclass(frozen=True, slots=True)
-class Cost:
+class GenerationCost:
     """What the conversation used."""
 
     input: int = 0
@@ -38,10 +44,10 @@ class Cost:
     usd: float | None = None
     model: str = ""
 
-    def with_reply(self, reply: Reply) -> Cost:
+    def add_reply(self, reply: Reply) -> GenerationCost:
         """Add what a reply used."""
         usd = reply.usage.usd
-        return Cost(
+        return GenerationCost(
             self.input + reply.usage.input,
             self.output + reply.usage.output,
             self.usd if usd is None else (self.usd or 0.0) + usd,
@@ -54,55 +60,60 @@ class Generated:
     """Code that passed all checks."""
 
     code: str
-    attempts: tuple[Attempt, ...]
-    cost: Cost
+    attempts: tuple[GenerationAttempt, ...]
+    cost: GenerationCost
 
 
 @dataclass(frozen=True, slots=True)
-class Failed:
+class GenerationFailed:
     """No attempt passed all checks."""
 
-    attempts: tuple[Attempt, ...]
-    cost: Cost = field(default_factory=Cost)
+    attempts: tuple[GenerationAttempt, ...]
+    cost: GenerationCost = field(default_factory=GenerationCost)
 
 
-Check = Callable[[str], tuple[str, ...]]
+CodeCheck = Callable[[str], tuple[str, ...]]
 """Gives the reasons why code cannot stand in the gap."""
-Generation = Generator[Request, Reply, Generated | Failed]
+Generation = Generator[Request, Reply, Generated | GenerationFailed]
 
 
-def generating(
-    gap: Gap, check: Check, most: int = MOST_ATTEMPTS, temperature: float | None = None
+def generate_code(
+    gap: Hole, check: CodeCheck, most: int = MAX_ATTEMPTS, temperature: float | None = None
 ) -> Generation:
     """Ask for the code of a gap, and have it mended until nothing is wrong with it or `most` is reached.
 
     A `temperature`, if there is one, rises with each refusal: at the same one, small models say the same.
     """
-    attempts: tuple[Attempt, ...] = ()
-    cost = Cost()
-    messages: tuple[Message, ...] = (*EXAMPLE, UserMessage(gap.shown))
+    attempts: tuple[GenerationAttempt, ...] = ()
+    cost = GenerationCost()
+    messages: tuple[Message, ...] = (*EXAMPLE_MESSAGES, UserMessage(gap.shown))
     for turn in range(1, most + 1):
-        reply = yield request_for(gap, messages, temperature, turn)
-        cost = cost.with_reply(reply)
-        code = code_in(reply.message.text)
-        code = code if code is None else completed(unwrapped(code, gap), gap)
+        reply = yield make_code_request(gap, messages, temperature, turn)
+        cost = cost.add_reply(reply)
+        code = extract_code(reply.message.text)
+        code = code if code is None else add_missing_imports(unwrap_code(code, gap), gap)
         refusals = (NO_CODE,) if code is None else check(code)
         if code is not None and not refusals:
-            return Generated(code, (*attempts, Attempt(code, ())), cost)
-        attempts = (*attempts, Attempt(reply.message.text if code is None else code, refusals))
-        said = refused(code, refusals) if code is not None else (UserMessage(NO_CODE),)
-        messages = (*EXAMPLE, UserMessage(gap.shown), *said)
+            return Generated(code, (*attempts, GenerationAttempt(code, ())), cost)
+        attempts = (
+            *attempts,
+            GenerationAttempt(reply.message.text if code is None else code, refusals),
+        )
+        said = (
+            make_refusal_messages(code, refusals) if code is not None else (UserMessage(NO_CODE),)
+        )
+        messages = (*EXAMPLE_MESSAGES, UserMessage(gap.shown), *said)
         if temperature is not None:
-            temperature = min(1.0, temperature + WARMER)
-    return Failed(attempts, cost)
+            temperature = min(1.0, temperature + TEMPERATURE_STEP)
+    return GenerationFailed(attempts, cost)
 
 
-def request_for(
-    gap: Gap, messages: tuple[Message, ...], temperature: float | None, turn: int
+def make_code_request(
+    gap: Hole, messages: tuple[Message, ...], temperature: float | None, turn: int
 ) -> Request:
     """A question about a gap."""
     return Request(
-        system=SYSTEM,
+        system=SYSTEM_PROMPT,
         messages=messages,
         temperature=temperature,
         max_reply_tokens=gap.options.max_reply_tokens or 4096,

@@ -3,7 +3,7 @@
     def read(letter: str) -> Order:
         """natural                                  Gap(name="order.njpy:read", visible=("letter", "Order"),
         Read <letter> into <:order: Order>.             writes=("order",), types={"order": "Order"},
-        """                                             labels=("return",), bound_before={"letter"}, ...)
+        """                                             labels=("return",), find_bound_before={"letter"}, ...)
         return order
 
 A gap has a name that survives edits elsewhere in its file, and a meaning: a digest of all that the model is
@@ -18,21 +18,21 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from njc.codegen.lower import first_parameter, offered
-from njc.frontend.blocks import NaturalBlock, outputs_of
-from njc.frontend.names import Outputs, mangled, outwards
+from njc.codegen.lower import find_super_parameter, list_offered_labels
+from njc.frontend.blocks import NaturalBlock, collect_block_outputs
+from njc.frontend.names import BlockOutputs, mangle, walk_outwards
 from njc.frontend.parse import Module
-from njc.frontend.references import parsed_type, spelled
-from njc.static.checks.binding import bound_before
-from njc.static.context import shown_program
-from njc.static.fresh_names import fresh, taken_in
-from njc.static.lock import Meaning
-from njrt.block import instruction_of
-from njrt.options import Mode, Options, nearest
+from njc.frontend.references import format_annotation, parse_type
+from njc.static.checks.binding import find_bound_before
+from njc.static.context import render_context
+from njc.static.fresh_names import find_taken_names, make_fresh_name
+from njc.static.lock import BlockDigests
+from njrt.block import extract_instruction
+from njrt.options import Mode, Options, merge_option_layers
 
 
 @dataclass(frozen=True, slots=True)
-class Gap:
+class Hole:
     """A natural block that code is to be written for."""
 
     block: NaturalBlock
@@ -73,83 +73,85 @@ class Gap:
     @property
     def class_name(self) -> str | None:
         """The class whose private names are mangled here."""
-        return self.block.scope.mangler
+        return self.block.scope.mangling_class
 
     @property
     def shown(self) -> str:
         """All that the model is told of the gap."""
-        return "\n".join([self.program, "", self.instruction, "---", *_interface(self)])
+        return "\n".join([self.program, "", self.instruction, "---", *_describe_interface(self)])
 
     @property
-    def meaning(self) -> Meaning:
+    def meaning(self) -> BlockDigests:
         """Digests of what is shown; blank lines and trailing blanks do not count."""
-        return Meaning(
-            _digest(self.instruction), _digest("\n".join(_interface(self))), _digest(self.program)
+        return BlockDigests(
+            _compute_digest(self.instruction),
+            _compute_digest("\n".join(_describe_interface(self))),
+            _compute_digest(self.program),
         )
 
 
-def _digest(text: str) -> str:
+def _compute_digest(text: str) -> str:
     lines = [line.rstrip() for line in text.split("\n") if line.strip()]
     return hashlib.sha256("\n".join(lines).encode()).hexdigest()[:8]
 
 
-def gaps_in(module: Module, blocks: Sequence[NaturalBlock], project: Options) -> Iterator[Gap]:
+def find_holes(module: Module, blocks: Sequence[NaturalBlock], project: Options) -> Iterator[Hole]:
     """Find the blocks of a file that are not to be carried out by a live model."""
-    outputs = outputs_of(blocks)
+    outputs = collect_block_outputs(blocks)
     seen: Counter[str] = Counter()
     for block in blocks:
-        options = nearest(block.options, project)
-        name = f"{module.source.path}:{_qualified(block)}"
+        options = merge_option_layers(block.options, project)
+        name = f"{module.source.path}:{_make_qualified_name(block)}"
         seen[name] += 1
-        if options.mode in (None, "live") or is_made_at_run_time(block):
+        if options.mode in (None, "live") or has_fstring_prompt(block):
             continue
         if options.mode == "auto" and block.scope.kind == "class":
             continue  # an attempt would leave its own name in the class
-        yield _gap(module, blocks, outputs, block, _numbered(name, seen[name]), options)
+        yield _make_hole(module, blocks, outputs, block, _add_number(name, seen[name]), options)
 
 
-def _gap(
+def _make_hole(
     module: Module,
     blocks: Sequence[NaturalBlock],
-    outputs: Outputs,
+    outputs: BlockOutputs,
     block: NaturalBlock,
     name: str,
     options: Options,
-) -> Gap:
-    types = _types(block)
-    names = (name for text in types.values() for name in _names_in(text))
-    before = bound_before(block, blocks, module)
-    taken = taken_in(module.tree, blocks)
-    return Gap(
+) -> Hole:
+    types = _find_output_types(block)
+    names = (name for text in types.values() for name in _find_names_in_type(text))
+    before = find_bound_before(block, blocks, module)
+    taken = find_taken_names(module.tree, blocks)
+    return Hole(
         block,
         name,
         options.mode or "live",
         options,
-        instruction_of(ast.literal_eval(block.literal)),
+        extract_instruction(ast.literal_eval(block.literal)),
         tuple(dict.fromkeys((*block.names, *(each for each in names if each in taken)))),
         types,
-        tuple(offered(block)),
-        first_parameter(block, outputs),
+        tuple(list_offered_labels(block)),
+        find_super_parameter(block, outputs),
         frozenset(block.binds) & before,
-        shown_program(module, block),
-        fresh("allm" if block.scope.is_async else "llm", taken),
+        render_context(module, block),
+        make_fresh_name("allm" if block.scope.is_async else "llm", taken),
         taken,
-        taken_in(
-            block.scope.node, [each for each in blocks if block.scope in outwards(each.scope)]
+        find_taken_names(
+            block.scope.node, [each for each in blocks if block.scope in walk_outwards(each.scope)]
         ),
-        frozenset(_imports(module, block)),
+        frozenset(_list_imports(module, block)),
         f"{module.source.path}:{block.line}",
     )
 
 
-def imports_in(statement: ast.Import | ast.ImportFrom) -> Iterator[tuple[str, str]]:
+def split_import(statement: ast.Import | ast.ImportFrom) -> Iterator[tuple[str, str]]:
     """Take an import apart: for each name the import of it alone, and the name that it binds."""
     for alias in statement.names:
-        single = _of_one_name(statement, alias)
+        single = _make_single_import(statement, alias)
         yield ast.unparse(single), alias.asname or alias.name.partition(".")[0]
 
 
-def is_alone(statement: ast.stmt, tree: ast.Module) -> bool:
+def has_own_lines(statement: ast.stmt, tree: ast.Module) -> bool:
     """Whether no other statement shares the lines of this one."""
     return not any(
         other is not statement
@@ -159,7 +161,7 @@ def is_alone(statement: ast.stmt, tree: ast.Module) -> bool:
     )
 
 
-def _of_one_name(
+def _make_single_import(
     statement: ast.Import | ast.ImportFrom, alias: ast.alias
 ) -> ast.Import | ast.ImportFrom:
     """The same import of one name only."""
@@ -168,47 +170,47 @@ def _of_one_name(
     return ast.ImportFrom(statement.module, [alias], statement.level)
 
 
-def _imports(module: Module, block: NaturalBlock) -> Iterator[str]:
+def _list_imports(module: Module, block: NaturalBlock) -> Iterator[str]:
     at_module = block.scope.kind == "module"
     for statement in module.tree.body:
         is_before = statement.lineno < block.line or not at_module
         if is_before and isinstance(statement, ast.Import | ast.ImportFrom):
-            yield from (text for text, _ in imports_in(statement))
+            yield from (text for text, _ in split_import(statement))
 
 
-def is_made_at_run_time(block: NaturalBlock) -> bool:
+def has_fstring_prompt(block: NaturalBlock) -> bool:
     """Whether the prompt is an f-string, which nobody knows before the program runs: such blocks stay live."""
     return "f" in block.literal[:2].lower()
 
 
-def _qualified(block: NaturalBlock) -> str:
-    names = [scope.name for scope in outwards(block.scope) if scope.kind != "module"]
+def _make_qualified_name(block: NaturalBlock) -> str:
+    names = [scope.name for scope in walk_outwards(block.scope) if scope.kind != "module"]
     return ".".join(reversed(names)) or "<module>"
 
 
-def _numbered(name: str, number: int) -> str:
+def _add_number(name: str, number: int) -> str:
     return f"{name}#{number}" if number > 1 else name
 
 
-def _types(block: NaturalBlock) -> dict[str, str]:
+def _find_output_types(block: NaturalBlock) -> dict[str, str]:
     """The declared types of outputs: from the prompt, or from an annotation in the scope itself."""
     types = {each.path: each.type for each in block.references if each.writes and each.type}
     bindings = block.scope.bindings
     for path in block.binds:
-        stored = mangled(path, block.scope.mangler)
+        stored = mangle(path, block.scope.mangling_class)
         annotation = bindings.annotations.get(stored) or bindings.parameters.get(stored)
         if annotation is not None:
-            types.setdefault(path, spelled(annotation))
+            types.setdefault(path, format_annotation(annotation))
     return types
 
 
-def _names_in(type_: str) -> list[str]:
-    expression = parsed_type(type_)
+def _find_names_in_type(type_: str) -> list[str]:
+    expression = parse_type(type_)
     nodes = ast.walk(expression) if expression is not None else ()
     return [node.id for node in nodes if isinstance(node, ast.Name)]
 
 
-def _interface(gap: Gap) -> Iterator[str]:
+def _describe_interface(gap: Hole) -> Iterator[str]:
     """A line for what may be read, for each output, and for the jumps."""
     read_only = [name for name in gap.visible if name not in gap.block.binds]
     if read_only:
@@ -217,20 +219,20 @@ def _interface(gap: Gap) -> Iterator[str]:
         type_ = f": {gap.types[path]}" if path in gap.types else ""
         yield f"{path}{type_}, to be {'set' if '.' in path else 'bound'}"
     if gap.labels:
-        yield f"jumps: {', '.join(_JUMPS[label] for label in gap.labels)}"
+        yield f"jumps: {', '.join(_JUMP_STATEMENTS[label] for label in gap.labels)}"
     if gap.mode == "auto":
         yield "begin with `assert` lines: what must hold of the values for your code to be right"
-    yield f"to ask a language model: {question_of(gap)}"
+    yield f"to ask a language model: {format_question_form(gap)}"
 
 
-def question_of(gap: Gap) -> str:
+def format_question_form(gap: Hole) -> str:
     """The form of a question, with a type that may well be asked for."""
     call = f"{'await ' if gap.block.scope.is_async else ''}{gap.helper}"
     types = [gap.types[path] for path in gap.writes if path in gap.types]
     return f"{call}(prompt, schema)" + (f', such as {call}(f"...", {types[0]})' if types else "")
 
 
-_JUMPS = {
+_JUMP_STATEMENTS = {
     "break": "break",
     "continue": "continue",
     "return": "return VALUE",

@@ -32,17 +32,17 @@ from typing import Any
 
 from njrt.errors import ConfigurationError
 
-FILE = "njc.lock"
-VERSION = 1
-_HEAD = f"""\
+LOCK_FILE_NAME = "njc.lock"
+LOCK_VERSION = 1
+_FILE_HEAD = f"""\
 # The code that models wrote for natural blocks. Made by njc; review it and commit it.
 # `code` may be edited: njc checks and keeps what stands here. `njc lock` says what is stale or edited.
-version = {VERSION}
+version = {LOCK_VERSION}
 """
 
 
 @dataclass(frozen=True, slots=True)
-class Meaning:
+class BlockDigests:
     """Digests of what code was written for: the instruction, the interface, the program shown with them."""
 
     instruction: str
@@ -51,7 +51,7 @@ class Meaning:
 
 
 @dataclass(frozen=True, slots=True)
-class Score:
+class LockScore:
     """How code did on examples; what is neither right nor wrong was left to the live block (mode `auto`)."""
 
     right: int
@@ -71,12 +71,12 @@ class Score:
 
 
 @dataclass(frozen=True, slots=True)
-class Entry:
+class LockEntry:
     """What is locked for one block in one mode."""
 
     name: str
     mode: str
-    meaning: Meaning
+    meaning: BlockDigests
     model: str
     date: str
     attempts: int
@@ -89,7 +89,7 @@ class Entry:
     """Empty where the block stays live."""
     live: str = ""
     """Why the block stays live."""
-    score: Score | None = None
+    score: LockScore | None = None
     """How learned code did on the examples that it was learned from."""
     shapes: Mapping[str, str] = field(default_factory=dict)
     """What the variables were like in these examples."""
@@ -97,68 +97,68 @@ class Entry:
     @property
     def is_edited(self) -> bool:
         """Whether the code is not as the model wrote it."""
-        return self.digest != digest_of(self.code)
+        return self.digest != hash_code(self.code)
 
 
-Key = tuple[str, str]
+LockKey = tuple[str, str]
 """The name of a block, and the mode."""
 
 
 @dataclass(frozen=True, slots=True)
-class Lock:
+class StaticLock:
     """The entries of a lock file."""
 
-    entries: Mapping[Key, Entry] = field(default_factory=dict)
+    entries: Mapping[LockKey, LockEntry] = field(default_factory=dict)
 
 
-LEARNED = "-learned"
+LEARNED_SUFFIX = "-learned"
 """Behind the mode of an entry whose code was held against examples."""
 
 
-def digest_of(code: str) -> str:
+def hash_code(code: str) -> str:
     """A short digest of code; blank lines at its ends do not count."""
     return hashlib.sha256(code.strip().encode()).hexdigest()[:16]
 
 
-def with_entries(lock: Lock, entries: Iterable[Entry]) -> Lock:
+def add_entries(lock: StaticLock, entries: Iterable[LockEntry]) -> StaticLock:
     """The lock with entries added, or put in place of older ones."""
-    return Lock({**lock.entries, **{(each.name, each.mode): each for each in entries}})
+    return StaticLock({**lock.entries, **{(each.name, each.mode): each for each in entries}})
 
 
-def without(lock: Lock, keys: Iterable[Key]) -> Lock:
+def remove_entries(lock: StaticLock, keys: Iterable[LockKey]) -> StaticLock:
     """The lock without some entries."""
     gone = set(keys)
-    return Lock({key: entry for key, entry in lock.entries.items() if key not in gone})
+    return StaticLock({key: entry for key, entry in lock.entries.items() if key not in gone})
 
 
-def read_lock(file: Path) -> Lock:
+def read_lock(file: Path) -> StaticLock:
     """Read a lock file; one that does not exist holds nothing."""
     try:
         document = tomllib.loads(file.read_text(encoding="utf-8"))
     except FileNotFoundError:
-        return Lock()
+        return StaticLock()
     except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
         raise ConfigurationError(
             f"{file} cannot be read: {error}; mend it, or delete it and build again"
         ) from None
-    if document.get("version") != VERSION:
+    if document.get("version") != LOCK_VERSION:
         raise ConfigurationError(
-            f"{file} is of version {document.get('version')!r}, and this njc reads version {VERSION}; "
+            f"{file} is of version {document.get('version')!r}, and this njc reads version {LOCK_VERSION}; "
             "install the njc that wrote it, or delete it and build again"
         )
     try:
-        return with_entries(Lock(), map(_entry, document.get("block", [])))
+        return add_entries(StaticLock(), map(_parse_entry, document.get("block", [])))
     except (KeyError, TypeError) as error:
         raise ConfigurationError(
             f"{file}: an entry is not complete: {error}; mend it, or delete it and build again"
         ) from None
 
 
-def _entry(written: Mapping[str, Any]) -> Entry:
-    return Entry(
+def _parse_entry(written: Mapping[str, Any]) -> LockEntry:
+    return LockEntry(
         written["name"],
         written["mode"],
-        Meaning(**written["meaning"]),
+        BlockDigests(**written["meaning"]),
         written["model"],
         written["date"],
         written["attempts"],
@@ -168,62 +168,62 @@ def _entry(written: Mapping[str, Any]) -> Entry:
         written["digest"],
         written["code"],
         written.get("live", ""),
-        Score(**written["score"]) if "score" in written else None,
+        LockScore(**written["score"]) if "score" in written else None,
         written.get("shapes", {}),
     )
 
 
-def lock_text(lock: Lock) -> str:
+def format_lock(lock: StaticLock) -> str:
     """Write a lock as text, its entries in the order of their names."""
     entries = [lock.entries[key] for key in sorted(lock.entries)]
-    return "\n".join([_HEAD, *("\n".join(_lines(entry)) + "\n" for entry in entries)])
+    return "\n".join([_FILE_HEAD, *("\n".join(_format_entry(entry)) + "\n" for entry in entries)])
 
 
-def _lines(entry: Entry) -> Iterator[str]:
+def _format_entry(entry: LockEntry) -> Iterator[str]:
     meaning = entry.meaning
     yield "[[block]]"
-    yield f"name = {_text(entry.name)}"
-    yield f"mode = {_text(entry.mode)}"
+    yield f"name = {_format_string(entry.name)}"
+    yield f"mode = {_format_string(entry.mode)}"
     yield (
-        f"meaning = {{ instruction = {_text(meaning.instruction)}, "
-        f"interface = {_text(meaning.interface)}, context = {_text(meaning.context)} }}"
+        f"meaning = {{ instruction = {_format_string(meaning.instruction)}, "
+        f"interface = {_format_string(meaning.interface)}, context = {_format_string(meaning.context)} }}"
     )
-    yield f"model = {_text(entry.model)}"
-    yield f"date = {_text(entry.date)}"
+    yield f"model = {_format_string(entry.model)}"
+    yield f"date = {_format_string(entry.date)}"
     yield f"attempts = {entry.attempts}"
     yield f"tokens = {{ input = {entry.input_tokens}, output = {entry.output_tokens} }}"
     if entry.usd is not None:
         yield f"usd = {entry.usd:.6f}"
-    yield f"digest = {_text(entry.digest)}"
+    yield f"digest = {_format_string(entry.digest)}"
     if entry.is_edited:
         yield "edited = true"
     if entry.score:
         score = entry.score
         yield f"score = {{ right = {score.right}, wrong = {score.wrong}, of = {score.of} }}"
     if entry.shapes:
-        yield "shapes = { " + ", ".join(_pairs(entry.shapes)) + " }"
+        yield "shapes = { " + ", ".join(_format_pairs(entry.shapes)) + " }"
     if entry.live:
-        yield f"live = {_text(entry.live)}"
-    yield f"code = {_code(entry.code)}"
+        yield f"live = {_format_string(entry.live)}"
+    yield f"code = {_format_multiline_string(entry.code)}"
 
 
-def _pairs(texts: Mapping[str, str]) -> Iterator[str]:
+def _format_pairs(texts: Mapping[str, str]) -> Iterator[str]:
     for name, text in sorted(texts.items()):
-        key = name if name.isascii() else _text(name)
-        yield f"{key} = {_text(text)}"
+        key = name if name.isascii() else _format_string(name)
+        yield f"{key} = {_format_string(text)}"
 
 
-_UNFIT_FOR_LITERAL = re.compile(r"'''|[\x00-\x08\x0b-\x1f\x7f]")
+_NEEDS_ESCAPES = re.compile(r"'''|[\x00-\x08\x0b-\x1f\x7f]")
 
 
-def _text(text: str) -> str:
+def _format_string(text: str) -> str:
     """A TOML string on one line; TOML has JSON's escapes, but for the delete character."""
     return json.dumps(text, ensure_ascii=False).replace("\x7f", "\\u007f")
 
 
-def _code(code: str) -> str:
+def _format_multiline_string(code: str) -> str:
     """A TOML string over several lines, as it is if possible, else with escapes."""
-    if not _UNFIT_FOR_LITERAL.search(code):
+    if not _NEEDS_ESCAPES.search(code):
         return f"'''\n{code.rstrip()}\n'''" if code.strip() else '""'
-    lines = (_text(line)[1:-1] for line in code.rstrip().split("\n"))
+    lines = (_format_string(line)[1:-1] for line in code.rstrip().split("\n"))
     return '"""\n' + "\n".join(lines) + '\n"""'

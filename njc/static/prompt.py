@@ -16,13 +16,13 @@ from __future__ import annotations
 import textwrap
 from collections.abc import Sequence
 
-from njc.static.context import MARK
-from njrt.agent.text_protocol import effects_in_text
+from njc.static.context import PLACEHOLDER
+from njrt.agent.text_protocol import parse_text_effects
 from njrt.effects import Run
 from njrt.messages import Message, ModelMessage, UserMessage
 
-SYSTEM = f"""\
-You are a compiler. You see a part of a Python program in which the line `{MARK}` \
+SYSTEM_PROMPT = f"""\
+You are a compiler. You see a part of a Python program in which the line `{PLACEHOLDER}` \
 stands for an instruction. Write the Python statements for this place. Reply with one ```python block that \
 holds only these statements, unindented, without the function around them, and nothing else.
 
@@ -40,13 +40,13 @@ all values needed and says exactly what is asked. The schema is the type of the 
 float, Literal["a", "b"], an Enum, list[...] of these, a dataclass or a pydantic model; without one the \
 answer is text. One question is better than several. Never judge texts by keywords."""
 
-_QUESTION = f"""\
+_EXAMPLE_QUESTION = f"""\
 class Letter:
     text: str
 
 def file(letters: list[Letter], boxes: dict[str, list]) -> None:
     for letter in letters:
-        {MARK}
+        {PLACEHOLDER}
         print(topic, amount)
 
 Put <letter> into <boxes> by its topic, and bind <:topic: Literal["sales", "help"]> and the sum of all \
@@ -58,7 +58,7 @@ amount: float, to be bound
 jumps: break, continue, return VALUE
 to ask a language model: llm(prompt, schema), such as llm(f"...", Literal["sales", "help"])"""
 
-_ANSWER = """\
+_EXAMPLE_ANSWER = """\
 ```python
 if not letter.text.strip():
     continue
@@ -68,19 +68,22 @@ amounts = llm(f"List all amounts of money in this letter.\\n\\n{letter.text}", l
 amount = sum(amounts)
 ```"""
 
-EXAMPLE: tuple[Message, ...] = (UserMessage(_QUESTION), ModelMessage(_ANSWER))
+EXAMPLE_MESSAGES: tuple[Message, ...] = (
+    UserMessage(_EXAMPLE_QUESTION),
+    ModelMessage(_EXAMPLE_ANSWER),
+)
 """A question and its answer, before the real one: what small models need most."""
 
 
-def code_in(text: str) -> str | None:
+def extract_code(text: str) -> str | None:
     """The first piece of Python in a reply, without margin; None if there is none."""
-    for effect in effects_in_text(text, "direct"):
+    for effect in parse_text_effects(text, "direct"):
         if isinstance(effect, Run) and effect.code.strip():
             return textwrap.dedent(effect.code.replace("\r\n", "\n")).strip("\n").rstrip() + "\n"
     return None
 
 
-def refused(code: str, refusals: Sequence[str]) -> tuple[Message, ...]:
+def make_refusal_messages(code: str, refusals: Sequence[str]) -> tuple[Message, ...]:
     """The code as the model sent it, and what it is told of it."""
     reasons = "\n".join(f"- {each}" for each in refusals)
     again = "Send the code again, corrected: only the statements for the marked place."

@@ -11,22 +11,22 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass, replace
 
-from njc.static.holes import Gap
-from njc.static.lock import LEARNED, Entry, Lock, Meaning
+from njc.static.holes import Hole
+from njc.static.lock import LEARNED_SUFFIX, BlockDigests, LockEntry, StaticLock
 
 
 @dataclass(frozen=True, slots=True)
 class Locked:
     """There is code for exactly this block."""
 
-    entry: Entry
+    entry: LockEntry
 
 
 @dataclass(frozen=True, slots=True)
 class Stale:
     """There is code for what this block once meant."""
 
-    entry: Entry
+    entry: LockEntry
     changed: tuple[str, ...]
     """Which of instruction, interface and context has changed."""
 
@@ -36,22 +36,26 @@ class Missing:
     """There is no code for this block."""
 
 
-Standing = Locked | Stale | Missing
+HoleStatus = Locked | Stale | Missing
 
 
-def standings(gaps: Sequence[Gap], lock: Lock, *, learned: bool = True) -> dict[str, Standing]:
+def find_hole_statuses(
+    gaps: Sequence[Hole], lock: StaticLock, *, learned: bool = True
+) -> dict[str, HoleStatus]:
     """Hold every gap against the lock, by name; with `learned`, code that was learned comes first."""
     names = {gap.name for gap in gaps}
     found = {}
     for gap in gaps:
-        best = standing(gap, lock, names, gap.mode + LEARNED) if learned else Missing()
+        best = (
+            find_hole_status(gap, lock, names, gap.mode + LEARNED_SUFFIX) if learned else Missing()
+        )
         # Learned code that is stale is passed over, unless a person has edited it.
         is_good = isinstance(best, Locked) or (isinstance(best, Stale) and best.entry.is_edited)
-        found[gap.name] = best if is_good else standing(gap, lock, names, gap.mode)
+        found[gap.name] = best if is_good else find_hole_status(gap, lock, names, gap.mode)
     return found
 
 
-def standing(gap: Gap, lock: Lock, names: Collection[str], kind: str) -> Standing:
+def find_hole_status(gap: Hole, lock: StaticLock, names: Collection[str], kind: str) -> HoleStatus:
     """Hold a gap against the entries of one kind, that is, of one mode, learned or not.
 
     `names` are those of all gaps, whose entries are not up for renaming.
@@ -66,39 +70,39 @@ def standing(gap: Gap, lock: Lock, names: Collection[str], kind: str) -> Standin
         )
         found = next(moved, None)
         return Missing() if found is None else Locked(replace(found, name=gap.name))
-    changed = changes(entry.meaning, meaning)
+    changed = list_changed_parts(entry.meaning, meaning)
     return Stale(entry, changed) if changed else Locked(entry)
 
 
-def changes(then: Meaning, now: Meaning) -> tuple[str, ...]:
+def list_changed_parts(then: BlockDigests, now: BlockDigests) -> tuple[str, ...]:
     """Name the parts of a meaning that differ."""
     parts = ("instruction", "interface", "context")
     return tuple(part for part in parts if getattr(then, part) != getattr(now, part))
 
 
-def unused(
-    lock: Lock, files: Collection[str], names: Collection[str], exists: Callable[[str], bool]
-) -> list[Entry]:
+def find_unused_entries(
+    lock: StaticLock, files: Collection[str], names: Collection[str], exists: Callable[[str], bool]
+) -> list[LockEntry]:
     """The entries for blocks that are not there any more: `names` are those of all blocks in `files`.
 
     An entry of another file is unused if that file does not exist.
     """
 
-    def is_unused(entry: Entry) -> bool:
+    def is_unused(entry: LockEntry) -> bool:
         path = entry.name.partition(":")[0]
         return entry.name not in names if path in files else not exists(path)
 
     return [entry for _, entry in sorted(lock.entries.items()) if is_unused(entry)]
 
 
-def explained(standing: Standing) -> str:
+def describe_hole_status(standing: HoleStatus) -> str:
     """Say how a gap stands, in one line."""
     match standing:
         case Missing():
             return "missing: no code has been written for it"
         case Stale(entry, changed):
             edited = ", and its code was edited" if entry.is_edited else ""
-            return f"stale: {_enumerated(_IN_WORDS[part] for part in changed)} changed{edited}"
+            return f"stale: {_join_words(_PART_DESCRIPTIONS[part] for part in changed)} changed{edited}"
         case Locked(entry) if entry.live:
             return f"stays live: {entry.live}"
         case Locked(entry):
@@ -106,13 +110,13 @@ def explained(standing: Standing) -> str:
             return f"{said}, learned: {entry.score}" if entry.score else said
 
 
-_IN_WORDS = {
+_PART_DESCRIPTIONS = {
     "instruction": "its instruction",
     "interface": "its names, types or jumps",
     "context": "the program around it",
 }
 
 
-def _enumerated(words: Iterable[str]) -> str:
+def _join_words(words: Iterable[str]) -> str:
     *most, last = words
     return f"{', '.join(most)} and {last}" if most else last

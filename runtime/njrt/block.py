@@ -1,6 +1,6 @@
 """A natural block as the runtime knows it, and its prompt as the model reads it.
 
-\"\"\"natural(max_effects=20)             instruction_of
+\"\"\"natural(max_effects=20)             extract_instruction
     Sum <a> and <b> into <:c>,     ─────────────────>   Sum <a> and <b> into <:c>,
     if a <<= b.                                         if a <= b.
 \"\"\"
@@ -33,7 +33,7 @@ class Block:
     options: Options
 
 
-def instruction_of(prompt: str) -> str:
+def extract_instruction(prompt: str) -> str:
     """The instruction in a prompt: no marker line, no margin, no trailing blanks, `<<` as `<`.
 
     Formatting a file changes margins and trailing blanks, never the instruction, so that caches and

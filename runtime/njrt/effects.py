@@ -12,10 +12,10 @@ from typing import Any
 
 from njrt.outcome import Outcome
 
-Reference = int
+ReferenceId = int
 """A small integer that stands for a live object: the `addr` of `{"type": "Ref", "addr": N}`."""
 
-Wire = Any
+WireValue = Any
 """A value as it comes out of a model's JSON: scalars, lists, objects, references as `{"type": "Ref", ...}`."""
 
 
@@ -53,29 +53,29 @@ class Assign:
     """Bind the variable `variable` to a value."""
 
     variable: str
-    value: Wire
+    value: WireValue
 
 
 @dataclass(frozen=True, slots=True)
 class Deref:
     """Show one level of the object behind a reference."""
 
-    reference: Reference
+    reference: ReferenceId
 
 
 @dataclass(frozen=True, slots=True)
 class Ref:
     """Make an object of a value and give a reference to it."""
 
-    value: Wire
+    value: WireValue
 
 
 @dataclass(frozen=True, slots=True)
 class SetRef:
     """Update the object behind a reference in place, so that it equals a value."""
 
-    reference: Reference
-    value: Wire
+    reference: ReferenceId
+    value: WireValue
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,7 +83,7 @@ class Goto:
     """Jump to a label of the program (`break`, `continue`, `return`, `raise`), taking a value along."""
 
     label: str
-    value: Wire
+    value: WireValue
 
 
 @dataclass(frozen=True, slots=True)
@@ -135,4 +135,4 @@ class Refusal:
     message: str
 
 
-Result = Answer | Refusal | Outcome
+EffectResult = Answer | Refusal | Outcome

@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from njrt.effects import Effect, Refusal, Result
+from njrt.effects import Effect, EffectResult, Refusal
 from njrt.messages import Reply, Request
 from njrt.outcome import Outcome
 
@@ -76,7 +76,7 @@ class Performed:
     at: float
     turn: int
     effect: Effect | Refusal
-    result: Result
+    result: EffectResult
     seconds: float
 
 
@@ -96,7 +96,7 @@ Listener = Callable[[Event], None]
 """Takes every event of every run, in order within a run; must be quick, thread-safe, and never raise."""
 
 
-def everyone(*listeners: Listener) -> Listener:
+def combine_listeners(*listeners: Listener) -> Listener:
     """Make one listener that tells all of `listeners`, in their order."""
     if len(listeners) == 1:
         return listeners[0]

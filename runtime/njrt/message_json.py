@@ -26,7 +26,7 @@ from njrt.messages import (
 )
 
 
-def json_line(value: Any) -> str:
+def format_json_line(value: Any) -> str:
     """One line of JSON, in plain text where UTF-8 can hold it and escaped where it cannot."""
     line = json.dumps(value, ensure_ascii=False)
     return line if _is_encodable(line) else json.dumps(value)
@@ -40,7 +40,7 @@ def _is_encodable(text: str) -> bool:
     return True
 
 
-def json_lines(lines: Iterable[str]) -> Iterator[Any]:
+def parse_json_lines(lines: Iterable[str]) -> Iterator[Any]:
     """Read lines of JSON; one that is none is left out: the last of a process that was killed."""
     for line in lines:
         try:
@@ -49,7 +49,7 @@ def json_lines(lines: Iterable[str]) -> Iterator[Any]:
             continue
 
 
-def key_of(value: Any) -> str:
+def hash_json(value: Any) -> str:
     """A name for a JSON value: the same for equal values, in every process and whatever the order of keys."""
     import hashlib  # takes milliseconds, and only recordings and caches need it
 
@@ -57,12 +57,12 @@ def key_of(value: Any) -> str:
     return hashlib.sha256(canonical.encode()).hexdigest()[:32]
 
 
-def conversation_key(messages: Sequence[Message]) -> str:
+def hash_conversation(messages: Sequence[Message]) -> str:
     """A name for a conversation, by what is said in it."""
-    return key_of([message_json(message) for message in messages])
+    return hash_json([message_to_json(message) for message in messages])
 
 
-def new_messages(messages: Sequence[Message]) -> Sequence[Message]:
+def list_new_messages(messages: Sequence[Message]) -> Sequence[Message]:
     """What has been said since the model last spoke."""
     for index in range(len(messages) - 1, -1, -1):
         if isinstance(messages[index], ModelMessage):
@@ -70,13 +70,13 @@ def new_messages(messages: Sequence[Message]) -> Sequence[Message]:
     return messages
 
 
-def message_json(message: Message) -> Json:
+def message_to_json(message: Message) -> Json:
     """Write a message, without the ids of its tool calls."""
     match message:
         case UserMessage(text):
             return {"user": text.split("\n")}
         case ModelMessage(text, calls):
-            return {"model": text.split("\n"), "calls": [_call_json(call) for call in calls]}
+            return {"model": text.split("\n"), "calls": [_call_to_json(call) for call in calls]}
         case ToolMessage(results):
             return {
                 "results": [
@@ -89,7 +89,7 @@ def message_json(message: Message) -> Json:
             assert_never(message)
 
 
-def _call_json(call: ToolCall) -> dict[str, Any]:
+def _call_to_json(call: ToolCall) -> dict[str, Any]:
     if call.arguments is None:
         return {"name": call.name, "raw": call.raw}
     arguments = dict(call.arguments)
@@ -99,14 +99,14 @@ def _call_json(call: ToolCall) -> dict[str, Any]:
     return {"name": call.name, "arguments": dict(call.arguments)}
 
 
-def reply_json(reply: Reply) -> dict[str, Any]:
+def reply_to_json(reply: Reply) -> dict[str, Any]:
     """Write a reply: what it says, how it ended if not by itself, and what it used."""
     message = reply.message
     written: dict[str, Any] = {}
     if message.text:
         written["text"] = message.text.split("\n")
     if message.calls:
-        written["calls"] = [{"id": call.id} | _call_json(call) for call in message.calls]
+        written["calls"] = [{"id": call.id} | _call_to_json(call) for call in message.calls]
     if reply.stop != "end":
         written["stop"] = reply.stop
     usage = reply.usage
@@ -118,9 +118,9 @@ def reply_json(reply: Reply) -> dict[str, Any]:
     return written
 
 
-def reply_of(written: Mapping[str, Any], model: str) -> Reply:
+def reply_from_json(written: Mapping[str, Any], model: str) -> Reply:
     """Read a reply back; raise a LookupError, TypeError or ValueError where it is not one."""
-    calls = tuple(_call_of(call) for call in written.get("calls", ()))
+    calls = tuple(_call_from_json(call) for call in written.get("calls", ()))
     stop = written.get("stop", "end")
     if stop not in ("end", "length", "refusal"):
         raise ValueError(f"a reply cannot stop by {stop!r}")
@@ -128,7 +128,7 @@ def reply_of(written: Mapping[str, Any], model: str) -> Reply:
     return Reply(message, stop, Usage(**written.get("usage", {})), model)
 
 
-def _call_of(written: Mapping[str, Any]) -> ToolCall:
+def _call_from_json(written: Mapping[str, Any]) -> ToolCall:
     if "raw" in written:
         return ToolCall(written["id"], written["name"], None, written["raw"])
     code = {"code": "\n".join(written["code"])} if "code" in written else {}

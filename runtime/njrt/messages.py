@@ -16,7 +16,7 @@ from typing import Any, Literal
 Protocol = Literal["tools", "text"]
 """How a model asks for effects: by tool calls, or by one fenced code block in plain text."""
 
-Stop = Literal["end", "length", "refusal"]
+StopReason = Literal["end", "length", "refusal"]
 """Why a reply ended: by itself (tool calls included), cut off by a token limit, or refused by the model."""
 
 Json = Mapping[str, Any]
@@ -50,7 +50,7 @@ class UserMessage:
 
 
 @dataclass(frozen=True, slots=True)
-class Sealed:
+class VendorContent:
     """What the model `by` said, as its vendor sent it, for that vendor's eyes alone.
 
     Some models sign their hidden thinking and must get it back unchanged with the next request. It is
@@ -67,7 +67,7 @@ class ModelMessage:
 
     text: str
     calls: tuple[ToolCall, ...] = ()
-    sealed: Sealed | None = field(default=None, compare=False, repr=False)
+    sealed: VendorContent | None = field(default=None, compare=False, repr=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -126,7 +126,7 @@ class Reply:
     """A model's answer. `model` is the name by which the server says it answered; `source` says who served it."""
 
     message: ModelMessage
-    stop: Stop = "end"
+    stop: StopReason = "end"
     usage: Usage = field(default_factory=Usage)
     model: str = ""
     source: Literal["model", "cache", "recording", "script"] = "model"

@@ -25,7 +25,7 @@ EffectSet = Literal[
 Mode = Literal["live", "static", "static-raw", "auto"]
 Policy = Literal["guarded", "open"]
 OnError = Literal["keep", "rollback"]
-Fallback = Literal["error", "live"]
+FallbackMode = Literal["error", "live"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,7 +42,7 @@ class Options:
     """Which effects a prompt may request."""
     mode: Mode | None = None
     """`live`: a model carries the block out when it runs. The static modes are decided at build time."""
-    fallback: Fallback | None = None
+    fallback: FallbackMode | None = None
     """What becomes of a static block that no code could be written for: a build error, or a live block."""
     temperature: float | None = None
     """Sampling temperature; by default the vendor's."""
@@ -84,17 +84,17 @@ DEFAULTS = Options(
     on_error="keep",
 )
 
-CHOICES: Mapping[str, tuple[str, ...]] = {
+OPTION_CHOICES: Mapping[str, tuple[str, ...]] = {
     "protocol": get_args(Protocol),
     "effects": get_args(EffectSet),
     "mode": get_args(Mode),
     "policy": get_args(Policy),
     "on_error": get_args(OnError),
-    "fallback": get_args(Fallback),
+    "fallback": get_args(FallbackMode),
 }
-NAMES = tuple(field.name for field in fields(Options))
-_WHOLE = ("max_reply_tokens", "max_effects", "max_calls", "max_tokens", "show_chars")
-_DECIMAL = (
+OPTION_NAMES = tuple(field.name for field in fields(Options))
+_INTEGER_OPTIONS = ("max_reply_tokens", "max_effects", "max_calls", "max_tokens", "show_chars")
+_NUMBER_OPTIONS = (
     "temperature",
     "max_seconds",
     "max_call_seconds",
@@ -103,17 +103,17 @@ _DECIMAL = (
 )
 
 
-def problem_with(name: str, value: Any) -> str | None:
+def find_option_problem(name: str, value: Any) -> str | None:
     """Say what is wrong with `name=value` as an option, in one short lower-case line, or None."""
-    if name not in NAMES:
-        close = difflib.get_close_matches(name, NAMES, n=1)
+    if name not in OPTION_NAMES:
+        close = difflib.get_close_matches(name, OPTION_NAMES, n=1)
         return f"unknown option `{name}`" + (f"; did you mean `{close[0]}`?" if close else "")
-    if name in CHOICES and value not in CHOICES[name]:
-        return f"option `{name}` must be one of {', '.join(CHOICES[name])}, not {value!r}"
-    if name in _WHOLE:
+    if name in OPTION_CHOICES and value not in OPTION_CHOICES[name]:
+        return f"option `{name}` must be one of {', '.join(OPTION_CHOICES[name])}, not {value!r}"
+    if name in _INTEGER_OPTIONS:
         if isinstance(value, bool) or not isinstance(value, int) or value < 1:
             return f"option `{name}` must be a whole number from 1, not {value!r}"
-    elif name in _DECIMAL:
+    elif name in _NUMBER_OPTIONS:
         if isinstance(value, bool) or not isinstance(value, (int, float)) or not value >= 0:
             return f"option `{name}` must be a number from 0, not {value!r}"
     elif not isinstance(value, str) or not value:
@@ -121,10 +121,10 @@ def problem_with(name: str, value: Any) -> str | None:
     return None
 
 
-def from_text(name: str, text: str) -> Any:
+def parse_option(name: str, text: str) -> Any:
     """Read an option's value from text, as it stands in the environment or in a file's comment."""
     text = text.strip()
-    if name in _WHOLE or name in _DECIMAL:
+    if name in _INTEGER_OPTIONS or name in _NUMBER_OPTIONS:
         for read in (int, float):
             try:
                 return read(text)
@@ -133,21 +133,21 @@ def from_text(name: str, text: str) -> Any:
     return text
 
 
-def options_of(settings: Mapping[str, Any], where: str) -> Options:
+def make_options(settings: Mapping[str, Any], where: str) -> Options:
     """Check `settings` and make `Options` of them; `where` names their place in the error's message."""
     for name, value in settings.items():
-        if problem := problem_with(name, value):
+        if problem := find_option_problem(name, value):
             raise ConfigurationError(f"{where}: {problem}")
     return Options(**settings)
 
 
-def nearest(*layers: Options) -> Options:
+def merge_option_layers(*layers: Options) -> Options:
     """Merge layers of options, nearest first: for each option the first layer that sets it wins."""
     merged, *further = layers
     for layer in further:
         unset = {
             name: value
-            for name in NAMES
+            for name in OPTION_NAMES
             if getattr(merged, name) is None and (value := getattr(layer, name)) is not None
         }
         if unset:
@@ -155,7 +155,7 @@ def nearest(*layers: Options) -> Options:
     return merged
 
 
-ENVIRONMENT: Mapping[str, str] = {
+ENVIRONMENT_VARIABLES: Mapping[str, str] = {
     "NJC_MODEL": "model",
     "NJC_BASE_URL": "base_url",
     "NJC_PROTOCOL": "protocol",
@@ -164,14 +164,14 @@ ENVIRONMENT: Mapping[str, str] = {
 }
 
 
-def options_in(environ: Mapping[str, str]) -> Options:
+def read_environment_options(environ: Mapping[str, str]) -> Options:
     """Read the options that the environment sets; an empty variable says nothing."""
     said = {
-        name: from_text(name, text)
-        for variable, name in ENVIRONMENT.items()
+        name: parse_option(name, text)
+        for variable, name in ENVIRONMENT_VARIABLES.items()
         if (text := environ.get(variable))
     }
-    for variable, name in ENVIRONMENT.items():
-        if name in said and (problem := problem_with(name, said[name])):
+    for variable, name in ENVIRONMENT_VARIABLES.items():
+        if name in said and (problem := find_option_problem(name, said[name])):
             raise ConfigurationError(f"{variable}: {problem}")
     return Options(**said)

@@ -1,6 +1,6 @@
 """Stopping Python code that takes too long, in any thread.
 
-    within(2.0, endless)         raises OutOfTime, at most a fifth of a second late
+    within(2.0, endless)         raises DeadlineExceeded, at most a fifth of a second late
     within(2.0, quick)           gives what quick() gives
 
 One daemon thread watches all such calls. When the time of one is up, code in the main thread is
@@ -35,22 +35,22 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 
-_TICK: Final = 0.1
+_TICK_SECONDS: Final = 0.1
 """Seconds between two looks of the watchdog, and between two interruptions of one region."""
 
-_GRACE: Final = 0.5
+_GRACE_SECONDS: Final = 0.5
 """Seconds that cancelled code has to clean up after itself."""
 
 _QUIET_TICKS: Final = 20
 """Looks that find nothing to watch before the watchdog goes to sleep until it is needed."""
 
 
-class OutOfTime(TimeoutError):
+class DeadlineExceeded(TimeoutError):
     """The code took longer than its limit and was stopped."""
 
 
 class Interruption(BaseException):
-    """Raised inside a region whose time is up; leaves `within` as `OutOfTime`."""
+    """Raised inside a region whose time is up; leaves `call_with_timeout` as `DeadlineExceeded`."""
 
 
 @dataclass(eq=False, slots=True)
@@ -64,8 +64,8 @@ class Region:
     leaving: bool = False
 
 
-def within(seconds: float | None, action: Callable[[], T]) -> T:
-    """Call `action`, which is Python code, for at most `seconds` of wall time, else `OutOfTime`.
+def call_with_timeout(seconds: float | None, action: Callable[[], T]) -> T:
+    """Call `action`, which is Python code, for at most `seconds` of wall time, else `DeadlineExceeded`.
 
     Calls may be nested and may run in many threads at once.
     """
@@ -78,17 +78,17 @@ def within(seconds: float | None, action: Callable[[], T]) -> T:
             result = action()
         finally:
             region.leaving = True
-            _watchdog.leave(region)
+            _watchdog.unwatch(region)
     except BaseException as error:
         # An interruption that was under way when the action ended strikes in `leave`, and this is the
         # second attempt. There is no third: nothing is sent to a thread while it runs in this module.
         region.leaving = True
-        _watchdog.leave(region)
+        _watchdog.unwatch(region)
         if region.fired and (not isinstance(error, Interruption) or error.args == (region,)):
-            raise OutOfTime(_too_long(seconds)) from None
+            raise DeadlineExceeded(_format_timeout(seconds)) from None
         raise
     if region.fired:
-        raise OutOfTime(_too_long(seconds))
+        raise DeadlineExceeded(_format_timeout(seconds))
     return result
 
 
@@ -98,19 +98,19 @@ class Allowance:
     def __init__(self, seconds: float) -> None:
         self.left = seconds
 
-    def within(self, most: float, action: Callable[[], T]) -> T:
-        """Call `action` as `within` does, for at most `most` of the seconds that are left."""
+    def call(self, most: float, action: Callable[[], T]) -> T:
+        """Call `action` as `call_with_timeout` does, for at most `most` of the seconds that are left."""
         began = time.monotonic()
         try:
-            return within(min(most, self.left), action)
+            return call_with_timeout(min(most, self.left), action)
         finally:
             self.left -= time.monotonic() - began
 
 
-async def awaited_within(seconds: float | None, coroutine: Coroutine[Any, Any, T]) -> T:
-    """Await `coroutine` for at most `seconds` of wall time, else `OutOfTime`.
+async def await_with_timeout(seconds: float | None, coroutine: Coroutine[Any, Any, T]) -> T:
+    """Await `coroutine` for at most `seconds` of wall time, else `DeadlineExceeded`.
 
-    While it runs, it is interrupted as by `within`; while it waits, it is cancelled by its asyncio
+    While it runs, it is interrupted as by `call_with_timeout`; while it waits, it is cancelled by its asyncio
     task, as `asyncio.timeout` does it, so that other tasks of the thread are never touched. If it goes on
     all the same, it is left for good. Under another event loop than asyncio's it may wait for as long as
     that loop lets it.
@@ -121,21 +121,21 @@ async def awaited_within(seconds: float | None, coroutine: Coroutine[Any, Any, T
 
     alarm = _Alarm(time.monotonic() + seconds)
     if asyncio._get_running_loop() is None or (task := asyncio.current_task()) is None:
-        return await _in_steps(coroutine, alarm)
+        return await _drive_steps(coroutine, alarm)
     cancelled, loop = task.cancelling(), asyncio.get_running_loop()
 
     def ring() -> None:
         alarm.rung += 1
         task.cancel()
-        alarm.next = loop.call_later(_GRACE, ring)
+        alarm.next = loop.call_later(_GRACE_SECONDS, ring)
 
     alarm.next = loop.call_later(seconds, ring)
     try:
-        return await _in_steps(coroutine, alarm)
-    except (asyncio.CancelledError, OutOfTime) as error:
+        return await _drive_steps(coroutine, alarm)
+    except (asyncio.CancelledError, DeadlineExceeded) as error:
         is_ours = alarm.rung > 0 and task.cancelling() - alarm.rung <= cancelled
-        if isinstance(error, OutOfTime) or is_ours:
-            raise OutOfTime(_too_long(seconds)) from None
+        if isinstance(error, DeadlineExceeded) or is_ours:
+            raise DeadlineExceeded(_format_timeout(seconds)) from None
         raise
     finally:
         alarm.next.cancel()
@@ -153,24 +153,24 @@ class _Alarm:
 
 
 @types.coroutine
-def _in_steps(coroutine: Coroutine[Any, Any, T], alarm: _Alarm) -> Generator[Any, Any, T]:
+def _drive_steps(coroutine: Coroutine[Any, Any, T], alarm: _Alarm) -> Generator[Any, Any, T]:
     """Drive a coroutine, each step of it in a region of its own; nothing is limited while it waits."""
     # What comes next is taken out before it is called: an exception that waits here to be thrown would hold
     # the frames that it then passes through, and they would hold it.
     following: list[Callable[[], Any]] = [partial(coroutine.send, None)]
     while True:
-        left = max(alarm.deadline - time.monotonic(), _GRACE)
+        left = max(alarm.deadline - time.monotonic(), _GRACE_SECONDS)
         try:
-            awaited = within(left, lambda: following.pop()())
+            awaited = call_with_timeout(left, lambda: following.pop()())
         except StopIteration as stop:
             result: T = stop.value
             return result
         except Interruption as stopped:
             if stopped.args:
                 raise  # that of a region around all this
-            raise OutOfTime from None
+            raise DeadlineExceeded from None
         if alarm.rung > 1:  # it has swallowed its cancellation, and what came then
-            _abandon(coroutine)
+            _abandon_coroutine(coroutine)
         try:
             following.append(partial(coroutine.send, (yield awaited)))
         except GeneratorExit:
@@ -181,13 +181,13 @@ def _in_steps(coroutine: Coroutine[Any, Any, T], alarm: _Alarm) -> Generator[Any
             following.append(partial(coroutine.throw, Interruption() if alarm.rung > 1 else error))
 
 
-def _abandon(coroutine: Coroutine[Any, Any, Any]) -> None:
-    with suppress(RuntimeError, OutOfTime):  # RuntimeError: it goes on even now
-        within(_GRACE, coroutine.close)
-    raise OutOfTime
+def _abandon_coroutine(coroutine: Coroutine[Any, Any, Any]) -> None:
+    with suppress(RuntimeError, DeadlineExceeded):  # RuntimeError: it goes on even now
+        call_with_timeout(_GRACE_SECONDS, coroutine.close)
+    raise DeadlineExceeded
 
 
-def _too_long(seconds: float) -> str:
+def _format_timeout(seconds: float) -> str:
     return f"the code ran for more than {seconds:g} seconds"
 
 
@@ -210,13 +210,13 @@ class _Watchdog:
                 self.sleeps = False
                 self.needed.set()
         if threading.main_thread().ident == region.thread:
-            region.by_signal = _signal_is_ours()
+            region.by_signal = _claim_signal()
 
-    def leave(self, region: Region) -> None:
+    def unwatch(self, region: Region) -> None:
         with self.lock:
             self.regions.pop(id(region), None)
             if region.fired and not region.by_signal:
-                _send(region.thread, None)
+                _set_async_exception(region.thread, None)
 
     def start(self) -> None:
         self.runs, self.sleeps = True, False
@@ -225,7 +225,7 @@ class _Watchdog:
     def run(self) -> None:
         quiet = 0
         while True:
-            time.sleep(_TICK)
+            time.sleep(_TICK_SECONDS)
             with self.lock:
                 quiet = 0 if self.regions else quiet + 1
                 now = time.monotonic()
@@ -247,7 +247,7 @@ class _Watchdog:
         if region.by_signal:
             signal.pthread_kill(region.thread, _SIGNAL)
         else:
-            _send(region.thread, region)
+            _set_async_exception(region.thread, region)
 
     def restart_in_child(self) -> None:
         """After a fork only the forking thread is left: the lock is new, and so is the watchdog."""
@@ -264,7 +264,7 @@ if hasattr(os, "register_at_fork"):
     os.register_at_fork(after_in_child=_watchdog.restart_in_child)
 
 
-def _send(thread: int, region: Region | None) -> None:
+def _set_async_exception(thread: int, region: Region | None) -> None:
     """Have an `Interruption` raised in `thread` at its next bytecode, or withdraw a pending one."""
     import ctypes
 
@@ -282,21 +282,21 @@ def _send(thread: int, region: Region | None) -> None:
 _SIGNAL: Final[int] = getattr(signal, "SIGRTMIN", 0) + 11
 
 
-def _signal_is_ours() -> bool:
+def _claim_signal() -> bool:
     """Whether the runtime's signal has the runtime's handler; installs it where the signal is free."""
     if not hasattr(signal, "SIGRTMIN") or not hasattr(signal, "pthread_kill"):
         return False
     handler = signal.getsignal(_SIGNAL)
     if handler is signal.SIG_DFL:
         try:
-            signal.signal(_SIGNAL, _on_signal)
+            signal.signal(_SIGNAL, _handle_signal)
         except ValueError:  # a subinterpreter handles no signals
             return False
         return True
-    return handler is _on_signal
+    return handler is _handle_signal
 
 
-def _on_signal(number: int, frame: types.FrameType | None) -> None:
+def _handle_signal(number: int, frame: types.FrameType | None) -> None:
     """In the main thread: raise for the outermost open region whose time is up, if there still is one."""
     if frame is not None and frame.f_globals is globals():
         return

@@ -20,23 +20,23 @@ import json
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from njrt.effects import Wire
+from njrt.effects import WireValue
 
-ELIDED = "..."
-OBJECTS = ("Object", "Class")
+ELISION = "..."
+OBJECT_KINDS = ("Object", "Class")
 
 
-class Addresses:
+class AddressMap:
     """Which of our references stands for which recorded one, in one block (state: what has been learned)."""
 
     def __init__(self) -> None:
         self.ours: dict[int, int] = {}
 
-    def learn(self, recorded: int, ours: int) -> bool:
+    def register(self, recorded: int, ours: int) -> bool:
         """Take note that two references mean the same object; False where the recorded one means another."""
         return self.ours.setdefault(recorded, ours) == ours
 
-    def translated(self, wire: Wire) -> Wire:
+    def translated(self, wire: WireValue) -> WireValue:
         """An argument as our runtime takes it: our addresses, and our spelling of lists and objects."""
         match wire:
             case {"type": "Ref", "addr": int(address)}:
@@ -53,7 +53,9 @@ class Addresses:
                 return wire
 
 
-def agrees(recorded: Wire, ours: str, failed: bool, addresses: Addresses) -> bool:
+def is_equivalent_answer(
+    recorded: WireValue, ours: str, failed: bool, addresses: AddressMap
+) -> bool:
     """Whether our answer `ours`, a refusal if it `failed`, says what the recorded one says."""
     if recorded == ours:
         return True
@@ -61,14 +63,16 @@ def agrees(recorded: Wire, ours: str, failed: bool, addresses: Addresses) -> boo
         return failed
     if failed:
         return False
-    if recorded == "Success" or ELIDED in ours or " at 0x" in str(recorded):
+    if recorded == "Success" or ELISION in ours or " at 0x" in str(recorded):
         return True
     return any(
-        same(theirs, mine, addresses) for theirs in meanings(recorded) for mine in meanings(ours)
+        is_equivalent_value(theirs, mine, addresses)
+        for theirs in list_interpretations(recorded)
+        for mine in list_interpretations(ours)
     )
 
 
-def meanings(written: Wire, depth: int = 2) -> Iterator[Any]:
+def list_interpretations(written: WireValue, depth: int = 2) -> Iterator[Any]:
     """What an answer may mean: the value itself, and what its text says as JSON or as Python.
 
     `str(prices)` is answered by `[1, 2]` there and by `'[1, 2]'` here, which is why a text is read twice.
@@ -80,35 +84,38 @@ def meanings(written: Wire, depth: int = 2) -> Iterator[Any]:
                 value = read(written)
             except (ValueError, SyntaxError, RecursionError, MemoryError):
                 continue
-            yield from meanings(value, depth - 1)
+            yield from list_interpretations(value, depth - 1)
 
 
-def same(recorded: Any, ours: Any, addresses: Addresses) -> bool:
+def is_equivalent_value(recorded: Any, ours: Any, addresses: AddressMap) -> bool:
     """Whether two values are the same, up to the numbers of references; learns those on the way."""
     match recorded, ours:
         case {"type": "Ref", "addr": int(theirs)}, {"type": "Ref", "addr": int(mine)}:
-            return addresses.learn(theirs, mine)
+            return addresses.register(theirs, mine)
         case {"type": "Ref"}, str(text) if "Ref" in text:
             return False  # this text has been read, too, and then it is the number that counts
         case (({"type": "Ref"} | {"value_type": "object"}), _):
             return True
         case {"type": "list" | "tuple", "items": list(items)}, _:
-            return same(items, ours.get("items") if isinstance(ours, Mapping) else ours, addresses)
+            return is_equivalent_value(
+                items, ours.get("items") if isinstance(ours, Mapping) else ours, addresses
+            )
         case {"type": "dict", "items": list(items)}, {"type": "dict", "items": list(others)}:
-            return same(items, others, addresses)
+            return is_equivalent_value(items, others, addresses)
         case {"type": str(kind), "attributes": list(pairs)}, {"attributes": Mapping() as mine}:
             recalled = {pair["key"]: pair["value"] for pair in pairs}
             shared = [name for name in mine if name in recalled]
-            return kind in OBJECTS and all(
-                same(recalled[name], mine[name], addresses) for name in shared
+            return kind in OBJECT_KINDS and all(
+                is_equivalent_value(recalled[name], mine[name], addresses) for name in shared
             )
         case Mapping(), Mapping():
             return recorded.keys() == ours.keys() and all(
-                same(value, ours[key], addresses) for key, value in recorded.items()
+                is_equivalent_value(value, ours[key], addresses) for key, value in recorded.items()
             )
         case list(), list():
             return len(recorded) == len(ours) and all(
-                same(theirs, mine, addresses) for theirs, mine in zip(recorded, ours, strict=True)
+                is_equivalent_value(theirs, mine, addresses)
+                for theirs, mine in zip(recorded, ours, strict=True)
             )
         case _:
             return type(recorded) is type(ours) and bool(recorded == ours)

@@ -34,25 +34,27 @@ def command(traces: Iterable[str], programs: Path | None, export: bool) -> None:
     from spsbench.replay.traces import TraceError
 
     try:
-        click.echo(exported(traces) if export else report(traces, programs), nl=not export)
+        click.echo(
+            export_traces(traces) if export else replay_traces(traces, programs), nl=not export
+        )
     except TraceError as problem:
         raise click.ClickException(str(problem)) from problem
 
 
-def report(lines: Iterable[str], programs: Path | None) -> str:
+def replay_traces(lines: Iterable[str], programs: Path | None) -> str:
     """Play all traces, on our programs or on those in a folder, and tell what became of them."""
-    from spsbench.replay.programs import our_program, their_program
-    from spsbench.replay.replaying import replay, table
-    from spsbench.replay.traces import traces_in
+    from spsbench.replay.programs import load_migrated_program, load_suite_program
+    from spsbench.replay.replaying import format_replay_table, replay_trace
+    from spsbench.replay.traces import parse_traces
 
-    find = partial(their_program, programs=programs) if programs else our_program
-    return table([replay(trace, find) for trace in traces_in(lines)])
+    find = partial(load_migrated_program, programs=programs) if programs else load_suite_program
+    return format_replay_table([replay_trace(trace, find) for trace in parse_traces(lines)])
 
 
-def exported(lines: Iterable[str]) -> str:
+def export_traces(lines: Iterable[str]) -> str:
     """A trace file of njrt as published traces, a line each."""
-    from njrt.message_json import json_line
-    from spsbench.replay.export import traces_of
-    from spsbench.replay.traces import published
+    from njrt.message_json import format_json_line
+    from spsbench.replay.export import build_traces
+    from spsbench.replay.traces import trace_to_json
 
-    return "".join(f"{json_line(published(trace))}\n" for trace in traces_of(lines))
+    return "".join(f"{format_json_line(trace_to_json(trace))}\n" for trace in build_traces(lines))

@@ -3,7 +3,7 @@
     NJC_TRACE=trace.jsonl njc run mail.njpy
     spsbench replay --export trace.jsonl > traces.jsonl       and back: spsbench replay traces.jsonl
 
-    traces_of(lines)     (Trace(program="mail", model="gpt-4.1", run=0, blocks=...), ...)
+    build_traces(lines)     (Trace(program="mail", model="gpt-4.1", run=0, blocks=...), ...)
 
 A trace file of njrt holds events, those of blocks that ran side by side in a jumble; a published trace holds
 the blocks of one program one after the other, in the order in which they began. `menu/natural.njpy:12` is a
@@ -17,14 +17,14 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from njrt.message_json import reply_of
+from njrt.message_json import reply_from_json
 from spsbench.replay.traces import Trace, TracedBlock, TracedCall, TracedReply, TraceError
 
-Event = Mapping[str, Any]
+TraceEvent = Mapping[str, Any]
 
 
 @dataclass(slots=True)
-class Begun:
+class PartialBlock:
     """A run of a block, as far as the events have told it."""
 
     program: str
@@ -49,12 +49,12 @@ class Begun:
         return TracedBlock(self.opening or "", tuple(answered))
 
 
-def traces_of(lines: Iterable[str]) -> tuple[Trace, ...]:
+def build_traces(lines: Iterable[str]) -> tuple[Trace, ...]:
     """Read a trace file of njrt; one trace for each program and model in it."""
-    begun: dict[str, Begun] = {}
+    begun: dict[str, PartialBlock] = {}
     for number, line in enumerate(lines, 1):
         try:
-            note(json.loads(line), begun)
+            add_event(json.loads(line), begun)
         except (ValueError, LookupError, TypeError, AttributeError) as error:
             raise TraceError(
                 f"line {number} is no event of a trace file: {type(error).__name__}: {error}"
@@ -68,16 +68,16 @@ def traces_of(lines: Iterable[str]) -> tuple[Trace, ...]:
     )
 
 
-def note(event: Event, begun: dict[str, Begun]) -> None:
+def add_event(event: TraceEvent, begun: dict[str, PartialBlock]) -> None:
     """Add what one event tells to the run that it belongs to."""
     run = event["run"]
     match event["event"]:
         case "began":
-            begun[run] = Begun(program_at(event["place"]), event["model"])
+            begun[run] = PartialBlock(parse_program_name(event["place"]), event["model"])
         case "asked" if event["turn"] == 1:
             begun[run].opening = "\n".join(event["shown"][0]["user"])
         case "replied":
-            message = reply_of(event["reply"], event["model"]).message
+            message = reply_from_json(event["reply"], event["model"]).message
             calls = tuple(TracedCall(call) for call in message.calls)
             begun[run].replies.append(TracedReply(calls, message.text))
             begun[run].answers.append([])
@@ -86,7 +86,7 @@ def note(event: Event, begun: dict[str, Begun]) -> None:
             begun[run].answers[-1].append(answer)
 
 
-def program_at(place: str) -> str:
+def parse_program_name(place: str) -> str:
     """The program that a block belongs to, by its place."""
     *folders, file = place.rpartition(":")[0].split("/")
     stem = file.partition(".")[0]

@@ -15,7 +15,7 @@ import json
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 
-from njrt.effects import Wire
+from njrt.effects import WireValue
 from njrt.errors import ModelError
 from njrt.messages import (
     ModelMessage,
@@ -27,9 +27,9 @@ from njrt.messages import (
     UserMessage,
 )
 from njrt.models.scripted import Scripted
-from njrt.observability.accounts import Run
-from spsbench.replay.agreement import Addresses, agrees
-from spsbench.replay.traces import Trace, TracedBlock, TracedCall, TracedReply, names_in
+from njrt.observability.accounts import BlockRun
+from spsbench.replay.agreement import AddressMap, is_equivalent_answer
+from spsbench.replay.traces import Trace, TracedBlock, TracedCall, TracedReply, find_prompt_names
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,13 +42,13 @@ class Divergence:
     ours: str
 
 
-class Player:
+class TraceReplayer:
     """The model that a trace makes (state: the blocks that are left, those that are being played, those that were missed)."""
 
     def __init__(self, trace: Trace) -> None:
         self.left = list(enumerate(trace.blocks, 1))
-        self.playing: dict[int, Playing] = {}
-        self.played: list[Playing] = []
+        self.playing: dict[int, BlockReplayer] = {}
+        self.played: list[BlockReplayer] = []
         self.unanswered = 0
         replies = [reply for block in trace.blocks for reply in block.replies]
         protocol: Protocol = "tools" if any(reply.calls for reply in replies) else "text"
@@ -62,17 +62,17 @@ class Player:
             if not self.left:
                 self.unanswered += 1
                 raise ModelError(f"the trace has no block left for {request.place}")
-            number, block = self.left.pop(self.nearest(opening.text))
+            number, block = self.left.pop(self.find_nearest(opening.text))
             # The opening is the same object in all requests of a run, and lives as long as we hold it.
-            self.playing[id(opening)] = Playing(number, block, opening)
+            self.playing[id(opening)] = BlockReplayer(number, block, opening)
             self.played.append(self.playing[id(opening)])
         return self.playing[id(opening)].reply(request)
 
-    def nearest(self, opening: str) -> int:
+    def find_nearest(self, opening: str) -> int:
         """Which of the blocks that are left a block with this opening plays."""
         blocks = [block for _, block in self.left]
         equal = [at for at, block in enumerate(blocks) if block.opening == opening]
-        known = names_in(opening)
+        known = find_prompt_names(opening)
         alike = [at for at, block in enumerate(blocks) if block.names and block.names <= known]
         return [*equal, *alike, 0][0]
 
@@ -85,7 +85,7 @@ class Player:
             found.append(Divergence(last + 1, "the program", "(no more blocks)", more))
         return tuple(sorted(found, key=lambda each: each.block))
 
-    def ended_alike(self, runs: Iterable[Run]) -> int:
+    def ended_alike(self, runs: Iterable[BlockRun]) -> int:
         """How many blocks ended as recorded, as far as that is told; `runs` are the program's accounts."""
         outcomes = {id(run.calls[0].request.messages[0]): run.outcome for run in runs if run.calls}
         endings = [(outcomes.get(id(each.opening)), each.block.ending) for each in self.played]
@@ -102,14 +102,14 @@ class Player:
         return sum(playing.agreed for playing in self.played)
 
 
-class Playing:
+class BlockReplayer:
     """One block that is being played (state: how many of its replies were said, what was found)."""
 
     def __init__(self, number: int, block: TracedBlock, opening: UserMessage) -> None:
         self.number = number
         self.block = block
         self.opening = opening
-        self.addresses = Addresses()
+        self.addresses = AddressMap()
         self.said = 0
         self.compared = self.agreed = 0
         self.found: list[Divergence] = []
@@ -118,7 +118,7 @@ class Playing:
         """Compare what we answered to the last reply, and say the next one."""
         replies = self.block.replies
         if self.said:
-            self.compare(replies[self.said - 1], request)
+            self.compare_reply(replies[self.said - 1], request)
         if self.said == len(replies):
             last = request.messages[-1]
             ours = last.results[-1].text if isinstance(last, ToolMessage) else "(asked again)"
@@ -135,27 +135,27 @@ class Playing:
         arguments = self.addresses.translated(call.arguments)
         return replace(call, arguments=arguments, raw=json.dumps(arguments))
 
-    def compare(self, reply: TracedReply, request: Request) -> None:
+    def compare_reply(self, reply: TracedReply, request: Request) -> None:
         """Hold our answers to a reply against the recorded ones."""
         last = request.messages[-1]
         results = last.results if isinstance(last, ToolMessage) else ()
         for each, ours in zip(reply.calls, results, strict=False):
             for recorded in each.answers:
-                self.compare_one(each, recorded, ours)
+                self.compare_answer(each, recorded, ours)
             if not each.answers:
                 self.note((each,), "(the block ends)", ours.text)
 
-    def compare_one(self, each: TracedCall, recorded: Wire, ours: ToolResult) -> None:
+    def compare_answer(self, each: TracedCall, recorded: WireValue, ours: ToolResult) -> None:
         """Hold one answer against the recorded one."""
         self.compared += 1
-        if agrees(recorded, ours.text, ours.failed, self.addresses):
+        if is_equivalent_answer(recorded, ours.text, ours.failed, self.addresses):
             self.agreed += 1
         else:
-            self.note((each,), written(recorded), ours.text)
+            self.note((each,), format_recorded_value(recorded), ours.text)
 
     def note(self, calls: tuple[TracedCall, ...], recorded: str, ours: str) -> None:
         """Keep a divergence, unless that very one stands there already."""
-        said = ", ".join(call_line(each.call) for each in calls)
+        said = ", ".join(format_tool_call(each.call) for each in calls)
         divergence = Divergence(self.number, said, recorded, ours)
         if divergence not in self.found:
             self.found.append(divergence)
@@ -166,21 +166,21 @@ class Playing:
         if not unsaid:
             return self.found
         after = self.block.replies[self.said - 1].calls[-1:]
-        said = ", ".join(call_line(each.call) for each in after)
+        said = ", ".join(format_tool_call(each.call) for each in after)
         goes_on = f"(the block goes on for {unsaid} replies)"
         return [*self.found, Divergence(self.number, said, goes_on, "(the block ends)")]
 
 
-def call_line(call: ToolCall) -> str:
+def format_tool_call(call: ToolCall) -> str:
     """A call on one line, for people."""
     arguments = (
         [call.raw]
         if call.arguments is None
-        else [written(each) for each in call.arguments.values()]
+        else [format_recorded_value(each) for each in call.arguments.values()]
     )
     return " ".join([call.name, *arguments])
 
 
-def written(wire: Wire) -> str:
+def format_recorded_value(wire: WireValue) -> str:
     """A JSON value for people: a text as it stands."""
     return wire if isinstance(wire, str) else json.dumps(wire, ensure_ascii=False)

@@ -12,18 +12,24 @@ from pathlib import Path
 
 from njc.compiler import Compilation, compile_source
 from njc.frontend.source import SourceFile
-from spsbench.checks import check
+from spsbench.checks import check_task
 from spsbench.replay.traces import Trace
-from spsbench.suite import NAMES, module_of, natural_of, source_of, task_of
+from spsbench.suite import (
+    TASK_NAMES,
+    load_natural_program,
+    load_task,
+    make_program_module,
+    read_program_source,
+)
 
-RENAMED = {
+PROGRAM_RENAMES = {
     "calendar_tool": "calendar",
     "mask_sensitive_information": "mask_sensitive_info",
 }
 """Programs that have another name where the traces come from."""
 
-Checks = Mapping[str, bool]
-Play = Callable[[], Checks]
+CheckOutcomes = Mapping[str, bool]
+RunChecks = Callable[[], CheckOutcomes]
 """Runs a program from its start and gives all of its checks."""
 
 
@@ -31,12 +37,12 @@ class CannotReplayError(Exception):
     """There is no program on which the effects of a trace could be carried out."""
 
 
-def our_program(trace: Trace) -> Play:
+def load_suite_program(trace: Trace) -> RunChecks:
     """Our program of the trace's name, where the trace speaks of variables that it has."""
-    name = RENAMED.get(trace.program, trace.program)
-    if name not in NAMES:
+    name = PROGRAM_RENAMES.get(trace.program, trace.program)
+    if name not in TASK_NAMES:
         raise CannotReplayError(f"there is no program `{name}` here; give yours by --programs")
-    source = SourceFile(f"{name}/natural.njpy", source_of(name, "natural.njpy").encode())
+    source = SourceFile(f"{name}/natural.njpy", read_program_source(name, "natural.njpy").encode())
     known = {each.root for block in compile_source(source).blocks for each in block.references}
     foreign = sorted({each for block in trace.blocks for each in block.names} - known)
     if foreign:
@@ -45,35 +51,35 @@ def our_program(trace: Trace) -> Play:
             "give the one that does by --programs"
         )
 
-    def play() -> Checks:
-        results = check(task_of(name), natural_of(name))
+    def play() -> CheckOutcomes:
+        results = check_task(load_task(name), load_natural_program(name))
         return {f"{each.case}: {each.check}": each.passed for each in results}
 
     return play
 
 
-def their_program(trace: Trace, programs: Path) -> Play:
+def load_migrated_program(trace: Trace, programs: Path) -> RunChecks:
     """The program that the trace was taken from, migrated."""
-    from njc.migrate.program import migrate
+    from njc.migrate.program import migrate_program
 
     name = trace.program
     places = [programs / f"{name}.py", programs / name / f"{name}.py"]
     path = next((each for each in places if each.is_file()), None)
     if path is None:
         raise CannotReplayError(f"there is neither {places[0]} nor {places[1]}")
-    migration = migrate(SourceFile(path.name, path.read_bytes()), f"{name}.njpy")
+    migration = migrate_program(SourceFile(path.name, path.read_bytes()), f"{name}.njpy")
     if isinstance(migration, str):
         raise CannotReplayError(f"{path} cannot be migrated: {migration}")
-    code = code_of(migration.compilation)
+    code = require_compiled_code(migration.compilation)
 
-    def play() -> Checks:
-        _, _, checks = module_of(name, code, f"{name}.njpy").run()
+    def play() -> CheckOutcomes:
+        _, _, checks = make_program_module(name, code, f"{name}.njpy").run()
         return {str(each): passed is True for each, passed in checks.items()}
 
     return play
 
 
-def code_of(compilation: Compilation) -> bytes:
+def require_compiled_code(compilation: Compilation) -> bytes:
     """The compiled program, if it could be compiled."""
     if compilation.output is None:
         first = next(each for each in compilation.diagnostics if each.severity == "error")

@@ -18,17 +18,17 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
 import njrt
-from spsbench.replay.player import Divergence, Player
-from spsbench.replay.programs import CannotReplayError, Checks, Play, our_program
+from spsbench.replay.player import Divergence, TraceReplayer
+from spsbench.replay.programs import CannotReplayError, CheckOutcomes, RunChecks, load_suite_program
 from spsbench.replay.traces import Trace
 
-MOST_EFFECTS = 1000
-MOST_CODE_SECONDS = 5.0
-SHOWN_CHARS = 60
+MAX_EFFECTS = 1000
+MAX_CODE_SECONDS = 5.0
+MAX_SHOWN_CHARS = 60
 
 
 @dataclass(frozen=True, slots=True)
-class Replayed:
+class ReplayResult:
     """What became of one trace on a program."""
 
     trace: Trace
@@ -42,42 +42,42 @@ class Replayed:
     compared: int
     """Answers that were recorded and given here, too."""
     agreed: int
-    checks: Checks
+    checks: CheckOutcomes
     divergences: tuple[Divergence, ...]
 
 
 @dataclass(frozen=True, slots=True)
-class NotReplayed:
+class SkippedTrace:
     """A trace for which there is no program, and why."""
 
     trace: Trace
     reason: str
 
 
-def replay(
-    trace: Trace, program_for: Callable[[Trace], Play] = our_program
-) -> Replayed | NotReplayed:
+def replay_trace(
+    trace: Trace, program_for: Callable[[Trace], RunChecks] = load_suite_program
+) -> ReplayResult | SkippedTrace:
     """Play a trace on the program that there is for it."""
     try:
         play = program_for(trace)
     except CannotReplayError as problem:
-        return NotReplayed(trace, str(problem))
-    player = Player(trace)
+        return SkippedTrace(trace, str(problem))
+    player = TraceReplayer(trace)
     with (
         njrt.using(
             model=player.model,
             effects=trace.effects,
             cache=False,
-            max_effects=MOST_EFFECTS,
-            max_calls=MOST_EFFECTS,
-            max_code_seconds=MOST_CODE_SECONDS,
+            max_effects=MAX_EFFECTS,
+            max_calls=MAX_EFFECTS,
+            max_code_seconds=MAX_CODE_SECONDS,
         ),
         njrt.watch() as watch,
         contextlib.redirect_stdout(io.StringIO()),
     ):
         checks = play()
     acts = [act for run in watch.runs for act in run.effects]
-    return Replayed(
+    return ReplayResult(
         trace,
         blocks=len(player.played),
         ended_alike=player.ended_alike(watch.runs),
@@ -91,25 +91,25 @@ def replay(
     )
 
 
-def table(replays: Sequence[Replayed | NotReplayed]) -> str:
+def format_replay_table(replays: Sequence[ReplayResult | SkippedTrace]) -> str:
     """All that was replayed, a row each with the first divergence below, and the sums."""
     heads = (
         f"{'blocks':>8}{'calls':>7}{'effects':>9}{'refused':>9}{'same answers':>14}{'checks':>9}"
     )
     rows = [f"{'program':27}{'model':26}{'run':>4}{heads}"]
-    rows += [row for each in replays for row in rows_of(each)]
-    played = [each for each in replays if isinstance(each, Replayed)]
-    return "\n".join([*rows, "", sums(played, len(replays))])
+    rows += [row for each in replays for row in format_replay_rows(each)]
+    played = [each for each in replays if isinstance(each, ReplayResult)]
+    return "\n".join([*rows, "", format_replay_totals(played, len(replays))])
 
 
-def rows_of(replayed: Replayed | NotReplayed) -> Iterator[str]:
+def format_replay_rows(replayed: ReplayResult | SkippedTrace) -> Iterator[str]:
     """The row of one trace, and what is to be said of it."""
     trace = replayed.trace
     named = f"{trace.program:27}{trace.model.rpartition('/')[2]:26}{trace.run:4}"
     match replayed:
-        case NotReplayed(_, reason):
+        case SkippedTrace(_, reason):
             yield f"{named}  not played: {reason}"
-        case Replayed():
+        case ReplayResult():
             blocks = f"{replayed.blocks}/{len(trace.blocks)}"
             answers = f"{replayed.agreed}/{replayed.compared}"
             checks = f"{sum(replayed.checks.values())}/{len(replayed.checks)}"
@@ -119,12 +119,12 @@ def rows_of(replayed: Replayed | NotReplayed) -> Iterator[str]:
             )
             for first in replayed.divergences[:1]:
                 yield (
-                    f"  block {first.block}, {short(first.call)}: recorded {short(first.recorded)}, "
-                    f"here {short(first.ours)}"
+                    f"  block {first.block}, {shorten_text(first.call)}: recorded {shorten_text(first.recorded)}, "
+                    f"here {shorten_text(first.ours)}"
                 )
 
 
-def sums(played: Sequence[Replayed], traces: int) -> str:
+def format_replay_totals(played: Sequence[ReplayResult], traces: int) -> str:
     """What all traces gave together."""
     blocks = sum(each.blocks for each in played)
     checks = [passed for each in played for passed in each.checks.values()]
@@ -140,7 +140,7 @@ def sums(played: Sequence[Replayed], traces: int) -> str:
     )
 
 
-def short(text: str) -> str:
+def shorten_text(text: str) -> str:
     """A text on one line, cut."""
     line = " ".join(text.split())
-    return line if len(line) <= SHOWN_CHARS else line[: SHOWN_CHARS - 3] + "..."
+    return line if len(line) <= MAX_SHOWN_CHARS else line[: MAX_SHOWN_CHARS - 3] + "..."

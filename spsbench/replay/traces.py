@@ -5,7 +5,7 @@
         {"role": "assistant", "tool_calls": [{"id": "c1", "function": {"name": "eval", "arguments": "{...}"}}]},
         {"role": "tool", "tool_call_id": "c1", "content": 10}, ...]}
 
-    traces_in(lines)      (Trace(program="menu", model=..., run=0, blocks=(TracedBlock(...), ...)), ...)
+    parse_traces(lines)      (Trace(program="menu", model=..., run=0, blocks=(TracedBlock(...), ...)), ...)
     published(trace)      the same as a JSON object
 
 A line is one run of one program, and each `user` message opens a block. There are two dialects: a tool call
@@ -23,15 +23,21 @@ from itertools import pairwise
 from typing import Any
 
 from njrt.agent.tools import OPERATIONS
-from njrt.effects import Wire
+from njrt.effects import WireValue
 from njrt.messages import Json, ToolCall
 from njrt.options import EffectSet
 
-NAME = re.compile(r"(?<!<)<:?([A-Za-z_]\w*)[^<>]*>")
-INPUTS = re.compile(r"\n(?:---|Type and Value [^\n]*)(?:\n|$)")
+NAME_PATTERN = re.compile(r"(?<!<)<:?([A-Za-z_]\w*)[^<>]*>")
+INPUTS_PATTERN = re.compile(r"\n(?:---|Type and Value [^\n]*)(?:\n|$)")
 """What stands between a prompt and its inputs: ours, and theirs."""
-SETS: tuple[EffectSet, ...] = ("nightjar", "direct", "shared-eval", "baseline", "isolated-eval")
-ENDINGS = {
+EFFECT_SETS: tuple[EffectSet, ...] = (
+    "nightjar",
+    "direct",
+    "shared-eval",
+    "baseline",
+    "isolated-eval",
+)
+ENDING_BY_CALL = {
     "done": "completed",
     "break": "broke",
     "continue": "continued",
@@ -49,7 +55,7 @@ class TracedCall:
     """One tool call; `answers` holds what it was answered, and nothing where it ended the block."""
 
     call: ToolCall
-    answers: tuple[Wire, ...] = ()
+    answers: tuple[WireValue, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,13 +76,13 @@ class TracedBlock:
     @property
     def names(self) -> frozenset[str]:
         """The variables that the prompt refers to, as well as text alone can tell."""
-        return names_in(self.opening)
+        return find_prompt_names(self.opening)
 
     @property
     def ending(self) -> str | None:
         """How the block ended, by its last call; None where that does not tell."""
         last = self.replies[-1].calls[-1:]
-        return next((ending_of(each.call) for each in last), None)
+        return next((find_call_ending(each.call) for each in last), None)
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,27 +103,29 @@ class Trace:
             for reply in block.replies
             for each in reply.calls
         }
-        return max(SETS, key=lambda name: len(called & {each.name for each in OPERATIONS[name]}))
+        return max(
+            EFFECT_SETS, key=lambda name: len(called & {each.name for each in OPERATIONS[name]})
+        )
 
 
-def ending_of(call: ToolCall) -> str | None:
+def find_call_ending(call: ToolCall) -> str | None:
     """How a call ends its block; None where it does not, or in code. `goto` ends it as its label says."""
     label = str((call.arguments or {}).get("label"))
-    return ENDINGS.get(label if call.name == "goto" else call.name)
+    return ENDING_BY_CALL.get(label if call.name == "goto" else call.name)
 
 
-def names_in(opening: str) -> frozenset[str]:
+def find_prompt_names(opening: str) -> frozenset[str]:
     """The names between angle brackets in a prompt; of a dotted one the first part."""
-    return frozenset(NAME.findall(INPUTS.split(opening)[0]))
+    return frozenset(NAME_PATTERN.findall(INPUTS_PATTERN.split(opening)[0]))
 
 
-def traces_in(lines: Iterable[str]) -> Iterator[Trace]:
+def parse_traces(lines: Iterable[str]) -> Iterator[Trace]:
     """Read a file of traces; a `TraceError` names the line that is none."""
     for number, line in enumerate(lines, 1):
         if not line.strip():
             continue
         try:
-            yield trace_of(json.loads(line))
+            yield parse_trace(json.loads(line))
         except (ValueError, LookupError, TypeError, AttributeError) as error:
             raise TraceError(
                 f"line {number} is no trace, a JSON object with file_name, run and a trace of chat "
@@ -125,11 +133,11 @@ def traces_in(lines: Iterable[str]) -> Iterator[Trace]:
             ) from error
 
 
-def trace_of(written: Json) -> Trace:
+def parse_trace(written: Json) -> Trace:
     """Read one run of a program."""
     chat = written["trace"]
     starts = [at for at, message in enumerate(chat) if message["role"] == "user"]
-    blocks = [block_of(chat[begin:end]) for begin, end in pairwise([*starts, len(chat)])]
+    blocks = [parse_traced_block(chat[begin:end]) for begin, end in pairwise([*starts, len(chat)])]
     return Trace(
         str(written["file_name"]),
         str(written.get("model", "unknown")),
@@ -138,7 +146,7 @@ def trace_of(written: Json) -> Trace:
     )
 
 
-def block_of(chat: Sequence[Json]) -> TracedBlock:
+def parse_traced_block(chat: Sequence[Json]) -> TracedBlock:
     """Read the messages from one `user` to the next."""
     answers = {
         message.get("tool_call_id"): message["content"]
@@ -147,8 +155,8 @@ def block_of(chat: Sequence[Json]) -> TracedBlock:
     }
     replies = [
         TracedReply(
-            tuple(carried_out(message.get("tool_calls") or (), answers)),
-            text_of(message.get("content")),
+            tuple(parse_served_calls(message.get("tool_calls") or (), answers)),
+            parse_content_text(message.get("content")),
         )
         for message in chat
         if message["role"] == "assistant"
@@ -156,7 +164,7 @@ def block_of(chat: Sequence[Json]) -> TracedBlock:
     return TracedBlock(str(chat[0]["content"]), tuple(replies))
 
 
-def text_of(content: Wire) -> str:
+def parse_content_text(content: WireValue) -> str:
     """The text of a message, whole or in parts."""
     match content:
         case str():
@@ -167,15 +175,17 @@ def text_of(content: Wire) -> str:
             return ""
 
 
-def carried_out(calls: Sequence[Json], answers: Mapping[str | None, Wire]) -> Iterator[TracedCall]:
+def parse_served_calls(
+    calls: Sequence[Json], answers: Mapping[str | None, WireValue]
+) -> Iterator[TracedCall]:
     """The calls of a reply that were served: their implementation drops those behind the first."""
     for position, written in enumerate(calls):
         answer = (answers[written["id"]],) if written["id"] in answers else ()
         if answer or position == 0:
-            yield TracedCall(call_of(written), answer)
+            yield TracedCall(parse_traced_call(written), answer)
 
 
-def call_of(written: Json) -> ToolCall:
+def parse_traced_call(written: Json) -> ToolCall:
     """Read a tool call in either dialect; arguments that are no JSON object are kept as they are."""
     if "function" not in written:
         arguments: Any = written["args"]
@@ -193,13 +203,13 @@ def call_of(written: Json) -> ToolCall:
     )
 
 
-def published(trace: Trace) -> dict[str, Any]:
+def trace_to_json(trace: Trace) -> dict[str, Any]:
     """Write a trace as the authors do."""
-    chat = [message for block in trace.blocks for message in chat_of(block)]
+    chat = [message for block in trace.blocks for message in make_chat_messages(block)]
     return {"file_name": trace.program, "model": trace.model, "run": trace.run, "trace": chat}
 
 
-def chat_of(block: TracedBlock) -> Iterator[dict[str, Any]]:
+def make_chat_messages(block: TracedBlock) -> Iterator[dict[str, Any]]:
     """Write a block as the messages of a chat."""
     yield {"role": "user", "content": block.opening}
     for reply in block.replies:

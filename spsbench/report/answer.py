@@ -3,7 +3,7 @@
     answer(rows, fresh)     Answer("Use direct: it passes most, ...", (("direct", "passes 71% of the checks ..."), ...))
 
 Two methods are compared over the programs that both have. One is as good as the other as far as the data can
-tell where the interval of their paired difference holds zero, or where these programs are fewer than `FEWEST`.
+tell where the interval of their paired difference holds zero, or where these programs are fewer than `MIN_PROGRAMS`.
 Of the methods that are as good as the best, the advice takes the one of least cost: in dollars where all
 prices are known, in tokens where they are not. Methods that were tried on fewer programs are no candidates.
 """
@@ -15,15 +15,21 @@ from dataclasses import dataclass
 from statistics import fmean
 
 from spsbench.methods import METHODS
-from spsbench.report.measures import Coverage, Measured, Uniform, coverage_text, difference
+from spsbench.report.measures import (
+    Coverage,
+    MethodSummary,
+    Uniform,
+    compute_difference_interval,
+    format_coverage,
+)
 from spsbench.studies.study import SCRIPTED
 
-FEWEST = 6
+MIN_PROGRAMS = 6
 """Programs that a comparison takes: that all of five agree has a chance of 2 in 32 (sign test), of six 2 in 64."""
 
 
 @dataclass(frozen=True, slots=True)
-class Answer:
+class Advice:
     """What to use, and a sentence for each method: the best first, those tried on fewer programs last."""
 
     advice: str
@@ -31,82 +37,94 @@ class Answer:
     """The method, and what is said of it."""
 
 
-def answer(rows: Sequence[Measured], fresh: Callable[[], Uniform]) -> Answer:
+def build_advice(rows: Sequence[MethodSummary], fresh: Callable[[], Uniform]) -> Advice:
     """Say which of the methods of one setting to use; there must be at least one."""
     most = max(len(row.by_program) for row in rows)
     ranked = sorted(rows, key=lambda row: (len(row.by_program) < most, -row.rate.mean))
     comparable = [row for row in ranked if len(row.by_program) == most]
     best = comparable[0]
-    gaps = {row.method: gap(row, best, fresh()) for row in ranked if row is not best}
+    gaps = {row.method: compare_to_best(row, best, fresh()) for row in ranked if row is not best}
     equals = [row for row in comparable if row is best or is_as_good(gaps[row.method])]
-    return Answer(
-        advice(best, equals, ranked) + missing(best.coverage),
+    return Advice(
+        format_advice(best, equals, ranked) + format_coverage_note(best.coverage),
         tuple(
             (
                 row.method,
-                sentence(row, "" if row is best else beside(row, best, gaps[row.method]))
-                + (missing(row.coverage) if row.coverage != best.coverage else ""),
+                format_method_sentence(
+                    row, "" if row is best else format_comparison(row, best, gaps[row.method])
+                )
+                + (format_coverage_note(row.coverage) if row.coverage != best.coverage else ""),
             )
             for row in ranked
         ),
     )
 
 
-def missing(coverage: Coverage) -> str:
+def format_coverage_note(coverage: Coverage) -> str:
     """What there is, where something is missing: said with the advice, and of a method only where it differs."""
-    return "" if coverage.is_whole else f" This is over {coverage_text(coverage)} only."
+    return "" if coverage.is_whole else f" This is over {format_coverage(coverage)} only."
 
 
-Gap = tuple[float, float] | None
+DifferenceInterval = tuple[float, float] | None
 """The interval of how much more the best method passes than another; None over fewer programs than it takes."""
 
 
-def gap(row: Measured, best: Measured, uniform: Uniform) -> Gap:
+def compare_to_best(
+    row: MethodSummary, best: MethodSummary, uniform: Uniform
+) -> DifferenceInterval:
     """How far a method is behind the best, over the programs that both have."""
-    return None if len(common(row, best)) < FEWEST else difference(best, row, uniform)
+    return (
+        None
+        if len(list_common_programs(row, best)) < MIN_PROGRAMS
+        else compute_difference_interval(best, row, uniform)
+    )
 
 
-def is_as_good(gap: Gap) -> bool:
+def is_as_good(gap: DifferenceInterval) -> bool:
     """Whether chance can explain how much better the best method is."""
     return gap is None or gap[0] <= 0
 
 
-def common(row: Measured, best: Measured) -> Sequence[str]:
+def list_common_programs(row: MethodSummary, best: MethodSummary) -> Sequence[str]:
     """The programs that both methods have."""
     return [name for name in row.by_program if name in best.by_program]
 
 
-def advice(best: Measured, equals: Sequence[Measured], rows: Sequence[Measured]) -> str:
+def format_advice(
+    best: MethodSummary, equals: Sequence[MethodSummary], rows: Sequence[MethodSummary]
+) -> str:
     """What to use, and what to use instead where a program is built once and runs often."""
     if best.setting.model == SCRIPTED:
         return "Scripts answered, and no model: this says what our own code takes, and not which method to use."
     if len(rows) == 1:
         return f"Only {best.method} has been measured."
-    choice = min(equals, key=price if are_priced(equals) else tokens)
-    often = min(equals, key=run_tokens)
-    text = chosen(choice, best, equals)
-    if run_tokens(often) < run_tokens(choice):
+    choice = min(equals, key=get_cost if has_all_prices(equals) else get_tokens)
+    often = min(equals, key=compute_run_tokens)
+    text = format_choice(choice, best, equals)
+    if compute_run_tokens(often) < compute_run_tokens(choice):
         text += (
             f" For a program that runs often, {often.method}: once it is built, "
-            f"a run takes {run_tokens(often):,.0f} tokens instead of {run_tokens(choice):,.0f}."
+            f"a run takes {compute_run_tokens(often):,.0f} tokens instead of {compute_run_tokens(choice):,.0f}."
         )
     return text
 
 
-def chosen(choice: Measured, best: Measured, equals: Sequence[Measured]) -> str:
+def format_choice(
+    choice: MethodSummary, best: MethodSummary, equals: Sequence[MethodSummary]
+) -> str:
     """What to use, and why."""
     if len(equals) == 1:
         return f"Use {best.method}: it passes more than every other method, and more than chance explains."
     if choice is best:
-        names = listed([row.method for row in equals if row is not best])
-        less = "costs less" if are_priced(equals) else "takes fewer tokens"
+        names = format_name_list([row.method for row in equals if row is not best])
+        less = "costs less" if has_all_prices(equals) else "takes fewer tokens"
         return f"Use {best.method}: it passes most, and of what is too close to tell from it ({names}) nothing {less}."
-    least = "costs least" if are_priced(equals) else "takes the fewest tokens"
-    both = common(choice, best)
+    least = "costs least" if has_all_prices(equals) else "takes the fewest tokens"
+    both = list_common_programs(choice, best)
     doubt = (
-        f"too little more to rule out chance ({100 * lead(best, choice, both):.0f} points)"
-        if len(both) >= FEWEST
-        else f"on {counted(both)}, too few to rule out chance"
+        f"too little more to rule out chance ({100 * compute_lead(best, choice, both):.0f} points)"
+        if len(both) >= MIN_PROGRAMS
+        else f"on {format_program_count(both)}, too few to rule out chance"
     )
     return (
         f"Start with {choice.method}: {best.method} passes most, but {doubt}, "
@@ -114,33 +132,37 @@ def chosen(choice: Measured, best: Measured, equals: Sequence[Measured]) -> str:
     )
 
 
-def sentence(row: Measured, compared: str) -> str:
+def format_method_sentence(row: MethodSummary, compared: str) -> str:
     """What a method does and costs, in one sentence, and how that compares."""
     rate, is_one = row.rate, len(row.by_program) == 1
-    between = "" if is_one else f" ({percent(rate.low)} to {percent(rate.high)})"
+    between = "" if is_one else f" ({format_percent(rate.low)} to {format_percent(rate.high)})"
     text = (
-        f"passes {percent(rate.mean)} of the checks{between} and takes "
-        f"{duration(row.seconds.mean)} and {row.tokens:,.0f} tokens{dollars(row)} a program{building(row)}"
+        f"passes {format_percent(rate.mean)} of the checks{between} and takes "
+        f"{format_mean_duration(row.seconds.mean)} and {row.tokens:,.0f} tokens{format_dollars(row)} a program{format_build_cost(row)}"
     )
     return f"{text}{compared}."
 
 
-def percent(rate: float) -> str:
+def format_percent(rate: float) -> str:
     """A rate as the tables round it: 0.065 is 0.07 there, and 7 % here, where Python alone would say 6 %."""
     return f"{float(f'{rate:.2f}'):.0%}"
 
 
-def beside(row: Measured, best: Measured, gap: Gap) -> str:
+def format_comparison(row: MethodSummary, best: MethodSummary, gap: DifferenceInterval) -> str:
     """How far a method is behind the best where both were tried, and whether that may be chance."""
-    both = common(row, best)
+    both = list_common_programs(row, best)
     if not both:
         return f"; no program was tried with both this and {best.method}"
-    where = "" if len(both) == len(best.by_program) else f" on the {counted(both)} that both have"
-    points = round(100 * lead(best, row, both))
+    where = (
+        ""
+        if len(both) == len(best.by_program)
+        else f" on the {format_program_count(both)} that both have"
+    )
+    points = round(100 * compute_lead(best, row, both))
     if points == 0:
         return f"; it is level with {best.method}{where}"
     if gap is None:
-        why = "too few to rule out chance" if where else f"on {counted(both)} only"
+        why = "too few to rule out chance" if where else f"on {format_program_count(both)} only"
     elif gap[0] <= 0 <= gap[1]:
         why = "which may be chance"
     else:
@@ -149,54 +171,54 @@ def beside(row: Measured, best: Measured, gap: Gap) -> str:
     return f"; {abs(points)} {said} {'behind' if points > 0 else 'ahead of'} {best.method}{where}, {why}"
 
 
-def lead(ahead: Measured, after: Measured, programs: Sequence[str]) -> float:
+def compute_lead(ahead: MethodSummary, after: MethodSummary, programs: Sequence[str]) -> float:
     """How much more one method passes than another, over some programs."""
     return fmean(ahead.by_program[name] - after.by_program[name] for name in programs)
 
 
-def counted(programs: Sequence[str]) -> str:
+def format_program_count(programs: Sequence[str]) -> str:
     """How many programs these are, in words."""
     return "1 program" if len(programs) == 1 else f"{len(programs)} programs"
 
 
-def building(row: Measured) -> str:
+def format_build_cost(row: MethodSummary) -> str:
     """What of it is paid once, when the program is built."""
     if row.method in METHODS and not METHODS[row.method].is_static:
         return ""
-    return f", of which {duration(row.build_seconds.mean)} and {row.build_tokens.mean:,.0f} tokens are for building it, once"
+    return f", of which {format_mean_duration(row.build_seconds.mean)} and {row.build_tokens.mean:,.0f} tokens are for building it, once"
 
 
-def dollars(row: Measured) -> str:
+def format_dollars(row: MethodSummary) -> str:
     """What the trial cost, where that is known."""
     return f" (${row.cost.mean:.4f})" if row.cost and row.cost.high else ""
 
 
-def are_priced(rows: Sequence[Measured]) -> bool:
+def has_all_prices(rows: Sequence[MethodSummary]) -> bool:
     """Whether all prices are known."""
     return all(row.cost is not None for row in rows)
 
 
-def price(row: Measured) -> float:
+def get_cost(row: MethodSummary) -> float:
     """US dollars of a trial, whose price is known."""
     assert row.cost is not None
     return row.cost.mean
 
 
-def tokens(row: Measured) -> float:
+def get_tokens(row: MethodSummary) -> float:
     """Tokens of a trial, building included."""
     return row.tokens
 
 
-def run_tokens(row: Measured) -> float:
+def compute_run_tokens(row: MethodSummary) -> float:
     """Tokens of a trial once the program is built."""
     return row.tokens - row.build_tokens.mean
 
 
-def duration(seconds: float) -> str:
+def format_mean_duration(seconds: float) -> str:
     """Seconds in words."""
     return f"{seconds:.1f} s" if seconds < 120 else f"{seconds / 60:.1f} min"
 
 
-def listed(names: Sequence[str]) -> str:
+def format_name_list(names: Sequence[str]) -> str:
     """Names in a sentence."""
     return names[0] if len(names) == 1 else f"{', '.join(names[:-1])} and {names[-1]}"

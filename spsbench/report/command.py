@@ -28,19 +28,19 @@ def command(results: tuple[Path, ...], out: Path | None, check: bool) -> None:
 
     RESULTS are files of `spsbench run`, `spsbench graph` and `spsbench gsm8k`.
     """
-    from spsbench.report.files import differences, files_of, write
+    from spsbench.report.files import build_report_files, find_file_differences, write_report_files
     from spsbench.results import DamagedResultsError
 
     if check and out is None:
         raise click.UsageError("--check compares with a report: name its folder by --out")
     try:
-        files = files_of(results, out)
+        files = build_report_files(results, out)
     except DamagedResultsError as damage:
         raise click.ClickException(str(damage)) from None
     if out is None:
         click.echo(files["report.txt"], nl=False)
     elif not check:
-        write(files, out)
+        write_report_files(files, out)
         click.echo(f"{out / 'index.html'} and {len(files) - 1} more files")
-    elif found := differences(files, out):
+    elif found := find_file_differences(files, out):
         raise click.ClickException("the report is not what the results say\n" + "\n".join(found))

@@ -14,36 +14,48 @@ from dataclasses import dataclass
 from typing import Any, TypeVar
 
 from spsbench.report.measures import Setting
-from spsbench.results import DamagedResultsError, Result, Run, Trial, Usage, read_results
-from spsbench.studies.graph_results import Asked, asked_of
-from spsbench.studies.gsm8k_results import Solved, solved_of
+from spsbench.results import (
+    BenchmarkRun,
+    DamagedResultsError,
+    Trial,
+    TrialResult,
+    TrialUsage,
+    read_results,
+)
+from spsbench.studies.graph_results import GraphResult, parse_graph_result
+from spsbench.studies.gsm8k_results import Gsm8kResult, parse_gsm8k_result
 
-Entry = TypeVar("Entry")
+StudyEntry = TypeVar("StudyEntry")
 
 
 @dataclass(frozen=True, slots=True)
-class Data:
+class ReportData:
     """What there is to report."""
 
-    trials: Mapping[Setting, tuple[Result, ...]]
-    runs: Mapping[Setting, tuple[Run, ...]]
-    asked: tuple[Asked, ...]
-    solved: tuple[Solved, ...]
+    trials: Mapping[Setting, tuple[TrialResult, ...]]
+    runs: Mapping[Setting, tuple[BenchmarkRun, ...]]
+    asked: tuple[GraphResult, ...]
+    solved: tuple[Gsm8kResult, ...]
     remarks: tuple[str, ...]
 
 
-def gathered(files: Mapping[str, Sequence[str]]) -> Data:
+def collect_data(files: Mapping[str, Sequence[str]]) -> ReportData:
     """Put the lines of all files together; `DamagedResultsError` names a line that cannot be read."""
-    trials: dict[Setting, dict[Trial, Result]] = {}
-    runs: dict[Setting, list[Run]] = {}
-    asked: dict[object, Asked] = {}
-    solved: dict[object, Solved] = {}
+    trials: dict[Setting, dict[Trial, TrialResult]] = {}
+    runs: dict[Setting, list[BenchmarkRun]] = {}
+    asked: dict[object, GraphResult] = {}
+    solved: dict[object, Gsm8kResult] = {}
     remarks: list[str] = []
     for name, lines in files.items():
         try:
-            found = read_results(only(lines, "run", "trial"))
-            asked |= {each.asking: each for each in entries(lines, "graph", asked_of)}
-            solved |= {each.solving: each for each in entries(lines, "gsm8k", solved_of)}
+            found = read_results(filter_kinds(lines, "run", "trial"))
+            asked |= {
+                each.asking: each for each in read_study_entries(lines, "graph", parse_graph_result)
+            }
+            solved |= {
+                each.solving: each
+                for each in read_study_entries(lines, "gsm8k", parse_gsm8k_result)
+            }
         except DamagedResultsError as damage:
             raise DamagedResultsError(f"{name}: {damage}") from None
         remarks += (f"{name}: {remark}" for remark in found.remarks)
@@ -59,7 +71,7 @@ def gathered(files: Mapping[str, Sequence[str]]) -> Data:
             remarks.append(
                 f"{name}: {cut} trials were cut off by the limit on cost and are left out"
             )
-    return Data(
+    return ReportData(
         {setting: tuple(results.values()) for setting, results in trials.items()},
         {setting: tuple(started) for setting, started in runs.items()},
         tuple(asked.values()),
@@ -68,13 +80,13 @@ def gathered(files: Mapping[str, Sequence[str]]) -> Data:
     )
 
 
-def only(lines: Iterable[str], *kinds: str) -> Iterator[str]:
+def filter_kinds(lines: Iterable[str], *kinds: str) -> Iterator[str]:
     """The lines of these kinds, and those of none; empty ones for all others, so that numbers stay."""
     for line in lines:
-        yield line if kind_of(line) in (*kinds, None) else "\n"
+        yield line if read_line_kind(line) in (*kinds, None) else "\n"
 
 
-def kind_of(line: str) -> str | None:
+def read_line_kind(line: str) -> str | None:
     """The kind that a line says it is of, if it is a line of ours."""
     try:
         written = json.loads(line)
@@ -87,12 +99,12 @@ def kind_of(line: str) -> str | None:
             return None
 
 
-def entries(
-    lines: Iterable[str], kind: str, entry_of: Callable[[Mapping[str, Any]], Entry]
-) -> Iterator[Entry]:
+def read_study_entries(
+    lines: Iterable[str], kind: str, entry_of: Callable[[Mapping[str, Any]], StudyEntry]
+) -> Iterator[StudyEntry]:
     """The entries of one kind of line of a case study."""
     for number, line in enumerate(lines, 1):
-        if kind_of(line) == kind:
+        if read_line_kind(line) == kind:
             try:
                 yield entry_of(json.loads(line))
             except (LookupError, TypeError, ValueError) as error:
@@ -101,10 +113,10 @@ def entries(
                 ) from None
 
 
-def as_result(solved: Solved) -> Result:
+def to_trial_result(solved: Gsm8kResult) -> TrialResult:
     """A problem of GSM8K as a trial, whose only check is its answer."""
     solving, took = solved.solving, solved.measures
-    return Result(
+    return TrialResult(
         Trial(f"problem {solving.problem}", solving.method, solving.model, solving.repeat),
         "raised" if solved.ending == "raised" else "finished",
         {"the answer is right": solved.passed},
@@ -114,8 +126,8 @@ def as_result(solved: Solved) -> Result:
         effects=took.effects,
         calls=took.calls,
         build_calls=0,
-        usage=Usage(took.input_tokens, took.cached_tokens, took.output_tokens),
-        build_usage=Usage(),
+        usage=TrialUsage(took.input_tokens, took.cached_tokens, took.output_tokens),
+        build_usage=TrialUsage(),
         cost=took.cost,
         failure=None,
         started=solved.started,

@@ -1,6 +1,6 @@
 """`spsbench report`: read results files, write the report, or check that it is what the results say.
 
-    files = files_of([Path("local.jsonl"), Path("graph.jsonl")], out)   {"index.html": ..., "report.md": ..., ...}
+    files = build_report_files([Path("local.jsonl"), Path("graph.jsonl")], out)   {"index.html": ..., "report.md": ..., ...}
     write(files, out)
     differences(files, out)             the files of the folder that are not there, or say something else
 
@@ -15,47 +15,47 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from random import Random
 
-from spsbench.report.data import Data, gathered
-from spsbench.report.measures import ROUNDS, Uniform
-from spsbench.report.writing import report_of, written
-from spsbench.results import Run
-from spsbench.suite import NAMES, task_of
+from spsbench.report.data import ReportData, collect_data
+from spsbench.report.measures import BOOTSTRAP_ROUNDS, Uniform
+from spsbench.report.writing import build_report, render_report
+from spsbench.results import BenchmarkRun
+from spsbench.suite import TASK_NAMES, load_task
 
 SEED = 2026
 NO_TEMPERATURE = "no temperature set: the vendor's own, or 0 where it is asked in plain text"
 
 
-def fresh() -> Uniform:
+def make_uniform() -> Uniform:
     """The random numbers of a report, from their beginning."""
     return Random(SEED).random
 
 
-def files_of(paths: Sequence[Path], out: Path | None) -> dict[str, str]:
+def build_report_files(paths: Sequence[Path], out: Path | None) -> dict[str, str]:
     """The report on these results files, by the names of its files."""
     texts = {path: path.read_text(encoding="utf-8") for path in paths}
-    data = gathered({path.name: text.splitlines(keepends=True) for path, text in texts.items()})
-    plain = [name for name in NAMES if not task_of(name).needs_python]
-    facts = [*facts_of(data), *source_facts(texts, out)]
-    return written(report_of(data, NAMES, plain, fresh), facts)
+    data = collect_data({path.name: text.splitlines(keepends=True) for path, text in texts.items()})
+    plain = [name for name in TASK_NAMES if not load_task(name).needs_python]
+    facts = [*list_run_facts(data), *list_source_facts(texts, out)]
+    return render_report(build_report(data, TASK_NAMES, plain, make_uniform), facts)
 
 
-def write(files: Mapping[str, str], out: Path) -> None:
+def write_report_files(files: Mapping[str, str], out: Path) -> None:
     """Put the files of a report into a folder."""
     out.mkdir(parents=True, exist_ok=True)
     for name, text in files.items():
         (out / name).write_text(text, encoding="utf-8", newline="\n")
 
 
-def differences(files: Mapping[str, str], out: Path) -> list[str]:
+def find_file_differences(files: Mapping[str, str], out: Path) -> list[str]:
     """Which files of the folder are missing, or differ from the report, and where first."""
     return [
         f"{out / name}: {said}"
         for name, text in files.items()
-        if (said := differs(out / name, text))
+        if (said := describe_difference(out / name, text))
     ]
 
 
-def differs(path: Path, text: str) -> str:
+def describe_difference(path: Path, text: str) -> str:
     """How a file differs from what it should say; empty where it does not."""
     if not path.is_file():
         return "is missing"
@@ -67,10 +67,10 @@ def differs(path: Path, text: str) -> str:
     return "differs in its length" if number is None else f"differs first in line {number}"
 
 
-def facts_of(data: Data) -> Iterator[tuple[str, str]]:
+def list_run_facts(data: ReportData) -> Iterator[tuple[str, str]]:
     """On what, when and within which limits the trials ran, as they were written down."""
     for setting, runs in data.runs.items():
-        machines = dict.fromkeys(machine(run) for run in runs)
+        machines = dict.fromkeys(describe_machine(run) for run in runs)
         limits = dict.fromkeys(
             f"{run.limits.seconds:g} s, {run.limits.effects} effects and {run.limits.calls} model calls a block"
             for run in runs
@@ -93,10 +93,10 @@ def facts_of(data: Data) -> Iterator[tuple[str, str]]:
         yield "Versions", "; ".join(versions)
     if data.remarks:
         yield "Remarks", "; ".join(data.remarks)
-    yield "Interval", f"bootstrap of {ROUNDS:,} rounds, seed {SEED}"
+    yield "Interval", f"bootstrap of {BOOTSTRAP_ROUNDS:,} rounds, seed {SEED}"
 
 
-def machine(run: Run) -> str:
+def describe_machine(run: BenchmarkRun) -> str:
     """The hardware of a run, in words."""
     hardware = run.hardware
     return (
@@ -105,7 +105,7 @@ def machine(run: Run) -> str:
     )
 
 
-def source_facts(texts: Mapping[Path, str], out: Path | None) -> Iterator[tuple[str, str]]:
+def list_source_facts(texts: Mapping[Path, str], out: Path | None) -> Iterator[tuple[str, str]]:
     """From what the report was made, and how to make it again."""
     for path, text in texts.items():
         digest = hashlib.sha256(text.encode()).hexdigest()[:16]

@@ -1,8 +1,8 @@
 """A table as text, as Markdown and as CSV.
 
 as_text(table)        columns in line, for a terminal
-as_markdown(table)    for a document; what was measured is bold
-as_csv(tables)        a line for each cell that has a number: table, row, column, source, mean, sd, low, high
+format_table_as_markdown(table)    for a document; what was measured is bold
+format_tables_as_csv(tables)        a line for each cell that has a number: table, row, column, source, mean, sd, low, high
 """
 
 from __future__ import annotations
@@ -12,43 +12,43 @@ import io
 from collections.abc import Iterable
 
 from njc.comparison import text as comparison_text
-from spsbench.report.tables import Row, Table
+from spsbench.report.tables import Table, TableRow
 
 CSV_COLUMNS = ("table", "row", "column", "source", "text", "mean", "sd", "low", "high")
 
 
-def as_text(table: Table) -> str:
+def format_table_as_text(table: Table) -> str:
     """The table with its columns in line; numbers to the right of theirs."""
     lines = [[cell.text for cell in row.cells] for row in table.rows]
-    laid_out = comparison_text.table(table.columns, lines, table.labels)
+    laid_out = comparison_text.format_text_table(table.columns, lines, table.labels)
     notes = (f"  {note}" for note in table.notes)
     return "\n".join([f"{table.name}. {table.title}", "", laid_out, *notes])
 
 
-def as_markdown(table: Table) -> str:
+def format_table_as_markdown(table: Table) -> str:
     """The table for a Markdown document."""
     rules = ("---" if index < table.labels else "---:" for index in range(len(table.columns)))
     lines = [
         f"### {table.name}. {table.title}",
         "",
-        _bars(table.columns),
-        _bars(rules),
-        *(_bars(_bold(row)) for row in table.rows),
+        _format_markdown_row(table.columns),
+        _format_markdown_row(rules),
+        *(_format_markdown_row(_format_markdown_cells(row)) for row in table.rows),
         *(part for note in table.notes for part in ("", note)),
     ]
     return "\n".join(lines)
 
 
-def _bars(texts: Iterable[str]) -> str:
+def _format_markdown_row(texts: Iterable[str]) -> str:
     return f"| {' | '.join(texts)} |"
 
 
-def _bold(row: Row) -> Iterable[str]:
+def _format_markdown_cells(row: TableRow) -> Iterable[str]:
     is_ours = row.source == "measured"
     return (f"**{cell.text}**" if is_ours and cell.text else cell.text for cell in row.cells)
 
 
-def as_csv(tables: Iterable[Table]) -> str:
+def format_tables_as_csv(tables: Iterable[Table]) -> str:
     """Every number of the tables on a line of its own."""
     out = io.StringIO()
     writer = csv.writer(out, lineterminator="\n")
@@ -61,10 +61,17 @@ def as_csv(tables: Iterable[Table]) -> str:
                     source = column.partition(":")[0] if row.source == "both" else row.source
                     numbers = (cell.mean, cell.sd, cell.low, cell.high)
                     writer.writerow(
-                        (f"{table.name}", label, column, source, cell.text, *map(_number, numbers))
+                        (
+                            f"{table.name}",
+                            label,
+                            column,
+                            source,
+                            cell.text,
+                            *map(_format_number, numbers),
+                        )
                     )
     return out.getvalue()
 
 
-def _number(number: float | None) -> str:
+def _format_number(number: float | None) -> str:
     return "" if number is None else f"{number:.6g}"

@@ -3,11 +3,11 @@
     measured(setting, method, results, scope, uniform)
         -> Measured("direct", rate=Rate(0.71, sd=0.02, low=0.60, high=0.81), run_seconds=Spread(8.1, 0.9, 61.0), ...)
 
-    coverage_text(measured.coverage)   "75 trials"    or    "22 of 25 programs, 1 of 3 repeats whole (31 of 75 trials)"
+    format_coverage(measured.coverage)   "75 trials"    or    "22 of 25 programs, 1 of 3 repeats whole (31 of 75 trials)"
 
 Every program weighs the same: a mean is over programs, and of each over the repeats it has. The standard
 deviation is that of the whole repeats, with n - 1. The interval is the middle 95 % of a bootstrap in two
-stages: of P programs, P are drawn with replacement, and of each one's R repeats R are, `ROUNDS` times.
+stages: of P programs, P are drawn with replacement, and of each one's R repeats R are, `BOOTSTRAP_ROUNDS` times.
 """
 
 from __future__ import annotations
@@ -17,14 +17,14 @@ from dataclasses import dataclass
 from statistics import fmean, stdev
 from typing import TypeVar
 
-from spsbench.results import Result, Usage
+from spsbench.results import TrialResult, TrialUsage
 
 Uniform = Callable[[], float]
 """Gives a number from 0 up to 1, each time another; seeded, so that a report can be made again."""
 
-ROUNDS = 2000
+BOOTSTRAP_ROUNDS = 2000
 
-Drawn = TypeVar("Drawn")
+Sampled = TypeVar("Sampled")
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,7 +44,7 @@ class Setting:
 
 
 @dataclass(frozen=True, slots=True)
-class Scope:
+class MeasureScope:
     """Which trials a method is meant to have: so many repeats of each of these programs."""
 
     programs: tuple[str, ...]
@@ -55,7 +55,7 @@ class Scope:
 class Coverage:
     """What of a scope there is."""
 
-    scope: Scope
+    scope: MeasureScope
     programs: int
     whole_repeats: int
     """Repeats that have all programs of the scope."""
@@ -68,7 +68,7 @@ class Coverage:
 
 
 @dataclass(frozen=True, slots=True)
-class Rate:
+class PassRate:
     """A pass rate. `sd` is None where fewer than two repeats are whole."""
 
     mean: float
@@ -87,13 +87,13 @@ class Spread:
 
 
 @dataclass(frozen=True, slots=True)
-class Measured:
+class MethodSummary:
     """One method under one setting, over all its trials, those that failed included."""
 
     setting: Setting
     method: str
     coverage: Coverage
-    rate: Rate
+    rate: PassRate
     run_seconds: Spread
     build_seconds: Spread
     seconds: Spread
@@ -108,7 +108,7 @@ class Measured:
     """US dollars of a trial; None where a call has no known price."""
     by_program: Mapping[str, float]
     """The pass rate of each program that has trials."""
-    results: tuple[Result, ...]
+    results: tuple[TrialResult, ...]
 
     @property
     def reused_calls(self) -> int:
@@ -121,21 +121,27 @@ class Measured:
         return self.input_tokens.mean + self.output_tokens.mean + self.build_tokens.mean
 
 
-def measured(
-    setting: Setting, method: str, results: Sequence[Result], scope: Scope, uniform: Uniform
-) -> Measured:
+def summarize_method(
+    setting: Setting,
+    method: str,
+    results: Sequence[TrialResult],
+    scope: MeasureScope,
+    uniform: Uniform,
+) -> MethodSummary:
     """Sum up the trials of one method, of which there must be at least one."""
-    shares = by_program(results, lambda result: result.share)
+    shares = group_by_program(results, lambda result: result.share)
 
-    def spread(value: Callable[[Result], float]) -> Spread:
+    def spread(value: Callable[[TrialResult], float]) -> Spread:
         values = [value(result) for result in results]
-        return Spread(balanced(by_program(results, value)), min(values), max(values))
+        return Spread(
+            compute_program_mean(group_by_program(results, value)), min(values), max(values)
+        )
 
-    return Measured(
+    return MethodSummary(
         setting,
         method,
-        coverage_of(results, scope),
-        rate_of(results, shares, scope, uniform),
+        compute_coverage(results, scope),
+        compute_pass_rate(results, shares, scope, uniform),
         run_seconds=spread(lambda result: result.run_seconds),
         build_seconds=spread(lambda result: result.build_seconds),
         seconds=spread(lambda result: result.run_seconds + result.build_seconds),
@@ -145,7 +151,7 @@ def measured(
         input_tokens=spread(lambda result: result.usage.input),
         cached_tokens=spread(lambda result: result.usage.cached),
         output_tokens=spread(lambda result: result.usage.output),
-        build_tokens=spread(lambda result: total(result.build_usage)),
+        build_tokens=spread(lambda result: sum_tokens(result.build_usage)),
         cost=None
         if any(result.cost is None for result in results)
         else spread(lambda result: result.cost or 0.0),
@@ -154,13 +160,13 @@ def measured(
     )
 
 
-def total(usage: Usage) -> int:
+def sum_tokens(usage: TrialUsage) -> int:
     """Tokens in and out."""
     return usage.input + usage.output
 
 
-def by_program(
-    results: Iterable[Result], value: Callable[[Result], float]
+def group_by_program(
+    results: Iterable[TrialResult], value: Callable[[TrialResult], float]
 ) -> dict[str, list[float]]:
     """A value of each trial, the trials of a program together."""
     values: dict[str, list[float]] = {}
@@ -169,22 +175,24 @@ def by_program(
     return values
 
 
-def balanced(values: Mapping[str, Sequence[float]]) -> float:
+def compute_program_mean(values: Mapping[str, Sequence[float]]) -> float:
     """The mean over programs of each one's mean over its repeats."""
     return fmean(fmean(each) for each in values.values())
 
 
-def coverage_of(results: Sequence[Result], scope: Scope) -> Coverage:
+def compute_coverage(results: Sequence[TrialResult], scope: MeasureScope) -> Coverage:
     """Count what there is of a scope."""
     return Coverage(
         scope,
         len({result.trial.program for result in results}),
-        len(whole_repeats(results, scope)),
+        len(find_whole_repeats(results, scope)),
         len(results),
     )
 
 
-def whole_repeats(results: Iterable[Result], scope: Scope) -> dict[int, list[float]]:
+def find_whole_repeats(
+    results: Iterable[TrialResult], scope: MeasureScope
+) -> dict[int, list[float]]:
     """The repeats that have all programs of the scope, with the shares of their trials."""
     repeats: dict[int, list[float]] = {}
     for result in results:
@@ -196,45 +204,56 @@ def whole_repeats(results: Iterable[Result], scope: Scope) -> dict[int, list[flo
     }
 
 
-def rate_of(
-    results: Sequence[Result],
+def compute_pass_rate(
+    results: Sequence[TrialResult],
     shares: Mapping[str, Sequence[float]],
-    scope: Scope,
+    scope: MeasureScope,
     uniform: Uniform,
-) -> Rate:
+) -> PassRate:
     """The pass rate, its deviation between repeats, and its interval."""
-    whole = [fmean(each) for each in whole_repeats(results, scope).values()]
+    whole = [fmean(each) for each in find_whole_repeats(results, scope).values()]
     sd = stdev(whole) if len(whole) > 1 else None
-    return Rate(balanced(shares), sd, *interval(list(shares.values()), uniform))
+    return PassRate(
+        compute_program_mean(shares),
+        sd,
+        *compute_bootstrap_interval(list(shares.values()), uniform),
+    )
 
 
-def interval(
-    programs: Sequence[Sequence[float]], uniform: Uniform, rounds: int = ROUNDS
+def compute_bootstrap_interval(
+    programs: Sequence[Sequence[float]], uniform: Uniform, rounds: int = BOOTSTRAP_ROUNDS
 ) -> tuple[float, float]:
     """The middle 95 % of the means of programs drawn anew, and of each its repeats."""
     sums = sorted(
-        sum(sum(drawn(repeats, uniform)) / len(repeats) for repeats in drawn(programs, uniform))
+        sum(
+            sum(sample_with_replacement(repeats, uniform)) / len(repeats)
+            for repeats in sample_with_replacement(programs, uniform)
+        )
         for _ in range(rounds)
     )
     cut = round(rounds * 0.025)
     return sums[cut] / len(programs), sums[-1 - cut] / len(programs)
 
 
-def difference(one: Measured, other: Measured, uniform: Uniform) -> tuple[float, float]:
+def compute_difference_interval(
+    one: MethodSummary, other: MethodSummary, uniform: Uniform
+) -> tuple[float, float]:
     """The interval of how much more `one` passes than `other`, over the programs that both have.
 
     Paired: what is drawn anew are programs, each with the difference of its two pass rates.
     """
     common = [name for name in one.by_program if name in other.by_program]
-    return interval([[one.by_program[name] - other.by_program[name]] for name in common], uniform)
+    return compute_bootstrap_interval(
+        [[one.by_program[name] - other.by_program[name]] for name in common], uniform
+    )
 
 
-def drawn(values: Sequence[Drawn], uniform: Uniform) -> list[Drawn]:
+def sample_with_replacement(values: Sequence[Sampled], uniform: Uniform) -> list[Sampled]:
     """As many of the values as there are, drawn with replacement."""
     return [values[int(uniform() * len(values))] for _ in values]
 
 
-def coverage_text(coverage: Coverage) -> str:
+def format_coverage(coverage: Coverage) -> str:
     """What a mean is over, in words; says so where something is missing."""
     scope = coverage.scope
     if coverage.is_whole:

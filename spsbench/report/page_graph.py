@@ -1,6 +1,6 @@
 """Plots of the growing graph: what a question takes as the object grows that the prompt works on.
 
-    graph_plots(asked, numbers)    accuracy, tokens and seconds against the papers in the graph, a line a method
+    render_graph_plots(asked, numbers)    accuracy, tokens and seconds against the papers in the graph, a line a method
 
 What was too long to be sent counts as wrong, and has no tokens and no seconds.
 """
@@ -11,51 +11,68 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from statistics import fmean
 
 from spsbench.report.page_drawing import (
-    BOTTOM,
-    SHARES,
-    TOP,
+    BOTTOM_MARGIN,
+    PASS_RATE_AXIS,
+    TOP_MARGIN,
     Axis,
-    Frame,
-    Mark,
-    drawing,
-    log_axis,
-    numbered,
-    spot,
+    NumberedMark,
+    PlotArea,
+    make_log_axis,
+    render_dot,
+    render_numbered_marks,
+    render_plot,
 )
-from spsbench.report.page_plots import Numbers, Panel
-from spsbench.report.tables import in_order
-from spsbench.studies.graph_results import Asked
+from spsbench.report.page_plots import MethodNumbers, Panel
+from spsbench.report.tables import sort_methods
+from spsbench.studies.graph_results import GraphResult
 
-Value = Callable[[Asked], float]
+QuestionMeasure = Callable[[GraphResult], float]
 
 
-def graph_plots(asked: Sequence[Asked], numbers: Numbers) -> list[Panel]:
+def render_graph_plots(asked: Sequence[GraphResult], numbers: MethodNumbers) -> list[Panel]:
     """The three drawings."""
     sent = [each for each in asked if each.ending != "too long"]
-    sizes = log_axis("papers in the graph", (float(each.asking.size) for each in asked))
-    shown: tuple[tuple[str, Sequence[Asked], Value, Axis], ...] = (
-        ("Answered rightly", asked, lambda each: float(each.passed), SHARES),
-        ("Tokens", sent, tokens, log_axis("tokens a question", map(tokens, sent))),
-        ("Seconds", sent, seconds, log_axis("seconds a question", map(seconds, sent))),
+    sizes = make_log_axis("papers in the graph", (float(each.asking.size) for each in asked))
+    shown: tuple[tuple[str, Sequence[GraphResult], QuestionMeasure, Axis], ...] = (
+        ("Answered rightly", asked, lambda each: float(each.passed), PASS_RATE_AXIS),
+        (
+            "Tokens",
+            sent,
+            sum_question_tokens,
+            make_log_axis("tokens a question", map(sum_question_tokens, sent)),
+        ),
+        (
+            "Seconds",
+            sent,
+            get_question_seconds,
+            make_log_axis("seconds a question", map(get_question_seconds, sent)),
+        ),
     )
     return [
-        (title, drawing(frame, graph_marks(frame, means(some, value), numbers), title))
+        (
+            title,
+            render_plot(
+                frame, render_graph_lines(frame, compute_means(some, value), numbers), title
+            ),
+        )
         for title, some, value, axis in shown
-        for frame in [Frame(sizes, axis)]
+        for frame in [PlotArea(sizes, axis)]
     ]
 
 
-def tokens(asked: Asked) -> float:
+def sum_question_tokens(asked: GraphResult) -> float:
     """Tokens in and out."""
     return float(asked.measures.input_tokens + asked.measures.output_tokens)
 
 
-def seconds(asked: Asked) -> float:
+def get_question_seconds(asked: GraphResult) -> float:
     """Wall time."""
     return asked.measures.seconds
 
 
-def means(asked: Sequence[Asked], value: Value) -> Mapping[str, Mapping[int, float]]:
+def compute_means(
+    asked: Sequence[GraphResult], value: QuestionMeasure
+) -> Mapping[str, Mapping[int, float]]:
     """The mean of each method at each size, over questions and repeats."""
     found: dict[str, dict[int, list[float]]] = {}
     for each in sorted(asked, key=lambda one: one.asking.size):
@@ -63,20 +80,20 @@ def means(asked: Sequence[Asked], value: Value) -> Mapping[str, Mapping[int, flo
         sizes.setdefault(each.asking.size, []).append(value(each))
     return {
         method: {size: fmean(values) for size, values in found[method].items()}
-        for method in in_order(found)
+        for method in sort_methods(found)
     }
 
 
-def graph_marks(
-    frame: Frame, lines: Mapping[str, Mapping[int, float]], numbers: Numbers
+def render_graph_lines(
+    frame: PlotArea, lines: Mapping[str, Mapping[int, float]], numbers: MethodNumbers
 ) -> Iterator[str]:
     """A line for each method, with its number at the end."""
     ends = []
     for index, (method, values) in enumerate(lines.items(), 1):
-        points = [(frame.left(size), frame.top(value)) for size, value in values.items()]
+        points = [(frame.left(size), frame.to_y(value)) for size, value in values.items()]
         path = " ".join(f"{x:.1f},{y:.1f}" for x, y in points)
         yield f'<polyline class="line c{index}" points="{path}"/>'
         for (x, y), (size, value) in zip(points, values.items(), strict=True):
-            yield spot(x, y, f"c{index}", f"{method}, {size:,} papers: {value:,.4g}")
-        ends.append(Mark(*points[-1], numbers[method], method, f"ours c{index}"))
-    yield from numbered(ends, TOP, frame.height - BOTTOM)
+            yield render_dot(x, y, f"c{index}", f"{method}, {size:,} papers: {value:,.4g}")
+        ends.append(NumberedMark(*points[-1], numbers[method], method, f"ours c{index}"))
+    yield from render_numbered_marks(ends, TOP_MARGIN, frame.height - BOTTOM_MARGIN)

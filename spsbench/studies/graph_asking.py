@@ -16,30 +16,35 @@ from types import ModuleType
 from njrt.models.model import Model
 from njrt.models.scripted import Scripted
 from spsbench.methods import METHODS, Method
-from spsbench.perfect import perfect
-from spsbench.script import said_to_manual
-from spsbench.studies.graph_questions import Citations, Question, citations, questions_on
-from spsbench.studies.graph_results import Asked, Asking
-from spsbench.studies.study import Limits, run_study
-from spsbench.suite import manual_of, natural_of
+from spsbench.perfect import make_perfect_model
+from spsbench.script import make_manual_replies
+from spsbench.studies.graph_questions import (
+    CitationGraph,
+    GraphQuestion,
+    build_citation_graph,
+    build_questions,
+)
+from spsbench.studies.graph_results import GraphResult, GraphTrial
+from spsbench.studies.study import StudyLimits, run_study
+from spsbench.suite import load_manual_program, load_natural_program
 
 
-def ask(asking: Asking, model: Model | None, limits: Limits) -> Asked:
+def ask_graph_question(asking: GraphTrial, model: Model | None, limits: StudyLimits) -> GraphResult:
     """Play one question; without a model, a perfect script answers."""
     method = METHODS[asking.method]
-    graph, questions = prepared(asking.size)
-    question, program = questions[asking.question], program_of(method.file)
+    graph, questions = prepare_graph(asking.size)
+    question, program = questions[asking.question], load_graph_program(method.file)
     shared = program.Graph(
         set(graph.nodes), {cited: set(citing) for cited, citing in graph.edges.items()}
     )
     started = datetime.now(UTC).isoformat(timespec="seconds").replace("+00:00", "Z")
     played = run_study(
         lambda: program.main(iter(question.queries), shared),
-        model or perfect_model(question, method),
+        model or make_graph_model(question, method),
         method,
         limits,
     )
-    return Asked(
+    return GraphResult(
         asking,
         played.ending == "finished" and question.holds(played.value, shared.nodes, shared.edges),
         played.ending,
@@ -50,20 +55,20 @@ def ask(asking: Asking, model: Model | None, limits: Limits) -> Asked:
 
 
 @functools.lru_cache(maxsize=1)
-def prepared(size: int) -> tuple[Citations, dict[str, Question]]:
+def prepare_graph(size: int) -> tuple[CitationGraph, dict[str, GraphQuestion]]:
     """The graph of a size and the questions on it."""
-    graph = citations(size)
-    return graph, questions_on(graph)
+    graph = build_citation_graph(size)
+    return graph, build_questions(graph)
 
 
 @functools.cache
-def program_of(file: str) -> ModuleType:
+def load_graph_program(file: str) -> ModuleType:
     """The program that passes by copy, or the one that shares."""
-    return manual_of("graph") if file == "manual.py" else natural_of("graph")
+    return load_manual_program("graph") if file == "manual.py" else load_natural_program("graph")
 
 
-def perfect_model(question: Question, method: Method) -> Model:
+def make_graph_model(question: GraphQuestion, method: Method) -> Model:
     """A model that knows the answer, for the measure of our own time."""
     if method.file == "manual.py":
-        return Scripted(said_to_manual(question.perfect))
-    return perfect(question.perfect, method.effects)
+        return Scripted(make_manual_replies(question.perfect))
+    return make_perfect_model(question.perfect, method.effects)

@@ -16,9 +16,9 @@ import click
 from spsbench import flags
 
 if TYPE_CHECKING:
-    from spsbench.studies.graph_results import Asked, Asking
+    from spsbench.studies.graph_results import GraphResult, GraphTrial
 
-QUESTIONS = ("cite", "publish", "retract", "who", "how many", "leave")
+QUESTION_NAMES = ("cite", "publish", "retract", "who", "how many", "leave")
 
 
 @click.command("graph")
@@ -33,27 +33,27 @@ QUESTIONS = ("cite", "publish", "retract", "who", "how many", "leave")
     help="`manual` passes by copy; all others share, each with its effects.",
 )
 @click.option(
-    "--questions", default="all", metavar="LIST", help=f"Of {', '.join(QUESTIONS)}; or all."
+    "--questions", default="all", metavar="LIST", help=f"Of {', '.join(QUESTION_NAMES)}; or all."
 )
-@flags.model(default="scripted", show_default=True)
-@flags.repeats(1)
+@flags.model_option(default="scripted", show_default=True)
+@flags.repeats_option(1)
 @click.option(
     "--out",
     type=click.Path(path_type=Path, dir_okay=False),
     help="The results, JSON Lines. What is there already is not asked again.",
 )
-@flags.effects(
+@flags.effects_option(
     100, "Effects, and model calls, that a question may take; the paper's agents had 100 steps."
 )
-@flags.seconds("Wall time that a question may take.")
+@flags.seconds_option("Wall time that a question may take.")
 @click.option(
     "--context",
-    type=flags.COUNT,
+    type=flags.POSITIVE_INT,
     default=1_000_000,
     show_default=True,
     help="Tokens that a prompt may have, at two characters a token; a longer one is not sent, and failed.",
 )
-@flags.temperature()
+@flags.temperature_option()
 def command(
     out: Path | None,
     effects: int,
@@ -65,46 +65,52 @@ def command(
     """Ask six questions on citation graphs of growing size: tokens, seconds, accuracy."""
     from njrt.errors import NaturalError
     from spsbench.results import DamagedResultsError
-    from spsbench.studies.graph_asking import ask
-    from spsbench.studies.graph_results import asked_of, entry_of, table
-    from spsbench.studies.study import Limits, model_named
+    from spsbench.studies.graph_asking import ask_graph_question
+    from spsbench.studies.graph_results import (
+        format_graph_table,
+        graph_result_to_json,
+        parse_graph_result,
+    )
+    from spsbench.studies.study import StudyLimits, load_study_model
     from spsbench.studies.study_file import StudyFile
 
-    file, todo = StudyFile(out, "graph"), list(askings(**asked))
-    limits = Limits(effects, seconds, context, temperature)
+    file, todo = StudyFile(out, "graph"), list(list_graph_trials(**asked))
+    limits = StudyLimits(effects, seconds, context, temperature)
     try:
-        model = model_named(asked["model"], os.environ)
-        known = {each.asking: each for each in map(asked_of, file.lines())}
+        model = load_study_model(asked["model"], os.environ)
+        known = {each.asking: each for each in map(parse_graph_result, file.lines())}
         for number, asking in enumerate(todo, 1):
             if asking not in known:
-                known[asking] = ask(asking, model, limits)
-                file.append(entry_of(known[asking]))
-                click.echo(f"{number}/{len(todo)} {told(known[asking])}", err=True)
+                known[asking] = ask_graph_question(asking, model, limits)
+                file.append(graph_result_to_json(known[asking]))
+                click.echo(f"{number}/{len(todo)} {format_graph_progress(known[asking])}", err=True)
     except (DamagedResultsError, NaturalError) as problem:
         raise click.ClickException(str(problem)) from None
-    click.echo(table(known[asking] for asking in todo))
+    click.echo(format_graph_table(known[asking] for asking in todo))
 
 
-def askings(sizes: str, methods: str, questions: str, model: str, repeats: int) -> Iterator[Asking]:
+def list_graph_trials(
+    sizes: str, methods: str, questions: str, model: str, repeats: int
+) -> Iterator[GraphTrial]:
     """Everything that is to be asked, the smallest graphs and the first repeats first."""
-    from spsbench.methods import METHODS, chosen
-    from spsbench.studies.graph_questions import SMALLEST
-    from spsbench.studies.graph_results import Asking
+    from spsbench.methods import METHODS, parse_name_list
+    from spsbench.studies.graph_questions import MIN_PAPERS
+    from spsbench.studies.graph_results import GraphTrial
 
     live = tuple(name for name, each in METHODS.items() if is_comparable(name, each))
     try:
         counts = sorted({int(size) for size in sizes.split(",")})
-        names = chosen(methods, live, "method that passes a graph")
-        asked = chosen(questions, QUESTIONS, "question")
+        names = parse_name_list(methods, live, "method that passes a graph")
+        asked = parse_name_list(questions, QUESTION_NAMES, "question")
     except ValueError as problem:
         raise click.UsageError(str(problem)) from None
-    if not counts or counts[0] < SMALLEST:
-        raise click.UsageError(f"a graph has {SMALLEST} papers or more")
+    if not counts or counts[0] < MIN_PAPERS:
+        raise click.UsageError(f"a graph has {MIN_PAPERS} papers or more")
     for size in counts:
         for repeat in range(1, repeats + 1):
             for method in names:
                 for question in asked:
-                    yield Asking(size, method, model, repeat, question)
+                    yield GraphTrial(size, method, model, repeat, question)
 
 
 def is_comparable(name: str, method: Any) -> bool:
@@ -112,7 +118,7 @@ def is_comparable(name: str, method: Any) -> bool:
     return not (method.is_static or method.has_interpreter or name == "shared-python-cached")
 
 
-def told(asked: Asked) -> str:
+def format_graph_progress(asked: GraphResult) -> str:
     """One result for whoever waits."""
     asking, took = asked.asking, asked.measures
     how = "right" if asked.passed else asked.error or "wrong"

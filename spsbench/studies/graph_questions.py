@@ -1,7 +1,7 @@
 """Citation graphs of any size, and six questions on each whose right answers are known.
 
     graph = citations(1000)            1000 papers, each citing up to three older ones; always the same graph
-    questions = questions_on(graph)    cite, publish, retract, who, how many, leave
+    questions = build_questions(graph)    cite, publish, retract, who, how many, leave
     questions["who"].queries           ("Which papers cite paper 500?",)
     questions["who"].holds(responses, graph_as_left)
 
@@ -15,11 +15,11 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from spsbench.script import Lines
+from spsbench.script import CaseScript
 
-SMALLEST = 10
-MOST_CITED = 3
-SPREAD = 2654435761
+MIN_PAPERS = 10
+MAX_CITED = 3
+HASH_MULTIPLIER = 2654435761
 """Knuth's multiplier, which scatters the numbers of the cited papers evenly."""
 
 Edges = Mapping[int, frozenset[int]]
@@ -28,7 +28,7 @@ Response = Any
 
 
 @dataclass(frozen=True, slots=True)
-class Citations:
+class CitationGraph:
     """Papers, and for each cited paper those that cite it."""
 
     nodes: frozenset[int]
@@ -36,15 +36,15 @@ class Citations:
 
 
 @dataclass(frozen=True, slots=True)
-class Question:
+class GraphQuestion:
     """Queries to be played on a fresh graph, what must come of them, and what a perfect model says."""
 
     name: str
     queries: tuple[str, ...]
     responses: tuple[Response, ...]
-    left: Citations
+    left: CitationGraph
     """The graph as it must be afterwards."""
-    perfect: Lines
+    perfect: CaseScript
 
     def holds(self, responses: list[Response], nodes: set[int], edges: dict[int, set[int]]) -> bool:
         """Whether these are the right responses, and this the right graph."""
@@ -56,20 +56,22 @@ class Question:
         )
 
 
-def citations(size: int) -> Citations:
+def build_citation_graph(size: int) -> CitationGraph:
     """The graph of so many papers; each but the first cites one to three older ones."""
-    if size < SMALLEST:
-        raise ValueError(f"a graph has {SMALLEST} papers or more, not {size}")
+    if size < MIN_PAPERS:
+        raise ValueError(f"a graph has {MIN_PAPERS} papers or more, not {size}")
     citing: dict[int, set[int]] = {}
     for paper in range(1, size):
-        for cited in {(paper * SPREAD * (way + 1) >> 7) % paper for way in range(MOST_CITED)}:
+        for cited in {
+            (paper * HASH_MULTIPLIER * (way + 1) >> 7) % paper for way in range(MAX_CITED)
+        }:
             citing.setdefault(cited, set()).add(paper)
-    return Citations(
+    return CitationGraph(
         frozenset(range(size)), {paper: frozenset(papers) for paper, papers in citing.items()}
     )
 
 
-def questions_on(graph: Citations) -> dict[str, Question]:
+def build_questions(graph: CitationGraph) -> dict[str, GraphQuestion]:
     """The six questions on a graph, by name; they are about papers in the middle of it."""
     size = len(graph.nodes)
     cited = min(
@@ -81,79 +83,87 @@ def questions_on(graph: Citations) -> dict[str, Question]:
     other = next(paper for paper in range(newest, 0, -1) if paper not in graph.edges[cited])
     cites = sum(newest in citing for citing in graph.edges.values())
     asked = (
-        update(
+        make_update_question(
             "cite",
             f"Update the graph so that paper {other} cites paper {cited}.",
-            linked(graph, other, cited),
+            add_citation(graph, other, cited),
             f"graph.edges[{cited}].add({other})\nresponse = None",
         ),
-        update(
+        make_update_question(
             "publish",
             f"A new paper has come out, number {size}. It cites paper {cited} only.",
-            linked(graph, size, cited),
+            add_citation(graph, size, cited),
             f"graph.nodes.add({size})\ngraph.edges[{cited}].add({size})\nresponse = None",
         ),
-        update(
+        make_update_question(
             "retract",
             f"Paper {gone} was retracted, take it out of the graph altogether.",
-            without(graph, gone),
+            remove_paper(graph, gone),
             f"graph.nodes.discard({gone})\ngraph.edges.pop({gone}, None)\n"
             f"for citing in graph.edges.values():\n    citing.discard({gone})\nresponse = None",
         ),
-        answer(
+        make_lookup_question(
             "who",
             f"Which papers cite paper {cited}?",
             graph,
             set(graph.edges[cited]),
             f"response = set(graph.edges[{cited}])",
         ),
-        answer(
+        make_lookup_question(
             "how many",
             f"How many papers does paper {newest} cite?",
             graph,
             cites,
             f"response = sum({newest} in citing for citing in graph.edges.values())",
         ),
-        Question(
+        GraphQuestion(
             "leave",
             ("That is all for today, thank you!", f"Paper {other} cites paper {cited} as well."),
             (),
             graph,
-            Lines((said(finished=True),), ("break",)),
+            CaseScript((make_manual_answer(finished=True),), ("break",)),
         ),
     )
     return {question.name: question for question in asked}
 
 
-def update(name: str, query: str, left: Citations, code: str) -> Question:
+def make_update_question(name: str, query: str, left: CitationGraph, code: str) -> GraphQuestion:
     """A query that changes the graph, and is answered by None."""
     listed = [
         {"cited": paper, "citing": sorted(citing)} for paper, citing in sorted(left.edges.items())
     ]
-    copied = said(update={"nodes": sorted(left.nodes), "edges": listed})
-    return Question(name, (query,), (None,), left, Lines((copied,), (code,)))
+    copied = make_manual_answer(update={"nodes": sorted(left.nodes), "edges": listed})
+    return GraphQuestion(name, (query,), (None,), left, CaseScript((copied,), (code,)))
 
 
-def answer(name: str, query: str, graph: Citations, response: Response, code: str) -> Question:
+def make_lookup_question(
+    name: str, query: str, graph: CitationGraph, response: Response, code: str
+) -> GraphQuestion:
     """A query that changes nothing, and has an answer."""
     sent = sorted(response) if isinstance(response, set) else response
-    return Question(name, (query,), (response,), graph, Lines((said(response=sent),), (code,)))
+    return GraphQuestion(
+        name,
+        (query,),
+        (response,),
+        graph,
+        CaseScript((make_manual_answer(response=sent),), (code,)),
+    )
 
 
-def said(**parts: Any) -> dict[str, Any]:
+def make_manual_answer(**parts: Any) -> dict[str, Any]:
     """What a perfect model answers to the manual program."""
     return {"finished": False, "update": None, "response": None} | parts
 
 
-def linked(graph: Citations, citing: int, cited: int) -> Citations:
+def add_citation(graph: CitationGraph, citing: int, cited: int) -> CitationGraph:
     """The graph in which one paper, perhaps a new one, cites another."""
     edges = {**graph.edges, cited: graph.edges.get(cited, frozenset()) | {citing}}
-    return Citations(graph.nodes | {citing}, edges)
+    return CitationGraph(graph.nodes | {citing}, edges)
 
 
-def without(graph: Citations, paper: int) -> Citations:
+def remove_paper(graph: CitationGraph, paper: int) -> CitationGraph:
     """The graph without a paper and all that it cites or is cited by."""
     kept = {cited: citing - {paper} for cited, citing in graph.edges.items() if cited != paper}
-    return Citations(
+    return CitationGraph(
         graph.nodes - {paper}, {cited: citing for cited, citing in kept.items() if citing}
     )

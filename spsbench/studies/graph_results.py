@@ -3,7 +3,7 @@
 {"kind": "graph", "size": 1000, "method": "direct", "model": "openai/local", "repeat": 1, "question": "who",
  "passed": true, "ending": "finished", "own_seconds": 0.002, "model_seconds": 3.1, "input_tokens": 480, ...}
 
-    entry_of(asked), asked_of(entry)     to the parts of such a line, and back
+    entry_of(asked), parse_graph_result(entry)     to the parts of such a line, and back
     table(results)                       a row for each size and method
 """
 
@@ -15,11 +15,11 @@ from statistics import mean
 from typing import Any
 
 from spsbench.results import DamagedResultsError
-from spsbench.studies.study import Ending, Measures
+from spsbench.studies.study import Measures, StudyEnding
 
 
 @dataclass(frozen=True, slots=True)
-class Asking:
+class GraphTrial:
     """One question on a graph of one size under one method: what is to be done, before it is."""
 
     size: int
@@ -31,30 +31,30 @@ class Asking:
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
+class GraphResult:
     """What came of one question, and what it took."""
 
-    asking: Asking
+    asking: GraphTrial
     passed: bool
-    ending: Ending
+    ending: StudyEnding
     error: str | None
     measures: Measures
     started: str
     """ISO 8601, UTC."""
 
 
-def entry_of(asked: Asked) -> dict[str, Any]:
+def graph_result_to_json(asked: GraphResult) -> dict[str, Any]:
     """A result as the parts of a line, none of them within another."""
     written: dict[str, Any] = asdict(asked)
     measures, parts = written.pop("measures"), written.pop("asking")
     return {**parts, "passed": written.pop("passed"), **measures, **written}
 
 
-def asked_of(entry: Mapping[str, Any]) -> Asked:
+def parse_graph_result(entry: Mapping[str, Any]) -> GraphResult:
     """Read a result back; `DamagedResultsError` says which part is missing."""
     try:
-        return Asked(
-            Asking(**{each.name: entry[each.name] for each in fields(Asking)}),
+        return GraphResult(
+            GraphTrial(**{each.name: entry[each.name] for each in fields(GraphTrial)}),
             entry["passed"],
             entry["ending"],
             entry["error"],
@@ -65,25 +65,25 @@ def asked_of(entry: Mapping[str, Any]) -> Asked:
         raise DamagedResultsError(f"a line of kind graph has no {missing}") from None
 
 
-def table(results: Iterable[Asked]) -> str:
+def format_graph_table(results: Iterable[GraphResult]) -> str:
     """The means over the questions and repeats of each size and method."""
     heads = (
         f"{'size':>8}  {'method':15}{'asked':>6}{'right':>7}{'too long':>10}{'calls':>7}"
         f"{'effects':>9}{'tokens in':>11}{'out':>9}{'model s':>10}{'own s':>10}{'prompt':>12}"
     )
-    return "\n".join([heads, *map(row, grouped(results))])
+    return "\n".join([heads, *map(format_graph_row, group_graph_results(results))])
 
 
-def grouped(results: Iterable[Asked]) -> Iterator[list[Asked]]:
+def group_graph_results(results: Iterable[GraphResult]) -> Iterator[list[GraphResult]]:
     """The results of each size and method together; the smallest graphs first."""
-    groups: dict[tuple[int, str], list[Asked]] = {}
+    groups: dict[tuple[int, str], list[GraphResult]] = {}
     for each in results:
         groups.setdefault((each.asking.size, each.asking.method), []).append(each)
     for size in sorted({size for size, _ in groups}):
         yield from (group for key, group in groups.items() if key[0] == size)
 
 
-def row(group: Sequence[Asked]) -> str:
+def format_graph_row(group: Sequence[GraphResult]) -> str:
     """The means of one group. What was too long to be sent took nothing, and is in no mean but the first."""
     asking = group[0].asking
     too_long = sum(each.ending == "too long" for each in group)

@@ -16,7 +16,7 @@ import click
 from spsbench import flags
 
 if TYPE_CHECKING:
-    from spsbench.studies.gsm8k_results import Solved
+    from spsbench.studies.gsm8k_results import Gsm8kResult
 
 
 @click.command("gsm8k")
@@ -24,17 +24,17 @@ if TYPE_CHECKING:
 @click.option(
     "--methods", default="manual,direct", show_default=True, metavar="LIST", help="Live methods."
 )
-@flags.model(required=True)
-@flags.repeats(1)
-@click.option("--first", type=flags.COUNT, metavar="N", help="Only the first N problems.")
+@flags.model_option(required=True)
+@flags.repeats_option(1)
+@click.option("--first", type=flags.POSITIVE_INT, metavar="N", help="Only the first N problems.")
 @click.option(
     "--out",
     type=click.Path(path_type=Path, dir_okay=False),
     help="The results, JSON Lines. What is there already is not solved again.",
 )
 @click.option("--temperature", type=click.FloatRange(min=0), default=0.0, show_default=True)
-@flags.effects(100, "Effects, and model calls, that a problem may take.")
-@flags.seconds("Wall time that a problem may take.")
+@flags.effects_option(100, "Effects, and model calls, that a problem may take.")
+@flags.seconds_option("Wall time that a problem may take.")
 def command(
     problems: Iterable[str] | None,
     methods: str,
@@ -52,41 +52,50 @@ def command(
     results of its own: they are told apart by the number of the line.
     """
     from njrt.errors import NaturalError
-    from spsbench.methods import METHODS, chosen
+    from spsbench.methods import METHODS, parse_name_list
     from spsbench.results import DamagedResultsError
-    from spsbench.studies.gsm8k_problems import ProblemError, problems_in, sample
-    from spsbench.studies.gsm8k_results import Solving, entry_of, solved_of, table
-    from spsbench.studies.gsm8k_solving import solve
-    from spsbench.studies.study import Limits, model_named
+    from spsbench.studies.gsm8k_problems import ProblemError, parse_problems, read_sample_problems
+    from spsbench.studies.gsm8k_results import (
+        Gsm8kTrial,
+        format_gsm8k_table,
+        gsm8k_result_to_json,
+        parse_gsm8k_result,
+    )
+    from spsbench.studies.gsm8k_solving import solve_problem
+    from spsbench.studies.study import StudyLimits, load_study_model
     from spsbench.studies.study_file import StudyFile
 
     try:
         live = tuple(name for name, each in METHODS.items() if not each.is_static)
-        names = chosen(methods, live, "live method")
+        names = parse_name_list(methods, live, "live method")
     except ValueError as problem:
         raise click.UsageError(str(problem)) from None
-    file, limits = StudyFile(out, "gsm8k"), Limits(effects, seconds, temperature=temperature)
+    file, limits = StudyFile(out, "gsm8k"), StudyLimits(effects, seconds, temperature=temperature)
     try:
-        read = list(problems_in(sample() if problems is None else problems))[:first]
+        read = list(parse_problems(read_sample_problems() if problems is None else problems))[
+            :first
+        ]
         todo = [
-            (Solving(each.number, name, model, repeat), each)
+            (Gsm8kTrial(each.number, name, model, repeat), each)
             for repeat in range(1, repeats + 1)
             for name in names
             for each in read
         ]
-        asked = model_named(model, os.environ)
-        known = {each.solving: each for each in map(solved_of, file.lines())}
+        asked = load_study_model(model, os.environ)
+        known = {each.solving: each for each in map(parse_gsm8k_result, file.lines())}
         for position, (solving, each) in enumerate(todo, 1):
             if solving not in known:
-                known[solving] = solve(solving, each, asked, limits)
-                file.append(entry_of(known[solving]))
-                click.echo(f"{position}/{len(todo)} {told(known[solving])}", err=True)
+                known[solving] = solve_problem(solving, each, asked, limits)
+                file.append(gsm8k_result_to_json(known[solving]))
+                click.echo(
+                    f"{position}/{len(todo)} {format_gsm8k_progress(known[solving])}", err=True
+                )
     except (DamagedResultsError, NaturalError, ProblemError) as problem:
         raise click.ClickException(str(problem)) from None
-    click.echo(table(known[solving] for solving, _ in todo))
+    click.echo(format_gsm8k_table(known[solving] for solving, _ in todo))
 
 
-def told(solved: Solved) -> str:
+def format_gsm8k_progress(solved: Gsm8kResult) -> str:
     """One result for whoever waits."""
     solving, took = solved.solving, solved.measures
     how = "right" if solved.passed else solved.error or f"wrong: {solved.found}"

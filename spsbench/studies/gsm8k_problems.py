@@ -36,7 +36,7 @@ class Problem:
         )
 
 
-def problems_in(lines: Iterable[str]) -> Iterator[Problem]:
+def parse_problems(lines: Iterable[str]) -> Iterator[Problem]:
     """Read a file of problems; a `ProblemError` names the line that is none."""
     for number, line in enumerate(lines, 1):
         if not line.strip():
@@ -52,7 +52,7 @@ def problems_in(lines: Iterable[str]) -> Iterator[Problem]:
             ) from None
 
 
-def sample() -> list[str]:
+def read_sample_problems() -> list[str]:
     """The problems that come with the benchmark, written for it, a line each."""
     text = files("spsbench.studies").joinpath("gsm8k_sample.jsonl").read_text("utf-8")
     return text.splitlines(keepends=True)

@@ -3,7 +3,7 @@
 {"kind": "gsm8k", "problem": 7, "method": "direct", "model": "openai/local", "repeat": 1,
  "passed": true, "found": 11.0, "ending": "finished", "model_seconds": 2.9, "effects": 1, ...}
 
-    entry_of(solved), solved_of(entry)     to the parts of such a line, and back
+    entry_of(solved), parse_gsm8k_result(entry)     to the parts of such a line, and back
     table(results)                         a row for each method, and the paper's table 8
 """
 
@@ -14,13 +14,13 @@ from dataclasses import asdict, dataclass, fields
 from statistics import mean, stdev
 from typing import Any
 
-from spsbench.published import PUBLISHED
+from spsbench.published import PUBLISHED_TABLES
 from spsbench.results import DamagedResultsError
-from spsbench.studies.study import Ending, Measures
+from spsbench.studies.study import Measures, StudyEnding
 
 
 @dataclass(frozen=True, slots=True)
-class Solving:
+class Gsm8kTrial:
     """One problem under one method: what is to be done, before it is."""
 
     problem: int
@@ -31,32 +31,32 @@ class Solving:
 
 
 @dataclass(frozen=True, slots=True)
-class Solved:
+class Gsm8kResult:
     """What came of one problem, and what it took."""
 
-    solving: Solving
+    solving: Gsm8kTrial
     passed: bool
     found: float | None
     """What the program gave; None where it gave no number."""
-    ending: Ending
+    ending: StudyEnding
     error: str | None
     measures: Measures
     started: str
     """ISO 8601, UTC."""
 
 
-def entry_of(solved: Solved) -> dict[str, Any]:
+def gsm8k_result_to_json(solved: Gsm8kResult) -> dict[str, Any]:
     """A result as the parts of a line, none of them within another."""
     written: dict[str, Any] = asdict(solved)
     measures, parts = written.pop("measures"), written.pop("solving")
     return {**parts, "passed": written.pop("passed"), **measures, **written}
 
 
-def solved_of(entry: Mapping[str, Any]) -> Solved:
+def parse_gsm8k_result(entry: Mapping[str, Any]) -> Gsm8kResult:
     """Read a result back; `DamagedResultsError` says which part is missing."""
     try:
-        return Solved(
-            Solving(**{each.name: entry[each.name] for each in fields(Solving)}),
+        return Gsm8kResult(
+            Gsm8kTrial(**{each.name: entry[each.name] for each in fields(Gsm8kTrial)}),
             entry["passed"],
             entry["found"],
             entry["ending"],
@@ -68,22 +68,22 @@ def solved_of(entry: Mapping[str, Any]) -> Solved:
         raise DamagedResultsError(f"a line of kind gsm8k has no {missing}") from None
 
 
-def table(results: Iterable[Solved]) -> str:
+def format_gsm8k_table(results: Iterable[Gsm8kResult]) -> str:
     """A row for each method, and the paper's rows below."""
-    groups: dict[str, list[Solved]] = {}
+    groups: dict[str, list[Gsm8kResult]] = {}
     for each in results:
         groups.setdefault(each.solving.method, []).append(each)
-    rows = [cells("method", "problems", "pass rate", "seconds", "effects", "calls")]
-    rows += [row(method, group) for method, group in groups.items()]
+    rows = [format_gsm8k_cells("method", "problems", "pass rate", "seconds", "effects", "calls")]
+    rows += [format_gsm8k_row(method, group) for method, group in groups.items()]
     rows += ["", "In the paper's table 8, quoted and not measured here, 1319 problems three times:"]
     rows += [
-        cells(f"{model} {name}", "", rate, seconds, effects, "")
-        for model, name, rate, seconds, effects in PUBLISHED[8].rows
+        format_gsm8k_cells(f"{model} {name}", "", rate, seconds, effects, "")
+        for model, name, rate, seconds, effects in PUBLISHED_TABLES[8].rows
     ]
     return "\n".join(line.rstrip() for line in rows)
 
 
-def row(method: str, group: Sequence[Solved]) -> str:
+def format_gsm8k_row(method: str, group: Sequence[Gsm8kResult]) -> str:
     """The means of one method; with repeats, the spread of the pass rate over them."""
     repeats = sorted({each.solving.repeat for each in group})
     rates = [
@@ -91,22 +91,26 @@ def row(method: str, group: Sequence[Solved]) -> str:
     ]
     spread = f" ± {stdev(rates):.2f}" if len(rates) > 1 else ""
     problems = len({each.solving.problem for each in group})
-    return cells(
+    return format_gsm8k_cells(
         method,
         f"{problems}" + (f" x {len(repeats)}" if len(repeats) > 1 else ""),
         f"{mean(rates):.2f}{spread}",
-        ranged(group, lambda took: took.seconds, 1),
-        ranged(group, lambda took: took.effects, 0),
-        ranged(group, lambda took: took.calls, 0),
+        format_mean_and_range(group, lambda took: took.seconds, 1),
+        format_mean_and_range(group, lambda took: took.effects, 0),
+        format_mean_and_range(group, lambda took: took.calls, 0),
     )
 
 
-def ranged(group: Sequence[Solved], figure: Callable[[Measures], float], digits: int) -> str:
+def format_mean_and_range(
+    group: Sequence[Gsm8kResult], figure: Callable[[Measures], float], digits: int
+) -> str:
     """A mean, and the smallest and the largest value."""
     values = [figure(each.measures) for each in group]
     return f"{mean(values):.1f} ({min(values):.{digits}f}-{max(values):.{digits}f})"
 
 
-def cells(method: str, problems: str, rate: str, seconds: str, effects: str, calls: str) -> str:
+def format_gsm8k_cells(
+    method: str, problems: str, rate: str, seconds: str, effects: str, calls: str
+) -> str:
     """One row of the table."""
     return f"{method:46}{problems:>10}{rate:>14}{seconds:>19}{effects:>15}{calls:>13}"

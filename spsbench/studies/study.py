@@ -27,23 +27,23 @@ from njrt.errors import (
 )
 from njrt.events import Event
 from njrt.messages import ModelMessage, Reply, Request, ToolMessage
-from njrt.models.choose import model_for
-from njrt.models.model import Flow, Layered, Model
+from njrt.models.choose import choose_model
+from njrt.models.model import Flow, LayeredModel, Model
 from njrt.options import Options
-from spsbench.llm import answered_by
+from spsbench.llm import use_model
 from spsbench.methods import Method
-from spsbench.results import Limits as TrialLimits
-from spsbench.trials.answering import WithInterpreter
+from spsbench.results import TrialLimits as TrialLimits
+from spsbench.trials.answering import InterpreterModel
 
-Ending = Literal["finished", "raised", "too long"]
+StudyEnding = Literal["finished", "raised", "too long"]
 """How a program ended. `too long`: a prompt does not fit into the model's context, or so the server says."""
-Value = Any
+StudyValue = Any
 """What the program gave."""
 
 SCRIPTED = "scripted"
-NO_STUDY = (AuthenticationError, ConfigurationError, ModelNotFoundError, NoModelError)
+SETUP_ERRORS = (AuthenticationError, ConfigurationError, ModelNotFoundError, NoModelError)
 """Errors that say nothing about a program, but that there is nobody to ask."""
-CHARS_A_TOKEN = 2.0
+CHARS_PER_TOKEN = 2.0
 """Characters of a token, at least: prompts that are too long are mostly numbers and brackets."""
 
 
@@ -52,7 +52,7 @@ class PromptTooLongError(NaturalError):
 
 
 @dataclass(frozen=True, slots=True)
-class Limits:
+class StudyLimits:
     """What one run of a program may take."""
 
     effects: int = 100
@@ -64,7 +64,7 @@ class Limits:
     """By default the vendor's, and 0 for models that are asked in plain text, as natural blocks have it."""
 
     @property
-    def of_a_trial(self) -> TrialLimits:
+    def trial_limits(self) -> TrialLimits:
         """The same, as far as the benchmark's own trials know it."""
         return TrialLimits(self.seconds, self.effects, self.effects)
 
@@ -92,20 +92,20 @@ class Measures:
 
 
 @dataclass(frozen=True, slots=True)
-class Played:
+class StudyOutcome:
     """How a program ended, what it gave, and what it took."""
 
-    ending: Ending
-    value: Value
+    ending: StudyEnding
+    value: StudyValue
     error: str | None
     measures: Measures
 
 
 @dataclass(slots=True)
-class Meter:
+class UsageCounter:
     """A layer that measures the calls of a program (state: what they took so far)."""
 
-    limits: Limits
+    limits: StudyLimits
     calls: int = 0
     seconds: float = 0.0
     input: int = 0
@@ -116,9 +116,9 @@ class Meter:
 
     def flow(self, request: Request) -> Flow:
         """Ask, unless the prompt is too long, and count."""
-        chars = characters(request)
+        chars = count_characters(request)
         self.chars = max(self.chars, chars)
-        if chars > self.limits.context * CHARS_A_TOKEN:
+        if chars > self.limits.context * CHARS_PER_TOKEN:
             raise PromptTooLongError(
                 f"a prompt of {chars:,} characters is too long for {self.limits.context:,} tokens"
             )
@@ -157,7 +157,7 @@ class Meter:
         )
 
 
-def characters(request: Request) -> int:
+def count_characters(request: Request) -> int:
     """How long a conversation is."""
     total = len(request.system)
     for message in request.messages:
@@ -171,26 +171,28 @@ def characters(request: Request) -> int:
     return total
 
 
-def run_study(action: Callable[[], Value], model: Model, method: Method, limits: Limits) -> Played:
+def run_study(
+    action: Callable[[], StudyValue], model: Model, method: Method, limits: StudyLimits
+) -> StudyOutcome:
     """Run a program under a method. What its blocks or `llm` lead to is a result, exceptions too.
 
     What the model's code prints is not shown: it is not the study's output.
-    Raises one of `NO_STUDY` where there is nobody to ask.
+    Raises one of `SETUP_ERRORS` where there is nobody to ask.
     """
     if limits.temperature is None and model.protocol == "text":
         limits = replace(limits, temperature=0.0)
-    meter = Meter(limits)
-    layered = Layered(model, (meter,))
+    meter = UsageCounter(limits)
+    layered = LayeredModel(model, (meter,))
     isolated: list[Event] = []
     answering = (
-        WithInterpreter(layered, limits.of_a_trial, isolated.append)
+        InterpreterModel(layered, limits.trial_limits, isolated.append)
         if method.has_interpreter
         else layered
     )
-    ending: Ending = "finished"
+    ending: StudyEnding = "finished"
     value, words = None, None
     with (
-        answered_by(answering),
+        use_model(answering),
         njrt.using(
             model=layered,
             effects=method.effects,
@@ -206,22 +208,22 @@ def run_study(action: Callable[[], Value], model: Model, method: Method, limits:
         began = time.perf_counter()
         try:
             value = action()
-        except NO_STUDY:
+        except SETUP_ERRORS:
             raise
         except Exception as error:
-            ending, words = ending_by(error), said_of(error)
+            ending, words = classify_ending(error), format_study_error(error)
         seconds = time.perf_counter() - began
     effects = len(isolated) + sum(len(run.effects) for run in watch.runs)
-    return Played(ending, value, words, meter.measures(seconds, effects))
+    return StudyOutcome(ending, value, words, meter.measures(seconds, effects))
 
 
-def said_of(error: Exception) -> str:
+def format_study_error(error: Exception) -> str:
     """What went wrong, in a line, without the address of a server: results are shown around."""
     line = f"{type(error).__name__}: {error}".split("\n")[0]
     return re.sub(r" at https?://\S+", "", line)[:300]
 
 
-def ending_by(error: Exception) -> Ending:
+def classify_ending(error: Exception) -> StudyEnding:
     """How an exception ends a program: by the length of a prompt, or otherwise."""
     is_too_long = isinstance(error, PromptTooLongError) or (
         isinstance(error, RejectedRequestError) and "context" in str(error)
@@ -229,8 +231,8 @@ def ending_by(error: Exception) -> Ending:
     return "too long" if is_too_long else "raised"
 
 
-def model_named(name: str, environ: Mapping[str, str]) -> Model | None:
+def load_study_model(name: str, environ: Mapping[str, str]) -> Model | None:
     """The model of a name, at NJC_BASE_URL if that is set; None where a script is to answer."""
     if name == SCRIPTED:
         return None
-    return model_for(Options(model=name, base_url=environ.get("NJC_BASE_URL")), environ)
+    return choose_model(Options(model=name, base_url=environ.get("NJC_BASE_URL")), environ)

@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, BinaryIO
 
-from njrt.message_json import json_line
+from njrt.message_json import format_json_line
 from spsbench.results import DamagedResultsError
 
 
@@ -49,15 +49,15 @@ class StudyFile:
             return
         self.path.parent.mkdir(parents=True, exist_ok=True)
         with self.path.open("a+b") as file:
-            data = b"" if ends_a_line(file) else self.path.read_bytes()
+            data = b"" if has_final_newline(file) else self.path.read_bytes()
             if data:
                 file.truncate(data.rfind(b"\n") + 1)
-            file.write(json_line({"kind": self.kind} | entry).encode() + b"\n")
+            file.write(format_json_line({"kind": self.kind} | entry).encode() + b"\n")
             file.flush()
             os.fsync(file.fileno())
 
 
-def ends_a_line(file: BinaryIO) -> bool:
+def has_final_newline(file: BinaryIO) -> bool:
     """Whether a file is empty or ends with a whole line."""
     length = file.seek(0, os.SEEK_END)
     file.seek(max(0, length - 1))

@@ -31,14 +31,14 @@ from njrt.messages import (
     UserMessage,
 )
 from njrt.models.model import Flow, Model
-from njrt.persistence.cache import Cache, request_key
+from njrt.persistence.cache import Cache, make_request_key
 from njrt.persistence.store import Store
-from spsbench.results import Limits
-from spsbench.trials.interpreter import Interpreter, Output
+from spsbench.results import TrialLimits
+from spsbench.trials.interpreter import Interpreter, InterpreterOutput
 
 
 @dataclass(frozen=True, slots=True)
-class Terms:
+class RequestDefaults:
     """Asks on the trial's terms: at its temperature where nothing else is said, and with its patience."""
 
     temperature: float | None = None
@@ -54,7 +54,7 @@ class Terms:
 
 
 @dataclass(slots=True)
-class Purse:
+class CostLimit:
     """Lets nobody ask once so much is spent (state: what is spent, and whether it came to that).
 
     The last call may cost more than is left.
@@ -77,7 +77,7 @@ class Purse:
 
 
 @dataclass(slots=True)
-class Kept:
+class TrialCache:
     """Keeps replies for a trial that is run again (state: how often each request came).
 
     The same request may come twice in a trial, and is then asked twice: the second has an entry of its own.
@@ -90,37 +90,37 @@ class Kept:
 
     def flow(self, request: Request) -> Flow:
         """Answer the n-th request of its kind as the n-th was answered before."""
-        key = request_key(request, self.name)
+        key = make_request_key(request, self.name)
         self.times[key] = self.times.get(key, 0) + 1
         name = f"{self.name} #{self.times[key]}"
         return (yield from Cache(self.store, name, self.repeat).flow(request))
 
 
-TOOL = "python"
-ABOUT = """\
+PYTHON_TOOL = "python"
+PYTHON_TOOL_DESCRIPTION = """\
 Run Python, to calculate. It knows the standard library and nothing of the program that asks; variables stay \
 until the answer. Gives what was printed and the value of the last expression."""
-PARAMETERS = {
+PYTHON_TOOL_PARAMETERS = {
     "type": "object",
     "properties": {"code": {"type": "string"}},
     "required": ["code"],
     "additionalProperties": False,
 }
-IN_WORDS = """
+TEXT_INSTRUCTIONS = """
 To calculate, you may run Python first. To do so reply with nothing but a code block that begins with ```run \
 and ends with ```; you are told what it printed. It knows the standard library and nothing of the program \
 that asks. What you know without code, answer at once. Reply with the answer in exactly the form that is \
 asked for above, and nothing else."""
-GO_ON = "This is what the code gave. Now reply in exactly the form that was asked for at first, or run more code."
-BLOCK = re.compile(r"```run[ \t]*\n(.*?)(?:```|\Z)", re.DOTALL)
+CONTINUE_MESSAGE = "This is what the code gave. Now reply in exactly the form that was asked for at first, or run more code."
+CODE_BLOCK = re.compile(r"```run[ \t]*\n(.*?)(?:```|\Z)", re.DOTALL)
 
 
 @dataclass(frozen=True, slots=True)
-class WithInterpreter:
+class InterpreterModel:
     """A model that may run Python before it answers; each request has an interpreter of its own."""
 
     model: Model
-    limits: Limits
+    limits: TrialLimits
     """Its effects are the pieces of code that one request may run."""
     tell: Listener
     interpreter: Callable[[], Interpreter] = Interpreter
@@ -137,15 +137,15 @@ class WithInterpreter:
         """Ask, run the code that is asked for, and so on until the model answers."""
         by_tools = self.model.protocol == "tools"
         if by_tools:
-            tool = Tool(TOOL, ABOUT, PARAMETERS)
+            tool = Tool(PYTHON_TOOL, PYTHON_TOOL_DESCRIPTION, PYTHON_TOOL_PARAMETERS)
             request = replace(request, tools=(*request.tools, tool))
         else:
-            request = replace(request, system=request.system + IN_WORDS)
+            request = replace(request, system=request.system + TEXT_INSTRUCTIONS)
         ran = 0
         with self.interpreter() as interpreter:
             while True:
                 reply = self.model.ask(request)
-                pieces = tuple(pieces_in(reply, by_tools))
+                pieces = tuple(find_code_requests(reply, by_tools))
                 if not pieces:
                     return reply
                 ran += len(pieces)
@@ -159,10 +159,14 @@ class WithInterpreter:
                         f"a prompt of the program reached its limit of {self.limits.calls} model calls; "
                         "allow more with `--max-calls`"
                     )
-                outputs = [self._ran(code, request.turn, interpreter) for code in pieces]
+                outputs = [self._run_code(code, request.turn, interpreter) for code in pieces]
                 request = replace(
                     request,
-                    messages=(*request.messages, reply.message, answer_to(reply, outputs)),
+                    messages=(
+                        *request.messages,
+                        reply.message,
+                        make_output_message(reply, outputs),
+                    ),
                     turn=request.turn + 1,
                 )
 
@@ -170,7 +174,7 @@ class WithInterpreter:
         """No manual program waits in an event loop."""
         raise NotImplementedError("the code interpreter answers `llm`, which does not await")
 
-    def _ran(self, code: str, turn: int, interpreter: Interpreter) -> Output:
+    def _run_code(self, code: str, turn: int, interpreter: Interpreter) -> InterpreterOutput:
         began = time.monotonic()
         output = interpreter.run(code)
         result = Refusal(output.text) if output.failed else Answer(output.text)
@@ -179,27 +183,27 @@ class WithInterpreter:
         return output
 
 
-def pieces_in(reply: Reply, by_tools: bool) -> list[str]:
+def find_code_requests(reply: Reply, by_tools: bool) -> list[str]:
     """The code that a reply wants to be run; none where it answers."""
     if not by_tools:
-        return BLOCK.findall(reply.message.text)[:1]
-    if not all(call.name == TOOL for call in reply.message.calls):
+        return CODE_BLOCK.findall(reply.message.text)[:1]
+    if not all(call.name == PYTHON_TOOL for call in reply.message.calls):
         return []
-    return [_code_of(call) for call in reply.message.calls]
+    return [_read_code(call) for call in reply.message.calls]
 
 
-def _code_of(call: ToolCall) -> str:
+def _read_code(call: ToolCall) -> str:
     code = (call.arguments or {}).get("code")
     if not isinstance(code, str):
-        raise ReplyError(f"the model calls `{TOOL}` without code: {call.raw[:200]!r}")
+        raise ReplyError(f"the model calls `{PYTHON_TOOL}` without code: {call.raw[:200]!r}")
     return code
 
 
-def answer_to(reply: Reply, outputs: list[Output]) -> Message:
+def make_output_message(reply: Reply, outputs: list[InterpreterOutput]) -> Message:
     """What the model is told of the code that it ran."""
     told = [output.text or "(nothing was printed)" for output in outputs]
     if not reply.message.calls:
-        return UserMessage(f"{told[0]}\n---\n{GO_ON}")
+        return UserMessage(f"{told[0]}\n---\n{CONTINUE_MESSAGE}")
     return ToolMessage(
         tuple(
             ToolResult(call.id, call.name, text, output.failed)

@@ -15,32 +15,42 @@ from types import ModuleType
 from njc.compiler import compile_source
 from njc.frontend.source import SourceFile
 from njc.project.config import Project
-from njc.project.units import SUFFIX, unit_of
+from njc.project.units import SUFFIX, make_unit
 from njrt.options import Options
 from spsbench.methods import Method
-from spsbench.suite import PROGRAMS, manual_of, module_of, natural_of, source_of
+from spsbench.suite import (
+    PROGRAMS_PACKAGE,
+    load_manual_program,
+    load_natural_program,
+    make_program_module,
+    read_program_source,
+)
 
 
 class NotBuiltError(Exception):
     """A static mode has no code for a block."""
 
 
-def built(program: str, method: Method, folder: Path) -> ModuleType:
+def build_program(program: str, method: Method, folder: Path) -> ModuleType:
     """Make a program's module; in the static modes by asking the model of `njrt.using`."""
     if method.file == "manual.py":
-        return manual_of(program)
-    return _static(program, method, folder) if method.is_static else natural_of(program)
+        return load_manual_program(program)
+    return (
+        _build_static_program(program, method, folder)
+        if method.is_static
+        else load_natural_program(program)
+    )
 
 
-def _static(program: str, method: Method, folder: Path) -> ModuleType:
-    from njc.static.files import filled
+def _build_static_program(program: str, method: Method, folder: Path) -> ModuleType:
+    from njc.static.files import fill_units
 
     file = folder / program / f"natural{SUFFIX}"
     file.parent.mkdir(parents=True)
-    file.write_text(source_of(program, file.name), encoding="utf-8")
+    file.write_text(read_program_source(program, file.name), encoding="utf-8")
     project = Project(src=(folder,), options=Options(mode=method.mode))
-    unit = unit_of(file, project)
-    build = filled([unit], project)
+    unit = make_unit(file, project)
+    build = fill_units([unit], project)
     if build.findings:
         raise NotBuiltError("; ".join(each.diagnostic.message for each in build.findings))
     compilation = compile_source(
@@ -51,6 +61,8 @@ def _static(program: str, method: Method, folder: Path) -> ModuleType:
     if compilation.output is None:
         raise NotBuiltError("; ".join(each.message for each in compilation.diagnostics))
     try:
-        return module_of(f"{PROGRAMS}.{program}.natural", compilation.output, unit.path)
+        return make_program_module(
+            f"{PROGRAMS_PACKAGE}.{program}.natural", compilation.output, unit.path
+        )
     except Exception as error:
         raise NotBuiltError(f"{type(error).__name__}: {error}") from error

@@ -20,19 +20,21 @@ import click
 from spsbench import flags
 
 if TYPE_CHECKING:
-    from spsbench.trials.progress import Board, Show
-    from spsbench.trials.running import Plan, Ran
+    from spsbench.trials.progress import RunProgress, ShowResult
+    from spsbench.trials.running import RunPlan, RunSummary
 
-UNDONE, SPENT = 1, 3
+EXIT_UNFINISHED, EXIT_COST_LIMIT = 1, 3
 """Exit codes: trials are left, for a cluster or a server failed; or for what may be spent was spent."""
 
 
 @click.command("run")
 @click.option("--methods", default="all", metavar="LIST", help="Methods by name, or all.")
 @click.option("--programs", default="all", metavar="LIST", help="Programs by name, or all.")
-@flags.model(required=True)
-@flags.repeats(5)
-@click.option("--jobs", type=flags.COUNT, metavar="N", help="Trials at a time; one if not said.")
+@flags.model_option(required=True)
+@flags.repeats_option(5)
+@click.option(
+    "--jobs", type=flags.POSITIVE_INT, metavar="N", help="Trials at a time; one if not said."
+)
 @click.option(
     "--out",
     type=click.Path(path_type=Path, dir_okay=False),
@@ -40,19 +42,19 @@ UNDONE, SPENT = 1, 3
     show_default=True,
     help="The results, JSON Lines. What is there already is not run again.",
 )
-@flags.seconds("Seconds that a trial may take, building included.")
-@flags.effects(300, "Effects that a run of a block may request.")
+@flags.seconds_option("Seconds that a trial may take, building included.")
+@flags.effects_option(300, "Effects that a run of a block may request.")
 @click.option(
     "--max-calls",
-    type=flags.COUNT,
+    type=flags.POSITIVE_INT,
     default=300,
     show_default=True,
     help="Model calls that a run of a block may make.",
 )
-@flags.temperature()
+@flags.temperature_option()
 @click.option(
     "--limit-cost",
-    type=flags.ABOVE_ZERO,
+    type=flags.POSITIVE_FLOAT,
     metavar="USD",
     help="Stop when the trials in the file have cost that much.",
 )
@@ -85,14 +87,14 @@ def command(ctx: click.Context, /, plain: bool, **said: Any) -> None:
     """
     from spsbench.results import DamagedResultsError
     from spsbench.trials.journal import JournalInUseError
-    from spsbench.trials.running import run
+    from spsbench.trials.running import run_benchmark
     from spsbench.trials.schedule import OtherConditionsError
     from spsbench.trials.workers import NoWorkersError
 
     tell = partial(click.echo, err=True)
-    plan = plan_of(said, tell)
+    plan = build_run_plan(said, tell)
     try:
-        ran = run(plan, tell, display(plain or not sys.stdout.isatty()))
+        ran = run_benchmark(plan, tell, choose_display(plain or not sys.stdout.isatty()))
     except (
         DamagedResultsError,
         JournalInUseError,
@@ -100,36 +102,36 @@ def command(ctx: click.Context, /, plain: bool, **said: Any) -> None:
         OtherConditionsError,
     ) as error:
         raise click.ClickException(str(error)) from None
-    ctx.exit(told(ran, plan, tell))
+    ctx.exit(report_run_end(ran, plan, tell))
 
 
-def plan_of(said: dict[str, Any], tell: Callable[[str], None]) -> Plan:
+def build_run_plan(said: dict[str, Any], tell: Callable[[str], None]) -> RunPlan:
     """What the flags ask for; methods that the model cannot take part in are left out, and told."""
-    from spsbench.methods import chosen, methods_in
-    from spsbench.results import Limits
-    from spsbench.suite import NAMES
-    from spsbench.trials.running import Plan
-    from spsbench.trials.schedule import possible
+    from spsbench.methods import parse_methods, parse_name_list
+    from spsbench.results import TrialLimits
+    from spsbench.suite import TASK_NAMES
+    from spsbench.trials.running import RunPlan
+    from spsbench.trials.schedule import filter_methods
 
     try:
-        asked = methods_in(said["methods"])
-        programs = chosen(said["programs"], NAMES, "program")
+        asked = parse_methods(said["methods"])
+        programs = parse_name_list(said["programs"], TASK_NAMES, "program")
     except ValueError as error:
         raise click.UsageError(str(error)) from None
     model, scheduler = said["model"], said["scheduler"]
     if (said["executor"] == "dask") != (scheduler is not None):
         raise click.UsageError("--executor dask and --scheduler tcp://HOST:PORT go together")
     refuse_unknown_model(model, os.environ, said["limit_cost"])
-    methods = possible(asked, model)
+    methods = filter_methods(asked, model)
     if without := [method.name for method in asked if method not in methods]:
         tell(f"left out, for a script cannot write their code: {', '.join(without)}")
-    return Plan(
+    return RunPlan(
         programs,
         tuple(method.name for method in methods),
         model,
         said["repeats"],
         said["out"],
-        Limits(said["seconds"], said["effects"], said["max_calls"]),
+        TrialLimits(said["seconds"], said["effects"], said["max_calls"]),
         said["temperature"],
         os.environ.get("NJC_BASE_URL"),
         said["jobs"],
@@ -143,8 +145,8 @@ def refuse_unknown_model(model: str, environ: Mapping[str, str], limit_cost: flo
     """Raise a `UsageError` where nobody could be asked, or nobody knows what it costs."""
     from njrt.errors import NaturalError
     from njrt.messages import Usage
-    from njrt.models.choose import model_for
-    from njrt.models.prices import cost
+    from njrt.models.choose import choose_model
+    from njrt.models.prices import compute_cost
     from njrt.options import Options
     from spsbench.trials.job import SCRIPTED
 
@@ -152,28 +154,28 @@ def refuse_unknown_model(model: str, environ: Mapping[str, str], limit_cost: flo
         return
     base_url = environ.get("NJC_BASE_URL")
     try:
-        model_for(Options(model=model, base_url=base_url), environ)
+        choose_model(Options(model=model, base_url=base_url), environ)
     except NaturalError as error:
         raise click.UsageError(f"--model: {error}; or ask nobody: `--model scripted`") from None
-    if limit_cost is not None and (base_url or cost(model, Usage()) is None):
+    if limit_cost is not None and (base_url or compute_cost(model, Usage()) is None):
         raise click.UsageError(f"--limit-cost: no price is known for {model}; leave the limit out")
 
 
-def display(plain: bool) -> Callable[[Board], AbstractContextManager[Show]]:
+def choose_display(plain: bool) -> Callable[[RunProgress], AbstractContextManager[ShowResult]]:
     """How progress is shown: as a table where that is possible."""
     from spsbench.trials import progress
 
-    lines = partial(progress.plain, echo=click.echo)
+    lines = partial(progress.show_lines, echo=click.echo)
     if plain:
         return lines
     try:
         import rich  # noqa: F401
     except ImportError:
         return lines
-    return progress.drawn
+    return progress.show_table
 
 
-def told(ran: Ran, plan: Plan, tell: Callable[[str], None]) -> int:
+def report_run_end(ran: RunSummary, plan: RunPlan, tell: Callable[[str], None]) -> int:
     """Say how the run ended; gives the exit code."""
     for lost in ran.lost:
         trial = lost.trial
@@ -183,11 +185,11 @@ def told(ran: Ran, plan: Plan, tell: Callable[[str], None]) -> int:
             f"the limit of ${plan.limit_cost:g} is reached, and {ran.left} trials are left; "
             "allow more by --limit-cost, and the same command goes on"
         )
-        return SPENT
+        return EXIT_COST_LIMIT
     if ran.is_down:
         tell("the model's server fails again and again; see to it first")
     if ran.left:
         tell(f"{ran.left} trials are left; the same command goes on with them")
-        return UNDONE
+        return EXIT_UNFINISHED
     tell(f"{ran.done} trials are done; results: {plan.out}")
     return 0

@@ -21,45 +21,47 @@ from contextlib import suppress
 from datetime import UTC, datetime
 from pathlib import Path
 
-from spsbench.results import Result
-from spsbench.suite import task_of
-from spsbench.tally import Tally, tally
-from spsbench.trials.job import Job, job_text
-from spsbench.trials.playing import BUILD, case_trace
-from spsbench.trials.trial import JOB, REPORT
-from spsbench.trials.verdict import Remains, report_in, result_of
+from spsbench.results import TrialResult
+from spsbench.suite import load_task
+from spsbench.tally import TraceCounts, count_trace
+from spsbench.trials.job import Job, job_to_json
+from spsbench.trials.playing import BUILD_TRACE, make_case_trace_name
+from spsbench.trials.trial import JOB_FILE, REPORT_FILE
+from spsbench.trials.verdict import TrialOutput, build_trial_result, parse_report
 
-LOG = "output.log"
-LOOKS_EVERY = 0.25
+LOG_FILE = "output.log"
+POLL_SECONDS = 0.25
 
 
-class StoppedError(Exception):
+class TrialStoppedError(Exception):
     """The runner was stopped while the trial ran, and so there is no result."""
 
 
-def executed(job: Job, stop: threading.Event | None = None) -> Result:
+def execute_job(job: Job, stop: threading.Event | None = None) -> TrialResult:
     """Carry out a job; `stop` ends it early."""
     with tempfile.TemporaryDirectory(prefix="spsbench-", ignore_cleanup_errors=True) as name:
         folder = Path(name)
-        (folder / JOB).write_text(job_text(job), encoding="utf-8")
+        (folder / JOB_FILE).write_text(job_to_json(job), encoding="utf-8")
         started = datetime.now(UTC).isoformat(timespec="seconds").replace("+00:00", "Z")
-        seconds, code = _run(folder, job.limits.seconds, stop)
-        remains = remains_in(folder, job, started, seconds, code)
+        seconds, code = _run_process(folder, job.limits.seconds, stop)
+        remains = read_trial_output(folder, job, started, seconds, code)
         if job.keep:
             trial = job.trial
             place = Path(job.keep, trial.program, trial.method, str(trial.repeat))
             shutil.copytree(folder, place, dirs_exist_ok=True)
-        return result_of(job.trial, task_of(job.trial.program), remains)
+        return build_trial_result(job.trial, load_task(job.trial.program), remains)
 
 
-def _run(folder: Path, limit: float, stop: threading.Event | None) -> tuple[float, int | None]:
+def _run_process(
+    folder: Path, limit: float, stop: threading.Event | None
+) -> tuple[float, int | None]:
     """Run the process of a trial to its end: how long it took, and its exit code; None if killed here."""
     began = time.monotonic()
-    with (folder / LOG).open("wb") as log:
+    with (folder / LOG_FILE).open("wb") as log:
         process = subprocess.Popen(
             [sys.executable, "-m", "spsbench.trials.trial"],
             cwd=folder,
-            env=environment(os.environ),
+            env=make_trial_environment(os.environ),
             stdin=subprocess.PIPE,
             stdout=log,
             stderr=subprocess.STDOUT,
@@ -68,11 +70,11 @@ def _run(folder: Path, limit: float, stop: threading.Event | None) -> tuple[floa
         try:
             while process.poll() is None:
                 if stop is not None and stop.is_set():
-                    raise StoppedError
+                    raise TrialStoppedError
                 if time.monotonic() - began >= limit:
                     return time.monotonic() - began, None
                 with suppress(subprocess.TimeoutExpired):
-                    process.wait(LOOKS_EVERY)
+                    process.wait(POLL_SECONDS)
             return time.monotonic() - began, process.returncode
         finally:
             with suppress(ProcessLookupError, PermissionError):
@@ -82,29 +84,31 @@ def _run(folder: Path, limit: float, stop: threading.Event | None) -> tuple[floa
             process.wait()
 
 
-def environment(environ: Mapping[str, str]) -> dict[str, str]:
+def make_trial_environment(environ: Mapping[str, str]) -> dict[str, str]:
     """The environment of a trial: without what would change how natural code runs."""
     return {name: value for name, value in environ.items() if not name.startswith("NJC_")}
 
 
-def remains_in(folder: Path, job: Job, started: str, seconds: float, code: int | None) -> Remains:
+def read_trial_output(
+    folder: Path, job: Job, started: str, seconds: float, code: int | None
+) -> TrialOutput:
     """Read what a trial has left in its folder."""
-    report = folder / REPORT
+    report = folder / REPORT_FILE
     lines = report.read_text(encoding="utf-8").splitlines(keepends=True) if report.exists() else ()
-    cases = range(len(task_of(job.trial.program).cases))
-    return Remains(
+    cases = range(len(load_task(job.trial.program).cases))
+    return TrialOutput(
         started,
         seconds,
         code is None,
         code or 0,
-        last_line(folder / LOG),
-        tuple(report_in(lines)),
-        _tally(folder / BUILD),
-        tuple(_tally(folder / case_trace(number)) for number in cases),
+        read_last_line(folder / LOG_FILE),
+        tuple(parse_report(lines)),
+        _count_trace_file(folder / BUILD_TRACE),
+        tuple(_count_trace_file(folder / make_case_trace_name(number)) for number in cases),
     )
 
 
-def last_line(file: Path) -> str:
+def read_last_line(file: Path) -> str:
     """The last line of a file that says anything."""
     with file.open("rb") as lines:
         lines.seek(max(0, file.stat().st_size - 4000))
@@ -112,8 +116,8 @@ def last_line(file: Path) -> str:
     return said.rpartition("\n")[2]
 
 
-def _tally(file: Path) -> Tally:
+def _count_trace_file(file: Path) -> TraceCounts:
     if not file.exists():
-        return Tally()
+        return TraceCounts()
     with file.open(encoding="utf-8", errors="replace") as lines:
-        return tally(lines)
+        return count_trace(lines)

@@ -19,10 +19,10 @@ import time
 from dataclasses import dataclass
 from types import TracebackType
 
-SECONDS = 30.0
-MOST_CHARACTERS = 4000
+TIMEOUT_SECONDS = 30.0
+MAX_OUTPUT_CHARACTERS = 4000
 
-_LOOP = """
+_INTERPRETER_SOURCE = """
 import ast, contextlib, io, json, sys
 asked, told = sys.stdin, sys.stdout
 sys.stdin = io.StringIO()
@@ -46,7 +46,7 @@ for line in asked:
 
 
 @dataclass(frozen=True, slots=True)
-class Output:
+class InterpreterOutput:
     """What a piece of code printed, or how it failed."""
 
     text: str
@@ -56,7 +56,7 @@ class Output:
 class Interpreter:
     """A process that runs pieces of Python one after the other (state: its variables)."""
 
-    def __init__(self, seconds: float = SECONDS) -> None:
+    def __init__(self, seconds: float = TIMEOUT_SECONDS) -> None:
         self.seconds = seconds
         self._process: subprocess.Popen[bytes] | None = None
 
@@ -71,29 +71,29 @@ class Interpreter:
     ) -> None:
         self.close()
 
-    def run(self, code: str) -> Output:
+    def run(self, code: str) -> InterpreterOutput:
         """Run a piece of code, for so many seconds at most; after that the variables are lost."""
-        process = self._process or self._started()
+        process = self._process or self._start()
         assert process.stdin is not None
         try:
             process.stdin.write(json.dumps(code).encode() + b"\n")
             process.stdin.flush()
-            line = self._line(process)
+            line = self._read_line(process)
         except BrokenPipeError:
             line = b""
         if line is None or not line.endswith(b"\n"):
             self.close()
             why = "it ran for too long" if line is None else "it ended the interpreter"
-            return Output(f"{why}; all variables are lost", failed=True)
+            return InterpreterOutput(f"{why}; all variables are lost", failed=True)
         told = json.loads(line)
         text = told["text"].rstrip("\n")
-        if len(text) > MOST_CHARACTERS:
-            text = f"{text[:MOST_CHARACTERS]} ... (+{len(text) - MOST_CHARACTERS} characters)"
-        return Output(text, told["failed"])
+        if len(text) > MAX_OUTPUT_CHARACTERS:
+            text = f"{text[:MAX_OUTPUT_CHARACTERS]} ... (+{len(text) - MAX_OUTPUT_CHARACTERS} characters)"
+        return InterpreterOutput(text, told["failed"])
 
-    def _started(self) -> subprocess.Popen[bytes]:
+    def _start(self) -> subprocess.Popen[bytes]:
         self._process = subprocess.Popen(
-            [sys.executable, "-I", "-c", _LOOP],
+            [sys.executable, "-I", "-c", _INTERPRETER_SOURCE],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=subprocess.DEVNULL,
@@ -103,7 +103,7 @@ class Interpreter:
         )
         return self._process
 
-    def _line(self, process: subprocess.Popen[bytes]) -> bytes | None:
+    def _read_line(self, process: subprocess.Popen[bytes]) -> bytes | None:
         """The next line that the process says; None where it takes too long."""
         assert process.stdout is not None
         until, line = time.monotonic() + self.seconds, b""

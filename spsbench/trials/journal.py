@@ -14,7 +14,7 @@ import os
 from pathlib import Path
 from types import TracebackType
 
-from spsbench.results import Result, Results, Run, line_of, read_results
+from spsbench.results import BenchmarkRun, ResultSet, TrialResult, format_result_line, read_results
 
 
 class JournalInUseError(Exception):
@@ -26,7 +26,7 @@ class Journal:
 
     def __init__(self, path: Path) -> None:
         self.path = path
-        self.results = Results()
+        self.results = ResultSet()
         self._handle = -1
 
     def __enter__(self) -> Journal:
@@ -50,9 +50,9 @@ class Journal:
     ) -> None:
         os.close(self._handle)
 
-    def append(self, entry: Run | Result) -> None:
+    def append(self, entry: BenchmarkRun | TrialResult) -> None:
         """Write an entry, and wait until it is on the disk."""
-        line = line_of(entry).encode() + b"\n"
+        line = format_result_line(entry).encode() + b"\n"
         while line:
             line = line[os.write(self._handle, line) :]
         os.fsync(self._handle)

@@ -10,15 +10,15 @@ from pathlib import Path
 
 from spsbench.results import Hardware
 
-PACKAGES = ("njpy", "openai", "anthropic")
+REPORTED_PACKAGES = ("njpy", "openai", "anthropic")
 
 
-def hardware() -> Hardware:
+def read_hardware() -> Hardware:
     """This machine."""
-    return Hardware(_cpu(), os.cpu_count() or 1, _memory_gib())
+    return Hardware(_read_cpu_name(), os.cpu_count() or 1, _read_memory_gib())
 
 
-def _cpu() -> str:
+def _read_cpu_name() -> str:
     try:
         told = Path("/proc/cpuinfo").read_text(encoding="utf-8", errors="replace")
     except OSError:
@@ -27,7 +27,7 @@ def _cpu() -> str:
     return found[1].strip() if found else platform.processor() or platform.machine()
 
 
-def _memory_gib() -> float:
+def _read_memory_gib() -> float:
     try:
         pages, size = os.sysconf("SC_PHYS_PAGES"), os.sysconf("SC_PAGE_SIZE")
     except (AttributeError, ValueError, OSError):
@@ -35,10 +35,10 @@ def _memory_gib() -> float:
     return round(pages * size / 2**30, 1)
 
 
-def versions() -> dict[str, str]:
+def read_package_versions() -> dict[str, str]:
     """The versions of those packages that are installed."""
     found = {}
-    for package in PACKAGES:
+    for package in REPORTED_PACKAGES:
         try:
             found[package] = version(package)
         except PackageNotFoundError:

@@ -25,43 +25,45 @@ from typing import Any
 import njrt
 from njrt.errors import NaturalError
 from njrt.messages import Json
-from njrt.models.choose import model_for
-from njrt.models.model import Layer, Layered, Model
+from njrt.models.choose import choose_model
+from njrt.models.model import Layer, LayeredModel, Model
 from njrt.models.scripted import Scripted
 from njrt.observability.trace import TraceFile
 from njrt.options import Options
 from njrt.persistence.cache import Cache
 from njrt.persistence.store import Store
-from njrt.session.session import Told
+from njrt.session.session import Notified
 from spsbench.checks import CheckResult, check_case
-from spsbench.llm import answered_by
+from spsbench.llm import use_model
 from spsbench.methods import METHODS, Method
-from spsbench.perfect import perfect
-from spsbench.script import said_to_manual
-from spsbench.suite import script_of, task_of
+from spsbench.perfect import make_perfect_model
+from spsbench.script import make_manual_replies
+from spsbench.suite import load_script, load_task
 from spsbench.task import Case
-from spsbench.trials.answering import Kept, Purse, Terms, WithInterpreter
-from spsbench.trials.building import NotBuiltError, built
+from spsbench.trials.answering import CostLimit, InterpreterModel, RequestDefaults, TrialCache
+from spsbench.trials.building import NotBuiltError, build_program
 from spsbench.trials.job import Job
 
-Say = Callable[[Json], None]
+WriteReportLine = Callable[[Json], None]
 
-BUILD = "build.trace.jsonl"
-TO_BE_JUDGED = "```python\nllm('')\n```"
+BUILD_TRACE = "build.trace.jsonl"
+PLACEHOLDER_REPLY = "```python\nllm('')\n```"
 """What a scripted model writes for a block in the mode `auto`: code that leaves it to the live block."""
 
 
-def case_trace(number: int) -> str:
+def make_case_trace_name(number: int) -> str:
     """The name of the trace of a case, in the order of the task."""
     return f"case-{number}.trace.jsonl"
 
 
-def play(job: Job, folder: Path, say: Say) -> None:
+def run_trial(job: Job, folder: Path, say: WriteReportLine) -> None:
     """Build the program, play its cases, and say what comes of each."""
-    stage = Stage(job, METHODS[job.trial.method], folder, *_behind(job, folder))
+    stage = TrialRunner(
+        job, METHODS[job.trial.method], folder, *_make_model_and_layers(job, folder)
+    )
     program = stage.build(say)
     has_raised = False
-    for number, case in enumerate(task_of(job.trial.program).cases if program else ()):
+    for number, case in enumerate(load_task(job.trial.program).cases if program else ()):
         assert program is not None
         began = time.monotonic()
         results = stage.played(number, case, program)
@@ -79,7 +81,7 @@ def play(job: Job, folder: Path, say: Say) -> None:
 
 
 @dataclass(frozen=True, slots=True)
-class Stage:
+class TrialRunner:
     """Where the cases of a trial are played: under its method, before its model."""
 
     job: Job
@@ -92,14 +94,16 @@ class Stage:
     @property
     def is_spent(self) -> bool:
         """Whether something was not asked any more, for want of money; the program may have hidden it."""
-        return any(isinstance(layer, Purse) and layer.has_refused for layer in self.layers)
+        return any(isinstance(layer, CostLimit) and layer.has_refused for layer in self.layers)
 
-    def build(self, say: Say) -> ModuleType | None:
+    def build(self, say: WriteReportLine) -> ModuleType | None:
         """Make the program, and say how long that took, or why there is none."""
         began = time.monotonic()
         try:
             with self.building():
-                program = built(self.job.trial.program, self.method, self.folder / "programs")
+                program = build_program(
+                    self.job.trial.program, self.method, self.folder / "programs"
+                )
         except (NotBuiltError, NaturalError) as error:
             name = f"{type(error).__name__}: " if isinstance(error, NaturalError) else ""
             say({"not built": f"{name}{error}", "seconds": time.monotonic() - began})
@@ -111,42 +115,44 @@ class Stage:
     @contextmanager
     def building(self) -> Iterator[None]:
         """Let the trial's model write code inside of the `with`."""
-        told = Told("build", TraceFile(self.folder / BUILD))
-        model = self.model or Scripted(lambda request: TO_BE_JUDGED, protocol="text")
+        told = Notified("build", TraceFile(self.folder / BUILD_TRACE))
+        model = self.model or Scripted(lambda request: PLACEHOLDER_REPLY, protocol="text")
         with njrt.using(
-            model=Layered(model, (told, *self.layers)), cache=False, **self.block_options()
+            model=LayeredModel(model, (told, *self.layers)),
+            cache=False,
+            **self.make_block_options(),
         ):
             yield
 
     def played(self, number: int, case: Case, program: ModuleType) -> tuple[CheckResult, ...]:
         """Play a case, and check it."""
-        trace = self.folder / case_trace(number)
+        trace = self.folder / make_case_trace_name(number)
         if self.method.file == "manual.py":
-            with answered_by(self.manual_model(case, trace)):
+            with use_model(self.make_manual_model(case, trace)):
                 return check_case(case, program)
-        model = Layered(self.model or self.script(case), self.layers)
-        options = self.block_options() | {"effects": self.method.effects}
+        model = LayeredModel(self.model or self.script(case), self.layers)
+        options = self.make_block_options() | {"effects": self.method.effects}
         with njrt.using(model=model, cache=False, trace=trace, **options):
             return check_case(case, program)
 
-    def manual_model(self, case: Case, trace: Path) -> Model:
+    def make_manual_model(self, case: Case, trace: Path) -> Model:
         """Who answers `llm` in a case."""
         tell = TraceFile(trace)
-        terms = Terms(None, self.job.limits.seconds)
+        terms = RequestDefaults(None, self.job.limits.seconds)
         model = self.model or self.script(case)
-        model = Layered(model, (Told("manual", tell), terms, *self.layers))
+        model = LayeredModel(model, (Notified("manual", tell), terms, *self.layers))
         if self.method.has_interpreter:
-            return WithInterpreter(model, self.job.limits, tell)
+            return InterpreterModel(model, self.job.limits, tell)
         return model
 
     def script(self, case: Case) -> Model:
         """The perfect model of a case."""
-        lines = script_of(self.job.trial.program).lines[case.name]
+        lines = load_script(self.job.trial.program).lines[case.name]
         if self.method.file == "manual.py":
-            return Scripted(said_to_manual(lines))
-        return perfect(lines, self.method.effects)
+            return Scripted(make_manual_replies(lines))
+        return make_perfect_model(lines, self.method.effects)
 
-    def block_options(self) -> dict[str, Any]:
+    def make_block_options(self) -> dict[str, Any]:
         """The limits of each block, and the temperature if one is given."""
         limits = self.job.limits
         options: dict[str, Any] = {
@@ -160,30 +166,34 @@ class Stage:
         return options
 
 
-def _behind(job: Job, folder: Path) -> tuple[Model | None, tuple[Layer, ...]]:
+def _make_model_and_layers(job: Job, folder: Path) -> tuple[Model | None, tuple[Layer, ...]]:
     """The trial's model, and what stands before it in every method."""
     if job.is_scripted:
         return None, ()
-    model = model_for(Options(model=job.trial.model, base_url=job.base_url), os.environ)
+    model = choose_model(Options(model=job.trial.model, base_url=job.base_url), os.environ)
     with suppress(AttributeError, ImportError):
         importlib.import_module(model.sdk)  # type: ignore[attr-defined]  # loading it is not the trial's
     temperature = job.temperature
     if temperature is None and model.protocol == "text":
         temperature = 0.0  # as natural blocks have it then
-    return model, (*_purse(job), Terms(temperature), *_cache(job, model, folder))
+    return model, (
+        *_make_cost_limit(job),
+        RequestDefaults(temperature),
+        *_make_cache_layers(job, model, folder),
+    )
 
 
-def _purse(job: Job) -> tuple[Layer, ...]:
+def _make_cost_limit(job: Job) -> tuple[Layer, ...]:
     """The limit on cost, where there is one."""
-    return () if job.usd is None else (Purse(job.usd),)
+    return () if job.usd is None else (CostLimit(job.usd),)
 
 
-def _cache(job: Job, model: Model, folder: Path) -> tuple[Layer, ...]:
+def _make_cache_layers(job: Job, model: Model, folder: Path) -> tuple[Layer, ...]:
     """The cache of a method that has one, and the one for trials that are run again."""
     trial, method = job.trial, METHODS[job.trial.method]
     name = f"{model.name} {job.base_url or ''} {method.name}"
     if method.is_cached:
         return (Cache(Store(job.cache or folder / "cache"), name, trial.repeat),)
     if job.cache:
-        return (Kept(Store(job.cache), f"{name} {trial.program}", trial.repeat),)
+        return (TrialCache(Store(job.cache), f"{name} {trial.program}", trial.repeat),)
     return ()

@@ -16,14 +16,14 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from statistics import mean
 
-from spsbench.results import Result, Trial
+from spsbench.results import Trial, TrialResult
 
-Show = Callable[[Result], None]
+ShowResult = Callable[[TrialResult], None]
 """Is told each result as it comes."""
 
 
 @dataclass(frozen=True, slots=True)
-class Row:
+class ProgressRow:
     """How far one method has come."""
 
     method: str
@@ -35,33 +35,33 @@ class Row:
     """The mean time of its trials so far, building included."""
 
 
-class Board:
+class RunProgress:
     """What is known of a run so far (state: its results)."""
 
-    def __init__(self, trials: Sequence[Trial], results: Sequence[Result], jobs: int) -> None:
+    def __init__(self, trials: Sequence[Trial], results: Sequence[TrialResult], jobs: int) -> None:
         wanted = set(trials)
         self.trials = trials
         self.jobs = jobs
         self.results = {each.trial: each for each in results if each.trial in wanted}
 
-    def add(self, result: Result) -> None:
+    def add(self, result: TrialResult) -> None:
         """Take note of a result."""
         self.results[result.trial] = result
 
-    def rows(self) -> tuple[Row, ...]:
+    def rows(self) -> tuple[ProgressRow, ...]:
         """How far each method has come."""
         return tuple(
-            self._row(method) for method in dict.fromkeys(each.method for each in self.trials)
+            self._make_row(method) for method in dict.fromkeys(each.method for each in self.trials)
         )
 
-    def _row(self, method: str) -> Row:
+    def _make_row(self, method: str) -> ProgressRow:
         done = [each for trial, each in self.results.items() if trial.method == method]
-        return Row(
+        return ProgressRow(
             method,
             len(done),
             sum(trial.method == method for trial in self.trials),
             mean(each.share for each in done) if done else None,
-            mean(seconds_of(each) for each in done) if done else None,
+            mean(get_trial_seconds(each) for each in done) if done else None,
         )
 
     def seconds_left(self) -> float | None:
@@ -83,10 +83,10 @@ class Board:
         if None in costs:
             parts.append("cost unknown")
         if seconds is not None and len(self.results) < len(self.trials):
-            parts.append(f"about {duration(seconds)} left")
+            parts.append(f"about {format_time_left(seconds)} left")
         return ", ".join(parts)
 
-    def told(self, result: Result) -> str:
+    def told(self, result: TrialResult) -> str:
         """A result as a line."""
         trial = result.trial
         width = len(str(len(self.trials)))
@@ -94,18 +94,18 @@ class Board:
         cost = f", ${result.cost:.4f}" if result.cost else ""
         line = (
             f"[{len(self.results):{width}}/{len(self.trials)}] "
-            f"{trial.program} {trial.method} {trial.repeat}: {passed}, {seconds_of(result):.1f} s{cost}"
+            f"{trial.program} {trial.method} {trial.repeat}: {passed}, {get_trial_seconds(result):.1f} s{cost}"
         )
         failure = result.failure
         return f"{line} ({failure.category}: {failure.message})" if failure else line
 
 
-def seconds_of(result: Result) -> float:
+def get_trial_seconds(result: TrialResult) -> float:
     """How long a trial took, building included."""
     return result.build_seconds + result.run_seconds
 
 
-def duration(seconds: float) -> str:
+def format_time_left(seconds: float) -> str:
     """A time as people say it."""
     if seconds < 90:
         return f"{seconds:.0f} s"
@@ -113,10 +113,10 @@ def duration(seconds: float) -> str:
 
 
 @contextmanager
-def plain(board: Board, echo: Callable[[str], None]) -> Iterator[Show]:
+def show_lines(board: RunProgress, echo: Callable[[str], None]) -> Iterator[ShowResult]:
     """Tell each result as a line."""
 
-    def show(result: Result) -> None:
+    def show(result: TrialResult) -> None:
         board.add(result)
         echo(board.told(result))
 
@@ -124,7 +124,7 @@ def plain(board: Board, echo: Callable[[str], None]) -> Iterator[Show]:
 
 
 @contextmanager
-def drawn(board: Board) -> Iterator[Show]:
+def show_table(board: RunProgress) -> Iterator[ShowResult]:
     """Draw the table anew after each result; failed trials scroll by above it."""
     from rich.console import Group
     from rich.live import Live
@@ -144,7 +144,7 @@ def drawn(board: Board) -> Iterator[Show]:
 
     with Live(picture(), refresh_per_second=4) as live:
 
-        def show(result: Result) -> None:
+        def show(result: TrialResult) -> None:
             board.add(result)
             if result.failure:
                 live.console.print(Text(board.told(result), style="dim"))

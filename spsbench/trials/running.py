@@ -14,22 +14,22 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
 
-from spsbench.results import Limits, Result, Run, Trial
+from spsbench.results import BenchmarkRun, Trial, TrialLimits, TrialResult
 from spsbench.trials.job import Job
 from spsbench.trials.journal import Journal
-from spsbench.trials.machine import hardware, versions
-from spsbench.trials.progress import Board, Show
-from spsbench.trials.schedule import left, refuse_other_conditions, trials_of
-from spsbench.trials.workers import Lost, in_processes, on_cluster
+from spsbench.trials.machine import read_hardware, read_package_versions
+from spsbench.trials.progress import RunProgress, ShowResult
+from spsbench.trials.schedule import list_remaining_trials, list_trials, refuse_other_conditions
+from spsbench.trials.workers import LostTrial, run_in_processes, run_on_cluster
 
-Tell = Callable[[str], None]
+ShowMessage = Callable[[str], None]
 
-PATIENCE = 3
+MAX_SERVER_FAILURES = 3
 """Trials that the model's server may fail one after the other, before no more are started."""
 
 
 @dataclass(frozen=True, slots=True)
-class Plan:
+class RunPlan:
     """What is to be run, and how."""
 
     programs: tuple[str, ...]
@@ -37,7 +37,7 @@ class Plan:
     model: str
     repeats: int
     out: Path
-    limits: Limits = field(default_factory=Limits)
+    limits: TrialLimits = field(default_factory=TrialLimits)
     temperature: float | None = None
     base_url: str | None = None
     jobs: int | None = None
@@ -50,52 +50,60 @@ class Plan:
 
 
 @dataclass(frozen=True, slots=True)
-class Ran:
+class RunSummary:
     """What has become of a plan."""
 
     done: int
     left: int
-    lost: tuple[Lost, ...]
+    lost: tuple[LostTrial, ...]
     is_spent: bool
     """Whether what may be spent was spent."""
     is_down: bool = False
     """Whether the model's server failed again and again."""
 
 
-def run(plan: Plan, tell: Tell, shown: Callable[[Board], AbstractContextManager[Show]]) -> Ran:
+def run_benchmark(
+    plan: RunPlan,
+    tell: ShowMessage,
+    shown: Callable[[RunProgress], AbstractContextManager[ShowResult]],
+) -> RunSummary:
     """Carry out what is left of a plan."""
-    trials = trials_of(plan.programs, plan.methods, plan.model, plan.repeats)
+    trials = list_trials(plan.programs, plan.methods, plan.model, plan.repeats)
     with Journal(plan.out) as journal:
         results = journal.results
         refuse_other_conditions(results, plan.model, plan.limits, plan.temperature)
         for remark in results.remarks:
             tell(f"{plan.out}: {remark}")
-        to_do = left(trials, results.results)
+        to_do = list_remaining_trials(trials, results.results)
         if len(to_do) < len(trials):
             tell(f"{len(trials) - len(to_do)} of {len(trials)} trials are done in {plan.out}")
         if not to_do:
-            return Ran(len(trials), 0, (), False)
-        journal.append(start_of(plan))
-        board = Board(trials, [each for each in results.results if each.is_final], plan.jobs or 1)
+            return RunSummary(len(trials), 0, (), False)
+        journal.append(build_run_record(plan))
+        board = RunProgress(
+            trials, [each for each in results.results if each.is_final], plan.jobs or 1
+        )
         budget = Budget(plan.limit_cost, results.spent)
         lost, failed = [], 0
         with shown(board) as show:
-            for result in carried_out(jobs_of(to_do, plan, budget), plan):
-                if isinstance(result, Lost):
+            for result in execute_jobs(make_jobs(to_do, plan, budget), plan):
+                if isinstance(result, LostTrial):
                     lost.append(result)
                     continue
                 journal.append(result)
-                budget.pay(result)
+                budget.add_cost(result)
                 show(result)
-                failed = failed + 1 if is_down(result) else 0
-                if failed >= PATIENCE:
+                failed = failed + 1 if is_server_failure(result) else 0
+                if failed >= MAX_SERVER_FAILURES:
                     break
         done = sum(each.is_final for each in board.results.values())
         is_spent = budget.is_empty and done < len(trials)
-        return Ran(done, len(trials) - done, tuple(lost), is_spent, failed >= PATIENCE)
+        return RunSummary(
+            done, len(trials) - done, tuple(lost), is_spent, failed >= MAX_SERVER_FAILURES
+        )
 
 
-def is_down(result: Result) -> bool:
+def is_server_failure(result: TrialResult) -> bool:
     """Whether the model's server failed the trial."""
     return result.failure is not None and result.failure.category == "server"
 
@@ -117,12 +125,12 @@ class Budget:
         """Whether nothing is left."""
         return self.left == 0.0
 
-    def pay(self, result: Result) -> None:
+    def add_cost(self, result: TrialResult) -> None:
         """Take out what a trial has cost."""
         self.spent += result.cost or 0.0
 
 
-def jobs_of(trials: Sequence[Trial], plan: Plan, budget: Budget) -> Iterator[Job]:
+def make_jobs(trials: Sequence[Trial], plan: RunPlan, budget: Budget) -> Iterator[Job]:
     """The trials as jobs, one after the other, as long as there is money."""
     for trial in trials:
         if budget.is_empty:
@@ -132,16 +140,16 @@ def jobs_of(trials: Sequence[Trial], plan: Plan, budget: Budget) -> Iterator[Job
         )
 
 
-def carried_out(jobs: Iterator[Job], plan: Plan) -> Iterator[Result | Lost]:
+def execute_jobs(jobs: Iterator[Job], plan: RunPlan) -> Iterator[TrialResult | LostTrial]:
     """Hand the jobs to this machine or to a cluster."""
     if plan.scheduler is None:
-        return in_processes(jobs, plan.jobs or 1)
-    return on_cluster(jobs, plan.scheduler, plan.jobs)
+        return run_in_processes(jobs, plan.jobs or 1)
+    return run_on_cluster(jobs, plan.scheduler, plan.jobs)
 
 
-def start_of(plan: Plan) -> Run:
+def build_run_record(plan: RunPlan) -> BenchmarkRun:
     """What is written down of a start."""
-    return Run(
+    return BenchmarkRun(
         started=datetime.now(UTC).isoformat(timespec="seconds").replace("+00:00", "Z"),
         model=plan.model,
         limits=plan.limits,
@@ -151,8 +159,8 @@ def start_of(plan: Plan) -> Run:
         programs=plan.programs,
         jobs=plan.jobs or 1,
         executor="processes" if plan.scheduler is None else "dask",
-        hardware=hardware(),
+        hardware=read_hardware(),
         system=f"{platform.system()} {platform.release()} {platform.machine()}",
         python=platform.python_version(),
-        versions=versions(),
+        versions=read_package_versions(),
     )

@@ -1,6 +1,6 @@
 """Which trials there are, in which order, and which of them are still to be run.
 
-    trials_of(("menu", "graph"), ("direct", "manual"), "openai/gpt-4.1", repeats=2)
+    list_trials(("menu", "graph"), ("direct", "manual"), "openai/gpt-4.1", repeats=2)
         menu direct 1, menu manual 1, graph direct 1, graph manual 1, menu direct 2, ...
 
 All programs and methods come once before any comes again, and a program's methods come together: a run that
@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 
 from spsbench.methods import Method
-from spsbench.results import Limits, Result, Results, Trial
+from spsbench.results import ResultSet, Trial, TrialLimits, TrialResult
 from spsbench.trials.job import SCRIPTED
 
 
@@ -20,7 +20,7 @@ class OtherConditionsError(ValueError):
     """A results file holds trials that were run under other conditions."""
 
 
-def trials_of(
+def list_trials(
     programs: Sequence[str], methods: Iterable[str], model: str, repeats: int
 ) -> tuple[Trial, ...]:
     """All trials of a run, in order."""
@@ -33,26 +33,32 @@ def trials_of(
     )
 
 
-def possible(methods: Iterable[Method], model: str) -> tuple[Method, ...]:
+def filter_methods(methods: Iterable[Method], model: str) -> tuple[Method, ...]:
     """The methods that a model can take part in: a script has no code that would do for every input."""
     if model != SCRIPTED:
         return tuple(methods)
     return tuple(method for method in methods if method.mode in ("live", "auto"))
 
 
-def left(trials: Iterable[Trial], results: Iterable[Result]) -> tuple[Trial, ...]:
+def list_remaining_trials(
+    trials: Iterable[Trial], results: Iterable[TrialResult]
+) -> tuple[Trial, ...]:
     """The trials that have no final result yet."""
     done = {result.trial for result in results if result.is_final}
     return tuple(trial for trial in trials if trial not in done)
 
 
 def refuse_other_conditions(
-    results: Results, model: str, limits: Limits, temperature: float | None
+    results: ResultSet, model: str, limits: TrialLimits, temperature: float | None
 ) -> None:
     """Raise `OtherConditionsError` where a file's trials could not be compared with those to come."""
     for run in results.runs:
-        asked = {"model": model, "temperature": temperature, **_named(limits)}
-        there = {"model": run.model, "temperature": run.temperature, **_named(run.limits)}
+        asked = {"model": model, "temperature": temperature, **_map_limits_to_flags(limits)}
+        there = {
+            "model": run.model,
+            "temperature": run.temperature,
+            **_map_limits_to_flags(run.limits),
+        }
         differing = [name for name in asked if asked[name] != there[name]]
         if differing:
             told = ", ".join(f"{name} {there[name]}, not {asked[name]}" for name in differing)
@@ -61,5 +67,5 @@ def refuse_other_conditions(
             )
 
 
-def _named(limits: Limits) -> dict[str, float]:
+def _map_limits_to_flags(limits: TrialLimits) -> dict[str, float]:
     return {"seconds": limits.seconds, "effects": limits.effects, "max-calls": limits.calls}

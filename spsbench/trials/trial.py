@@ -15,28 +15,28 @@ import threading
 from pathlib import Path
 
 from njrt.messages import Json
-from spsbench.trials.job import job_of
-from spsbench.trials.playing import play
+from spsbench.trials.job import job_from_json
+from spsbench.trials.playing import run_trial
 
-JOB = "job.json"
-REPORT = "report.jsonl"
+JOB_FILE = "job.json"
+REPORT_FILE = "report.jsonl"
 
 
 def main() -> None:
     """Carry out the job of this folder."""
-    _leash()
+    _exit_with_parent()
     folder = Path.cwd()
-    job = job_of((folder / JOB).read_text(encoding="utf-8"))
-    with (folder / REPORT).open("a", encoding="utf-8") as report:
+    job = job_from_json((folder / JOB_FILE).read_text(encoding="utf-8"))
+    with (folder / REPORT_FILE).open("a", encoding="utf-8") as report:
 
         def say(line: Json) -> None:
             report.write(json.dumps(line) + "\n")
             report.flush()
 
-        play(job, folder, say)
+        run_trial(job, folder, say)
 
 
-def _leash() -> None:
+def _exit_with_parent() -> None:
     """Die when the other end of the input is closed; the program itself finds its input empty."""
     leash = os.dup(0)
     empty = os.open(os.devnull, os.O_RDONLY)

@@ -12,17 +12,17 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from spsbench.failures import category_of
+from spsbench.failures import classify_failure
 from spsbench.methods import METHODS, Method
-from spsbench.results import Ending, Failure, Result, Trial
-from spsbench.tally import Tally
+from spsbench.results import Failure, Trial, TrialEnding, TrialResult
+from spsbench.tally import TraceCounts
 from spsbench.task import Task
 
-MESSAGE_CHARACTERS = 300
+MAX_MESSAGE_CHARACTERS = 300
 
 
 @dataclass(frozen=True, slots=True)
-class Remains:
+class TrialOutput:
     """What is there when the process of a trial is gone."""
 
     started: str
@@ -34,19 +34,19 @@ class Remains:
     last_words: str
     """The last line of its output."""
     report: Sequence[Mapping[str, Any]]
-    building: Tally
-    cases: Sequence[Tally]
+    building: TraceCounts
+    cases: Sequence[TraceCounts]
     """One for each case of the task, in order."""
 
 
-def report_in(lines: Iterable[str]) -> Iterator[Mapping[str, Any]]:
+def parse_report(lines: Iterable[str]) -> Iterator[Mapping[str, Any]]:
     """The lines of a report; the last may be cut off."""
     for line in lines:
         if line.endswith("\n"):
             yield json.loads(line)
 
 
-def result_of(trial: Trial, task: Task, remains: Remains) -> Result:
+def build_trial_result(trial: Trial, task: Task, remains: TrialOutput) -> TrialResult:
     """Put together what a trial gave."""
     said = {key: line for line in remains.report for key in line}
     played = {line["case"]: line for line in remains.report if "case" in line}
@@ -57,14 +57,14 @@ def result_of(trial: Trial, task: Task, remains: Remains) -> Result:
         for case in task.cases
         for check in case.checks
     }
-    ending = ending_of(said, remains)
-    build_seconds = build_seconds_in(said, remains)
+    ending = find_trial_ending(said, remains)
+    build_seconds = find_build_seconds(said, remains)
     run_seconds = sum(line["seconds"] for line in played.values())
     if ending in ("timeout", "crashed"):
         run_seconds = remains.seconds - build_seconds
-    running = sum(remains.cases, Tally())
+    running = sum(remains.cases, TraceCounts())
     together = remains.building + running
-    result = Result(
+    result = TrialResult(
         trial,
         ending,
         checks,
@@ -82,32 +82,32 @@ def result_of(trial: Trial, task: Task, remains: Remains) -> Result:
         together.reused,
         running.errors,
     )
-    return replace(result, failure=failure_of(result, task, said, played, remains))
+    return replace(result, failure=find_failure(result, task, said, played, remains))
 
 
-def ending_of(said: Mapping[str, Mapping[str, Any]], remains: Remains) -> Ending:
+def find_trial_ending(said: Mapping[str, Mapping[str, Any]], remains: TrialOutput) -> TrialEnding:
     """How the process ended: as it says itself, or else as it is seen from outside."""
     if "ending" in said:
-        ending: Ending = said["ending"]["ending"]
+        ending: TrialEnding = said["ending"]["ending"]
         return ending
     if "not built" in said:
         return "not built"
     return "timeout" if remains.was_killed else "crashed"
 
 
-def build_seconds_in(said: Mapping[str, Mapping[str, Any]], remains: Remains) -> float:
+def find_build_seconds(said: Mapping[str, Mapping[str, Any]], remains: TrialOutput) -> float:
     """What building took, or has taken when it was interrupted."""
     if "built" in said:
         return float(said["built"]["built"])
     return float(said["not built"]["seconds"] if "not built" in said else remains.seconds)
 
 
-def failure_of(
-    result: Result,
+def find_failure(
+    result: TrialResult,
     task: Task,
     said: Mapping[str, Mapping[str, Any]],
     played: Mapping[str, Mapping[str, Any]],
-    remains: Remains,
+    remains: TrialOutput,
 ) -> Failure | None:
     """Why not all checks hold: how the trial ended, or else what went wrong in its first case that failed."""
     method = METHODS[result.trial.method]
@@ -117,40 +117,44 @@ def failure_of(
         case "timeout":
             return Failure("timeout", f"killed after {remains.seconds:.0f} seconds")
         case "crashed":
-            words = f"the process ended with {_exit(remains.exit_code)}; {remains.last_words}"
-            return Failure("crash", first_line(words.rstrip("; ")))
+            words = f"the process ended with {_format_exit_code(remains.exit_code)}; {remains.last_words}"
+            return Failure("crash", truncate_first_line(words.rstrip("; ")))
         case "not built":
             message = str(said["not built"]["not built"])
-            category = category_of(message)
+            category = classify_failure(message)
             known = category in ("server", "rejected", "limit", "no answer", "unclassified")
-            return Failure(category if known else "not built", first_line(message))
+            return Failure(category if known else "not built", truncate_first_line(message))
     if not all(result.checks.values()):
         for error in sum(remains.cases, remains.building).unanswered:
-            if category_of(error) == "server":  # the program may have gone on without an answer
-                return Failure("server", first_line(error))
+            if (
+                classify_failure(error) == "server"
+            ):  # the program may have gone on without an answer
+                return Failure("server", truncate_first_line(error))
     for case, tally in zip(task.cases, remains.cases, strict=True):
         line = played[case.name]
         failed = [text for text, holds in line["checks"].items() if not holds]
         if failed:
-            return _failed_case(f"{case.name}: {failed[0]}", line["error"], tally, method)
+            return _make_case_failure(f"{case.name}: {failed[0]}", line["error"], tally, method)
     return None
 
 
-def _failed_case(check: str, error: str | None, tally: Tally, method: Method) -> Failure:
-    category = category_of(
+def _make_case_failure(
+    check: str, error: str | None, tally: TraceCounts, method: Method
+) -> Failure:
+    category = classify_failure(
         error,
         raised=tally.raised,
-        gave_up=tally.gave_up,
+        gave_up=tally.has_given_up,
         is_code=method.is_static and tally.calls == 0,
     )
-    return Failure(category, first_line(error or f"not so: {check}"))
+    return Failure(category, truncate_first_line(error or f"not so: {check}"))
 
 
-def _exit(code: int) -> str:
+def _format_exit_code(code: int) -> str:
     return f"signal {-code}" if code < 0 else f"exit code {code}"
 
 
-def first_line(text: str) -> str:
+def truncate_first_line(text: str) -> str:
     """The first line of a text, cut where it is long."""
     line = text.strip().split("\n")[0]
-    return line if len(line) <= MESSAGE_CHARACTERS else f"{line[:MESSAGE_CHARACTERS]}..."
+    return line if len(line) <= MAX_MESSAGE_CHARACTERS else f"{line[:MAX_MESSAGE_CHARACTERS]}..."

@@ -1,7 +1,7 @@
 """Who carries out jobs: so many processes of this machine at a time, or a Dask cluster.
 
-    for result in in_processes(jobs, 4): ...
-    for result in on_cluster(jobs, "tcp://cluster:8786"): ...
+    for result in run_in_processes(jobs, 4): ...
+    for result in run_on_cluster(jobs, "tcp://cluster:8786"): ...
 
 Jobs are taken one by one, each when there is room for it and the result before it has been dealt with: who
 hands them out may stop at any time, and what is running then still comes to its end. Results come as they
@@ -9,7 +9,7 @@ are ready.
 
 On a cluster a job is a task whose key is its trial. The scheduler hands the tasks of a worker that is gone
 to others, and gives each result once. Only a trial whose workers were lost again and again is given up, and
-told as `Lost`; it is left for the next run.
+told as `LostTrial`; it is left for the next run.
 """
 
 from __future__ import annotations
@@ -22,16 +22,16 @@ from dataclasses import dataclass
 from itertools import islice
 from typing import Any
 
-from spsbench.results import Result, Trial
-from spsbench.trials.executing import executed
+from spsbench.results import Trial, TrialResult
+from spsbench.trials.executing import execute_job
 from spsbench.trials.job import Job
 
-SECONDS_TO_CONNECT = 5.0
-SECONDS_FOR_WORKERS = 30.0
+CONNECT_SECONDS = 5.0
+WORKER_WAIT_SECONDS = 30.0
 
 
 @dataclass(frozen=True, slots=True)
-class Lost:
+class LostTrial:
     """A trial that a cluster could not bring to an end."""
 
     trial: Trial
@@ -42,15 +42,16 @@ class NoWorkersError(Exception):
     """A cluster cannot be reached, or has no workers."""
 
 
-def in_processes(jobs: Iterator[Job], width: int) -> Iterator[Result]:
+def run_in_processes(jobs: Iterator[Job], width: int) -> Iterator[TrialResult]:
     """Carry out jobs on this machine, `width` at a time."""
     stop = threading.Event()
     with ThreadPoolExecutor(width, thread_name_prefix="trial") as pool:
-        running: set[Future[Result]] = set()
+        running: set[Future[TrialResult]] = set()
         try:
             while True:
                 running |= {
-                    pool.submit(executed, job, stop) for job in islice(jobs, width - len(running))
+                    pool.submit(execute_job, job, stop)
+                    for job in islice(jobs, width - len(running))
                 }
                 if not running:
                     return
@@ -61,20 +62,22 @@ def in_processes(jobs: Iterator[Job], width: int) -> Iterator[Result]:
             stop.set()
 
 
-def on_cluster(jobs: Iterator[Job], address: str, width: int | None) -> Iterator[Result | Lost]:
+def run_on_cluster(
+    jobs: Iterator[Job], address: str, width: int | None
+) -> Iterator[TrialResult | LostTrial]:
     """Carry out jobs on a Dask cluster, as many at a time as its workers have threads, or `width`."""
     import distributed
 
-    with _client(address) as client:
+    with _connect_to_cluster(address) as client:
         session = secrets.token_hex(4)
         trials: dict[str, Trial] = {}
         ready: Any = distributed.as_completed(loop=client.loop)  # type: ignore[no-untyped-call]
         while True:
             room = (width or 2 * sum(client.nthreads().values()) or 1) - ready.count()
             for job in islice(jobs, max(0, room)):
-                key = key_of(job.trial, session)
+                key = make_task_key(job.trial, session)
                 trials[key] = job.trial
-                ready.add(client.submit(executed, job, key=key, pure=False))
+                ready.add(client.submit(execute_job, job, key=key, pure=False))
             if not ready.count():
                 return
             future = next(ready)
@@ -82,28 +85,28 @@ def on_cluster(jobs: Iterator[Job], address: str, width: int | None) -> Iterator
             try:
                 yield future.result()
             except distributed.KilledWorker:
-                yield Lost(trial, "its workers died, one after the other")
+                yield LostTrial(trial, "its workers died, one after the other")
 
 
-def key_of(trial: Trial, session: str) -> str:
+def make_task_key(trial: Trial, session: str) -> str:
     """The name of a trial's task; two runs on one cluster share none."""
     return f"spsbench-{session}-{trial.program}-{trial.method}-{trial.model}-{trial.repeat}"
 
 
-def _client(address: str) -> Any:
+def _connect_to_cluster(address: str) -> Any:
     """A client of the cluster, once it has a worker."""
     import distributed
 
     try:
         client: Any = distributed.Client(  # type: ignore[no-untyped-call]
-            address, set_as_default=False, timeout=SECONDS_TO_CONNECT
+            address, set_as_default=False, timeout=CONNECT_SECONDS
         )
     except (OSError, ValueError) as error:
         raise NoWorkersError(
             f"there is no Dask scheduler at {address} ({error}); start one by `dask scheduler`"
         ) from None
     try:
-        client.wait_for_workers(1, timeout=SECONDS_FOR_WORKERS)
+        client.wait_for_workers(1, timeout=WORKER_WAIT_SECONDS)
     except TimeoutError:
         client.close()
         raise NoWorkersError(

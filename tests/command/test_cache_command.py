@@ -35,7 +35,7 @@ def test_looking_makes_nothing(here: Workplace) -> None:
 
 
 def test_a_cache_that_cannot_be_emptied_is_an_error(filled: Workplace) -> None:
-    writer = Store(filled.folder / ".njc_cache")._connection()
+    writer = Store(filled.folder / ".njc_cache")._get_connection()
     writer.execute("BEGIN EXCLUSIVE")
     result = filled.njc("cache", "clear")
     writer.execute("ROLLBACK")

@@ -96,7 +96,7 @@ def test_errors_are_syntax_errors_with_place_and_text(here: Workplace) -> None:
         print("wrong" in sys.modules)
         """
     out = run(here, program).splitlines()
-    assert out[0] == "UncompilableSource 3 11 Greet <nmae> in a <:greeting>."
+    assert out[0] == "NaturalSyntaxError 3 11 Greet <nmae> in a <:greeting>."
     assert out[1].startswith("True ")
     assert out[1].endswith("[NJ201]")
     assert out[2] == "False"

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from njc.project.config import check_required_version, find_project, overridden, project_of
-from njc.project.versions import unmet
+from njc.project.config import apply_environment, check_required_version, find_project, make_project
+from njc.project.versions import find_unmet_clause
 from njrt.errors import ConfigurationError
 from njrt.options import Options
 
@@ -15,7 +15,7 @@ FILE = Path("/project/pyproject.toml")
 
 
 def test_every_key_is_read() -> None:
-    project = project_of(
+    project = make_project(
         {
             "src": ["src", "lib"],
             "out": "build",
@@ -53,7 +53,7 @@ def test_every_key_is_read() -> None:
 )
 def test_mistakes_are_named(table: dict[str, object], message: str) -> None:
     with pytest.raises(ConfigurationError) as caught:
-        project_of(table, FILE)
+        make_project(table, FILE)
     assert str(caught.value).startswith(f"{FILE}: [tool.njc]: ")
     assert message in str(caught.value)
 
@@ -79,7 +79,7 @@ def test_a_broken_file_is_named(tmp_path: Path, text: str) -> None:
 
 
 def test_the_environment_overrides_the_file() -> None:
-    project = project_of({"out": "build", "exclude": ["a"], "model": "m"}, FILE)
+    project = make_project({"out": "build", "exclude": ["a"], "model": "m"}, FILE)
     environ = {
         "NJC_OUT": "there",
         "NJC_EXCLUDE": "b,c",
@@ -87,7 +87,7 @@ def test_the_environment_overrides_the_file() -> None:
         "NJC_REQUIRED_VERSION": "",
         "NJC_MODEL": "n",
     }
-    changed = overridden(project, environ, Path("/project"))
+    changed = apply_environment(project, environ, Path("/project"))
     assert changed.out == Path("/project/there")
     assert changed.exclude == ("b", "c")
     assert changed.warnings == "error"
@@ -113,7 +113,7 @@ def test_the_environment_overrides_the_file() -> None:
     ],
 )
 def test_version_requirements(requirement: str, version: str, clause: str | None) -> None:
-    assert unmet(requirement, version) == clause
+    assert find_unmet_clause(requirement, version) == clause
 
 
 def test_required_versions_in_words() -> None:

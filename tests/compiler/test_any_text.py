@@ -7,8 +7,8 @@ import warnings
 from hypothesis import given
 from hypothesis import strategies as st
 
-from njc.compiler import compile_source, remapped_tree
-from njc.frontend.diagnostics import render
+from njc.compiler import compile_source, parse_compiled_tree
+from njc.frontend.diagnostics import render_diagnostic
 from njc.frontend.source import SourceFile
 
 FRAGMENTS = [
@@ -45,11 +45,11 @@ def test_any_text(text: str) -> None:
     source = SourceFile("p.njpy", f"# njc: ignore\n{text}".encode())
     compilation = compile_source(source)
     for each in compilation.diagnostics:
-        assert each.code in render(each, source)
+        assert each.code in render_diagnostic(each, source)
     if compilation.output is None:
         assert any(each.severity == "error" for each in compilation.diagnostics)
     elif compilation.blocks:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
             compile(compilation.output, "p.py", "exec")
-            compile(remapped_tree(compilation), "p.njpy", "exec")
+            compile(parse_compiled_tree(compilation), "p.njpy", "exec")

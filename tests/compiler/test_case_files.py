@@ -20,7 +20,7 @@ import black
 import pytest
 
 from njc.compiler import compile_source
-from njc.frontend.diagnostics import CODES, render
+from njc.frontend.diagnostics import CODES, render_diagnostic
 from njc.frontend.source import SourceFile
 
 ROOT = Path(__file__).parents[2]
@@ -57,7 +57,7 @@ def test_compiled_file(path: Path, update_cases: bool) -> None:
 def test_findings(path: Path, update_cases: bool) -> None:
     source = SourceFile(path.name, path.read_bytes())
     compilation = compile_source(source)
-    report = "\n\n".join(render(each, source) for each in compilation.diagnostics) + "\n"
+    report = "\n\n".join(render_diagnostic(each, source) for each in compilation.diagnostics) + "\n"
     expected = path.with_suffix(".txt")
     if update_cases:
         expected.write_text(report)

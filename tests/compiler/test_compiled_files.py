@@ -11,9 +11,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scripted_programs import compiled, outcome_of
 
-from njc.codegen.header import digest_of_inputs, header_for, header_of, is_intact
-from njc.codegen.linemap import compiled_line, line_map_of, read_line_map, source_line
-from njc.compiler import compile_source, remapped_tree
+from njc.codegen.header import compute_inputs, is_intact, make_header, parse_header
+from njc.codegen.linemap import build_line_map, find_compiled_line, find_source_line, parse_line_map
+from njc.compiler import compile_source, parse_compiled_tree
 from njc.frontend.source import SourceFile
 from njrt.options import Options
 
@@ -43,28 +43,28 @@ def test_header() -> None:
     source = SourceFile("shop/mail (1).njpy", PROGRAM.encode())
     output = compile_source(source, version="1.2.3").output
     assert output is not None
-    header = header_of(output)
-    assert header == header_for(source, Options(), "1.2.3")
+    header = parse_header(output)
+    assert header == make_header(source, Options(), "1.2.3")
     assert header is not None
     assert header.path == source.path
-    assert header_of(PROGRAM.encode()) is None
+    assert parse_header(PROGRAM.encode()) is None
 
 
 def test_inputs_change_with_all_that_the_output_depends_on() -> None:
     source = SourceFile("a.njpy", PROGRAM.encode())
     inputs = {
-        digest_of_inputs(source, Options()),
-        digest_of_inputs(SourceFile("a.njpy", PROGRAM.encode() + b"\n"), Options()),
-        digest_of_inputs(source, Options(model="m")),
-        digest_of_inputs(source, Options(max_effects=1)),
-        header_for(source, Options(), "9.9").inputs,
+        compute_inputs(source, Options()),
+        compute_inputs(SourceFile("a.njpy", PROGRAM.encode() + b"\n"), Options()),
+        compute_inputs(source, Options(model="m")),
+        compute_inputs(source, Options(max_effects=1)),
+        make_header(source, Options(), "9.9").inputs,
     }
     assert len(inputs) == 5
     output = compile_source(source, project=Options(model="m")).output
     assert output is not None
-    header = header_of(output)
+    header = parse_header(output)
     assert header is not None
-    assert header.inputs == digest_of_inputs(source, Options(model="m"))
+    assert header.inputs == compute_inputs(source, Options(model="m"))
     assert b'project={"model": "m"},' in output
 
 
@@ -81,23 +81,23 @@ def test_an_edit_is_noticed_and_other_line_ends_are_not() -> None:
 def test_line_map_both_ways() -> None:
     compilation = compiled(PROGRAM)
     assert compilation.output is not None
-    line_map = read_line_map(compilation.output)
+    line_map = parse_line_map(compilation.output)
     assert line_map == compilation.line_map
     here, there = compilation.output.decode().split("\n"), PROGRAM.split("\n")
     for number, line in enumerate(there, 1):
         if line.strip() and '"""' not in line:
-            assert here[compiled_line(line_map, number) - 1] == line
-            assert source_line(line_map, compiled_line(line_map, number)) == number
+            assert here[find_compiled_line(line_map, number) - 1] == line
+            assert find_source_line(line_map, find_compiled_line(line_map, number)) == number
     moved = next(number for number, line in enumerate(here, 1) if line == "    b = a / 0")
-    assert source_line(line_map, moved) == 12
+    assert find_source_line(line_map, moved) == 12
     run = next(number for number, line in enumerate(here, 1) if "_nj.run(" in line)
-    assert source_line(line_map, run) == 7
-    assert read_line_map(b"x = 1\n") is None
+    assert find_source_line(line_map, run) == 7
+    assert parse_line_map(b"x = 1\n") is None
 
 
 def test_the_remapped_tree_has_the_lines_and_columns_of_the_source() -> None:
     compilation = compiled(PROGRAM)
-    tree = remapped_tree(compilation)
+    tree = parse_compiled_tree(compilation)
     originals = {
         (node.lineno, node.col_offset, node.end_lineno, node.end_col_offset)
         for node in ast.walk(ast.parse(PROGRAM))
@@ -137,13 +137,13 @@ def _run_remapped(program: str, variables: dict[str, object]) -> None:
     from njrt.models.scripted import Scripted
     from njrt.session.settings import using
 
-    code = compile(remapped_tree(compiled(program)), "p.njpy", "exec")
+    code = compile(parse_compiled_tree(compiled(program)), "p.njpy", "exec")
     with using(model=Scripted(answer)):
         exec(code, variables)
 
 
 def test_lines_of_a_file_without_pieces() -> None:
-    assert source_line(line_map_of([]), 7) == 7
+    assert find_source_line(build_line_map([]), 7) == 7
 
 
 NAMES = st.lists(st.text("abcdefgh", min_size=3, max_size=30), min_size=1, max_size=6, unique=True)

@@ -17,9 +17,9 @@ from pathlib import Path
 
 import pytest
 
-from njc.codegen.linemap import source_line
-from njc.compiler import Compilation, compile_source, remapped_tree
-from njc.frontend.source import SourceFile, UnreadableSource
+from njc.codegen.linemap import find_source_line
+from njc.compiler import Compilation, compile_source, parse_compiled_tree
+from njc.frontend.source import SourceDecodeError, SourceFile
 
 THOROUGH = bool(os.environ.get("NJC_THOROUGH"))
 LIBRARY = Path(sysconfig.get_path("stdlib"))
@@ -44,7 +44,7 @@ def test_nothing_but_the_scaffold_differs(path: Path) -> None:
         try:
             tree = ast.parse(source.text)
             compile(tree, path.name, "exec")
-        except (SyntaxError, ValueError, UnreadableSource):
+        except (SyntaxError, ValueError, SourceDecodeError):
             pytest.skip("not a program that this Python compiles")
     planted = SourceFile("planted.njpy", _planted(source, tree, random.Random(path.name)))
     compilation = compile_source(planted)
@@ -76,7 +76,7 @@ def _planted(source: SourceFile, tree: ast.Module, chance: random.Random) -> byt
             is_elif = source.line(line)[len(head) :].startswith("elif")
             possible = not (before.strip() or continued or prologue or is_elif)
             if possible and chance.random() < 0.5:
-                places[source.starts[line - 1]] = head
+                places[source.line_starts[line - 1]] = head
     text = source.text
     for at in sorted(places, reverse=True):
         kind = NEWLINE.search(text, at)
@@ -99,7 +99,7 @@ def _check(compilation: Compilation, original: ast.Module) -> None:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         compile(tree, "planted.py", "exec")
-        compile(remapped_tree(compilation), "planted.njpy", "exec")
+        compile(parse_compiled_tree(compilation), "planted.njpy", "exec")
     assert ast.dump(_without_scaffold(tree)) == ast.dump(_without_scaffold(original))
     if compilation.blocks:
         assert _is_author_text(*_unspliced(compiled.text), compilation.source.text)
@@ -145,7 +145,7 @@ def _check_line_map(compilation: Compilation, compiled: str) -> None:
         line
         for number, text in enumerate(here, 1)
         if text.replace("; import njrt as _nj", "")
-        == there[(line := source_line(compilation.line_map, number)) - 1]
+        == there[(line := find_source_line(compilation.line_map, number)) - 1]
     }
     edges = {line for block in compilation.blocks for line in (block.line, block.end_line)}
     assert set(range(1, len(there))) <= found | edges

@@ -28,7 +28,7 @@ def test_labels(case: dict[str, Any]) -> None:
     compilation = compile_source(SourceFile("case.njpy", case["source"].encode()))
     block = compilation.blocks[case["block_index"]]
     assert list(block.labels) == case["labels"]
-    assert list(block.exits_finally) == case["pep765_exits_finally"]
+    assert list(block.labels_exiting_finally) == case["pep765_exits_finally"]
 
 
 @pytest.mark.parametrize("case", LABELS, ids=lambda each: f"{each['name']}-{each['block_index']}")

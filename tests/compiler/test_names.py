@@ -16,17 +16,17 @@ from types import CodeType
 import pytest
 
 from njc.compiler import compile_source
-from njc.frontend.blocks import outputs_of
+from njc.frontend.blocks import collect_block_outputs
 from njc.frontend.names import (
-    Definition,
+    FunctionDefinition,
     Global,
-    Home,
     Local,
+    ResolvedName,
     TypeParameter,
-    bindings_of,
-    home_of,
+    collect_bindings,
     is_defined,
-    mangled,
+    mangle,
+    resolve_name,
 )
 from njc.frontend.source import SourceFile
 
@@ -55,10 +55,10 @@ def test_functions_bind_what_cpython_says(path: Path) -> None:
         line = min([node.lineno, *(each.lineno for each in node.decorator_list)])
         for code in codes.get((node.name, line), [])[:1]:
             expected = {*code.co_varnames, *code.co_cellvars} - {".type_params", ".generic_base"}
-            assert bindings_of(node, class_name).bound == expected - _inlined(node, expected)
+            assert collect_bindings(node, class_name).bound == expected - _inlined(node, expected)
 
 
-def _inlined(node: Definition, locals_: set[str]) -> set[str]:
+def _inlined(node: FunctionDefinition, locals_: set[str]) -> set[str]:
     """The comprehension variables that Python 3.12 counts among the function's own (PEP 709)."""
     if sys.version_info < (3, 12):
         return set()
@@ -69,7 +69,7 @@ def _inlined(node: Definition, locals_: set[str]) -> set[str]:
         for name in ast.walk(each.target)
         if isinstance(name, ast.Name)
     }
-    return (targets & locals_) - bindings_of(node, None).bound
+    return (targets & locals_) - collect_bindings(node, None).bound
 
 
 def _codes(code: CodeType) -> Iterator[CodeType]:
@@ -79,8 +79,10 @@ def _codes(code: CodeType) -> Iterator[CodeType]:
             yield from _codes(constant)
 
 
-def _functions(node: ast.AST, class_name: str | None) -> Iterator[tuple[Definition, str | None]]:
-    if isinstance(node, Definition):
+def _functions(
+    node: ast.AST, class_name: str | None
+) -> Iterator[tuple[FunctionDefinition, str | None]]:
+    if isinstance(node, FunctionDefinition):
         yield node, class_name
     for child in ast.iter_child_nodes(node):
         yield from _functions(child, node.name if isinstance(node, ast.ClassDef) else class_name)
@@ -145,7 +147,7 @@ def test_home(name: str) -> None:
     program, expected = HOMES[name]
     text = program.replace("BLOCK", '"""natural\n<x>\n"""') + "\n"
     blocks = compile_source(SourceFile("p.njpy", text.encode())).blocks
-    home: Home = home_of("x", blocks[-1].scope, outputs_of(blocks))
+    home: ResolvedName = resolve_name("x", blocks[-1].scope, collect_block_outputs(blocks))
     assert home.scope.name == expected
     kind = (
         TypeParameter if "type parameter" in name else Global if expected == "<module>" else Local
@@ -165,7 +167,7 @@ def test_home(name: str) -> None:
     ],
 )
 def test_mangled(name: str, class_name: str | None, stored: str) -> None:
-    assert mangled(name, class_name) == stored
+    assert mangle(name, class_name) == stored
 
 
 @pytest.mark.parametrize(

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from njc.frontend.references import KeywordTag, MistypedTag, Reference, tags_in, without_fields
+from njc.frontend.references import KeywordTag, MistypedTag, Reference, blank_fields, find_tags
 
 
 @pytest.mark.parametrize(
@@ -28,7 +28,7 @@ from njc.frontend.references import KeywordTag, MistypedTag, Reference, tags_in,
     ],
 )
 def test_paths(text: str, paths: list[str]) -> None:
-    tags = list(tags_in(text))
+    tags = list(find_tags(text))
     assert [":" * tag.writes + tag.path for tag in tags if isinstance(tag, Reference)] == paths
 
 
@@ -48,7 +48,7 @@ def test_paths(text: str, paths: list[str]) -> None:
     ],
 )
 def test_types(text: str, type_: str) -> None:
-    (reference,) = tags_in(text)
+    (reference,) = find_tags(text)
     assert isinstance(reference, Reference)
     assert reference.type == type_
     assert text[reference.start] == "<"
@@ -60,18 +60,18 @@ def test_types(text: str, type_: str) -> None:
     ["<:y: the sum>", "<:y: int, str>", "<:y: (yield)>", "<:y: a if b else c>", "<:y: x := 1>"],
 )
 def test_what_is_no_type(text: str) -> None:
-    (tag,) = tags_in(text)
+    (tag,) = find_tags(text)
     assert isinstance(tag, MistypedTag)
 
 
 @pytest.mark.parametrize("text", ["<:y: unfinished", "<:y: on\nanother line of words>", "<x: int>"])
 def test_what_is_only_text(text: str) -> None:
-    assert list(tags_in(text)) == []
+    assert list(find_tags(text)) == []
 
 
 @pytest.mark.parametrize("text", ["<class>", "<:None>", "<x.if>", "<:is: int>"])
 def test_keywords(text: str) -> None:
-    (tag,) = tags_in(text)
+    (tag,) = find_tags(text)
     assert isinstance(tag, KeywordTag)
 
 
@@ -93,16 +93,16 @@ def test_keywords(text: str) -> None:
     ],
 )
 def test_fields_are_blanked(literal: str, kept: str) -> None:
-    assert without_fields(literal, raw=False).replace("\0", "_") == kept
+    assert blank_fields(literal, raw=False).replace("\0", "_") == kept
 
 
 def test_a_raw_f_string_has_no_escapes() -> None:
-    assert without_fields(r"\N{x}<z>", raw=True).replace("\0", "_") == r"\N___<z>"
+    assert blank_fields(r"\N{x}<z>", raw=True).replace("\0", "_") == r"\N___<z>"
 
 
 @given(st.text(alphabet="<>:.{}[]'\"\\ xyN=!\n,|", max_size=40))
 def test_any_text_is_read_without_failing(text: str) -> None:
-    for tag in tags_in(text):
+    for tag in find_tags(text):
         assert text[tag.start] == "<"
         assert text[tag.end - 1] == ">"
-    assert len(without_fields(text, raw=False)) == len(text)
+    assert len(blank_fields(text, raw=False)) == len(text)

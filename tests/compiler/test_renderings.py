@@ -18,7 +18,7 @@ FOUND = [
 
 
 def test_json() -> None:
-    first, second = json.loads(renderings.json(FOUND))
+    first, second = json.loads(renderings.format_json(FOUND))
     assert first == {
         "code": "NJ201",
         "severity": "error",
@@ -31,11 +31,11 @@ def test_json() -> None:
         "end_column": 9,
     }
     assert second["hint"] is None
-    assert renderings.json([]) == "[]"
+    assert renderings.format_json([]) == "[]"
 
 
 def test_github() -> None:
-    assert renderings.github(FOUND).split("\n") == [
+    assert renderings.format_github(FOUND).split("\n") == [
         "::error file=a%2Cb.njpy,line=2,endLine=2,col=5,endColumn=9,title=NJ201"
         "::100%25 `x`%0Awrong%0Adid you mean: `y`?",
         "::warning file=c.njpy,line=3,endLine=4,title=NJ204::unused",
@@ -43,14 +43,14 @@ def test_github() -> None:
 
 
 def test_sarif() -> None:
-    log = json.loads(renderings.sarif(FOUND))
+    log = json.loads(renderings.format_sarif(FOUND))
     (run,) = log["runs"]
     assert [rule["id"] for rule in run["tool"]["driver"]["rules"]] == ["NJ201", "NJ204"]
     for result, each in zip(run["results"], FOUND, strict=True):
         assert run["tool"]["driver"]["rules"][result["ruleIndex"]]["id"] == each.code
         region = result["locations"][0]["physicalLocation"]["region"]
         assert (region["startLine"], region["endColumn"]) == (each.line, each.end_column)
-    assert json.loads(renderings.sarif([]))["runs"][0]["results"] == []
+    assert json.loads(renderings.format_sarif([]))["runs"][0]["results"] == []
 
 
 def test_codes_are_told_whole() -> None:

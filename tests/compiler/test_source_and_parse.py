@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from njc.compiler import compile_source
-from njc.frontend.parse import may_hold_blocks
-from njc.frontend.source import SourceFile, UnreadableSource, opening_lines
+from njc.frontend.parse import can_hold_blocks
+from njc.frontend.source import SourceDecodeError, SourceFile, count_opening_lines
 
 BLOCK = '"""natural\nUse <x>.\n"""\n'
 
@@ -24,8 +24,8 @@ def test_lines_end_where_the_tokenizer_ends_them() -> None:
 
 def test_columns_of_ast_count_bytes_and_ours_characters() -> None:
     source = SourceFile("p.njpy", "é = '名'; x = 1\n".encode())
-    assert source.text[source.offset(1, 12)] == "x"
-    assert source.place(source.offset(1, 12)) == (1, 10)
+    assert source.text[source.get_offset(1, 12)] == "x"
+    assert source.place(source.get_offset(1, 12)) == (1, 10)
 
 
 @pytest.mark.parametrize(
@@ -43,7 +43,7 @@ def test_columns_of_ast_count_bytes_and_ours_characters() -> None:
     ],
 )
 def test_lines_that_stay_first(text: str, count: int) -> None:
-    assert opening_lines(text) == count
+    assert count_opening_lines(text) == count
 
 
 @pytest.mark.parametrize(
@@ -83,7 +83,7 @@ def test_what_an_encoding_lacks_is_spelled_with_escapes() -> None:
 
 @pytest.mark.parametrize("data", [b"x = '\xff'\n", b"# coding: nonsense\n"])
 def test_unreadable(data: bytes) -> None:
-    with pytest.raises(UnreadableSource):
+    with pytest.raises(SourceDecodeError):
         _ = SourceFile("p.njpy", data).text
     assert [
         each.code
@@ -100,7 +100,7 @@ def test_not_python(text: str) -> None:
 
 def test_a_file_without_markers_is_not_even_parsed() -> None:
     data = b'#!/bin/x\n"""Naturally, this is not Python.\n\xff (\n'
-    assert not may_hold_blocks(data)
+    assert not can_hold_blocks(data)
     output = compile_source(SourceFile("p.njpy", data)).output
     assert output is not None
     first, _, rest = output.partition(b"\n")

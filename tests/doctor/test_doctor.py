@@ -16,7 +16,7 @@ from anthropic_server import KEY as ANTHROPIC_KEY
 from anthropic_server import AnthropicServer, message, text
 from loopback import Raw, Status
 from njc.commands import njc as njc_command
-from njc.doctor import Surroundings, Verdict, diagnose
+from njc.doctor import HealthCheck, HostEnvironment, diagnose
 from njrt.options import Options
 from openai_server import KEY, OpenAIServer, says
 
@@ -207,7 +207,7 @@ def test_json_is_one_list(doctor: Doctor) -> None:
     }
 
 
-def here(**changes: Any) -> Surroundings:
+def here(**changes: Any) -> HostEnvironment:
     default: dict[str, Any] = {
         "python": (3, 11, 0),
         "environ": {},
@@ -215,16 +215,16 @@ def here(**changes: Any) -> Surroundings:
         "options": (("--set", Options()),),
         "version_of": {}.get,
     }
-    return Surroundings(**(default | changes))
+    return HostEnvironment(**(default | changes))
 
 
-def verdict(check: str, surroundings: Surroundings) -> Verdict:
+def verdict(check: str, surroundings: HostEnvironment) -> HealthCheck:
     return next(each for each in diagnose(surroundings, None) if each.check == check)
 
 
 def test_an_old_python_and_a_bare_install() -> None:
     assert verdict("python", here(python=(3, 10, 2))).status == "fail"
-    assert verdict("python", here(python=(3, 14, 0))) == Verdict("python", "ok", "3.14.0")
+    assert verdict("python", here(python=(3, 14, 0))) == HealthCheck("python", "ok", "3.14.0")
     assert verdict("extras", here()).says == (
         "none; without openai, anthropic, static, watch, otel: "
         'pip install "njpy[openai,anthropic,static,watch,otel]" if you need them'

@@ -10,14 +10,14 @@ from pathlib import Path
 import pytest
 
 from njc.frontend.source import SourceFile
-from njc.migrate.program import Migration, migrate
+from njc.migrate.program import Migration, migrate_program
 
 CASES = Path(__file__).parents[1] / "cases" / "migrate"
 NAMES = sorted(file.stem for file in CASES.glob("*.py"))
 
 
 def migrated(name: str, data: bytes) -> Migration:
-    migration = migrate(SourceFile(f"{name}.py", data), f"{name}.njpy")
+    migration = migrate_program(SourceFile(f"{name}.py", data), f"{name}.njpy")
     assert isinstance(migration, Migration)
     return migration
 
@@ -64,6 +64,6 @@ def test_line_ends_and_byte_order_mark_are_kept() -> None:
 
 
 def test_a_file_that_is_not_python_is_said_to_be_none() -> None:
-    said = migrate(SourceFile("x.py", b"import nightjarpy\ndef f(:\n"), "x.njpy")
+    said = migrate_program(SourceFile("x.py", b"import nightjarpy\ndef f(:\n"), "x.njpy")
     assert isinstance(said, str)
     assert said.startswith("line 2: not Python: ")

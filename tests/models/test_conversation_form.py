@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from njrt.messages import ModelMessage, ToolCall, ToolMessage, ToolResult, UserMessage
-from njrt.models.conversation import arguments_in, arguments_to_send, normal
+from njrt.models.conversation import make_sendable_arguments, normalize_messages, parse_arguments
 
 CALLED = ModelMessage("", (ToolCall("a", "run", {}, "{}"),))
 RESULT = ToolMessage((ToolResult("a", "run", "ok"),))
@@ -23,7 +23,7 @@ RESULT = ToolMessage((ToolResult("a", "run", "ok"),))
     ],
 )
 def test_normal(messages, expected):
-    assert normal(messages) == expected
+    assert normalize_messages(messages) == expected
 
 
 @pytest.mark.parametrize(
@@ -31,8 +31,8 @@ def test_normal(messages, expected):
     [("{}", {}), ("", {}), (' {"a": 1} ', {"a": 1}), ("[]", None), ("{", None), ("null", None)],
 )
 def test_arguments(raw, arguments):
-    assert arguments_in(raw) == arguments
+    assert parse_arguments(raw) == arguments
 
 
 def test_what_is_no_object_is_sent_back_inside_one():
-    assert arguments_to_send(ToolCall("a", "run", None, "{")) == {"malformed": "{"}
+    assert make_sendable_arguments(ToolCall("a", "run", None, "{")) == {"malformed": "{"}

@@ -9,8 +9,8 @@ import pytest
 
 from njrt.errors import AuthenticationError, ConfigurationError, NoModelError, ServerError
 from njrt.messages import Request, UserMessage
-from njrt.models.choose import DEFAULT_MODELS, model_for
-from njrt.models.fallback import Fallback
+from njrt.models.choose import DEFAULT_MODELS, choose_model
+from njrt.models.fallback import FallbackModel
 from njrt.models.model import Model
 from njrt.models.prices import PRICES
 from njrt.models.scripted import Scripted
@@ -45,13 +45,13 @@ OPENAI_DEFAULT = "openai/" + DEFAULT_MODELS["openai"]
     ],
 )
 def test_what_is_chosen(options, environ, name, protocol):
-    model = model_for(options, environ)
+    model = choose_model(options, environ)
     assert (model.name, model.protocol) == (name, protocol)
 
 
 def test_nothing_configured_names_every_way():
     with pytest.raises(NoModelError) as caught:
-        model_for(Options(), {})
+        choose_model(Options(), {})
     for way in ("ANTHROPIC_API_KEY", "OPENAI_API_KEY", "NJC_BASE_URL", "NJC_MODEL", "recording"):
         assert way in str(caught.value)
 
@@ -69,36 +69,36 @@ def test_nothing_configured_names_every_way():
 )
 def test_an_unknown_vendor(name, hint):
     with pytest.raises(ConfigurationError, match=hint) as caught:
-        model_for(Options(model=name), {})
+        choose_model(Options(model=name), {})
     assert name in str(caught.value)
 
 
 def test_a_choice_is_made_once_and_its_connections_are_shared():
     chosen = Options(model="openai/gpt-4.1")
-    assert model_for(chosen, OPENAI) is model_for(chosen, OPENAI)
-    assert model_for(chosen, OPENAI) is not model_for(chosen, {"OPENAI_API_KEY": "another"})
+    assert choose_model(chosen, OPENAI) is choose_model(chosen, OPENAI)
+    assert choose_model(chosen, OPENAI) is not choose_model(chosen, {"OPENAI_API_KEY": "another"})
 
 
 def test_the_vendors_own_variables_are_obeyed(ask):
     with OpenAIServer([says("fine")]) as server:
         environ = {"OPENAI_API_KEY": KEY, "OPENAI_BASE_URL": server.base_url}
-        model = model_for(Options(model="openai/gpt-4.1"), environ)
+        model = choose_model(Options(model="openai/gpt-4.1"), environ)
         assert ask(model, REQUEST).message.text == "fine"
         assert model.protocol == "tools"
 
 
 def test_a_server_of_ones_own_needs_no_key(ask):
     with OpenAIServer([says("fine")], vendor=False) as server:
-        model = model_for(Options(), {"NJC_BASE_URL": server.base_url})
+        model = choose_model(Options(), {"NJC_BASE_URL": server.base_url})
         assert ask(model, REQUEST).message.text == "fine"
 
 
 def test_a_missing_sdk_is_named_with_the_way_to_install_it():
     # An interpreter without site-packages stands for an installation without the extras.
     code = (
-        "from njrt.models.choose import model_for\n"
+        "from njrt.models.choose import choose_model\n"
         "from njrt.options import Options\n"
-        "try: model_for(Options(model='openai/gpt-4.1'), {})\n"
+        "try: choose_model(Options(model='openai/gpt-4.1'), {})\n"
         "except Exception as error: print(type(error).__name__, error)\n"
     )
     runtime = __import__("njrt").__path__[0].removesuffix("njrt")
@@ -113,9 +113,9 @@ def test_a_missing_sdk_is_named_with_the_way_to_install_it():
 def test_choosing_imports_no_sdk():
     code = (
         "import sys\n"
-        "from njrt.models.choose import model_for\n"
+        "from njrt.models.choose import choose_model\n"
         "from njrt.options import Options\n"
-        "model_for(Options(model='openai/a,anthropic/b'), {})\n"
+        "choose_model(Options(model='openai/a,anthropic/b'), {})\n"
         "print(sorted({'openai', 'anthropic', 'pydantic', 'httpx', 'httpx2'} & set(sys.modules)))\n"
     )
     ran = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
@@ -132,8 +132,8 @@ def test_importing_the_layers_of_a_model_needs_not_even_asyncio():
     assert ran.stdout == "False\n"
 
 
-def fallback(*models: Model) -> Fallback:
-    return Fallback(models)
+def fallback(*models: Model) -> FallbackModel:
+    return FallbackModel(models)
 
 
 def test_who_cannot_answer_passes_on(ask):

@@ -9,7 +9,7 @@ import pytest
 
 from njrt.errors import CallLimitError, ModelError, ServerError
 from njrt.messages import ModelMessage, Reply, Request, UserMessage
-from njrt.models.model import Flow, Layered
+from njrt.models.model import Flow, LayeredModel
 from njrt.models.scripted import Scripted
 
 REQUEST = Request("", (UserMessage("hello"),))
@@ -62,24 +62,26 @@ class Spent:
 
 def test_the_first_layer_is_the_outermost(ask):
     notes: list[str] = []
-    model = Layered(Scripted(["hi"]), (Noted("outer", notes), Noted("inner", notes)))
+    model = LayeredModel(Scripted(["hi"]), (Noted("outer", notes), Noted("inner", notes)))
     assert ask(model, REQUEST).message.text == "hi"
     assert notes == ["outer asks", "inner asks", "inner has hi", "outer has hi"]
 
 
 def test_without_layers_the_model_itself_answers(ask):
-    assert ask(Layered(Scripted(["hi"])), REQUEST).message.text == "hi"
+    assert ask(LayeredModel(Scripted(["hi"])), REQUEST).message.text == "hi"
 
 
 def test_it_goes_by_the_models_name_and_protocol():
-    model = Layered(Layered(Scripted([], name="some", protocol="text"), (Kept(),)))
+    model = LayeredModel(LayeredModel(Scripted([], name="some", protocol="text"), (Kept(),)))
     assert (model.name, model.protocol) == ("some", "text")
 
 
 def test_a_layer_may_answer_by_itself(ask):
     model = Scripted([])
     notes: list[str] = []
-    reply = ask(Layered(model, (Noted("outer", notes), Kept(), Noted("inner", notes))), REQUEST)
+    reply = ask(
+        LayeredModel(model, (Noted("outer", notes), Kept(), Noted("inner", notes))), REQUEST
+    )
     assert reply.source == "cache"
     assert notes == ["outer asks", "outer has kept"]
     assert model.requests == []
@@ -88,7 +90,9 @@ def test_a_layer_may_answer_by_itself(ask):
 def test_a_layer_may_ask_twice(ask):
     model = Scripted([ServerError("down"), "up"])
     notes: list[str] = []
-    reply = ask(Layered(model, (Noted("outer", notes), Stubborn(), Noted("inner", notes))), REQUEST)
+    reply = ask(
+        LayeredModel(model, (Noted("outer", notes), Stubborn(), Noted("inner", notes))), REQUEST
+    )
     assert (reply.message.text, reply.model) == ("up", "second try")
     assert [request.turn for request in model.requests] == [1, 2]
     assert notes == [
@@ -98,7 +102,9 @@ def test_a_layer_may_ask_twice(ask):
 
 def test_errors_pass_through_every_layer_that_asked(ask):
     notes: list[str] = []
-    model = Layered(Scripted([ModelError("no")]), (Noted("outer", notes), Noted("inner", notes)))
+    model = LayeredModel(
+        Scripted([ModelError("no")]), (Noted("outer", notes), Noted("inner", notes))
+    )
     with pytest.raises(ModelError, match="no"):
         ask(model, REQUEST)
     assert notes == ["outer asks", "inner asks", "inner saw ModelError", "outer saw ModelError"]
@@ -107,7 +113,7 @@ def test_errors_pass_through_every_layer_that_asked(ask):
 def test_so_do_errors_of_layers(ask):
     notes: list[str] = []
     with pytest.raises(CallLimitError):
-        ask(Layered(Scripted([]), (Noted("outer", notes), Spent())), REQUEST)
+        ask(LayeredModel(Scripted([]), (Noted("outer", notes), Spent())), REQUEST)
     assert notes == ["outer asks", "outer saw CallLimitError"]
 
 
@@ -118,7 +124,7 @@ def test_an_interrupt_is_seen_by_the_layers_and_stays_what_it_is(ask):
         raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):
-        ask(Layered(Scripted(interrupted), (Noted("outer", notes),)), REQUEST)
+        ask(LayeredModel(Scripted(interrupted), (Noted("outer", notes),)), REQUEST)
     assert notes == ["outer asks", "outer saw KeyboardInterrupt"]
 
 
@@ -126,7 +132,7 @@ def test_so_is_a_cancellation():
     notes: list[str] = []
 
     async def cancelled() -> None:
-        model = Layered(Scripted(["late"], delay=60), (Noted("outer", notes),))
+        model = LayeredModel(Scripted(["late"], delay=60), (Noted("outer", notes),))
         task = asyncio.create_task(model.aask(REQUEST))
         await asyncio.sleep(0.01)
         task.cancel()

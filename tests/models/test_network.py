@@ -140,7 +140,7 @@ def test_closing_cancels_what_is_under_way_and_closes_the_clients():
             self.closed = True
 
     async def asking() -> None:
-        network.client("owner", lambda: connected)
+        network.get_client("owner", lambda: connected)
         begun.set()
         await asyncio.sleep(60)
 

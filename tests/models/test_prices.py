@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from njrt.messages import Usage
-from njrt.models.prices import PRICES, Price, cost
+from njrt.models.prices import PRICES, Price, compute_cost
 
 
 @pytest.mark.parametrize(
@@ -22,13 +22,15 @@ from njrt.models.prices import PRICES, Price, cost
     ],
 )
 def test_cost(name, usage, written, dollars):
-    assert cost(name, usage, written) == (dollars if dollars is None else pytest.approx(dollars))
+    assert compute_cost(name, usage, written) == (
+        dollars if dollars is None else pytest.approx(dollars)
+    )
 
 
 def test_prices_of_ones_own():
     prices = PRICES | {"openai/local": Price(1.0, 2.0)}
     usage = Usage(1_000_000, 1_000_000, cached=500_000)
-    assert cost("openai/local", usage, 100_000, prices) == pytest.approx(3.0)
+    assert compute_cost("openai/local", usage, 100_000, prices) == pytest.approx(3.0)
 
 
 @pytest.mark.parametrize(("name", "price"), PRICES.items(), ids=PRICES)

@@ -23,7 +23,7 @@ from njrt.execution.execute import (
 )
 from njrt.jumps import Break, Continue, Return
 from njrt.outcome import Broke, Completed, Continued, Raised, Returned
-from njrt.scope.scope import Scope, scope_of
+from njrt.scope.scope import Scope, make_scope
 
 
 class Refused(Exception):
@@ -46,7 +46,7 @@ def play(
     variables: Callable[[], tuple[Any, ...]], *sources: str, labels: str = "", **arguments: Any
 ) -> Any:
     """Run snippets one after the other and jump as they say; gives the last one's value."""
-    scope = scope_of(variables, at="case.njpy:1", **arguments)
+    scope = make_scope(variables, at="case.njpy:1", **arguments)
     value = None
     try:
         for source in sources:
@@ -60,7 +60,7 @@ async def aplay(
     variables: Callable[[], tuple[Any, ...]], *sources: str, labels: str = "", **arguments: Any
 ) -> Any:
     """Like `play`, in an async function."""
-    scope = scope_of(variables, at="case.njpy:1", **arguments)
+    scope = make_scope(variables, at="case.njpy:1", **arguments)
     value = None
     try:
         for source in sources:

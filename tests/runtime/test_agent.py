@@ -10,10 +10,10 @@ from typing import Any
 import pytest
 from programs import Program, ended_by, told
 
-from njrt.agent.conversation import PATIENCE, Conversation, converse
+from njrt.agent.conversation import MAX_UNUSABLE_REPLIES, Conversation, converse
 from njrt.agent.handlers import Handlers
-from njrt.agent.prompt import EXAMPLES, system_prompt
-from njrt.agent.tools import OPERATIONS, example_of
+from njrt.agent.prompt import EXAMPLE_CALLS, build_system_prompt
+from njrt.agent.tools import OPERATIONS, format_call_form
 from njrt.block import Block
 from njrt.errors import OutputTypeError, ReplyError
 from njrt.execution.execute import Snippet, execute
@@ -28,9 +28,9 @@ from njrt.messages import (
     UserMessage,
 )
 from njrt.models.scripted import Scripted, call, run
-from njrt.options import DEFAULTS, EffectSet, Options, nearest
+from njrt.options import DEFAULTS, EffectSet, Options, merge_option_layers
 from njrt.outcome import Broke, Completed, Outcome
-from njrt.scope.scope import Scope, scope_of
+from njrt.scope.scope import Scope, make_scope
 from njrt.session.settings import using
 
 
@@ -38,7 +38,7 @@ class Played:
     """A conversation with a block over `x` (readable) and `y` (an output), carried on by hand."""
 
     def __init__(self, protocol: Protocol = "tools", **options: Any) -> None:
-        chosen = nearest(Options(**options), DEFAULTS)
+        chosen = merge_option_layers(Options(**options), DEFAULTS)
         self.scope = shared_scope()
         block = Block("Put twice <x> into <:y>.", ("break",), "case.njpy:3", False, chosen)
         serve = Handlers(block, self.scope).serve
@@ -78,7 +78,7 @@ def shared_scope() -> Scope:
     x = 3
     y: Any = None
     del y
-    return scope_of(
+    return make_scope(
         lambda: (x, y),  # noqa: F821
         writes="y",
         at="case.njpy:3",
@@ -106,7 +106,7 @@ def test_the_first_request() -> None:
 def test_one_call_with_done_ends_the_block() -> None:
     played = Played()
     assert played.say(reply(run("y = x * 2", done=True))) == Completed()
-    assert played.scope.value_of("y") == 6
+    assert played.scope.read_value("y") == 6
     assert len(played.requests) == 1
 
 
@@ -137,14 +137,14 @@ def test_a_useless_reply_is_answered_with_advice(useless: Reply, advice: str) ->
 def test_useless_replies_in_a_row_end_the_block(useless: Reply, trouble: str) -> None:
     played = Played()
     with pytest.raises(ReplyError, match=trouble):
-        played.say(*[useless] * PATIENCE)
-    assert len(played.requests) == PATIENCE
+        played.say(*[useless] * MAX_UNUSABLE_REPLIES)
+    assert len(played.requests) == MAX_UNUSABLE_REPLIES
 
 
 def test_a_useful_reply_renews_the_patience() -> None:
     played = Played()
     for _ in range(3):
-        assert played.say(*[reply()] * (PATIENCE - 1), reply(run("x"))) is None
+        assert played.say(*[reply()] * (MAX_UNUSABLE_REPLIES - 1), reply(run("x"))) is None
 
 
 def test_a_refusal_ends_the_block_with_the_models_own_words() -> None:
@@ -166,13 +166,13 @@ def test_calls_are_served_in_order_until_the_first_failure() -> None:
     assert texts[1] == "[3, 1]"
     assert "AttributeError" in texts[2]
     assert texts[3] == "not carried out, because an earlier call of this reply failed"
-    assert played.scope.value_of("y") == [3]
+    assert played.scope.read_value("y") == [3]
 
 
 def test_what_follows_the_end_of_the_block_is_not_carried_out() -> None:
     played = Played()
     assert played.say(reply(run("y = 1", done=True), run("y = 2"))) == Completed()
-    assert played.scope.value_of("y") == 1
+    assert played.scope.read_value("y") == 1
     assert Played().say(reply(run("break"), run("1 / 0"))) == Broke()
 
 
@@ -231,7 +231,7 @@ def test_the_same_failing_answer_again_raises_the_temperature() -> None:
 def test_the_text_protocol(text: str) -> None:
     played = Played("text")
     assert played.say(reply(text=text)) == Completed()
-    assert played.scope.value_of("y") == 6
+    assert played.scope.read_value("y") == 6
     assert played.requests[0].tools == ()
 
 
@@ -257,7 +257,7 @@ def test_where_the_effects_are_calls_in_text_the_model_is_asked_for_a_call() -> 
     played.say(
         reply(text='```json\n{"name": "exec", "arguments": {"code": """\n  y = 6\n"""}}\n```')
     )
-    assert played.scope.value_of("y") == 6
+    assert played.scope.read_value("y") == 6
 
 
 def test_code_in_text_counts_where_tools_were_offered() -> None:
@@ -282,10 +282,10 @@ MOOD = Program('''
 ''')
 
 
-@pytest.mark.parametrize("effects", EXAMPLES)
+@pytest.mark.parametrize("effects", EXAMPLE_CALLS)
 def test_the_example_that_a_prompt_gives_is_what_happens(effects: EffectSet) -> None:
-    operations = [example_of(each) for each in OPERATIONS[effects]]
-    example = system_prompt(effects, "text", operations).partition("Example:\n")[2]
+    operations = [format_call_form(each) for each in OPERATIONS[effects]]
+    example = build_system_prompt(effects, "text", operations).partition("Example:\n")[2]
     calls = re.findall(r"```json\n.*?\n```", example)
     answers = re.findall(r"When `(.*)` has come back:", example)
     function, model = MOOD.load()["f"], Scripted(calls, protocol="text")

@@ -19,9 +19,9 @@ from typing import Any
 import pytest
 
 from njrt.messages import ModelMessage, Reply, Request, Tool, ToolCall, Usage, UserMessage
-from njrt.models.model import Layered
+from njrt.models.model import LayeredModel
 from njrt.models.scripted import Said, Scripted
-from njrt.persistence.cache import Cache, request_key
+from njrt.persistence.cache import Cache, make_request_key
 from njrt.persistence.store import Store
 
 RUN = Tool("run", "Run Python.", {"type": "object"})
@@ -32,7 +32,7 @@ def asked(
     store: Store, *script: Said, request: Request = REQUEST, times: int = 2, **cache: Any
 ) -> list[Reply]:
     """What a model says to the same request, asked several times through the cache."""
-    model = Layered(Scripted(script), (Cache(store, "m/1", **cache),))
+    model = LayeredModel(Scripted(script), (Cache(store, "m/1", **cache),))
     return [model.ask(request) for _ in range(times)]
 
 
@@ -67,25 +67,25 @@ THE_SAME: dict[str, dict[str, Any]] = {
 
 @pytest.mark.parametrize("change", KEPT_APART.values(), ids=KEPT_APART.keys())
 def test_what_the_model_sees_is_in_the_key(change: dict[str, Any]) -> None:
-    assert request_key(replace(REQUEST, **change), "m") != request_key(REQUEST, "m")
-    assert request_key(REQUEST, "m") != request_key(REQUEST, "n")
-    assert request_key(REQUEST, "m", 1) != request_key(REQUEST, "m", 2)
+    assert make_request_key(replace(REQUEST, **change), "m") != make_request_key(REQUEST, "m")
+    assert make_request_key(REQUEST, "m") != make_request_key(REQUEST, "n")
+    assert make_request_key(REQUEST, "m", 1) != make_request_key(REQUEST, "m", 2)
 
 
 @pytest.mark.parametrize("change", THE_SAME.values(), ids=THE_SAME.keys())
 def test_who_asks_and_for_how_long_is_not(change: dict[str, Any]) -> None:
-    assert request_key(replace(REQUEST, **change), "m") == request_key(REQUEST, "m")
+    assert make_request_key(replace(REQUEST, **change), "m") == make_request_key(REQUEST, "m")
 
 
 def test_the_key_is_the_same_in_every_process() -> None:
     program = (
-        "from njrt.persistence.cache import request_key; from njrt.messages import *;"
-        "print(request_key(Request('system', (UserMessage('A'),), (Tool('run', 'Run Python.', {'type': 'object'}),)), 'm'))"
+        "from njrt.persistence.cache import make_request_key; from njrt.messages import *;"
+        "print(make_request_key(Request('system', (UserMessage('A'),), (Tool('run', 'Run Python.', {'type': 'object'}),)), 'm'))"
     )
     said = subprocess.run(
         [sys.executable, "-c", program], capture_output=True, text=True, check=True
     )
-    assert said.stdout.strip() == request_key(REQUEST, "m")
+    assert said.stdout.strip() == make_request_key(REQUEST, "m")
 
 
 def test_sampled_replies_are_kept_by_their_number_only(store: Store) -> None:
@@ -93,7 +93,7 @@ def test_sampled_replies_are_kept_by_their_number_only(store: Store) -> None:
     assert [r.message.text for r in asked(store, "1", "2", request=sampled)] == ["1", "2"]
     assert [r.message.text for r in asked(store, "3", request=sampled, repeat=1)] == ["3", "3"]
     assert [r.message.text for r in asked(store, "4", request=sampled, repeat=2)] == ["4", "4"]
-    assert store.stats().entries == 2
+    assert store.read_stats().entries == 2
 
 
 @pytest.mark.parametrize(
@@ -109,24 +109,24 @@ def test_replies_that_are_no_answers_are_not_kept(store: Store, reply: Reply) ->
 
 
 def test_an_error_is_not_kept(store: Store) -> None:
-    model = Layered(Scripted([RuntimeError("down"), "yes"]), (Cache(store, "m"),))
+    model = LayeredModel(Scripted([RuntimeError("down"), "yes"]), (Cache(store, "m"),))
     with pytest.raises(RuntimeError):
         model.ask(REQUEST)
     assert model.ask(REQUEST).message.text == "yes"
 
 
 def test_an_entry_of_another_version_is_asked_anew(store: Store) -> None:
-    store.put(request_key(REQUEST, "m/1"), '{"reply": "in another form"}')
+    store.put(make_request_key(REQUEST, "m/1"), '{"reply": "in another form"}')
     assert [r.source for r in asked(store, "yes")] == ["script", "cache"]
 
 
 def test_stats_and_clear(store: Store) -> None:
     asked(store, "yes", times=3)
-    stats = store.stats()
+    stats = store.read_stats()
     assert (stats.entries, stats.hits, stats.misses) == (1, 2, 1)
     assert stats.size > 10
     assert store.clear() == 1
-    assert store.stats().entries == 0
+    assert store.read_stats().entries == 0
 
 
 def test_the_store_is_bounded_and_keeps_what_was_used_last(tmp_path: Path) -> None:
@@ -136,7 +136,7 @@ def test_the_store_is_bounded_and_keeps_what_was_used_last(tmp_path: Path) -> No
     for number in range(1000):
         store.put(f"key {number}", "x" * 1000)
         assert store.get("used") is not None
-    assert store.stats().size < 300_000
+    assert store.read_stats().size < 300_000
     assert store.get("key 0") is None
     assert store.get("key 999") is not None
 
@@ -201,7 +201,7 @@ def test_a_damaged_file_serves_nothing_wrong_and_is_replaced(tmp_path: Path, har
             assert again.get(key) in (None, value)
             again.put(key, value)
     assert {key: again.get(key) for key in right} == right
-    assert again.stats().entries == 50
+    assert again.read_stats().entries == 50
 
 
 def test_a_folder_that_cannot_be_used_costs_one_warning(
@@ -213,7 +213,7 @@ def test_a_folder_that_cannot_be_used_costs_one_warning(
         assert [reply.source for reply in asked(store, "1", "2")] == ["script", "script"]
     assert [record.levelname for record in caplog.records] == ["WARNING"]
     assert "going on without it" in caplog.text
-    assert (store.stats().entries, store.clear()) == (0, 0)
+    assert (store.read_stats().entries, store.clear()) == (0, 0)
 
 
 FULL = """

@@ -20,11 +20,11 @@ from njrt.errors import EffectLimitError
 from njrt.execution.execute import Failed, Jumped, Ran, execute, prepare
 from njrt.jumps import Break, Continue, Return
 from njrt.outcome import Broke, Continued, Raised, Returned
-from njrt.scope.scope import scope_of
+from njrt.scope.scope import make_scope
 
 
 def outcome_of(source: str, labels: str = "break continue return"):
-    result = execute(ready(source, scope_of(lambda: ()), labels))
+    result = execute(ready(source, make_scope(lambda: ()), labels))
     assert isinstance(result, Jumped), result
     return result.outcome
 
@@ -121,7 +121,7 @@ def test_a_bare_return_is_legal_where_only_that_is() -> None:
     ],
 )
 def test_monstrous_source_is_refused(source: str) -> None:
-    assert isinstance(prepare(source, scope_of(lambda: ())), Refusal)
+    assert isinstance(prepare(source, make_scope(lambda: ())), Refusal)
 
 
 # --- exceptions
@@ -177,7 +177,7 @@ def test_cause_and_context_are_pythons() -> None:
     ],
 )  # fmt: skip
 def test_other_exceptions_go_back_to_the_model(source: str, message: str | None) -> None:
-    result = execute(ready(source, scope_of(lambda: ())))
+    result = execute(ready(source, make_scope(lambda: ())))
     assert isinstance(result, Failed)
     if message is not None:
         assert result.message == message
@@ -220,11 +220,11 @@ def test_what_is_not_the_models_passes_through(kind: type[BaseException]) -> Non
 
 def test_a_message_that_never_ends_is_given_up() -> None:
     source = "class E(Exception):\n    def __str__(self):\n        while True: pass\ndef f(): raise E\nf()"
-    assert message_of(source).startswith("E: <its message cannot be shown: OutOfTime>")
+    assert message_of(source).startswith("E: <its message cannot be shown: DeadlineExceeded>")
 
 
 def test_functions_of_earlier_snippets_are_shown_by_their_line() -> None:
-    scope = scope_of(lambda: ())
+    scope = make_scope(lambda: ())
     execute(ready("def f(n):\n    return 1 / n", scope))
     result = execute(ready("1\nf(0)", scope))
     assert isinstance(result, Failed)
@@ -259,7 +259,7 @@ def test_stale_marks_do_not_count() -> None:
 
 
 def test_the_value_is_that_of_the_last_expression() -> None:
-    scope = scope_of(lambda: ())
+    scope = make_scope(lambda: ())
     assert execute(ready("1 + 1", scope)) == Ran(2, "")
     assert execute(ready("x = 1", scope)) == Ran(None, "")
     assert execute(ready("if 1:\n    5", scope)) == Ran(None, "")
@@ -272,7 +272,7 @@ def test_print_reaches_both_stdout_and_the_model(capsys: pytest.CaptureFixture[s
     import io
 
     other = io.StringIO()
-    scope = scope_of(lambda: (other,))
+    scope = make_scope(lambda: (other,))
     source = "print('a', 1, sep='-')\nprint(*'xy', end='!')\nprint('no', file=other)\ndef f(): print('in f')\nf()\nf"
     ran = execute(ready(source, scope))
     assert (ran.printed, other.getvalue()) == ("a-1\nx y!in f\n", "no\n")
@@ -283,7 +283,7 @@ def test_print_reaches_both_stdout_and_the_model(capsys: pytest.CaptureFixture[s
 
 
 def test_printed_text_is_bounded_and_kept_on_failure(capsys: pytest.CaptureFixture[str]) -> None:
-    result = execute(ready("print('x' * 100_000)\n1/0", scope_of(lambda: ())))
+    result = execute(ready("print('x' * 100_000)\n1/0", make_scope(lambda: ())))
     assert isinstance(result, Failed)
     assert len(result.printed) < 5000
     assert "more characters printed" in result.printed
@@ -295,7 +295,7 @@ def test_printed_text_is_bounded_and_kept_on_failure(capsys: pytest.CaptureFixtu
 
 def test_source_lines_live_as_long_as_the_code() -> None:
     prefix = "<natural block lines.njpy:7"
-    scope = scope_of(lambda: (), at="lines.njpy:7")
+    scope = make_scope(lambda: (), at="lines.njpy:7")
     function = execute(ready(f"def f():\n    return 1/0\n#{'x' * 5000}\nf", scope)).value
     scope.close()
     with pytest.raises(ZeroDivisionError) as caught:
@@ -307,7 +307,7 @@ def test_source_lines_live_as_long_as_the_code() -> None:
 
 
 def test_many_snippets_leave_few_lines() -> None:
-    scope = scope_of(lambda: (), at="many.njpy:1")
+    scope = make_scope(lambda: (), at="many.njpy:1")
     for number in range(300):
         assert execute(ready(f"{number}", scope)).value == number
     assert sum(name.startswith("<natural block many.njpy:1") for name in linecache.cache) < 100

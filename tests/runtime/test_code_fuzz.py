@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from njrt.effects import Refusal
 from njrt.execution.execute import Failed, Jumped, Ran, Snippet, execute, prepare
-from njrt.scope.scope import scope_of
+from njrt.scope.scope import make_scope
 
 untouched = [1, 2, 3]
 TOKENS = [
@@ -27,7 +27,7 @@ RELAXED = settings(
 def check(source: str, **arguments: Any) -> None:
     def program(x: Any) -> tuple[Any, Any]:
         y: int = 5
-        scope = scope_of(lambda: (x, y), writes="y", at="fuzz.njpy:1", **arguments)
+        scope = make_scope(lambda: (x, y), writes="y", at="fuzz.njpy:1", **arguments)
         prepared = prepare(source, scope, labels=("break", "continue", "return"))
         assert isinstance(prepared, Snippet | Refusal)
         if isinstance(prepared, Snippet):

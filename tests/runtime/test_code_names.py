@@ -14,7 +14,7 @@ import pytest
 from playing import FailedCode, Refused, aplay, message_of, play, ready
 
 from njrt.execution.execute import execute
-from njrt.scope.scope import scope_of
+from njrt.scope.scope import make_scope
 
 counter = 1
 noted: list[int] = []
@@ -457,7 +457,7 @@ def test_class_body_method_with_bare_super() -> None:
 def test_class_body_jumps_leave_the_programs_loop() -> None:
     def step(namespace, i, jump):
         source = f"try:\n    seen = {i}\n    if {i} == 1: {jump}\nfinally: last = {i}\nseen = 'end'"
-        scope = scope_of(lambda: (), writes="seen last", ns=namespace, own="seen last")
+        scope = make_scope(lambda: (), writes="seen last", ns=namespace, own="seen last")
         return type(execute(ready(source, scope, "break continue")).outcome).__name__
 
     for jump, name in (("break", "Broke"), ("continue", "Continued")):

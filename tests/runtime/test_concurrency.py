@@ -20,7 +20,7 @@ from programs import Program, ended_by
 import njrt
 from njrt.messages import Request, ToolCall, UserMessage
 from njrt.models.scripted import Scripted, run
-from njrt.observability.accounts import _open
+from njrt.observability.accounts import _open_runs
 
 PROGRAM = Program('''
     shared = []
@@ -192,8 +192,8 @@ class Held:
 async def cancelled_while(model: Scripted, log: list[Any], **settings: Any) -> weakref.ref[Any]:
     """Cancel a block that waits, for its model or in its code; what the program held then goes free."""
     event = asyncio.Event()
-    event.held = Held()  # type: ignore[attr-defined]
-    held = weakref.ref(event.held)  # type: ignore[attr-defined]
+    event.encode_items = Held()  # type: ignore[attr-defined]
+    held = weakref.ref(event.encode_items)  # type: ignore[attr-defined]
     with njrt.using(model=model, **settings):
         task = asyncio.ensure_future(PROGRAM.load()["waits"](event, log))
         await asyncio.sleep(0.05)
@@ -237,7 +237,7 @@ def test_a_cancelled_block_leaves_nothing_behind(
             asyncio.run(check())
     finally:
         gc.enable()
-    assert not _open
+    assert not _open_runs
 
 
 def test_a_timeout_of_the_program_reaches_it_as_its_own() -> None:
@@ -273,7 +273,7 @@ def test_a_coroutine_that_is_dropped_half_way_is_closed_anywhere() -> None:
         contextvars.copy_context().run(coroutine.send, None)
     coroutine.close()
     assert log == ["unbound"]
-    assert not _open
+    assert not _open_runs
     with njrt.using(model=Scripted(ended_by("result = 1"))), njrt.watch() as watch:
         assert PROGRAM.load()["outer"](None) == 1
     assert watch.runs[0].parent is None

@@ -244,10 +244,10 @@ def test_messages_say_a_way_out() -> None:
 
 def test_the_open_policy_refuses_nothing() -> None:
     from njrt.execution.execute import Ran, Snippet, execute, prepare
-    from njrt.scope.scope import scope_of
+    from njrt.scope.scope import make_scope
 
     source = "import os\neval('1'), ().__class__, getattr(1, '__class__'), os.sep"
-    snippet = prepare(source, scope_of(lambda: ()), policy="open")
+    snippet = prepare(source, make_scope(lambda: ()), policy="open")
     assert isinstance(snippet, Snippet)
     assert execute(snippet) == Ran((1, tuple, int, os.sep), "")
 

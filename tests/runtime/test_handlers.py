@@ -209,7 +209,7 @@ def test_mistakes_are_answered(effects: EffectSet, mistake: ToolCall, advice: st
 
 
 def test_the_programs_own_code_never_breaks_a_block_by_being_updated() -> None:
-    for name, advice in (("Frozen", "RuntimeError: frozen"), ("Endless", "OutOfTime")):
+    for name, advice in (("Frozen", "RuntimeError: frozen"), ("Endless", "DeadlineExceeded")):
         target = PLAIN.load()[name]()
         script = [
             [call("lookup", var="x"), call("setref", ref=ref(1), val=items(a=1))],

@@ -11,8 +11,14 @@ from typing import Any, ClassVar, NoReturn
 
 import pytest
 
-from njrt.agent.handlers import as_json
-from njrt.agent.references import Heap, level_of, update, value_of, wire_of
+from njrt.agent.handlers import format_wire
+from njrt.agent.references import (
+    ReferenceTable,
+    decode_wire,
+    encode_level,
+    encode_wire,
+    update_in_place,
+)
 
 
 def ref(address: int, cls: str = "") -> dict[str, Any]:
@@ -68,33 +74,33 @@ LEVELS: list[tuple[Any, Any]] = [
 
 @pytest.mark.parametrize(("value", "level"), LEVELS)
 def test_deref_shows_one_level(value: Any, level: Any) -> None:
-    shown = level_of(value, Heap())
+    shown = encode_level(value, ReferenceTable())
     if isinstance(level, dict) and "class" in level and isinstance(shown, dict):
         shown = {key: shown[key] for key in level}
     assert shown == level
 
 
 def test_long_collections_are_cut_and_counted() -> None:
-    shown = level_of(list(range(1000)), Heap())
+    shown = encode_level(list(range(1000)), ReferenceTable())
     assert (len(shown["items"]), shown["length"]) == (100, 1000)
-    shown = level_of(set(range(1000)), Heap())
+    shown = encode_level(set(range(1000)), ReferenceTable())
     assert (shown["items"][:3], shown["length"]) == ([0, 1, 10], 1000)
 
 
 def test_a_number_that_json_cannot_hold_is_a_reference() -> None:
-    assert wire_of(10**5000, Heap()) == ref(1, "int")
-    assert as_json(wire_of(10**50, Heap())) == str(10**50)
+    assert encode_wire(10**5000, ReferenceTable()) == ref(1, "int")
+    assert format_wire(encode_wire(10**50, ReferenceTable())) == str(10**50)
 
 
 def test_an_object_keeps_its_number_and_its_identity() -> None:
-    heap, held = Heap(), [1]
+    heap, held = ReferenceTable(), [1]
     circle: list[Any] = [held, held]
     circle.append(circle)
-    assert level_of(circle, heap) == [ref(1, "list"), ref(1, "list"), ref(2, "list")]
+    assert encode_level(circle, heap) == [ref(1, "list"), ref(1, "list"), ref(2, "list")]
     assert heap.at(1) is held
     assert heap.at(2) is circle
-    assert value_of([ref(1), {"a": ref(2)}], heap) == [held, {"a": circle}]
-    assert value_of(ref(1), heap) is held
+    assert decode_wire([ref(1), {"a": ref(2)}], heap) == [held, {"a": circle}]
+    assert decode_wire(ref(1), heap) is held
 
 
 VALUES: list[tuple[Any, Any]] = [
@@ -108,7 +114,7 @@ VALUES: list[tuple[Any, Any]] = [
 
 @pytest.mark.parametrize(("wire", "value"), VALUES)
 def test_values_a_model_sends(wire: Any, value: Any) -> None:
-    assert value_of(wire, Heap()) == value
+    assert decode_wire(wire, ReferenceTable()) == value
 
 
 UPDATES: list[tuple[Any, Any, Any]] = [
@@ -122,22 +128,22 @@ UPDATES: list[tuple[Any, Any, Any]] = [
 
 @pytest.mark.parametrize(("target", "value", "expected"), UPDATES)
 def test_setref_updates_in_place(target: Any, value: Any, expected: Any) -> None:
-    assert update(target, value) is None
+    assert update_in_place(target, value) is None
     assert target == expected
 
 
 def test_setref_updates_an_object_by_its_attributes() -> None:
     point = Point(1, 2)
-    assert update(point, {"x": 5}) is None
+    assert update_in_place(point, {"x": 5}) is None
     assert (point.x, point.y) == (5, 2)
-    assert update(point, Point(7, 8)) is None
+    assert update_in_place(point, Point(7, 8)) is None
     assert (point.x, point.y) == (7, 8)
 
 
 def test_an_object_can_be_set_to_itself() -> None:
     for held in ([1], {1: 2}, {1}):
         before = held.copy()
-        assert update(held, held) is None
+        assert update_in_place(held, held) is None
         assert held == before
 
 
@@ -154,7 +160,7 @@ def test_an_object_can_be_set_to_itself() -> None:
 )
 def test_what_cannot_be_updated_stays_as_it_is(target: Any, value: Any, advice: str) -> None:
     before = repr(target)
-    assert advice in (update(target, value) or "")
+    assert advice in (update_in_place(target, value) or "")
     assert repr(target) == before
 
 
@@ -183,11 +189,11 @@ def hostile(*bases: type) -> type:
 def test_none_of_the_programs_code_runs_when_an_object_is_shown(base: type) -> None:
     cls = hostile(base)
     value = base.__new__(cls)
-    heap = Heap()
-    assert wire_of(value, heap) == ref(1, "Hostile")
-    assert json.loads(as_json(level_of(value, heap))) is not None
-    assert level_of([value], heap) == [ref(1, "Hostile")]
-    assert "Hostile" in as_json(level_of(cls, heap))
+    heap = ReferenceTable()
+    assert encode_wire(value, heap) == ref(1, "Hostile")
+    assert json.loads(format_wire(encode_level(value, heap))) is not None
+    assert encode_level([value], heap) == [ref(1, "Hostile")]
+    assert "Hostile" in format_wire(encode_level(cls, heap))
 
 
 @pytest.mark.parametrize(
@@ -196,13 +202,15 @@ def test_none_of_the_programs_code_runs_when_an_object_is_shown(base: type) -> N
      int, type, object(), NotImplemented, ..., range(9), memoryview(b"x"), "\ud800", {"\ud800"}, Fixed(1)],
 )  # fmt: skip
 def test_anything_can_be_shown(value: Any) -> None:
-    as_json(level_of(value, Heap())).encode()
-    as_json(wire_of(value, Heap())).encode()
+    format_wire(encode_level(value, ReferenceTable())).encode()
+    format_wire(encode_wire(value, ReferenceTable())).encode()
 
 
 def test_the_same_state_is_shown_by_the_same_text() -> None:
     first, again = ({f"name{n}" for n in numbers} for numbers in (range(50), reversed(range(50))))
-    assert as_json(level_of(first, Heap())) == as_json(level_of(again, Heap()))
+    assert format_wire(encode_level(first, ReferenceTable())) == format_wire(
+        encode_level(again, ReferenceTable())
+    )
 
 
 def test_what_a_class_holds_can_be_changed_through_its_reference() -> None:
@@ -217,10 +225,10 @@ def test_what_a_class_holds_can_be_changed_through_its_reference() -> None:
         @property
         def half(self) -> int: ...
 
-    heap = Heap()
-    level = level_of(Limits, heap)
+    heap = ReferenceTable()
+    level = encode_level(Limits, heap)
     assert level["attributes"] == {"steps": {"type": "Ref", "addr": 1, "class": "list"}, "rate": 3}
-    assert update(heap.at(1), [5]) is None
+    assert update_in_place(heap.at(1), [5]) is None
     assert Limits.steps == [5]
-    assert update(Limits, {"rate": 4}) is None
+    assert update_in_place(Limits, {"rate": 4}) is None
     assert Limits.rate == 4

@@ -16,8 +16,8 @@ from playing import aplay, ready
 
 from njrt.errors import CodeTimeLimitError
 from njrt.execution.execute import execute
-from njrt.scope.scope import scope_of
-from njrt.timeouts import OutOfTime, awaited_within, within
+from njrt.scope.scope import make_scope
+from njrt.timeouts import DeadlineExceeded, await_with_timeout, call_with_timeout
 
 
 def loop() -> None:
@@ -38,8 +38,8 @@ def stubborn() -> None:
 def limited(seconds: float, code: Callable[[], object]) -> float:
     """Run `code`, which never ends, for `seconds`; gives the seconds that it took to be stopped."""
     start = time.monotonic()
-    with pytest.raises(OutOfTime):
-        within(seconds, code)
+    with pytest.raises(DeadlineExceeded):
+        call_with_timeout(seconds, code)
     return time.monotonic() - start
 
 
@@ -68,13 +68,13 @@ def test_waiting_calls_are_stopped_in_the_main_thread() -> None:
 def test_nested_regions_end_by_the_nearest_deadline() -> None:
     def inner_first() -> str:
         try:
-            within(0.2, loop)
-        except OutOfTime:
+            call_with_timeout(0.2, loop)
+        except DeadlineExceeded:
             return "inner"
         return "outer"
 
-    assert limited(0.2, lambda: within(9, loop)) < 1.2
-    assert within(9, inner_first) == "inner"
+    assert limited(0.2, lambda: call_with_timeout(9, loop)) < 1.2
+    assert call_with_timeout(9, inner_first) == "inner"
 
 
 def test_nothing_strikes_after_the_region() -> None:
@@ -87,8 +87,8 @@ def test_nothing_strikes_after_the_region() -> None:
         late = 0
         for _ in range(10):
             try:
-                within(0.1, short)
-            except OutOfTime:
+                call_with_timeout(0.1, short)
+            except DeadlineExceeded:
                 late += 1
         end = time.monotonic() + 0.5
         while time.monotonic() < end:
@@ -114,10 +114,10 @@ def test_no_limit_and_enough_time() -> None:
     def fails() -> None:
         raise KeyError
 
-    assert within(None, lambda: 5) == 5
-    assert within(60, lambda: time.sleep(0.01)) is None
+    assert call_with_timeout(None, lambda: 5) == 5
+    assert call_with_timeout(60, lambda: time.sleep(0.01)) is None
     with pytest.raises(KeyError):
-        within(60, fails)
+        call_with_timeout(60, fails)
 
 
 def test_the_programs_own_signal_handlers_stay() -> None:
@@ -134,7 +134,7 @@ def test_regions_work_in_a_forked_child() -> None:
     program = (
         "import os, sys, warnings\nwarnings.simplefilter('ignore')\nfrom njrt.timeouts import *\n"
         "def loop():\n    while True: pass\n"
-        "def stopped():\n    try:\n        within(0.2, loop)\n    except OutOfTime: return 7\n"
+        "def stopped():\n    try:\n        call_with_timeout(0.2, loop)\n    except DeadlineExceeded: return 7\n"
         "stopped()\nchild = os.fork()\nif child == 0: os._exit(stopped())\n"
         "sys.exit(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]))"
     )
@@ -147,14 +147,14 @@ def test_regions_work_in_a_forked_child() -> None:
 def test_runaway_snippets_raise_the_named_error() -> None:
     snippet = ready(
         "while True:\n    try:\n        x = 1\n    except Exception:\n        pass",
-        scope_of(lambda: ()),
+        make_scope(lambda: ()),
     )
     with pytest.raises(CodeTimeLimitError, match=r"more than 0.2 seconds .* max_code_seconds"):
         execute(snippet, seconds=0.2)
 
 
 def test_a_snippets_own_timeout_is_its_own() -> None:
-    result = execute(ready("raise TimeoutError('mine')", scope_of(lambda: ())), seconds=5)
+    result = execute(ready("raise TimeoutError('mine')", make_scope(lambda: ())), seconds=5)
     assert "mine" in repr(result)
 
 
@@ -169,8 +169,8 @@ def test_awaiting_code_is_stopped_whether_it_waits_or_runs() -> None:
 
     for code in (forever, spin):
         start = time.monotonic()
-        with pytest.raises(OutOfTime):
-            asyncio.run(awaited_within(0.2, code()))
+        with pytest.raises(DeadlineExceeded):
+            asyncio.run(await_with_timeout(0.2, code()))
         assert time.monotonic() - start < 1.2
 
 
@@ -180,11 +180,13 @@ def test_waiting_does_not_count_against_other_tasks() -> None:
             await asyncio.sleep(0.3)
             return n
 
-        others = [awaited_within(5, fine(n)) for n in range(100)]
-        return await asyncio.gather(awaited_within(0.1, forever()), *others, return_exceptions=True)
+        others = [await_with_timeout(5, fine(n)) for n in range(100)]
+        return await asyncio.gather(
+            await_with_timeout(0.1, forever()), *others, return_exceptions=True
+        )
 
     first, *others = asyncio.run(main())
-    assert isinstance(first, OutOfTime)
+    assert isinstance(first, DeadlineExceeded)
     assert others == list(range(100))
 
 
@@ -197,16 +199,16 @@ def test_values_and_exceptions_pass_through_the_steps() -> None:
         await asyncio.sleep(0)
         raise TimeoutError("mine")
 
-    assert asyncio.run(awaited_within(5, value(3))) == 3
+    assert asyncio.run(await_with_timeout(5, value(3))) == 3
     with pytest.raises(TimeoutError, match="mine"):
-        asyncio.run(awaited_within(5, fails()))
+        asyncio.run(await_with_timeout(5, fails()))
 
 
 def test_async_snippets_have_the_limit_too() -> None:
     from njrt.execution.execute import aexecute
 
     async def main() -> None:
-        snippet = ready("await asyncio.sleep(60)", scope_of(lambda: (asyncio,)), is_async=True)
+        snippet = ready("await asyncio.sleep(60)", make_scope(lambda: (asyncio,)), is_async=True)
         await aexecute(snippet, seconds=0.2)
 
     with pytest.raises(CodeTimeLimitError):
@@ -233,7 +235,7 @@ def test_no_handler_of_the_code_keeps_it_running(source: str) -> None:
     def stopped() -> float:
         start = time.monotonic()
         with pytest.raises(CodeTimeLimitError):
-            execute(ready(source, scope_of(lambda: ())), seconds=0.2)
+            execute(ready(source, make_scope(lambda: ())), seconds=0.2)
         return time.monotonic() - start
 
     assert stopped() < 1.2
@@ -253,7 +255,7 @@ def test_no_handler_keeps_awaiting_code_running(source: str) -> None:
     from njrt.execution.execute import aexecute
 
     async def main() -> int:
-        snippet = ready(source, scope_of(lambda: (asyncio,)), is_async=True)
+        snippet = ready(source, make_scope(lambda: (asyncio,)), is_async=True)
         task = asyncio.current_task()
         assert task is not None
         with pytest.raises(CodeTimeLimitError):
@@ -268,7 +270,7 @@ def test_no_handler_keeps_awaiting_code_running(source: str) -> None:
 
 def test_a_cancellation_from_outside_is_none_of_ours() -> None:
     async def main() -> str:
-        task = asyncio.create_task(awaited_within(0.3, forever()))
+        task = asyncio.create_task(await_with_timeout(0.3, forever()))
         await asyncio.sleep(0.05)
         task.cancel()
         try:

@@ -17,7 +17,7 @@ from njrt.errors import (
 )
 from njrt.messages import ModelMessage, Reply, Usage
 from njrt.options import DEFAULTS
-from njrt.session.limits import Limits, Meter, Spent, limit, limits_of, meters_around
+from njrt.session.limits import Limits, Meter, MeterReading, limit, list_open_meters, read_limits
 
 
 class Clock:
@@ -42,15 +42,15 @@ def later(seconds: float) -> Step:
 
 
 def call(meter: Meter, clock: Clock) -> object:
-    return meter.begin_call()
+    return meter.count_call()
 
 
 def effect(meter: Meter, clock: Clock) -> object:
-    return meter.begin_effect()
+    return meter.count_effect()
 
 
 def spend(*args: object) -> Step:
-    return lambda meter, clock: meter.spend(reply(*args))  # type: ignore[arg-type]
+    return lambda meter, clock: meter.count_reply(reply(*args))  # type: ignore[arg-type]
 
 
 REACHED: list[tuple[Limits, list[Step], type[LimitError], str]] = [
@@ -103,22 +103,22 @@ def test_the_last_step_reaches_the_limit(
 def test_exactly_as_much_as_is_allowed_is_allowed() -> None:
     meter = Meter(Limits(effects=2, calls=2, tokens=20, usd=0.02, seconds=9), Clock())
     for _ in range(2):
-        meter.begin_call()
-        meter.spend(reply())
-        meter.begin_effect() if meter.spent().tokens < 20 else None
-    assert meter.spent() == Spent(effects=1, calls=2, seconds=0.0, tokens=20, usd=0.02)
+        meter.count_call()
+        meter.count_reply(reply())
+        meter.count_effect() if meter.spent().tokens < 20 else None
+    assert meter.spent() == MeterReading(effects=1, calls=2, seconds=0.0, tokens=20, usd=0.02)
 
 
 def test_replies_from_the_cache_cost_no_money_but_have_tokens() -> None:
     meter = Meter(Limits(usd=0.001), Clock())
-    meter.spend(reply(source="cache"))
+    meter.count_reply(reply(source="cache"))
     assert meter.spent().usd == 0
     assert meter.spent().tokens == 10
 
 
 def test_a_recorded_reply_without_a_price_is_no_reason_to_stop() -> None:
     meter = Meter(Limits(usd=0.001), Clock())
-    meter.spend(reply(10, None, "recording"))
+    meter.count_reply(reply(10, None, "recording"))
     assert meter.spent().usd == 0
 
 
@@ -134,27 +134,27 @@ def test_the_tightest_limit_says_how_much_time_is_left() -> None:
 
 
 def test_the_options_default_to_limits_on_everything_but_tokens_and_money() -> None:
-    assert limits_of(DEFAULTS) == Limits(effects=300, calls=30, seconds=600.0)
+    assert read_limits(DEFAULTS) == Limits(effects=300, calls=30, seconds=600.0)
 
 
 def test_a_limit_around_several_runs_counts_them_together() -> None:
     with limit(calls=3) as around:
         for _ in range(3):
-            Meter(Limits(calls=1), around=meters_around()).begin_call()
+            Meter(Limits(calls=1), around=list_open_meters()).count_call()
         with pytest.raises(
             CallLimitError,
             match=r"the program reached its limit of 3 model calls; .*`njrt.limit\(calls=...\)`",
         ):
-            Meter(Limits(calls=1), around=meters_around()).begin_call()
+            Meter(Limits(calls=1), around=list_open_meters()).count_call()
         assert around.spent().calls == 4
-    assert meters_around() == ()
+    assert list_open_meters() == ()
 
 
 def test_threads_started_inside_count_and_those_outside_do_not() -> None:
     seen: list[int] = []
 
     def look() -> None:
-        seen.append(len(meters_around()))
+        seen.append(len(list_open_meters()))
 
     def run_a_thread() -> None:
         thread = threading.Thread(target=look)
@@ -178,7 +178,7 @@ def test_a_limit_in_another_thread_is_none_of_ours() -> None:
     thread = threading.Thread(target=hold)
     thread.start()
     inside.wait(5)
-    assert meters_around() == ()
+    assert list_open_meters() == ()
     over.set()
     thread.join()
 
@@ -189,9 +189,9 @@ def test_counting_is_exact_across_threads() -> None:
     def count() -> None:
         for _ in range(500):
             meter = Meter(Limits(), around=(around,))
-            meter.begin_call()
-            meter.begin_effect()
-            meter.spend(reply(1, 0.0))
+            meter.count_call()
+            meter.count_effect()
+            meter.count_reply(reply(1, 0.0))
 
     threads = [threading.Thread(target=count) for _ in range(4)]
     for thread in threads:

@@ -14,7 +14,12 @@ from pydantic import BaseModel, Field
 import njrt
 from njrt.messages import Request, UserMessage
 from njrt.models.scripted import Said, call
-from njrt.session.structured_output import problems_with, schema_of, shape_of, wrapped
+from njrt.session.structured_output import (
+    describe_schema,
+    find_schema_problems,
+    make_answer_schema,
+    wrap_schema,
+)
 
 
 class Color(enum.Enum):
@@ -151,8 +156,8 @@ def test_options_of_the_place(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("schema", [answer[0] for answer in ANSWERS])
 def test_schemas_are_strict(schema: Any) -> None:
-    written = wrapped(schema_of(schema))
-    assert list(problems_with(written)) == []
+    written = wrap_schema(make_answer_schema(schema))
+    assert list(find_schema_problems(written)) == []
     waiting: list[Any] = [written]
     while waiting:
         part = waiting.pop()
@@ -176,7 +181,7 @@ def test_schemas_are_strict(schema: Any) -> None:
     ],
 )
 def test_what_vendors_refuse_is_asked_for_in_words(schema: Any, words: str) -> None:
-    assert any(words in problem for problem in problems_with(schema_of(schema)))
+    assert any(words in problem for problem in find_schema_problems(make_answer_schema(schema)))
 
 
 def test_an_unusual_type_still_works() -> None:
@@ -186,8 +191,8 @@ def test_an_unusual_type_still_works() -> None:
 
 
 def test_shapes_for_people() -> None:
-    assert shape_of(schema_of(Order)) == (
+    assert describe_schema(make_answer_schema(Order)) == (
         '{"customer": "text", "lines": [{"article": "text", "quantity": a whole number}, ...], '
         '"note": "text" | null}'
     )
-    assert shape_of(schema_of(Literal["a", "b"])) == '"a" | "b"'
+    assert describe_schema(make_answer_schema(Literal["a", "b"])) == '"a" | "b"'

@@ -15,7 +15,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from njrt.errors import RecordingError, RecordingMismatchError, RecordingMissingError
-from njrt.message_json import conversation_key, reply_json, reply_of
+from njrt.message_json import hash_conversation, reply_from_json, reply_to_json
 from njrt.messages import (
     Message,
     ModelMessage,
@@ -28,9 +28,9 @@ from njrt.messages import (
     Usage,
     UserMessage,
 )
-from njrt.models.model import Layered
+from njrt.models.model import LayeredModel
 from njrt.models.scripted import Scripted, run
-from njrt.persistence.recorder import Mode, Recorder
+from njrt.persistence.recorder import Recorder, RecordMode
 
 RUN = Tool("run", "Run Python.", {"type": "object"})
 
@@ -46,9 +46,9 @@ def nobody() -> Scripted:
     return Scripted([])
 
 
-def played(path: Path, mode: Mode, model: Scripted, *requests: Request) -> list[Reply]:
+def played(path: Path, mode: RecordMode, model: Scripted, *requests: Request) -> list[Reply]:
     with Recorder(path, mode, today=lambda: "2026-03-01", note="for a test") as recorder:
-        layered = Layered(model, (recorder,))
+        layered = LayeredModel(model, (recorder,))
         return [layered.ask(request) for request in requests]
 
 
@@ -130,8 +130,8 @@ def test_the_ids_of_tool_calls_do_not_matter() -> None:
             ToolMessage((ToolResult(name, "run", "1"),)),
         ]
 
-    assert conversation_key(conversation("a")) == conversation_key(conversation("b"))
-    assert conversation_key(conversation("a")) != conversation_key(conversation("a")[:2])
+    assert hash_conversation(conversation("a")) == hash_conversation(conversation("b"))
+    assert hash_conversation(conversation("a")) != hash_conversation(conversation("a")[:2])
 
 
 def test_equal_requests_get_their_replies_in_order_and_then_the_last_one(path: Path) -> None:
@@ -268,7 +268,7 @@ def test_the_recording_says_in_which_protocol_it_was_made(path: Path) -> None:
 
 def test_while_it_is_made_a_recording_has_no_say_in_the_protocol(path: Path) -> None:
     with Recorder(path, "once") as recorder:
-        model = Layered(Scripted(["a"]), (recorder,))
+        model = LayeredModel(Scripted(["a"]), (recorder,))
         assert recorder.protocol is None
         model.ask(Request("s", (UserMessage("A"),)))
         assert path.exists()
@@ -287,14 +287,14 @@ def answer(request: Request) -> str:
 
 
 def test_concurrent_blocks_are_recorded_in_the_order_in_which_they_began(path: Path) -> None:
-    async def block(model: Layered, number: int) -> None:
+    async def block(model: LayeredModel, number: int) -> None:
         for request in conversation_of(number):
             await asyncio.sleep(0.001 * (7 * number % 5))
             await model.aask(request)
 
-    async def all_blocks(mode: Mode) -> None:
+    async def all_blocks(mode: RecordMode) -> None:
         with Recorder(path, mode, today=lambda: "") as recorder:
-            model = Layered(Scripted(answer), (recorder,))
+            model = LayeredModel(Scripted(answer), (recorder,))
             await asyncio.gather(*(block(model, number) for number in range(20)))
 
     asyncio.run(all_blocks("once"))
@@ -307,12 +307,12 @@ def test_concurrent_blocks_are_recorded_in_the_order_in_which_they_began(path: P
 
 
 def test_threads_share_a_recorder(path: Path) -> None:
-    def work(model: Layered, number: int) -> None:
+    def work(model: LayeredModel, number: int) -> None:
         for request in conversation_of(number):
             model.ask(request)
 
     with Recorder(path, "once") as recorder:
-        model = Layered(Scripted(answer), (recorder,))
+        model = LayeredModel(Scripted(answer), (recorder,))
         threads = [threading.Thread(target=work, args=(model, number)) for number in range(16)]
         for thread in threads:
             thread.start()
@@ -326,10 +326,10 @@ def test_threads_share_a_recorder(path: Path) -> None:
 PROCESS = """
 import sys
 from njrt.messages import Request, UserMessage
-from njrt.models.model import Layered
+from njrt.models.model import LayeredModel
 from njrt.models.scripted import Scripted
 from njrt.persistence.recorder import Recorder
-model = Layered(Scripted(lambda request: "text"), (Recorder(sys.argv[1], "new"),))
+model = LayeredModel(Scripted(lambda request: "text"), (Recorder(sys.argv[1], "new"),))
 for number in range(10):
     model.ask(Request("s", (UserMessage(f"{sys.argv[2]} {number}"),)))
 """
@@ -370,7 +370,7 @@ replies = st.builds(
 
 @given(replies)
 def test_any_reply_comes_back_as_it_was(reply: Reply) -> None:
-    back = reply_of(json.loads(json.dumps(reply_json(reply))), reply.model)
+    back = reply_from_json(json.loads(json.dumps(reply_to_json(reply))), reply.model)
     assert (back.message.text, back.stop, back.usage, back.model) == (
         reply.message.text,
         reply.stop,

@@ -18,8 +18,8 @@ from typing import Annotated, Any, Literal, NamedTuple, Optional, Protocol, Type
 import pytest
 
 from njrt.effects import Refusal
-from njrt.scope.scope import Absent, Bound, names_in_order, scope_of
-from njrt.scope.typecheck import misfit
+from njrt.scope.scope import Absent, Bound, list_loaded_names, make_scope
+from njrt.scope.typecheck import find_type_mismatch
 
 setting = 1
 
@@ -27,7 +27,7 @@ setting = 1
 def test_lookup_tells_unbound_and_unknown_apart() -> None:
     def f(x):
         y: int
-        scope = scope_of(lambda: (x, y, setting, len), writes="y")
+        scope = make_scope(lambda: (x, y, setting, len), writes="y")
         names = ("x", "y", "setting", "len", "abs", "other", "scratch")
         scope.assign("scratch", 4)
         return [scope.lookup(name) for name in names]
@@ -39,7 +39,7 @@ def test_lookup_tells_unbound_and_unknown_apart() -> None:
 
 def test_lookup_in_a_class_body() -> None:
     namespace: dict[str, Any] = {"a": 1}
-    scope = scope_of(lambda: (), writes="b", ns=namespace, own="a b setting", cls="Box")
+    scope = make_scope(lambda: (), writes="b", ns=namespace, own="a b setting", cls="Box")
     assert (scope.lookup("a"), scope.lookup("b")) == (Bound(1), Absent.UNBOUND)
     assert scope.lookup("setting") == Bound(setting)
     assert scope.assign("b", 2) is None
@@ -49,7 +49,7 @@ def test_lookup_in_a_class_body() -> None:
 def test_assign_follows_the_rules_of_the_prompt() -> None:
     def f(x):
         y = 1
-        scope = scope_of(lambda: (x, y), writes="y")
+        scope = make_scope(lambda: (x, y), writes="y")
         refusal = scope.assign("x", 9)
         assert scope.assign("y", 2) is None
         assert scope.assign("z", 3) is None
@@ -63,7 +63,7 @@ def test_assign_follows_the_rules_of_the_prompt() -> None:
 
 def test_shadowing_makes_a_name_of_the_blocks_own() -> None:
     def f(x):
-        scope = scope_of(lambda: (x,), shadowing=True)
+        scope = make_scope(lambda: (x,), shadowing=True)
         assert scope.assign("x", 9) is None
         return x, scope.lookup("x")
 
@@ -72,19 +72,19 @@ def test_shadowing_makes_a_name_of_the_blocks_own() -> None:
 
 def test_private_names() -> None:
     def f(_Box__x):
-        scope = scope_of(lambda: (_Box__x,), writes="__x", cls="Box")
+        scope = make_scope(lambda: (_Box__x,), writes="__x", cls="Box")
         scope.assign("__x", 5)
-        return _Box__x, scope.lookup("__x"), scope.unbound_outputs()
+        return _Box__x, scope.lookup("__x"), scope.list_unbound_outputs()
 
     assert f(1) == (5, Bound(5), ())
 
 
 def test_names_come_in_the_order_of_the_prompt() -> None:
     def f(zebra, apple):
-        return scope_of(lambda: (zebra, setting, apple), own="own", ns={}).names
+        return make_scope(lambda: (zebra, setting, apple), own="own", ns={}).names
 
     assert f(1, 2) == ("zebra", "setting", "apple", "own")
-    assert names_in_order((lambda: ()).__code__) == ()
+    assert list_loaded_names((lambda: ()).__code__) == ()
 
 
 class Thing:
@@ -95,24 +95,24 @@ def test_outputs_are_bound_or_not() -> None:
     def f():
         y: int
         thing = Thing()
-        scope = scope_of(lambda: (y, thing), writes="y thing.name")
-        missing = [scope.unbound_outputs()]
+        scope = make_scope(lambda: (y, thing), writes="y thing.name")
+        missing = [scope.list_unbound_outputs()]
         scope.assign("y", 1)
         thing.name = "n"
-        missing.append(scope.unbound_outputs())
+        missing.append(scope.list_unbound_outputs())
         return (
             missing,
             scope.is_bound("y"),
             scope.is_bound("thing.other"),
-            scope.value_of("thing.name"),
+            scope.read_value("thing.name"),
         )
 
     assert f() == ([("y", "thing.name"), ()], True, False, "n")
 
 
 def test_a_global_output_named_like_a_builtin_is_unbound() -> None:
-    module: dict[str, Any] = {"__name__": "host", "scope_of": scope_of}
-    exec("missing = scope_of(lambda: (id,), writes='id').unbound_outputs()", module)
+    module: dict[str, Any] = {"__name__": "host", "make_scope": make_scope}
+    exec("missing = make_scope(lambda: (id,), writes='id').list_unbound_outputs()", module)
     assert module["missing"] == ("id",)
 
 
@@ -120,30 +120,30 @@ def test_snapshot_and_restore() -> None:
     def f(x):
         y: int
         z = [1]
-        scope = scope_of(lambda: (x, y, z), writes="x y z")
-        before = scope.snapshot()
+        scope = make_scope(lambda: (x, y, z), writes="x y z")
+        before = scope.save_bindings()
         for name in ("x", "y", "z"):
             scope.assign(name, 9)
-        scope.restore(before)
+        scope.restore_bindings(before)
         return x, scope.is_bound("y"), z
 
     assert f(3) == (3, False, [1])
 
 
 def test_snapshot_of_module_and_class() -> None:
-    module: dict[str, Any] = {"__name__": "host", "scope_of": scope_of, "x": 1}
-    exec("s = scope_of(lambda: (x, y), writes='x y')", module)
-    before = module["s"].snapshot()
+    module: dict[str, Any] = {"__name__": "host", "make_scope": make_scope, "x": 1}
+    exec("s = make_scope(lambda: (x, y), writes='x y')", module)
+    before = module["s"].save_bindings()
     module["s"].assign("x", 2)
     module["s"].assign("y", 2)
-    module["s"].restore(before)
+    module["s"].restore_bindings(before)
     assert module["x"] == 1
     assert "y" not in module
     namespace: dict[str, Any] = {"a": 1}
-    scope = scope_of(lambda: (), writes="a b", ns=namespace, own="a b")
-    before = scope.snapshot()
+    scope = make_scope(lambda: (), writes="a b", ns=namespace, own="a b")
+    before = scope.save_bindings()
     namespace.update(a=2, b=2)
-    scope.restore(before)
+    scope.restore_bindings(before)
     assert namespace == {"a": 1}
 
 
@@ -152,7 +152,7 @@ def test_misfits_name_the_output() -> None:
         y = "a"
         thing = Thing()
         thing.name = 3  # type: ignore[assignment]
-        scope = scope_of(
+        scope = make_scope(
             lambda: (y, thing),
             writes="y thing.name",
             types=lambda: {"y": list[int], "thing.name": str},
@@ -170,7 +170,7 @@ def test_types_are_evaluated_once_and_late() -> None:
 
     def f():
         y = 1
-        scope = scope_of(lambda: (y,), writes="y", types=lambda: asked.append(1) or {"y": int})
+        scope = make_scope(lambda: (y,), writes="y", types=lambda: asked.append(1) or {"y": int})
         return [scope.misfits(), scope.misfits()]
 
     assert f() == [(), ()]
@@ -180,7 +180,7 @@ def test_types_are_evaluated_once_and_late() -> None:
 def test_types_that_cannot_be_evaluated_are_unchecked() -> None:
     def f(types):
         y = 1
-        return scope_of(lambda: (y,), writes="y", types=types).misfits()
+        return make_scope(lambda: (y,), writes="y", types=types).misfits()
 
     assert f(lambda: {"y": Missing}) == ()
     assert f(lambda: {"y": "Missing"}) == ()
@@ -191,7 +191,7 @@ def test_types_that_cannot_be_evaluated_are_unchecked() -> None:
 def test_close_lets_go_of_everything() -> None:
     def f():
         thing = Thing()
-        scope = scope_of(lambda: (thing,), types=lambda: {"thing": type(thing)})
+        scope = make_scope(lambda: (thing,), types=lambda: {"thing": type(thing)})
         scope.close()
         return scope, weakref.ref(thing)
 
@@ -277,13 +277,13 @@ MISFITS = [
 @pytest.mark.parametrize(("value", "declared"), FITS)
 def test_values_that_fit(value: object, declared: object) -> None:
     pytest.importorskip("pydantic")
-    assert misfit(value, declared) is None
+    assert find_type_mismatch(value, declared) is None
 
 
 @pytest.mark.parametrize(("value", "declared", "message"), MISFITS)
 def test_values_that_do_not_fit(value: object, declared: object, message: str | None) -> None:
     pytest.importorskip("pydantic")
-    found = misfit(value, declared)
+    found = find_type_mismatch(value, declared)
     assert found is not None
     assert message is None or found == message
 
@@ -291,8 +291,8 @@ def test_values_that_do_not_fit(value: object, declared: object, message: str | 
 def test_checking_changes_and_consumes_nothing() -> None:
     pytest.importorskip("pydantic")
     value, source = [1, 2], iter([1, 2])
-    assert misfit(value, list[float]) is None
-    assert misfit(source, collections.abc.Iterator[int]) is None
+    assert find_type_mismatch(value, list[float]) is None
+    assert find_type_mismatch(source, collections.abc.Iterator[int]) is None
     assert [type(each) for each in value] == [int, int]
     assert list(source) == [1, 2]
 
@@ -300,23 +300,23 @@ def test_checking_changes_and_consumes_nothing() -> None:
 def test_constraints_of_annotated_types() -> None:
     pydantic = pytest.importorskip("pydantic")
     declared = Annotated[int, pydantic.Field(gt=0)]
-    assert misfit(3, declared) is None
-    assert "greater than 0" in (misfit(-3, declared) or "")
-    assert misfit(3, Annotated[int, []]) is None
+    assert find_type_mismatch(3, declared) is None
+    assert "greater than 0" in (find_type_mismatch(-3, declared) or "")
+    assert find_type_mismatch(3, Annotated[int, []]) is None
 
 
 def test_models_are_asked_for_as_instances() -> None:
     pydantic = pytest.importorskip("pydantic")
     model = pydantic.create_model("Model", x=(int, ...))
-    assert misfit(model(x=1), model) is None
-    assert misfit([model(x=1)], list[model]) is None  # type: ignore[valid-type]
-    assert misfit({"x": 1}, model) == "expected Model, got dict"
+    assert find_type_mismatch(model(x=1), model) is None
+    assert find_type_mismatch([model(x=1)], list[model]) is None  # type: ignore[valid-type]
+    assert find_type_mismatch({"x": 1}, model) == "expected Model, got dict"
     message = "expected list[Model]; at 0: Input should be an instance of Model (got dict)"
-    assert misfit([{"x": 1}], list[model]) == message  # type: ignore[valid-type]
+    assert find_type_mismatch([{"x": 1}], list[model]) == message  # type: ignore[valid-type]
 
 
 def test_arrays_by_their_class() -> None:
     numpy = pytest.importorskip("numpy")
     declared = numpy.ndarray[Any, numpy.dtype[numpy.float64]]
-    assert misfit(numpy.zeros(2), declared) is None
-    assert misfit([0.0], declared) is not None
+    assert find_type_mismatch(numpy.zeros(2), declared) is None
+    assert find_type_mismatch([0.0], declared) is not None

@@ -18,7 +18,7 @@ import njrt
 from njrt.errors import ConfigurationError
 from njrt.models.scripted import Scripted, run
 from njrt.options import DEFAULTS, Options
-from njrt.session.settings import NO_SETTINGS, options_for, settings_here
+from njrt.session.settings import NO_SETTINGS, get_settings, resolve_options
 from openai_server import KEY, OpenAIServer, calls, says
 
 FOREIGN = ("NJC_", "OPENAI_", "ANTHROPIC_", "PYTHON", "HTTP_PROXY", "http_proxy")
@@ -163,7 +163,9 @@ def test_a_wrong_value_is_named(
 
 def chosen(**layers: dict[str, Any]) -> Options:
     with njrt.using(**layers.get("using", {})):
-        return options_for(layers.get("block", {}), layers.get("project"), settings_here(), "x:1")
+        return resolve_options(
+            layers.get("block", {}), layers.get("project"), get_settings(), "x:1"
+        )
 
 
 def test_the_nearest_wins(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -215,10 +217,10 @@ def test_options_on_the_block_and_in_the_file_reach_the_runtime() -> None:
     ],
 )
 def test_wrong_options_are_refused_each_time(options: dict[str, Any], message: str) -> None:
-    options_for({"max_calls": 1}, None, NO_SETTINGS, "x:1")
+    resolve_options({"max_calls": 1}, None, NO_SETTINGS, "x:1")
     for _ in range(2):
         with pytest.raises(ConfigurationError) as caught:
-            options_for(options, None, NO_SETTINGS, "x:1")
+            resolve_options(options, None, NO_SETTINGS, "x:1")
         assert message in str(caught.value)
 
 
@@ -241,7 +243,7 @@ def test_using_holds_inside_and_nests(tmp_path: Path) -> None:
             second = double(0)
         assert [first, second, double(0)] == [1, 2, 3]
     assert (tmp_path / "trace.jsonl").read_text().count('"began"') == 3
-    assert settings_here() is NO_SETTINGS
+    assert get_settings() is NO_SETTINGS
 
 
 def test_an_environment_that_records_leaves_scripted_models_alone(

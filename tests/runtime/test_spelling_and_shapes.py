@@ -19,9 +19,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from pydantic import BaseModel
 
-from njrt.values.decode import rebuilt
-from njrt.values.encode import spelled
-from njrt.values.shapes import fits, joined, shape_of
+from njrt.values.decode import decode_values
+from njrt.values.encode import encode_values
+from njrt.values.shapes import has_shape, infer_shape, merge_shapes
 
 
 class Color(enum.Enum):
@@ -62,9 +62,9 @@ class Private:
 
 
 def again(**values: Any) -> dict[str, Any]:
-    said = spelled(values, __name__)
+    said = encode_values(values, __name__)
     assert said.lost == {}
-    return rebuilt(said.texts, vars(sys.modules[__name__]), said.classes)
+    return decode_values(said.texts, vars(sys.modules[__name__]), said.classes)
 
 
 @pytest.mark.parametrize(
@@ -122,7 +122,7 @@ def test_what_is_shared_is_shared_again() -> None:
 
 
 def test_texts_can_be_read() -> None:
-    texts = spelled({"a": Node("x", [Color.RED]), "b": [1.0, None]}, __name__).texts
+    texts = encode_values({"a": Node("x", [Color.RED]), "b": [1.0, None]}, __name__).texts
     assert texts == {"a": "Node(name='x', edges=[Color.RED])", "b": "[1.0, None]"}
 
 
@@ -145,16 +145,16 @@ class Graph(dict[str, int]):
     ],
 )
 def test_what_is_lost_is_said(value: Any, what: str) -> None:
-    said = spelled({"bad": [value], "good": 1}, __name__)
+    said = encode_values({"bad": [value], "good": 1}, __name__)
     assert said.texts == {"good": "1"}
     assert what.split(".<")[0].split(" test_")[0] in said.lost["bad"]
 
 
 def test_nothing_else_is_evaluated() -> None:
     with pytest.raises((ValueError, KeyError)):
-        rebuilt({"it": "__import__('os').getpid()"}, {}, {})
+        decode_values({"it": "__import__('os').getpid()"}, {}, {})
     with pytest.raises((ValueError, KeyError)):
-        rebuilt({"it": "[each for each in (1,)]"}, {}, {})
+        decode_values({"it": "[each for each in (1,)]"}, {}, {})
 
 
 plain = st.recursive(
@@ -172,14 +172,14 @@ plain = st.recursive(
 @given(plain)
 def test_any_plain_value_is_made_again_and_has_its_shape(value: Any) -> None:
     assert again(it=value)["it"] == value
-    assert fits(value, shape_of(value))
+    assert has_shape(value, infer_shape(value))
 
 
 @settings(max_examples=60, deadline=None)
 @given(st.lists(plain, min_size=1, max_size=4))
 def test_values_have_the_shape_of_all(values: list[Any]) -> None:
-    shape = joined(map(shape_of, values))
-    assert all(fits(value, shape) for value in values)
+    shape = merge_shapes(map(infer_shape, values))
+    assert all(has_shape(value, shape) for value in values)
 
 
 @pytest.mark.parametrize(
@@ -198,8 +198,8 @@ def test_values_have_the_shape_of_all(values: list[Any]) -> None:
     ],
 )
 def test_shapes(value: Any, shape: str) -> None:
-    assert shape_of(value) == shape
-    assert fits(value, shape)
+    assert infer_shape(value) == shape
+    assert has_shape(value, shape)
 
 
 @pytest.mark.parametrize(
@@ -216,7 +216,7 @@ def test_shapes(value: Any, shape: str) -> None:
     ],
 )
 def test_shapes_are_joined(shapes: list[str], shape: str) -> None:
-    assert joined(shapes) == shape
+    assert merge_shapes(shapes) == shape
 
 
 @pytest.mark.parametrize(
@@ -232,5 +232,5 @@ def test_shapes_are_joined(shapes: list[str], shape: str) -> None:
     ],
 )
 def test_misfits(value: Any, shape: str) -> None:
-    assert not fits(value, shape)
-    assert fits(value, "object")
+    assert not has_shape(value, shape)
+    assert has_shape(value, "object")

@@ -5,8 +5,8 @@ from typing import get_args
 
 import pytest
 
-from njrt.agent.text_protocol import effects_in_text
-from njrt.agent.tools import OPERATIONS, effect_of, tools_of
+from njrt.agent.text_protocol import parse_text_effects
+from njrt.agent.tools import OPERATIONS, make_tools, parse_tool_call
 from njrt.effects import (
     Assign,
     Deref,
@@ -53,7 +53,7 @@ def call(name, arguments):
     ],
 )
 def test_calls_become_effects(effects, name, arguments, effect):
-    assert effect_of(call(name, arguments), effects) == effect
+    assert parse_tool_call(call(name, arguments), effects) == effect
 
 
 @pytest.mark.parametrize(
@@ -70,13 +70,13 @@ def test_calls_become_effects(effects, name, arguments, effect):
     ],
 )
 def test_wrong_calls_are_refused_with_advice(effects, name, arguments, advice):
-    refusal = effect_of(call(name, arguments), effects)
+    refusal = parse_tool_call(call(name, arguments), effects)
     assert isinstance(refusal, Refusal)
     assert advice in refusal.message
 
 
 def test_arguments_that_are_no_json_object_are_refused_with_their_text():
-    refusal = effect_of(ToolCall("1", "run", None, '{"code": "x'), "direct")
+    refusal = parse_tool_call(ToolCall("1", "run", None, '{"code": "x'), "direct")
     assert isinstance(refusal, Refusal)
     assert '{"code": "x' in refusal.message
 
@@ -106,12 +106,12 @@ def test_arguments_that_are_no_json_object_are_refused_with_their_text():
     ],
 )  # fmt: skip
 def test_plain_text_is_read_for_code(text, effects):
-    assert effects_in_text(text, "direct") == effects
+    assert parse_text_effects(text, "direct") == effects
 
 
 def test_code_in_text_is_an_exec_where_the_set_has_one_and_refused_where_it_has_none():
-    assert effects_in_text("```python\nx = 1\n```", "nightjar") == (Exec("x = 1\n"),)
-    (refusal,) = effects_in_text("```python\nx = 1\n```", "baseline")
+    assert parse_text_effects("```python\nx = 1\n```", "nightjar") == (Exec("x = 1\n"),)
+    (refusal,) = parse_text_effects("```python\nx = 1\n```", "baseline")
     assert isinstance(refusal, Refusal)
     assert "lookup" in refusal.message
 
@@ -122,7 +122,7 @@ def test_code_in_three_quotes_is_taken_as_it_stands(quotes):
     indented = "\n".join(f"      {line}" if line else "" for line in lines)
     code = f"{quotes}\n{indented}\n    {quotes}"
     text = f'```json\n{{"name": "exec", "arguments": {{"code": {code}}}}}\n```'
-    (effect,) = effects_in_text(text, "nightjar")
+    (effect,) = parse_text_effects(text, "nightjar")
     assert isinstance(effect, Exec)
     assert effect.code.rstrip() == "\n".join(lines)
 
@@ -143,11 +143,13 @@ DONE = '{"name": "done", "arguments": {}}'
     ],
 )
 def test_several_calls_are_carried_out_in_their_order(text):
-    assert effects_in_text(text, "baseline") == (Lookup("x"), Done())
+    assert parse_text_effects(text, "baseline") == (Lookup("x"), Done())
 
 
 def test_calls_before_one_that_is_no_json_are_carried_out():
-    lookup, refusal = effects_in_text(f'```json\n{LOOKUP}\n{{"name": "do\n{DONE}\n```', "baseline")
+    lookup, refusal = parse_text_effects(
+        f'```json\n{LOOKUP}\n{{"name": "do\n{DONE}\n```', "baseline"
+    )
     assert lookup == Lookup("x")
     assert isinstance(refusal, Refusal)
     assert "the call is not JSON" in refusal.message
@@ -157,7 +159,7 @@ def test_calls_before_one_that_is_no_json_are_carried_out():
     "text", [f"```json\n{LOOKUP}\nand then\n```", f'```json\n{LOOKUP}\n{{"x": 1}}\n```']
 )
 def test_calls_among_other_things_are_none(text):
-    assert effects_in_text(text, "baseline") == ()
+    assert parse_text_effects(text, "baseline") == ()
 
 
 @pytest.mark.parametrize(
@@ -178,7 +180,7 @@ def test_calls_among_other_things_are_none(text):
     ],
 )
 def test_a_call_that_is_not_quite_json_is_refused_with_its_place(text, advice):
-    (refusal,) = effects_in_text(text, "nightjar")
+    (refusal,) = parse_text_effects(text, "nightjar")
     assert isinstance(refusal, Refusal)
     assert advice in refusal.message
 
@@ -198,7 +200,7 @@ def test_every_schema_is_strict(effects):
             for each in schema.values():
                 check(each)
 
-    tools = tools_of(effects)
+    tools = make_tools(effects)
     assert [tool.name for tool in tools] == [operation.name for operation in OPERATIONS[effects]]
     for tool in tools:
         assert tool.parameters["type"] == "object"

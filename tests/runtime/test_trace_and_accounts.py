@@ -20,7 +20,7 @@ from opentelemetry.sdk.trace.export import SimpleSpanProcessor
 from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
 from opentelemetry.trace import SpanKind, StatusCode
 
-from njrt.effects import Answer, Effect, Refusal, Result, Run
+from njrt.effects import Answer, Effect, EffectResult, Refusal, Run
 from njrt.errors import CallLimitError, ServerError
 from njrt.events import (
     Asked,
@@ -31,7 +31,7 @@ from njrt.events import (
     Performed,
     Replied,
     Unanswered,
-    everyone,
+    combine_listeners,
 )
 from njrt.messages import (
     ModelMessage,
@@ -44,11 +44,11 @@ from njrt.messages import (
     Usage,
     UserMessage,
 )
-from njrt.observability.accounts import Totals, account, last_run, watch
-from njrt.observability.listeners import listener_for, quiet
-from njrt.observability.logs import log
+from njrt.observability.accounts import Totals, last_run, record_event, watch
+from njrt.observability.listeners import make_listener, make_safe_listener
+from njrt.observability.logs import log_event
 from njrt.observability.telemetry import Telemetry
-from njrt.observability.trace import MOST_CHARS, TraceFile
+from njrt.observability.trace import MAX_PART_CHARS, TraceFile
 from njrt.outcome import Broke, Completed, Continued, Outcome, Raised, Returned
 
 RUN = Tool("run", "Run Python.", {"type": "object"})
@@ -75,7 +75,7 @@ def run_of(
 ) -> Iterator[Event]:
     """The events of a run of two turns; the first fails, the second is served from the cache."""
     effect: Effect = Run("total = f()", True)
-    results: list[Result] = [Refusal("NameError: f"), Answer("7")]
+    results: list[EffectResult] = [Refusal("NameError: f"), Answer("7")]
     yield Began(run, 1000.0, place, "openai/gpt-4.1", "direct", parent)
     yield Asked(run, 1000.0, FIRST)
     yield Replied(run, 1001.5, 1, REPLY, 1.5)
@@ -95,7 +95,7 @@ def tell(listener: Listener, events: Iterator[Event]) -> None:
 
 
 def test_the_account_of_a_run_says_what_happened_and_what_it_cost() -> None:
-    tell(account, run_of())
+    tell(record_event, run_of())
     run = last_run()
     assert run is not None
     assert (run.id, run.place, run.model, run.outcome, run.error, run.seconds) == (
@@ -142,7 +142,7 @@ ENDINGS: list[tuple[Outcome | BaseException, str, str | None]] = [
 def test_every_ending_has_a_name(
     ended: Outcome | BaseException, outcome: str, error: str | None
 ) -> None:
-    tell(account, run_of(outcome=ended))
+    tell(record_event, run_of(outcome=ended))
     run = last_run()
     assert run is not None
     if error == "Odd('x')":
@@ -154,7 +154,7 @@ def test_every_ending_has_a_name(
 
 def test_an_error_of_the_runtime_carries_the_account() -> None:
     error = CallLimitError("enough")
-    tell(account, run_of(outcome=error))
+    tell(record_event, run_of(outcome=error))
     assert error.run is last_run()
 
 
@@ -162,7 +162,7 @@ def test_an_unanswered_call_is_in_the_account() -> None:
     began, asked, *_ = run_of()
     error = ServerError("down")
     tell(
-        account,
+        record_event,
         iter([began, asked, Unanswered("r-1", 1, 1, error, 2.0), Ended("r-1", 1, error, 2.0)]),
     )
     run = last_run()
@@ -177,19 +177,19 @@ def test_an_account_keeps_none_of_the_programs_objects_alive() -> None:
 
     value = Value()
     gone = weakref.ref(value)
-    tell(account, run_of(outcome=Returned(value)))
+    tell(record_event, run_of(outcome=Returned(value)))
     del value
     assert gone() is None
 
 
 def test_a_watch_counts_the_runs_inside_it_by_place() -> None:
-    tell(account, run_of("r-0"))
+    tell(record_event, run_of("r-0"))
     with watch() as outer:
-        tell(account, run_of("r-1", "a.njpy:1"))
+        tell(record_event, run_of("r-1", "a.njpy:1"))
         with watch() as inner:
-            tell(account, run_of("r-2", "b.njpy:2"))
-            tell(account, run_of("r-3", "a.njpy:1"))
-    tell(account, run_of("r-4"))
+            tell(record_event, run_of("r-2", "b.njpy:2"))
+            tell(record_event, run_of("r-3", "a.njpy:1"))
+    tell(record_event, run_of("r-4"))
     assert [run.id for run in outer.runs] == ["r-1", "r-2", "r-3"]
     assert [run.id for run in inner.runs] == ["r-2", "r-3"]
     assert outer.totals == Totals(3, 6, 6, 330, 66, 0.75, 9.0)
@@ -207,7 +207,7 @@ def test_a_watch_counts_the_runs_inside_it_by_place() -> None:
 def test_a_watch_sees_tasks_and_threads_inside_it() -> None:
     async def task(number: int) -> None:
         for event in run_of(f"task {number}"):
-            account(event)
+            record_event(event)
             await asyncio.sleep(0)
 
     async def tasks() -> None:
@@ -215,7 +215,7 @@ def test_a_watch_sees_tasks_and_threads_inside_it() -> None:
 
     with watch() as seen:
         asyncio.run(tasks())
-        thread = threading.Thread(target=lambda: tell(account, run_of("thread")))
+        thread = threading.Thread(target=lambda: tell(record_event, run_of("thread")))
         thread.start()
         thread.join()
     assert sorted(run.id for run in seen.runs) == [*(f"task {n}" for n in range(5)), "thread"]
@@ -223,8 +223,8 @@ def test_a_watch_sees_tasks_and_threads_inside_it() -> None:
 
 
 def test_the_last_run_is_that_of_this_thread() -> None:
-    tell(account, run_of("ours"))
-    thread = threading.Thread(target=lambda: tell(account, run_of("theirs")))
+    tell(record_event, run_of("ours"))
+    thread = threading.Thread(target=lambda: tell(record_event, run_of("theirs")))
     thread.start()
     thread.join()
     run = last_run()
@@ -289,7 +289,7 @@ def test_large_texts_are_cut_and_odd_ones_escaped(tmp_path: Path) -> None:
     path = tmp_path / "trace.jsonl"
     effect = Run("x = '" + "y" * 1_000_000 + "'", True)
     TraceFile(path)(Performed("r", 1.0, 1, effect, Answer("\ud800\x1b"), 0.0))
-    assert len(path.read_bytes()) < 2 * MOST_CHARS
+    assert len(path.read_bytes()) < 2 * MAX_PART_CHARS
     line = json.loads(path.read_text())
     assert line["effect"]["code"].endswith("... (+980009)")
     assert line["result"] == "\ud800\x1b"
@@ -334,7 +334,7 @@ def test_threads_and_processes_share_a_trace_file(tmp_path: Path) -> None:
 
 def test_the_log_says_each_event_at_level_debug(caplog: pytest.LogCaptureFixture) -> None:
     with caplog.at_level(logging.DEBUG, "njrt"):
-        tell(log, run_of(outcome=ServerError("down")))
+        tell(log_event, run_of(outcome=ServerError("down")))
     assert caplog.messages == [
         "shop.njpy:3 begins, with openai/gpt-4.1 and the effects of direct",
         "shop.njpy:3 asks the model, turn 1",
@@ -350,8 +350,8 @@ def test_the_log_says_each_event_at_level_debug(caplog: pytest.LogCaptureFixture
 
 def test_the_log_is_quiet_by_default() -> None:
     program = (
-        "import logging; from njrt.events import *; from njrt.observability.listeners import listener_for\n"
-        "tell = listener_for('/dev/null/trace')\n"
+        "import logging; from njrt.events import *; from njrt.observability.listeners import make_listener\n"
+        "tell = make_listener('/dev/null/trace')\n"
         "tell(Began('r', 1.0, 'p')); tell(Ended('r', 1.0, KeyError(), 1.0))"
     )
     said = subprocess.run([sys.executable, "-c", program], capture_output=True, check=True)
@@ -477,8 +477,8 @@ def test_spans_stand_within_the_programs_own() -> None:
 
 def test_nothing_is_imported_for_listeners_that_nobody_asked_for() -> None:
     program = (
-        "import sys; from njrt.events import *; from njrt.observability.listeners import listener_for\n"
-        "tell = listener_for()\n"
+        "import sys; from njrt.events import *; from njrt.observability.listeners import make_listener\n"
+        "tell = make_listener()\n"
         "tell(Began('r', 1.0, 'p')); tell(Ended('r', 1.0, KeyError(), 1.0))\n"
         "print([m for m in ('logging', 'opentelemetry', 'sqlite3', 'asyncio', 'pydantic') if m in sys.modules])"
     )
@@ -494,13 +494,13 @@ def test_a_listener_that_fails_never_reaches_the_program(caplog: pytest.LogCaptu
 
     heard: list[Event] = []
     with caplog.at_level(logging.WARNING, "njrt"):
-        tell(everyone(quiet(failing), heard.append), run_of())
+        tell(combine_listeners(make_safe_listener(failing), heard.append), run_of())
     assert len(heard) == 8
     assert caplog.messages == ["a listener to natural blocks failed: RuntimeError: broken"]
 
 
 def test_the_listener_of_a_process_keeps_accounts_and_the_trace(tmp_path: Path) -> None:
-    tell(listener_for(str(tmp_path / "trace.jsonl")), run_of("both"))
+    tell(make_listener(str(tmp_path / "trace.jsonl")), run_of("both"))
     run = last_run()
     assert run is not None
     assert run.id == "both"

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from njrt.values.snapshot import keep
+from njrt.values.snapshot import take_snapshot
 
 
 @dataclass
@@ -42,10 +42,10 @@ class Slotted:
 )
 def test_changes_are_undone(value: Any, change: Any) -> None:
     before = repr(value)
-    kept = keep([value])
+    kept = take_snapshot([value])
     change(value)
     assert repr(value) != before or hasattr(value, "extra")
-    kept.put_back()
+    kept.restore()
     assert repr(value) == before
     assert not hasattr(value, "extra")
 
@@ -54,19 +54,19 @@ def test_identity_and_cycles_stay() -> None:
     inner: list[Any] = [1]
     outer: dict[str, Any] = {"inner": inner}
     inner.append(outer)
-    kept = keep([outer])
+    kept = take_snapshot([outer])
     outer["inner"] = None
     inner.clear()
-    kept.put_back()
+    kept.restore()
     assert outer["inner"] is inner
     assert inner[1] is outer
 
 
 def test_too_much_is_not_kept() -> None:
-    assert not keep([[[] for _ in range(100)]], most=50).is_complete
-    assert keep([range(10**9), 10**9, "x" * 10**6], most=50).is_complete
+    assert not take_snapshot([[[] for _ in range(100)]], most=50).is_complete
+    assert take_snapshot([range(10**9), 10**9, "x" * 10**6], most=50).is_complete
 
 
 def test_modules_classes_and_functions_are_left_alone() -> None:
-    kept = keep([pytest, Node, keep, print])
+    kept = take_snapshot([pytest, Node, take_snapshot, print])
     assert kept.steps == ()

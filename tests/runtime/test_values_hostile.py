@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from njrt.rendering.describe import describe, show
+from njrt.rendering.describe import describe_variable, render_value
 
 
 class Trap(Exception):
@@ -111,9 +111,9 @@ TRAPPED = {
 def test_nothing_of_an_object_is_evaluated(trapped: str) -> None:
     value = TRAPPED[trapped]
     for shown in (value, [value], {"key": value}, type(value)):
-        assert "Trap" not in describe("x", shown)
-        assert "Trap" not in show(shown)
-        assert "cannot be shown" not in show(shown)
+        assert "Trap" not in describe_variable("x", shown)
+        assert "Trap" not in render_value(shown)
+        assert "cannot be shown" not in render_value(shown)
 
 
 FAILING: dict[str, tuple[Callable[..., Any], str]] = {
@@ -128,14 +128,14 @@ FAILING: dict[str, tuple[Callable[..., Any], str]] = {
 @pytest.mark.parametrize(("method", "says"), FAILING.values(), ids=FAILING.keys())
 def test_a_failing_repr_is_shown_as_such(method: Callable[..., Any], says: str) -> None:
     value = hostile("Broken", (), __repr__=method)
-    assert says in describe("x", value)
-    assert describe("x", value).startswith("x: Broken = <Broken ")
+    assert says in describe_variable("x", value)
+    assert describe_variable("x", value).startswith("x: Broken = <Broken ")
 
 
 def test_a_repr_that_hangs_hangs_once() -> None:
     slow = type("Slow", (), {"__repr__": forever})
     began = time.monotonic()
-    text = show([slow() for _ in range(10)])
+    text = render_value([slow() for _ in range(10)])
     assert time.monotonic() - began < 2
     assert text.count("took longer") == 1
 
@@ -145,7 +145,7 @@ def test_a_repr_that_is_interrupted_by_the_user_interrupts() -> None:
         raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):
-        describe("x", hostile("I", (), __repr__=interrupted))
+        describe_variable("x", hostile("I", (), __repr__=interrupted))
 
 
 def test_an_object_that_others_change_meanwhile_is_shown() -> None:
@@ -161,7 +161,7 @@ def test_an_object_that_others_change_meanwhile_is_shown() -> None:
     thread.start()
     try:
         for _ in range(200):
-            assert describe("shared", shared, 500).startswith("shared: dict")
+            assert describe_variable("shared", shared, 500).startswith("shared: dict")
     finally:
         over.set()
         thread.join()
@@ -172,8 +172,8 @@ def test_classes_are_not_altered() -> None:
         def method(self) -> None: ...
 
     before = dict(vars(Bare))
-    describe("Bare", Bare)
-    describe("bare", Bare())
+    describe_variable("Bare", Bare)
+    describe_variable("bare", Bare())
     assert dict(vars(Bare)) == before
 
 
@@ -189,8 +189,8 @@ def test_deep_nesting_and_long_chains_are_shown() -> None:
         link = object.__new__(type(chain))
         link.__dict__["next"] = chain
         chain = link
-    assert show(nested, 100) == "list[list], 1 item = [[[[[...]]]]]"
-    assert "Link" in show(chain, 200)
+    assert render_value(nested, 100) == "list[list], 1 item = [[[[[...]]]]]"
+    assert "Link" in render_value(chain, 200)
     while chain is not None:  # take the chain apart: CPython frees a long one by deep recursion
         chain = chain.__dict__.pop("next", None)
     while nested:
@@ -258,11 +258,11 @@ values = st.recursive(
 @given(values, st.integers(min_value=30, max_value=2000))
 def test_any_value_is_shown_within_any_budget(seed: Any, budget: int) -> None:
     value = planted(seed)
-    for text in (describe("value", value, budget), show(value, budget)):
+    for text in (describe_variable("value", value, budget), render_value(value, budget)):
         assert 0 < len(text) <= budget
         assert text.replace("\n", "").isprintable()
         assert json.loads(json.dumps(text.encode("utf-8").decode("utf-8"))) == text
-    assert describe("value", value, budget) == describe("value", value, budget)
+    assert describe_variable("value", value, budget) == describe_variable("value", value, budget)
 
 
 plain = st.recursive(
@@ -281,5 +281,5 @@ plain = st.recursive(
 def test_plain_data_is_written_as_python_writes_it_or_marked_as_shortened(
     value: Any, budget: int
 ) -> None:
-    text = show(value, budget)
+    text = render_value(value, budget)
     assert text == repr(value) or "..." in text

@@ -27,7 +27,7 @@ import numpy
 import pydantic
 import pytest
 
-from njrt.rendering.describe import describe, show
+from njrt.rendering.describe import describe_variable, render_value
 
 
 @dataclasses.dataclass
@@ -297,40 +297,42 @@ SHOWN = [
     ("value", "text"), SHOWN, ids=[text[:40].split("\n")[0] for _, text in SHOWN]
 )
 def test_a_value_is_described(value: object, text: str) -> None:
-    assert describe("x", value, 1000) == text
+    assert describe_variable("x", value, 1000) == text
 
 
 def test_a_table_is_shown_by_its_columns() -> None:
     pandas = pytest.importorskip("pandas")
     table = pandas.DataFrame({"rank": [1, 2], "share": [2.5, 0.5]})
-    assert describe("t", table) == (
+    assert describe_variable("t", table) == (
         "t: pandas.DataFrame, 2 rows, 2 columns = {'rank' (int64): [1, 2], 'share' (float64): [2.5, 0.5]}"
     )
     wide = pandas.DataFrame(numpy.zeros((1000, 500)))
-    assert describe("t", wide, 140).endswith(
+    assert describe_variable("t", wide, 140).endswith(
         "{0 (float64): [0.0, 0.0, 0.0, ...], 1 (float64): [0.0, 0.0, 0.0, ...], ...}"
     )
-    assert describe("s", table["rank"]) == "s: pandas.Series, 2 items, dtype int64 = [1, 2]"
+    assert (
+        describe_variable("s", table["rank"]) == "s: pandas.Series, 2 items, dtype int64 = [1, 2]"
+    )
 
 
 def test_an_open_file_is_named_and_not_read(tmp_path: pathlib.Path) -> None:
     path = tmp_path / "notes.txt"
     path.write_text("hello")
     with path.open(encoding="utf-8") as file:
-        assert "notes.txt' mode='r'" in describe("file", file)
+        assert "notes.txt' mode='r'" in describe_variable("file", file)
         assert file.read() == "hello"
 
 
 def test_a_generator_is_not_consumed() -> None:
     numbers = (n for n in [1, 2])
-    describe("numbers", numbers)
-    show([numbers, map(str, numbers)])
+    describe_variable("numbers", numbers)
+    render_value([numbers, map(str, numbers)])
     assert list(numbers) == [1, 2]
 
 
 def test_a_coroutine_is_not_awaited() -> None:
     coroutine = fetch("u")
-    assert describe("c", coroutine) == "c: coroutine = <coroutine fetch>"
+    assert describe_variable("c", coroutine) == "c: coroutine = <coroutine fetch>"
     assert asyncio.run(coroutine) is None
 
 
@@ -340,7 +342,7 @@ def test_a_module_of_the_programs_own_shows_what_it_offers() -> None:
         "def buy(n: int) -> str:\n    'Buy.'\nclass Cart:\n    'Holds.'\nimport os\n_x = 1",
         shop.__dict__,
     )
-    assert describe("shop", shop) == (
+    assert describe_variable("shop", shop) == (
         "shop: module shop\n    .buy(n: int) -> str  # Buy.\n    .Cart: class  # Holds."
     )
 
@@ -353,7 +355,9 @@ def test_a_named_function_of_a_decorator_has_its_own_signature() -> None:
 
         return wrapper
 
-    assert describe("s", logged(search)).startswith("s: function search(query: str, /, limit")
+    assert describe_variable("s", logged(search)).startswith(
+        "s: function search(query: str, /, limit"
+    )
 
 
 LONG = [
@@ -377,34 +381,36 @@ LONG = [
     ids=[type(value).__name__ + str(n) for n, (value, _) in enumerate(LONG)],
 )
 def test_what_does_not_fit_is_shortened_to_the_budget(value: object, budget: int) -> None:
-    text = describe("value", value, budget)
+    text = describe_variable("value", value, budget)
     assert budget // 5 < len(text) <= budget
     assert "..." in text
-    assert len(show(value, budget)) <= budget
+    assert len(render_value(value, budget)) <= budget
 
 
 def test_a_long_text_shows_its_beginning_its_end_and_its_length() -> None:
-    text = describe("mail", "begin" + "-" * 5000 + "end", 400)
+    text = describe_variable("mail", "begin" + "-" * 5000 + "end", 400)
     assert text.startswith("mail: str = 'begin----")
     assert text.endswith("-end' (5,008 characters)")
 
 
 def test_a_large_object_is_shown_attribute_by_attribute() -> None:
-    lines = describe("graph", Graph(1000), 1000).split("\n")
+    lines = describe_variable("graph", Graph(1000), 1000).split("\n")
     assert lines[0] == "graph: Graph"
     assert lines[1].startswith("    .nodes: dict, 1,000 keys = {'n0': {'n1', 'root'}, ")
     assert "    .size -> int  (property)  # How many nodes there are." in lines
 
 
 def test_show_writes_the_value_alone_if_it_fits() -> None:
-    assert show(Item("lamp")) == "Item(name='lamp', price=0.0, tags=[])"
-    assert show("text") == "'text'"
-    assert show(list(range(1000)), 60) == "list, 1,000 items = [0, 1, 2, 3, 4, 5, 6, 7, ...]"
+    assert render_value(Item("lamp")) == "Item(name='lamp', price=0.0, tags=[])"
+    assert render_value("text") == "'text'"
+    assert (
+        render_value(list(range(1000)), 60) == "list, 1,000 items = [0, 1, 2, 3, 4, 5, 6, 7, ...]"
+    )
 
 
 PROGRAM = """
 import sys, enum, dataclasses, threading
-from njrt.rendering.describe import describe
+from njrt.rendering.describe import describe_variable
 class Tag(enum.Enum):
     A = "a"; B = "b"
 @dataclasses.dataclass(eq=False)
@@ -417,7 +423,7 @@ class Team:
 class Plain: pass
 values = [{"x", "yy", "zzz"}, {Tag.A, Tag.B}, frozenset({(1, "a"), (2, "b")}), {Node("n", frozenset("abc")), Node("m", frozenset())},
     Team(), Plain(), {Plain(), Plain()}, object(), threading.Lock(), threading.RLock(), threading.current_thread(), lambda: 1, print, Team.__init__, {1: {"p", "q", "r"}}, Node, iter({1})]
-sys.stdout.buffer.write("\\n".join(describe("v", value) for value in values).encode())
+sys.stdout.buffer.write("\\n".join(describe_variable("v", value) for value in values).encode())
 """
 
 

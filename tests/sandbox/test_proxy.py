@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from loopback import Answer, Loopback
-from njc.sandbox.bubblewrap import endpoint_of
-from njc.sandbox.proxy import Endpoint, Opening, opening_of, serving
+from njc.sandbox.bubblewrap import parse_endpoint
+from njc.sandbox.proxy import Endpoint, ProxyRequest, parse_proxy_request, serve_proxy
 
 
 @pytest.mark.parametrize(
@@ -17,22 +17,22 @@ from njc.sandbox.proxy import Endpoint, Opening, opening_of, serving
     [
         (
             b"CONNECT api.example:443 HTTP/1.1\r\nHost: api.example:443",
-            Opening(Endpoint("api.example", 443), b"rest", True),
+            ProxyRequest(Endpoint("api.example", 443), b"rest", True),
         ),
         (
             b"POST http://API.example:8000/v1/x?y=1 HTTP/1.1\r\nConnection: keep-alive\r\nProxy-Connection: x\r\nA: b",
-            Opening(
+            ProxyRequest(
                 Endpoint("api.example", 8000),
                 b"POST /v1/x?y=1 HTTP/1.1\r\nA: b\r\nConnection: close\r\n\r\nrest",
             ),
         ),
         (
             b"GET http://api.example HTTP/1.1",
-            Opening(
+            ProxyRequest(
                 Endpoint("api.example", 80), b"GET / HTTP/1.1\r\nConnection: close\r\n\r\nrest"
             ),
         ),
-        (b"CONNECT [::1]:443 HTTP/1.1", Opening(Endpoint("::1", 443), b"rest", True)),
+        (b"CONNECT [::1]:443 HTTP/1.1", ProxyRequest(Endpoint("::1", 443), b"rest", True)),
         (b"GET /path HTTP/1.1", None),
         (b"GET https://api.example/ HTTP/1.1", None),
         (b"CONNECT api.example HTTP/1.1", None),
@@ -41,8 +41,8 @@ from njc.sandbox.proxy import Endpoint, Opening, opening_of, serving
         (b"", None),
     ],
 )
-def test_openings(head: bytes, opening: Opening | None) -> None:
-    assert opening_of(head, b"rest") == opening
+def test_openings(head: bytes, opening: ProxyRequest | None) -> None:
+    assert parse_proxy_request(head, b"rest") == opening
 
 
 @pytest.mark.parametrize(
@@ -54,7 +54,7 @@ def test_openings(head: bytes, opening: Opening | None) -> None:
     ],
 )
 def test_endpoints_of_urls(url: str, endpoint: str) -> None:
-    assert str(endpoint_of(url)) == endpoint
+    assert str(parse_endpoint(url)) == endpoint
 
 
 def said_by(path: Path, *pieces: bytes) -> bytes:
@@ -72,9 +72,9 @@ def said_by(path: Path, *pieces: bytes) -> bytes:
 
 def test_requests_and_tunnels_reach_what_is_allowed_and_nothing_else(tmp_path: Path) -> None:
     with Loopback([Answer({"n": 1}), Answer({"n": 2})]) as server, Loopback() as other:
-        allowed = frozenset({endpoint_of(server.url)})
+        allowed = frozenset({parse_endpoint(server.url)})
         address, elsewhere = (each.url.removeprefix("http://") for each in (server, other))
-        with serving(tmp_path / "proxy", allowed) as path:
+        with serve_proxy(tmp_path / "proxy", allowed) as path:
             plain = said_by(path, b"GET http://%s/a HT" % address.encode(), b"TP/1.1\r\n\r\n")
             tunnel = said_by(
                 path,
@@ -96,6 +96,6 @@ def test_requests_and_tunnels_reach_what_is_allowed_and_nothing_else(tmp_path: P
 def test_an_endpoint_that_is_down_is_a_bad_gateway(tmp_path: Path) -> None:
     with socket.create_server(("127.0.0.1", 0)) as closed:
         port = closed.getsockname()[1]
-    with serving(tmp_path / "proxy", frozenset({Endpoint("127.0.0.1", port)})) as path:
+    with serve_proxy(tmp_path / "proxy", frozenset({Endpoint("127.0.0.1", port)})) as path:
         said = said_by(path, b"CONNECT 127.0.0.1:%d HTTP/1.1\r\n\r\n" % port)
     assert said.startswith(b"HTTP/1.1 502 ")

@@ -11,10 +11,10 @@ from pathlib import Path
 import pytest
 
 from loopback import Answer, Loopback
-from njc.sandbox.bubblewrap import obstacle_here
+from njc.sandbox.bubblewrap import find_sandbox_obstacle
 from openai_server import KEY, OpenAIServer, calls
 
-OBSTACLE = obstacle_here()
+OBSTACLE = find_sandbox_obstacle()
 needs_sandbox = pytest.mark.skipif(OBSTACLE is not None, reason=str(OBSTACLE))
 
 

@@ -5,20 +5,29 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
-from njrt.message_json import json_line
+from njrt.message_json import format_json_line
 from spsbench.failures import EffectError
-from spsbench.results import Failure, Hardware, Limits, Result, Run, Trial, Usage, line_of
-from spsbench.studies.graph_results import Asked, Asking, entry_of
-from spsbench.studies.gsm8k_results import Solved, Solving
-from spsbench.studies.gsm8k_results import entry_of as solved_entry
+from spsbench.results import (
+    BenchmarkRun,
+    Failure,
+    Hardware,
+    Trial,
+    TrialLimits,
+    TrialResult,
+    TrialUsage,
+    format_result_line,
+)
+from spsbench.studies.graph_results import GraphResult, GraphTrial, graph_result_to_json
+from spsbench.studies.gsm8k_results import Gsm8kResult, Gsm8kTrial
+from spsbench.studies.gsm8k_results import gsm8k_result_to_json as solved_entry
 from spsbench.studies.study import Measures
 
 MODEL = "openai/local"
 DAY = "2026-03-01T09:30:00Z"
-RUN = Run(
+RUN = BenchmarkRun(
     started=DAY,
     model=MODEL,
-    limits=Limits(),
+    limits=TrialLimits(),
     temperature=None,
     repeats=2,
     methods=("manual", "direct"),
@@ -34,9 +43,9 @@ RUN = Run(
 
 def result(
     program: str, method: str, repeat: int, passed: int, checks: int = 4, seconds: float = 1.0
-) -> Result:
+) -> TrialResult:
     """A trial in which so many of the checks hold."""
-    return Result(
+    return TrialResult(
         Trial(program, method, MODEL, repeat),
         "finished",
         {f"check {number}": number < passed for number in range(checks)},
@@ -46,8 +55,8 @@ def result(
         effects=0 if method == "manual" else 3,
         calls=2,
         build_calls=1 if method == "static" else 0,
-        usage=Usage(100, 40, 10),
-        build_usage=Usage(1000, 0, 100) if method == "static" else Usage(),
+        usage=TrialUsage(100, 40, 10),
+        build_usage=TrialUsage(1000, 0, 100) if method == "static" else TrialUsage(),
         cost=None,
         failure=None if passed == checks else Failure("wrong result", "a check does not hold"),
         started=DAY,
@@ -66,16 +75,18 @@ WHOLE = (
 """Two methods, two programs, two repeats, none missing."""
 
 
-def lines(results: Iterable[Result], run: Run = RUN) -> list[str]:
+def lines(results: Iterable[TrialResult], run: BenchmarkRun = RUN) -> list[str]:
     """A results file."""
-    return [line_of(each) + "\n" for each in (run, *results)]
+    return [format_result_line(each) + "\n" for each in (run, *results)]
 
 
-def asked(size: int, method: str, tokens: int, *, too_long: bool = False) -> Asked:
+def asked(size: int, method: str, tokens: int, *, too_long: bool = False) -> GraphResult:
     """A question on a graph."""
     took = Measures(0.1, 0.09, 0.01, 0 if too_long else 1, 1, tokens, 0, 5, 400, None)
     ending = "too long" if too_long else "finished"
-    return Asked(Asking(size, method, MODEL, 1, "who"), not too_long, ending, None, took, DAY)
+    return GraphResult(
+        GraphTrial(size, method, MODEL, 1, "who"), not too_long, ending, None, took, DAY
+    )
 
 
 GRAPH = tuple(
@@ -85,20 +96,23 @@ GRAPH = tuple(
 )
 
 
-def graph_lines(questions: Sequence[Asked] = GRAPH) -> list[str]:
+def graph_lines(questions: Sequence[GraphResult] = GRAPH) -> list[str]:
     """A file of the study on graphs."""
-    return [json_line({"kind": "graph"} | entry_of(each)) + "\n" for each in questions]
+    return [
+        format_json_line({"kind": "graph"} | graph_result_to_json(each)) + "\n"
+        for each in questions
+    ]
 
 
 def gsm8k_lines() -> list[str]:
     """A file of the study on school problems: three right of four."""
     took = GRAPH[0].measures
     return [
-        json_line(
+        format_json_line(
             {"kind": "gsm8k"}
             | solved_entry(
-                Solved(
-                    Solving(number, "direct", MODEL, 1),
+                Gsm8kResult(
+                    Gsm8kTrial(number, "direct", MODEL, 1),
                     number < 3,
                     1.0,
                     "finished",
@@ -113,6 +127,6 @@ def gsm8k_lines() -> list[str]:
     ]
 
 
-def priced(results: Iterable[Result], dollars: float) -> tuple[Result, ...]:
+def priced(results: Iterable[TrialResult], dollars: float) -> tuple[TrialResult, ...]:
     """The same trials at a price."""
     return tuple(replace(each, cost=dollars) for each in results)

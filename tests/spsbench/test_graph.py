@@ -13,28 +13,34 @@ from njrt.messages import ModelMessage, Reply, Usage
 from njrt.models.scripted import Scripted, run
 from spsbench.cli import main
 from spsbench.results import DamagedResultsError
-from spsbench.studies.graph_asking import ask
-from spsbench.studies.graph_questions import Citations, citations, questions_on
-from spsbench.studies.graph_results import Asked, Asking, asked_of, entry_of, table
-from spsbench.studies.study import Ending, Limits, Measures
+from spsbench.studies.graph_asking import ask_graph_question
+from spsbench.studies.graph_questions import CitationGraph, build_citation_graph, build_questions
+from spsbench.studies.graph_results import (
+    GraphResult,
+    GraphTrial,
+    format_graph_table,
+    graph_result_to_json,
+    parse_graph_result,
+)
+from spsbench.studies.study import Measures, StudyEnding, StudyLimits
 from spsbench.studies.study_file import StudyFile
 
 QUESTIONS = ("cite", "publish", "retract", "who", "how many", "leave")
 
 
-def asking(method: str, question: str = "who", size: int = 50) -> Asking:
-    return Asking(size, method, "scripted", 1, question)
+def asking(method: str, question: str = "who", size: int = 50) -> GraphTrial:
+    return GraphTrial(size, method, "scripted", 1, question)
 
 
-def edges_of(graph: Citations) -> set[tuple[int, int]]:
+def edges_of(graph: CitationGraph) -> set[tuple[int, int]]:
     return {(citing, cited) for cited, papers in graph.edges.items() for citing in papers}
 
 
 @pytest.mark.parametrize("size", [10, 11, 100, 1000])
 def test_a_graph_has_as_many_papers_as_asked_each_citing_older_ones(size: int) -> None:
-    graph = citations(size)
+    graph = build_citation_graph(size)
     edges = edges_of(graph)
-    assert graph == citations(size)
+    assert graph == build_citation_graph(size)
     assert graph.nodes == frozenset(range(size))
     assert all(cited < citing for citing, cited in edges)
     assert all(1 <= sum(citing == paper for citing, _ in edges) <= 3 for paper in range(1, size))
@@ -42,13 +48,13 @@ def test_a_graph_has_as_many_papers_as_asked_each_citing_older_ones(size: int) -
 
 def test_a_graph_is_not_too_small_for_its_questions() -> None:
     with pytest.raises(ValueError, match="a graph has 10 papers or more, not 9"):
-        citations(9)
+        build_citation_graph(9)
 
 
 @pytest.mark.parametrize("size", [10, 77, 1000])
 def test_the_answers_are_those_of_the_graph(size: int) -> None:
-    graph = citations(size)
-    edges, questions = edges_of(graph), questions_on(graph)
+    graph = build_citation_graph(size)
+    edges, questions = edges_of(graph), build_questions(graph)
     cited = int(questions["who"].queries[0].rstrip("?").split()[-1])
     assert questions["who"].responses == ({citing for citing, other in edges if other == cited},)
     newest = size - 1
@@ -67,7 +73,7 @@ def test_the_answers_are_those_of_the_graph(size: int) -> None:
 def test_a_perfect_model_is_right_by_copy_and_on_shared_state(
     size: int, method: str, question: str
 ) -> None:
-    asked = ask(asking(method, question, size), None, Limits())
+    asked = ask_graph_question(asking(method, question, size), None, StudyLimits())
     assert (asked.passed, asked.ending, asked.error) == (True, "finished", None)
     assert asked.measures.calls >= 1
     assert asked.measures.effects == (0 if method == "manual" else asked.measures.calls)
@@ -75,7 +81,7 @@ def test_a_perfect_model_is_right_by_copy_and_on_shared_state(
 
 @pytest.mark.parametrize("question", QUESTIONS)
 def test_without_python_a_perfect_model_copies_a_small_graph_by_reference(question: str) -> None:
-    assert ask(asking("baseline", question, size=10), None, Limits()).passed
+    assert ask_graph_question(asking("baseline", question, size=10), None, StudyLimits()).passed
 
 
 @pytest.mark.parametrize("method", ["manual", "direct"])
@@ -88,13 +94,15 @@ def test_a_wrong_graph_fails(method: str) -> None:
             else run("response = None", done=True)
         )
     )
-    asked = ask(asking(method, "cite"), wrong, Limits())
+    asked = ask_graph_question(asking(method, "cite"), wrong, StudyLimits())
     assert (asked.passed, asked.ending) == (False, "finished")
 
 
 def test_the_copied_prompt_grows_with_the_graph_and_the_shared_one_does_not() -> None:
     chars = {
-        (method, size): ask(asking(method, size=size), None, Limits()).measures.prompt_chars
+        (method, size): ask_graph_question(
+            asking(method, size=size), None, StudyLimits()
+        ).measures.prompt_chars
         for method in ("manual", "direct")
         for size in (100, 10_000)
     }
@@ -104,7 +112,7 @@ def test_the_copied_prompt_grows_with_the_graph_and_the_shared_one_does_not() ->
 
 def test_a_prompt_that_is_too_long_is_not_sent() -> None:
     model = Scripted([])
-    asked = ask(asking("manual", size=1000), model, Limits(context=1000))
+    asked = ask_graph_question(asking("manual", size=1000), model, StudyLimits(context=1000))
     assert (asked.passed, asked.ending, asked.measures.calls) == (False, "too long", 0)
     assert model.requests == []
     assert asked.measures.prompt_chars > 20_000
@@ -112,19 +120,21 @@ def test_a_prompt_that_is_too_long_is_not_sent() -> None:
 
 def test_a_prompt_that_the_server_finds_too_long_is_told_apart_from_other_errors() -> None:
     too_long = Scripted([RejectedRequestError("400: the context has 4096 tokens")])
-    assert ask(asking("manual"), too_long, Limits()).ending == "too long"
-    refused = ask(
-        asking("manual"), Scripted([RejectedRequestError("400: no such field")]), Limits()
+    assert ask_graph_question(asking("manual"), too_long, StudyLimits()).ending == "too long"
+    refused = ask_graph_question(
+        asking("manual"), Scripted([RejectedRequestError("400: no such field")]), StudyLimits()
     )
     assert refused.ending == "raised"
     assert refused.error == "RejectedRequestError: 400: no such field"
 
 
 def test_tokens_and_the_model_s_time_are_counted_apart_from_ours() -> None:
-    code = questions_on(citations(50))["who"].perfect.code[0]
+    code = build_questions(build_citation_graph(50))["who"].perfect.code[0]
     usage = Usage(input=700, output=30, cached=600, usd=0.25)
     reply = Reply(ModelMessage("", (run(code, done=True),)), usage=usage, source="model")
-    took = ask(asking("direct"), Scripted([reply], delay=0.2), Limits()).measures
+    took = ask_graph_question(
+        asking("direct"), Scripted([reply], delay=0.2), StudyLimits()
+    ).measures
     assert (took.input_tokens, took.cached_tokens, took.output_tokens, took.cost) == (
         (700, 600, 30, 0.25)
     )
@@ -134,10 +144,10 @@ def test_tokens_and_the_model_s_time_are_counted_apart_from_ours() -> None:
 
 
 def test_a_result_is_written_and_read_back(tmp_path: Path) -> None:
-    asked = ask(asking("direct"), None, Limits())
+    asked = ask_graph_question(asking("direct"), None, StudyLimits())
     file = StudyFile(tmp_path / "deep/graph.jsonl", "graph")
-    file.append(entry_of(asked))
-    assert [asked_of(entry) for entry in file.lines()] == [asked]
+    file.append(graph_result_to_json(asked))
+    assert [parse_graph_result(entry) for entry in file.lines()] == [asked]
 
 
 def test_a_study_goes_on_where_it_was_cut_off(tmp_path: Path) -> None:
@@ -165,7 +175,7 @@ def test_a_damaged_line_is_named(tmp_path: Path, line: str, reason: str) -> None
     path = tmp_path / "graph.jsonl"
     path.write_text(line + "\n")
     with pytest.raises(DamagedResultsError, match=reason):
-        [asked_of(entry) for entry in StudyFile(path, "graph").lines()]
+        [parse_graph_result(entry) for entry in StudyFile(path, "graph").lines()]
     told = CliRunner().invoke(main, ["graph", "--sizes", "10", "--out", str(path)])
     assert told.exit_code == 1
     assert "Error: " in told.output
@@ -188,14 +198,14 @@ def test_mistakes_in_the_flags_are_told(flags: list[str], words: str) -> None:
 
 
 def test_the_table_leaves_out_of_its_means_what_was_never_sent() -> None:
-    def asked(question: str, calls: int) -> Asked:
+    def asked(question: str, calls: int) -> GraphResult:
         took = Measures(2.0, 1.5, 0.5, calls, 0, 1000 * calls, 0, 10, 99, None)
-        ending: Ending = "finished" if calls else "too long"
-        return Asked(
+        ending: StudyEnding = "finished" if calls else "too long"
+        return GraphResult(
             asking("manual", question), bool(calls), ending, None, took, "2026-03-01T09:30:00Z"
         )
 
-    row = table([asked("who", 1), asked("cite", 0)]).splitlines()[1].split()
+    row = format_graph_table([asked("who", 1), asked("cite", 0)]).splitlines()[1].split()
     assert row[:7] == ["50", "manual", "2", "50%", "1", "1.0", "0.0"]
     assert row[7] == "1,000"
-    assert "-" in table([asked("cite", 0)]).splitlines()[1].split()
+    assert "-" in format_graph_table([asked("cite", 0)]).splitlines()[1].split()

@@ -14,22 +14,35 @@ from njrt.messages import Request, ToolCall
 from njrt.models.scripted import Scripted, call, run
 from spsbench.cli import main
 from spsbench.results import DamagedResultsError
-from spsbench.studies.gsm8k_problems import Problem, ProblemError, problems_in, sample
-from spsbench.studies.gsm8k_results import Solved, Solving, entry_of, solved_of, table
-from spsbench.studies.gsm8k_solving import solve
-from spsbench.studies.study import Limits, Measures, said_of
+from spsbench.studies.gsm8k_problems import (
+    Problem,
+    ProblemError,
+    parse_problems,
+    read_sample_problems,
+)
+from spsbench.studies.gsm8k_results import (
+    Gsm8kResult,
+    Gsm8kTrial,
+    format_gsm8k_table,
+    gsm8k_result_to_json,
+    parse_gsm8k_result,
+)
+from spsbench.studies.gsm8k_solving import solve_problem
+from spsbench.studies.study import Measures, StudyLimits, format_study_error
 
 APPLES = Problem(1, "Ida has 3 boxes of 8 apples. How many apples has she?", 24.0)
 STEP = re.compile(r"([\d.()+*/ -]*[\d)]) = ([\d.]+)")
 
 
-def solving(method: str, repeat: int = 1) -> Solving:
-    return Solving(1, method, "scripted", repeat)
+def solving(method: str, repeat: int = 1) -> Gsm8kTrial:
+    return Gsm8kTrial(1, method, "scripted", repeat)
 
 
-@pytest.mark.parametrize("problem", list(problems_in(sample())), ids=lambda each: each.number)
+@pytest.mark.parametrize(
+    "problem", list(parse_problems(read_sample_problems())), ids=lambda each: each.number
+)
 def test_the_steps_of_the_sample_s_answers_are_right(problem: Problem) -> None:
-    steps = STEP.findall(json.loads(sample()[problem.number - 1])["answer"])
+    steps = STEP.findall(json.loads(read_sample_problems()[problem.number - 1])["answer"])
     assert steps
     for expression, value in steps:
         assert eval(expression) == pytest.approx(float(value))
@@ -38,7 +51,7 @@ def test_the_steps_of_the_sample_s_answers_are_right(problem: Problem) -> None:
 
 
 def test_the_sample_has_twenty_different_problems() -> None:
-    assert len({problem.question for problem in problems_in(sample())}) == 20
+    assert len({problem.question for problem in parse_problems(read_sample_problems())}) == 20
 
 
 @pytest.mark.parametrize(
@@ -53,7 +66,7 @@ def test_the_sample_has_twenty_different_problems() -> None:
 )
 def test_answers_are_read_as_they_are_published(answer: str, number: float) -> None:
     line = json.dumps({"question": "How many?", "answer": answer})
-    assert list(problems_in(["\n", line])) == [Problem(2, "How many?", number)]
+    assert list(parse_problems(["\n", line])) == [Problem(2, "How many?", number)]
 
 
 @pytest.mark.parametrize(
@@ -61,7 +74,7 @@ def test_answers_are_read_as_they_are_published(answer: str, number: float) -> N
 )
 def test_a_line_that_is_no_problem_is_named(line: str) -> None:
     with pytest.raises(ProblemError, match=r"^line 1 is no problem"):
-        list(problems_in([line]))
+        list(parse_problems([line]))
 
 
 @pytest.mark.parametrize(
@@ -83,7 +96,7 @@ def test_what_is_found_is_the_answer_or_not(found: object, is_right: bool) -> No
     "method", ["manual", "baseline", "shared-eval", "shared-python", "nightjar", "direct"]
 )
 def test_a_perfect_model_solves_a_problem_by_every_method(method: str) -> None:
-    solved = solve(solving(method), APPLES, None, Limits())
+    solved = solve_problem(solving(method), APPLES, None, StudyLimits())
     assert (solved.passed, solved.found, solved.ending) == (True, 24.0, "finished")
 
 
@@ -95,7 +108,7 @@ def test_a_wrong_expression_fails_and_one_that_raises_ends_nothing(
     expression: str, found: float | None, ending: str
 ) -> None:
     model = Scripted([run(f"expression = {expression!r}", done=True)])
-    solved = solve(solving("direct"), APPLES, model, Limits())
+    solved = solve_problem(solving("direct"), APPLES, model, StudyLimits())
     assert (solved.passed, solved.found, solved.ending) == (False, found, ending)
     assert (solved.error is None) == (ending == "finished")
 
@@ -104,7 +117,9 @@ def test_the_isolated_interpreter_is_counted_by_its_pieces_of_code() -> None:
     def said(request: Request) -> ToolCall:
         return call("python", code="3 * 8") if request.turn == 1 else call("answer", answer="24")
 
-    solved = solve(solving("manual-code-interpreter"), APPLES, Scripted(said), Limits())
+    solved = solve_problem(
+        solving("manual-code-interpreter"), APPLES, Scripted(said), StudyLimits()
+    )
     assert (solved.passed, solved.measures.effects, solved.measures.calls) == (True, 1, 2)
 
 
@@ -114,13 +129,13 @@ def test_models_are_asked_at_the_temperature_of_the_study() -> None:
             call("answer", answer="24") if method == "manual" else run("expression = '24'", True)
         )
         model = Scripted([reply])
-        assert solve(solving(method), APPLES, model, Limits(temperature=0.0)).passed
+        assert solve_problem(solving(method), APPLES, model, StudyLimits(temperature=0.0)).passed
         assert [request.temperature for request in model.requests] == [0.0]
 
 
 def test_models_that_are_asked_in_plain_text_are_asked_at_0() -> None:
     model = Scripted(['{"answer": "24"}'], protocol="text")
-    assert solve(solving("manual"), APPLES, model, Limits()).passed
+    assert solve_problem(solving("manual"), APPLES, model, StudyLimits()).passed
     assert [request.temperature for request in model.requests] == [0.0]
 
 
@@ -154,23 +169,23 @@ def test_the_command_takes_a_file_of_problems(tmp_path: Path) -> None:
 
 
 def test_results_are_read_back_and_a_missing_part_is_named() -> None:
-    solved = solve(solving("direct"), APPLES, None, Limits())
-    entry = json.loads(json.dumps(entry_of(solved)))
-    assert solved_of(entry) == solved
+    solved = solve_problem(solving("direct"), APPLES, None, StudyLimits())
+    entry = json.loads(json.dumps(gsm8k_result_to_json(solved)))
+    assert parse_gsm8k_result(entry) == solved
     del entry["found"]
     with pytest.raises(DamagedResultsError, match="has no 'found'"):
-        solved_of(entry)
+        parse_gsm8k_result(entry)
 
 
 def test_the_table_has_the_spread_over_repeats_and_the_range_of_seconds() -> None:
-    def result(repeat: int, passed: bool, seconds: float) -> Solved:
+    def result(repeat: int, passed: bool, seconds: float) -> Gsm8kResult:
         took = Measures(seconds, seconds, 0.0, 1, 2, 0, 0, 0, 0, None)
-        return Solved(solving("direct", repeat), passed, None, "finished", None, took, "")
+        return Gsm8kResult(solving("direct", repeat), passed, None, "finished", None, took, "")
 
-    shown = table([result(1, True, 1.0), result(2, False, 3.0)]).splitlines()[1]
+    shown = format_gsm8k_table([result(1, True, 1.0), result(2, False, 3.0)]).splitlines()[1]
     assert " ".join(shown.split()) == "direct 1 x 2 0.50 ± 0.71 2.0 (1.0-3.0) 2.0 (2-2) 1.0 (1-1)"
 
 
 def test_an_error_is_written_down_without_the_address_of_the_server() -> None:
     error = ServerError("no reply from openai/m at http://127.0.0.1:8000/v1 within 60 s\nmore")
-    assert said_of(error) == "ServerError: no reply from openai/m within 60 s"
+    assert format_study_error(error) == "ServerError: no reply from openai/m within 60 s"

@@ -16,14 +16,14 @@ import njrt
 from njrt.options import EffectSet
 from spsbench.checks import check_case
 from spsbench.cli import main
-from spsbench.perfect import perfect
-from spsbench.replay.export import traces_of
-from spsbench.replay.programs import Play, our_program, their_program
-from spsbench.replay.replaying import NotReplayed, Replayed, replay
-from spsbench.replay.traces import Trace, TraceError, published, trace_of, traces_in
-from spsbench.suite import NAMES, natural_of, script_of, task_of
+from spsbench.perfect import make_perfect_model
+from spsbench.replay.export import build_traces
+from spsbench.replay.programs import RunChecks, load_migrated_program, load_suite_program
+from spsbench.replay.replaying import ReplayResult, SkippedTrace, replay_trace
+from spsbench.replay.traces import Trace, TraceError, parse_trace, parse_traces, trace_to_json
+from spsbench.suite import TASK_NAMES, load_natural_program, load_script, load_task
 
-natural = functools.cache(natural_of)
+natural = functools.cache(load_natural_program)
 
 WITHOUT_PYTHON = {
     "calendar",
@@ -58,16 +58,16 @@ def run():
 '''
 
 
-def played(trace: Trace, find: Callable[[Trace], Play] = our_program) -> Replayed:
+def played(trace: Trace, find: Callable[[Trace], RunChecks] = load_suite_program) -> ReplayResult:
     """Replay a trace that has a program."""
-    result = replay(trace, find)
-    assert isinstance(result, Replayed), result
+    result = replay_trace(trace, find)
+    assert isinstance(result, ReplayResult), result
     return result
 
 
 def trace(program: str, *chat: dict[str, Any]) -> Trace:
     """A trace of these messages."""
-    return trace_of({"file_name": program, "model": "vendor/model", "run": 2, "trace": chat})
+    return parse_trace({"file_name": program, "model": "vendor/model", "run": 2, "trace": chat})
 
 
 def user(text: str) -> dict[str, Any]:
@@ -98,19 +98,21 @@ def ref(address: int) -> dict[str, Any]:
     [
         (effects, name)
         for effects in ("direct", "nightjar", "baseline")
-        for name in NAMES
+        for name in TASK_NAMES
         if effects != "baseline" or name not in WITHOUT_PYTHON
     ],
 )
 def test_our_own_runs_are_exported_and_replay_without_a_difference(
     effects: EffectSet, name: str, tmp_path: Path
 ) -> None:
-    file, lines = tmp_path / "trace.jsonl", script_of(name).lines
-    for case in task_of(name).cases:
-        with njrt.using(model=perfect(lines[case.name], effects), effects=effects, trace=file):
+    file, lines = tmp_path / "trace.jsonl", load_script(name).lines
+    for case in load_task(name).cases:
+        with njrt.using(
+            model=make_perfect_model(lines[case.name], effects), effects=effects, trace=file
+        ):
             assert all(result.passed for result in check_case(case, natural(name)))
-    (exported,) = traces_of(file.read_text().splitlines())
-    (again,) = traces_in([json.dumps(published(exported))])
+    (exported,) = build_traces(file.read_text().splitlines())
+    (again,) = parse_traces([json.dumps(trace_to_json(exported))])
     assert again == exported
     result = played(again)
     assert result.divergences == ()
@@ -255,7 +257,7 @@ def test_programs_of_the_old_language_are_migrated_and_report_their_own_checks(
         *chat("b", "exec", {"code": "prices[:] = [2 * price for price in prices]"}, "Success"),
         *chat("c", "done", {}),
     ]
-    result = played(trace("prices", *recorded), partial(their_program, programs=tmp_path))
+    result = played(trace("prices", *recorded), partial(load_migrated_program, programs=tmp_path))
     assert result.checks == {"doubled": True, "counted": True}
     assert result.divergences == ()
 
@@ -268,8 +270,8 @@ def test_programs_of_the_old_language_are_migrated_and_report_their_own_checks(
     ],
 )
 def test_a_trace_without_a_program_is_told_apart(program: str, prompt: str, reason: str) -> None:
-    result = replay(trace(program, user(prompt), *chat("a", "done", {})))
-    assert isinstance(result, NotReplayed)
+    result = replay_trace(trace(program, user(prompt), *chat("a", "done", {})))
+    assert isinstance(result, SkippedTrace)
     assert result.reason.startswith(reason)
     assert "--programs" in result.reason
 
@@ -278,16 +280,16 @@ def test_a_trace_without_a_program_is_told_apart(program: str, prompt: str, reas
     "line", ["{", "[]", '{"file_name": "menu"}', '{"trace": [{"role": "user"}]}']
 )
 def test_a_damaged_line_is_named(line: str) -> None:
-    good = json.dumps(published(trace("menu", user(PROMPT), *chat("a", "done", {}))))
+    good = json.dumps(trace_to_json(trace("menu", user(PROMPT), *chat("a", "done", {}))))
     with pytest.raises(TraceError, match=r"^line 3 is no trace"):
-        list(traces_in([good, "", line]))
+        list(parse_traces([good, "", line]))
 
 
 def test_the_command_prints_a_table_and_exports(tmp_path: Path) -> None:
     file = tmp_path / "trace.jsonl"
-    lines = script_of("menu").lines["one"]
-    with njrt.using(model=perfect(lines), trace=file):
-        check_case(task_of("menu").cases[0], natural("menu"))
+    lines = load_script("menu").lines["one"]
+    with njrt.using(model=make_perfect_model(lines), trace=file):
+        check_case(load_task("menu").cases[0], natural("menu"))
     exported = CliRunner().invoke(main, ["replay", "--export", str(file)])
     assert exported.exit_code == 0, exported.output
     traces = tmp_path / "traces.jsonl"

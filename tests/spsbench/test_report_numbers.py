@@ -27,31 +27,42 @@ from report_sample import (
 )
 
 from spsbench.methods import METHODS
-from spsbench.published import OURS, PUBLISHED
-from spsbench.report.answer import Answer, percent
-from spsbench.report.data import gathered
-from spsbench.report.files import facts_of, fresh
-from spsbench.report.forms import as_csv, as_markdown, as_text
-from spsbench.report.measures import Scope, Setting, coverage_text, difference, interval, measured
-from spsbench.report.tables import Table, quoted
-from spsbench.report.writing import Report, report_of
-from spsbench.results import DamagedResultsError, Result
-from spsbench.suite import NAMES
+from spsbench.published import METHOD_BY_PAPER_NAME, PUBLISHED_TABLES
+from spsbench.report.answer import Advice, format_percent
+from spsbench.report.data import collect_data
+from spsbench.report.files import list_run_facts, make_uniform
+from spsbench.report.forms import (
+    format_table_as_markdown,
+    format_table_as_text,
+    format_tables_as_csv,
+)
+from spsbench.report.measures import (
+    MeasureScope,
+    Setting,
+    compute_bootstrap_interval,
+    compute_difference_interval,
+    format_coverage,
+    summarize_method,
+)
+from spsbench.report.tables import Table, parse_published_cell
+from spsbench.report.writing import Report, build_report
+from spsbench.results import DamagedResultsError, TrialResult
+from spsbench.suite import TASK_NAMES
 
 ROOT = Path(__file__).parents[2]
-SCOPE = Scope(("menu", "graph"), 2)
+SCOPE = MeasureScope(("menu", "graph"), 2)
 SETTING = Setting(MODEL)
 SUITE_TABLES = (1, 2, 4, 5, 6, 7, 8)
 
 
-def of(method: str, results: tuple[Result, ...] = WHOLE, scope: Scope = SCOPE):
+def of(method: str, results: tuple[TrialResult, ...] = WHOLE, scope: MeasureScope = SCOPE):
     own = [each for each in results if each.trial.method == method]
-    return measured(SETTING, method, own, scope, Random(1).random)
+    return summarize_method(SETTING, method, own, scope, Random(1).random)
 
 
 def report(*files: list[str]) -> Report:
-    data = gathered({f"{number}.jsonl": each for number, each in enumerate(files)})
-    return report_of(data, ("menu", "graph"), ("menu",), fresh)
+    data = collect_data({f"{number}.jsonl": each for number, each in enumerate(files)})
+    return build_report(data, ("menu", "graph"), ("menu",), make_uniform)
 
 
 def table(made: Report, name: str) -> Table:
@@ -65,10 +76,10 @@ def texts(found: Table, source: str) -> list[list[str]]:
 
 @pytest.mark.parametrize("number", [9, 10, 11])
 def test_the_papers_counts_add_up(number: int) -> None:
-    *rows, total = PUBLISHED[number].rows
+    *rows, total = PUBLISHED_TABLES[number].rows
     for column in (1, 2):
-        counts = [quoted(row[column]).mean for row in rows]
-        assert sum(filter(None, counts)) == quoted(total[column]).mean
+        counts = [parse_published_cell(row[column]).mean for row in rows]
+        assert sum(filter(None, counts)) == parse_published_cell(total[column]).mean
         for row in rows:
             count, share = row[column].rstrip("%)").split(" (")
             assert float(share) == pytest.approx(100 * int(count) / int(total[column]), abs=0.06)
@@ -76,12 +87,12 @@ def test_the_papers_counts_add_up(number: int) -> None:
 
 @pytest.mark.parametrize("number", SUITE_TABLES)
 def test_the_papers_rows_are_of_known_methods_and_plausible(number: int) -> None:
-    published = PUBLISHED[number]
+    published = PUBLISHED_TABLES[number]
     for row in published.rows:
         cells = dict(zip(published.columns, row, strict=True))
-        assert OURS[cells["method"]] in METHODS
+        assert METHOD_BY_PAPER_NAME[cells["method"]] in METHODS
         for column in published.columns[2:]:
-            cell = quoted(cells[column])
+            cell = parse_published_cell(cells[column])
             assert cells[column] == "-" or cell.mean is not None
             is_odd = (number, cells["model"], column, cell.mean) == (4, "Sonnet 4", "effects", 34.7)
             if cell.low is not None and cell.high is not None and not is_odd:
@@ -90,7 +101,9 @@ def test_the_papers_rows_are_of_known_methods_and_plausible(number: int) -> None
 
 def test_tables_of_the_paper_agree_with_one_another() -> None:
     def rates(number: int) -> dict[tuple[str, str], str]:
-        return {(row[0], OURS[row[1]]): row[2] for row in PUBLISHED[number].rows}
+        return {
+            (row[0], METHOD_BY_PAPER_NAME[row[1]]): row[2] for row in PUBLISHED_TABLES[number].rows
+        }
 
     assert len(rates(2)) == 8
     assert rates(2).items() <= rates(4).items()
@@ -104,32 +117,34 @@ def test_a_pass_rate_is_the_mean_over_programs_with_the_deviation_between_repeat
     assert row.run_seconds == type(row.run_seconds)(3.0, 1.0, 6.0)
     assert row.by_program == {"menu": 1.0, "graph": 0.75}
     assert row.tokens == 110
-    assert coverage_text(row.coverage) == "4 trials"
+    assert format_coverage(row.coverage) == "4 trials"
 
 
 def test_a_mean_over_missing_trials_says_so_and_weighs_programs_alike() -> None:
     row = of("direct", WHOLE[:-1])
     assert row.rate.mean == pytest.approx((1 + 0.5) / 2)
     assert row.rate.sd is None
-    assert coverage_text(row.coverage) == ("2 of 2 programs, 1 of 2 repeats whole (3 of 4 trials)")
+    assert format_coverage(row.coverage) == (
+        "2 of 2 programs, 1 of 2 repeats whole (3 of 4 trials)"
+    )
 
 
 def test_the_interval_is_that_of_its_formula() -> None:
     numbers = Random(7)
     programs = [[numbers.random() for _ in range(3)] for _ in range(25)]
-    low, high = interval(programs, Random(1).random)
-    assert (low, high) == interval(programs, Random(1).random)
+    low, high = compute_bootstrap_interval(programs, Random(1).random)
+    assert (low, high) == compute_bootstrap_interval(programs, Random(1).random)
     mean = fmean(map(fmean, programs))
     between = fmean((fmean(each) - mean) ** 2 for each in programs)
     within = fmean(fmean((value - fmean(each)) ** 2 for value in each) / 3 for each in programs)
     error = ((between + within) / 25) ** 0.5
     assert (high - low) / 2 == pytest.approx(1.96 * error, rel=0.1)
     assert low < mean < high
-    assert interval([[0.5], [0.5]], Random(1).random) == (0.5, 0.5)
+    assert compute_bootstrap_interval([[0.5], [0.5]], Random(1).random) == (0.5, 0.5)
 
 
 def test_differences_are_paired() -> None:
-    low, high = difference(of("direct"), of("manual"), Random(1).random)
+    low, high = compute_difference_interval(of("direct"), of("manual"), Random(1).random)
     assert (low, high) == (0.5, 0.5)
 
 
@@ -174,7 +189,7 @@ def test_calls_that_a_cache_answered_are_told() -> None:
 @pytest.mark.parametrize(("temperature", "said"), [(None, "no temperature set"), (0.5, "0.5")])
 def test_the_temperature_is_told(temperature: float | None, said: str) -> None:
     run = replace(RUN, temperature=temperature)
-    facts = dict(facts_of(gathered({"1.jsonl": lines(WHOLE, run)})))
+    facts = dict(list_run_facts(collect_data({"1.jsonl": lines(WHOLE, run)})))
     assert said in facts["Model"]
 
 
@@ -210,7 +225,7 @@ def test_the_growing_graph_leaves_out_of_means_what_was_never_sent() -> None:
 
 def test_every_number_of_the_report_can_be_recomputed_from_the_lines() -> None:
     written = lines(WHOLE)
-    rows = list(csv.DictReader(io.StringIO(as_csv(report(written).tables))))
+    rows = list(csv.DictReader(io.StringIO(format_tables_as_csv(report(written).tables))))
     trials = [each for each in map(json.loads, written) if each["kind"] == "trial"]
     for method in ("manual", "direct"):
         own = [each for each in trials if each["method"] == method]
@@ -236,33 +251,44 @@ def test_every_number_of_the_report_can_be_recomputed_from_the_lines() -> None:
 
 def test_tables_as_text_and_markdown_hold_every_cell() -> None:
     for found in report(lines(WHOLE), graph_lines()).tables:
-        for form in (as_text(found), as_markdown(found)):
+        for form in (format_table_as_text(found), format_table_as_markdown(found)):
             assert all(cell.text in form for row in found.rows for cell in row.cells)
-        assert len({line.count("|") for line in as_markdown(found).split("\n") if "|" in line}) == 1
+        assert (
+            len(
+                {
+                    line.count("|")
+                    for line in format_table_as_markdown(found).split("\n")
+                    if "|" in line
+                }
+            )
+            == 1
+        )
 
 
-SIX = NAMES[:6]
+SIX = TASK_NAMES[:6]
 """As many programs as it takes to rule out chance."""
 
 
 def passing(
     method: str, passed: int | tuple[int, ...], programs: Sequence[str] = SIX
-) -> Iterator[Result]:
+) -> Iterator[TrialResult]:
     """Two repeats of each program, with so many of eight checks passed."""
     for position, program in enumerate(programs):
         each = passed if isinstance(passed, int) else passed[position]
         yield from (result(program, method, repeat, each, checks=8) for repeat in (1, 2))
 
 
-def three(direct: int, static: int, programs: Sequence[str] = SIX) -> tuple[Result, ...]:
+def three(direct: int, static: int, programs: Sequence[str] = SIX) -> tuple[TrialResult, ...]:
     methods = {"direct": direct, "static": static, "manual": 1}
     return tuple(
         each for name, passed in methods.items() for each in passing(name, passed, programs)
     )
 
 
-def answered(*results: Result, programs: Sequence[str] = SIX) -> Answer:
-    (part,) = report_of(gathered({"a.jsonl": lines(results)}), programs, (), fresh).parts
+def answered(*results: TrialResult, programs: Sequence[str] = SIX) -> Advice:
+    (part,) = build_report(
+        collect_data({"a.jsonl": lines(results)}), programs, (), make_uniform
+    ).parts
     return part.answer
 
 
@@ -277,7 +303,7 @@ def answered(*results: Result, programs: Sequence[str] = SIX) -> Answer:
     ],
 )  # fmt: skip
 def test_the_advice_follows_from_the_trials(
-    results: tuple[Result, ...], programs: Sequence[str], advice: str
+    results: tuple[TrialResult, ...], programs: Sequence[str], advice: str
 ) -> None:
     assert answered(*results, programs=programs).advice == advice
 
@@ -313,7 +339,7 @@ def test_of_few_programs_nothing_follows() -> None:
 def test_a_method_that_was_tried_on_fewer_programs_is_no_candidate_and_compared_where_it_was(
     passed: int, programs: int, said: str
 ) -> None:
-    seven = NAMES[:7]
+    seven = TASK_NAMES[:7]
     made = answered(
         *passing("direct", (2, 2, 2, 2, 2, 2, 8), seven),
         *passing("manual", 1, seven),
@@ -331,7 +357,7 @@ def test_a_method_that_was_tried_on_fewer_programs_is_no_candidate_and_compared_
 def test_sentences_round_as_the_tables_do() -> None:
     rates = (0.065, 0.025, 0.0649, 1.0)
     assert [f"{rate:.2f}" for rate in rates] == ["0.07", "0.03", "0.06", "1.00"]
-    assert [percent(rate) for rate in rates] == ["7%", "3%", "6%", "100%"]
+    assert [format_percent(rate) for rate in rates] == ["7%", "3%", "6%", "100%"]
 
 
 def test_methods_that_share_no_program_are_not_compared() -> None:
@@ -341,15 +367,15 @@ def test_methods_that_share_no_program_are_not_compared() -> None:
 
 def test_a_run_of_scripts_is_no_advice() -> None:
     written = (ROOT / "tests/cases/spsbench/results.jsonl").read_text(encoding="utf-8")
-    data = gathered({"results.jsonl": written.splitlines(keepends=True)})
-    (part,) = report_of(data, NAMES, (), fresh).parts
+    data = collect_data({"results.jsonl": written.splitlines(keepends=True)})
+    (part,) = build_report(data, TASK_NAMES, (), make_uniform).parts
     assert part.answer.advice.startswith("Scripts answered, and no model")
     assert sum(row.coverage.trials for row in part.rows) == written.count('"kind": "trial"')
     assert {name for name, _ in part.answer.sentences} <= METHODS.keys()
 
 
 def test_lines_of_all_kinds_may_share_a_file() -> None:
-    data = gathered({"all.jsonl": [*lines(WHOLE), *graph_lines(), *gsm8k_lines()]})
+    data = collect_data({"all.jsonl": [*lines(WHOLE), *graph_lines(), *gsm8k_lines()]})
     assert (len(data.trials[SETTING]), len(data.asked), len(data.solved)) == (8, len(GRAPH), 4)
 
 
@@ -364,18 +390,18 @@ def test_lines_of_all_kinds_may_share_a_file() -> None:
 def test_a_damaged_line_is_named(damage: str, said: str) -> None:
     written = lines(WHOLE)
     with pytest.raises(DamagedResultsError, match=said):
-        gathered({"bad.jsonl": [*written[:2], damage, *written[2:]]})
+        collect_data({"bad.jsonl": [*written[:2], damage, *written[2:]]})
 
 
 def test_trials_that_a_limit_on_cost_cut_off_are_left_out_with_a_remark() -> None:
     cut = replace(WHOLE[-1], ending="cost limit")
-    data = gathered({"a.jsonl": lines((*WHOLE[:-1], cut))})
+    data = collect_data({"a.jsonl": lines((*WHOLE[:-1], cut))})
     assert len(data.trials[SETTING]) == 7
     assert data.remarks == ("a.jsonl: 1 trials were cut off by the limit on cost and are left out",)
 
 
 def test_the_later_of_two_files_counts() -> None:
     newer = replace(WHOLE[0], run_seconds=9.0, started=DAY)
-    data = gathered({"a.jsonl": lines(WHOLE), "b.jsonl": lines([newer])})
+    data = collect_data({"a.jsonl": lines(WHOLE), "b.jsonl": lines([newer])})
     (found,) = (each for each in data.trials[SETTING] if each.trial == newer.trial)
     assert found.run_seconds == 9.0

@@ -14,16 +14,16 @@ from click.testing import CliRunner
 from report_sample import GRAPH, MODEL, WHOLE, graph_lines, lines, result
 
 from spsbench.cli import main
-from spsbench.report.files import files_of
+from spsbench.report.files import build_report_files
 from spsbench.report.page_drawing import (
-    RADIUS,
+    MARK_RADIUS,
     Axis,
-    Frame,
-    Mark,
-    linear_axis,
-    log_axis,
-    nice,
-    numbered,
+    NumberedMark,
+    PlotArea,
+    make_linear_axis,
+    make_log_axis,
+    render_numbered_marks,
+    round_up,
 )
 
 VOID = {"meta", "br", "hr", "img", "input", "link"}
@@ -62,7 +62,7 @@ def results(tmp_path: Path) -> Path:
 
 @pytest.fixture
 def page(results: Path) -> str:
-    return files_of([results], None)["index.html"]
+    return build_report_files([results], None)["index.html"]
 
 
 def spsbench(*arguments: str | Path) -> tuple[int, str]:
@@ -110,7 +110,7 @@ def test_text_from_results_is_escaped(tmp_path: Path) -> None:
     path = tmp_path / "results.jsonl"
     text = "".join(lines(WHOLE)).replace(MODEL, "openai/<b>&amp;")
     path.write_text(text, encoding="utf-8")
-    page = files_of([path], None)["index.html"]
+    page = build_report_files([path], None)["index.html"]
     assert "openai/&lt;b&gt;&amp;amp;" in page
     assert "openai/<b>" not in page
 
@@ -180,36 +180,41 @@ def test_mistakes_are_named(results: Path, tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("axis", "ticks"),
     [
-        (log_axis("", [3, 80]), ["2", "5", "10", "20", "50", "100"]),
-        (log_axis("", [10, 100_000]), ["10", "100", "1k", "10k", "100k"]),
-        (log_axis("", []), ["1", "2", "5", "10"]),
-        (linear_axis("", [61]), ["0", "20", "40", "60", "80"]),
-        (linear_axis("", []), ["0", "0.5", "1"]),
+        (make_log_axis("", [3, 80]), ["2", "5", "10", "20", "50", "100"]),
+        (make_log_axis("", [10, 100_000]), ["10", "100", "1k", "10k", "100k"]),
+        (make_log_axis("", []), ["1", "2", "5", "10"]),
+        (make_linear_axis("", [61]), ["0", "20", "40", "60", "80"]),
+        (make_linear_axis("", []), ["0", "0.5", "1"]),
         (Axis("", 0, 1, is_share=True), ["0%", "50%", "100%"]),
     ],
 )
 def test_axes_end_and_count_in_round_numbers(axis: Axis, ticks: list[str]) -> None:
-    assert [axis.words(value) for value in axis.ticks()] == ticks
+    assert [axis.words(value) for value in axis.list_ticks()] == ticks
 
 
 @pytest.mark.parametrize(
     ("step", "round_number"), [(0.3, 0.5), (1, 1), (1.1, 2), (20, 20), (21, 50)]
 )
 def test_round_numbers(step: float, round_number: float) -> None:
-    assert nice(step) == pytest.approx(round_number)
+    assert round_up(step) == pytest.approx(round_number)
 
 
 def test_marks_that_would_cover_one_another_move_apart() -> None:
-    frame = Frame(Axis("", 0, 1), Axis("", 0, 1))
-    marks = [Mark(frame.left(0.5), frame.top(0.9), str(number), "", "ours") for number in range(8)]
-    drawn = ElementTree.fromstring(f"<svg>{''.join(numbered(marks, 12, 220))}</svg>")
+    frame = PlotArea(Axis("", 0, 1), Axis("", 0, 1))
+    marks = [
+        NumberedMark(frame.left(0.5), frame.to_y(0.9), str(number), "", "ours")
+        for number in range(8)
+    ]
+    drawn = ElementTree.fromstring(f"<svg>{''.join(render_numbered_marks(marks, 12, 220))}</svg>")
     placed = [
         (float(each.get("cx", "")), float(each.get("cy", "")))
         for each in drawn.iter("circle")
-        if each.get("r") == f"{RADIUS}"
+        if each.get("r") == f"{MARK_RADIUS}"
     ]
     assert len(placed) == 8
-    assert all(math.dist(one, other) >= 2 * RADIUS - 0.2 for one, other in combinations(placed, 2))
+    assert all(
+        math.dist(one, other) >= 2 * MARK_RADIUS - 0.2 for one, other in combinations(placed, 2)
+    )
 
 
 def test_what_was_never_sent_has_no_point_but_counts_as_wrong(page: str) -> None:

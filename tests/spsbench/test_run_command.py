@@ -18,7 +18,7 @@ from click.testing import CliRunner, Result
 from loopback import Trickle
 from openai_server import KEY, OpenAIServer, says
 from spsbench.cli import main
-from spsbench.results import Results, Trial, read_results
+from spsbench.results import ResultSet, Trial, read_results
 
 RIGHT = says("```python\naverage = 2.0\n```")
 
@@ -34,7 +34,7 @@ def spsbench(*arguments: str) -> Result:
     return CliRunner().invoke(main, ["run", *arguments], prog_name="spsbench")
 
 
-def results() -> Results:
+def results() -> ResultSet:
     return read_results(Path("results.jsonl").read_text().splitlines(keepends=True))
 
 

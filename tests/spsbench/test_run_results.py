@@ -10,30 +10,35 @@ from typing import Any, get_args
 
 import pytest
 
-from spsbench.failures import CATEGORIES, Category, EffectError
-from spsbench.methods import METHODS, methods_in
+from spsbench.failures import FAILURE_CATEGORIES, EffectError, FailureCategory
+from spsbench.methods import METHODS, parse_methods
 from spsbench.results import (
+    BenchmarkRun,
     DamagedResultsError,
     Failure,
     Hardware,
-    Limits,
-    Result,
-    Run,
     Trial,
-    Usage,
-    line_of,
+    TrialLimits,
+    TrialResult,
+    TrialUsage,
+    format_result_line,
     read_results,
 )
 from spsbench.trials.journal import Journal, JournalInUseError
-from spsbench.trials.progress import Board, duration
-from spsbench.trials.schedule import OtherConditionsError, left, refuse_other_conditions, trials_of
+from spsbench.trials.progress import RunProgress, format_time_left
+from spsbench.trials.schedule import (
+    OtherConditionsError,
+    list_remaining_trials,
+    list_trials,
+    refuse_other_conditions,
+)
 
 SAMPLE = Path(__file__).parents[1] / "cases" / "spsbench" / "results.jsonl"
 
-RUN = Run(
+RUN = BenchmarkRun(
     started="2026-03-01T09:30:00Z",
     model="openai/gpt-4.1",
-    limits=Limits(),
+    limits=TrialLimits(),
     temperature=None,
     repeats=2,
     methods=("direct", "manual"),
@@ -47,8 +52,8 @@ RUN = Run(
 )
 
 
-def result(repeat: int = 1, **parts: Any) -> Result:
-    made = Result(
+def result(repeat: int = 1, **parts: Any) -> TrialResult:
+    made = TrialResult(
         trial=Trial("menu", "direct", "openai/gpt-4.1", repeat),
         ending="finished",
         checks={"one: one sushi is sold": True, "one: nothing else is sold": False},
@@ -58,8 +63,8 @@ def result(repeat: int = 1, **parts: Any) -> Result:
         effects=3,
         calls=2,
         build_calls=0,
-        usage=Usage(1000, 600, 40),
-        build_usage=Usage(),
+        usage=TrialUsage(1000, 600, 40),
+        build_usage=TrialUsage(),
         cost=0.01,
         failure=Failure("wrong result", "not so"),
         started="2026-03-01T09:30:01Z",
@@ -68,8 +73,8 @@ def result(repeat: int = 1, **parts: Any) -> Result:
     return dataclasses.replace(made, **parts)
 
 
-def lines(*entries: Run | Result) -> list[str]:
-    return [line_of(entry) + "\n" for entry in entries]
+def lines(*entries: BenchmarkRun | TrialResult) -> list[str]:
+    return [format_result_line(entry) + "\n" for entry in entries]
 
 
 def test_what_is_written_is_read_back() -> None:
@@ -96,8 +101,8 @@ def test_a_last_line_that_was_cut_off_is_left_out_with_a_remark() -> None:
         ('{"kind": "tea"}', "there is no kind 'tea'"),
         ('{"program": "menu"}', "'kind'"),
         ('{"kind": "trial", "program": "menu"}', "'method'"),
-        (line_of(result()).replace('"finished"', '"well"'), "there is no ending 'well'"),
-        (line_of(result(checks={})), "there are no checks"),
+        (format_result_line(result()).replace('"finished"', '"well"'), "there is no ending 'well'"),
+        (format_result_line(result(checks={})), "there are no checks"),
     ],
 )
 def test_a_damaged_line_is_named(line: str, reason: str) -> None:
@@ -112,13 +117,13 @@ def test_of_a_trial_that_was_run_again_the_last_line_counts_and_all_money() -> N
     assert read.results == (result(),)
     assert read.spent == 0.02
     trials = (result().trial, result(2).trial)
-    assert left(trials, [cut_off]) == trials
-    assert left(trials, [result()]) == trials[1:]
-    assert left(trials, [result(failure=Failure("server", "down"))]) == trials
+    assert list_remaining_trials(trials, [cut_off]) == trials
+    assert list_remaining_trials(trials, [result()]) == trials[1:]
+    assert list_remaining_trials(trials, [result(failure=Failure("server", "down"))]) == trials
 
 
 def test_all_trials_come_once_before_any_comes_again() -> None:
-    trials = trials_of(("menu", "graph"), ("direct", "manual"), "m", 2)
+    trials = list_trials(("menu", "graph"), ("direct", "manual"), "m", 2)
     assert [(each.program, each.method, each.repeat) for each in trials] == [
         ("menu", "direct", 1),
         ("menu", "manual", 1),
@@ -134,14 +139,14 @@ def test_all_trials_come_once_before_any_comes_again() -> None:
 @pytest.mark.parametrize(
     ("model", "limits", "temperature", "told"),
     [
-        ("openai/gpt-5", Limits(), None, "model openai/gpt-4.1, not openai/gpt-5"),
-        ("openai/gpt-4.1", Limits(seconds=5), None, "seconds 1000.0, not 5"),
-        ("openai/gpt-4.1", Limits(calls=5), None, "max-calls 300, not 5"),
-        ("openai/gpt-4.1", Limits(), 0.0, "temperature None, not 0.0"),
+        ("openai/gpt-5", TrialLimits(), None, "model openai/gpt-4.1, not openai/gpt-5"),
+        ("openai/gpt-4.1", TrialLimits(seconds=5), None, "seconds 1000.0, not 5"),
+        ("openai/gpt-4.1", TrialLimits(calls=5), None, "max-calls 300, not 5"),
+        ("openai/gpt-4.1", TrialLimits(), 0.0, "temperature None, not 0.0"),
     ],
 )
 def test_other_conditions_are_refused(
-    model: str, limits: Limits, temperature: float | None, told: str
+    model: str, limits: TrialLimits, temperature: float | None, told: str
 ) -> None:
     read = read_results(lines(RUN))
     refuse_other_conditions(read, RUN.model, RUN.limits, RUN.temperature)
@@ -155,7 +160,7 @@ def test_a_journal_goes_on_after_a_cut_line(tmp_path: Path) -> None:
     with Journal(path) as journal:
         journal.append(RUN)
         journal.append(result())
-    path.write_text(path.read_text() + line_of(result(2))[:50])
+    path.write_text(path.read_text() + format_result_line(result(2))[:50])
     with Journal(path) as journal:
         assert journal.results.results == (result(),)
         journal.append(result(3))
@@ -175,15 +180,15 @@ def test_only_one_runner_has_a_file_open(tmp_path: Path) -> None:
 
 def test_a_damaged_file_stays_as_it_is(tmp_path: Path) -> None:
     path = tmp_path / "results.jsonl"
-    path.write_text("tea\n" + line_of(RUN))
+    path.write_text("tea\n" + format_result_line(RUN))
     with pytest.raises(DamagedResultsError), Journal(path):
         pass
-    assert path.read_text() == "tea\n" + line_of(RUN)
+    assert path.read_text() == "tea\n" + format_result_line(RUN)
 
 
 def test_the_board_says_how_far_a_run_is() -> None:
-    trials = trials_of(("menu",), ("direct", "manual"), "openai/gpt-4.1", 2)
-    board = Board(trials, [result()], jobs=2)
+    trials = list_trials(("menu",), ("direct", "manual"), "openai/gpt-4.1", 2)
+    board = RunProgress(trials, [result()], jobs=2)
     assert board.seconds_left() == 3 * 3.0 / 2  # of `manual` nothing is known yet
     board.add(result(trial=trials[1], run_seconds=0.5, cost=None, failure=None))
     direct, manual = board.rows()
@@ -197,14 +202,14 @@ def test_the_board_says_how_far_a_run_is() -> None:
 
 @pytest.mark.parametrize(("seconds", "words"), [(12.4, "12 s"), (600, "10 min"), (20_000, "5.6 h")])
 def test_times_are_told_as_people_say_them(seconds: float, words: str) -> None:
-    assert duration(seconds) == words
+    assert format_time_left(seconds) == words
 
 
 def test_the_methods_are_those_of_the_tables() -> None:
-    assert [method.name for method in methods_in("all")] == list(METHODS)
-    assert [method.name for method in methods_in(" direct , manual,")] == ["manual", "direct"]
+    assert [method.name for method in parse_methods("all")] == list(METHODS)
+    assert [method.name for method in parse_methods(" direct , manual,")] == ["manual", "direct"]
     with pytest.raises(ValueError, match="no method `sttic`; did you mean `static`"):
-        methods_in("sttic")
+        parse_methods("sttic")
     assert all(
         (method.file == "manual.py") == ("manual" in name) for name, method in METHODS.items()
     )
@@ -213,16 +218,18 @@ def test_the_methods_are_those_of_the_tables() -> None:
 def test_the_sample_for_other_tests_is_a_real_scripted_run() -> None:
     read = read_results(SAMPLE.read_text().splitlines(keepends=True))
     assert {run.model for run in read.runs} == {"scripted"}
-    assert {each.failure.category for each in read.results if each.failure} <= set(CATEGORIES)
+    assert {each.failure.category for each in read.results if each.failure} <= set(
+        FAILURE_CATEGORIES
+    )
     assert shares(read.results, "direct") == [1.0] * len(shares(read.results, "direct"))
 
 
-def shares(results: Sequence[Result], method: str) -> list[float]:
+def shares(results: Sequence[TrialResult], method: str) -> list[float]:
     return [each.share for each in results if each.trial.method == method]
 
 
 def test_every_category_is_explained() -> None:
-    assert tuple(CATEGORIES) == get_args(Category)
+    assert tuple(FAILURE_CATEGORIES) == get_args(FailureCategory)
 
 
 def test_lines_are_plain_json() -> None:

@@ -12,15 +12,15 @@ import pytest
 import njrt
 from njrt.models.scripted import Said, call, run
 from njrt.options import EffectSet
-from spsbench.failures import EffectError, category_of, error_category
-from spsbench.results import Usage
-from spsbench.suite import natural_of
-from spsbench.tally import Tally, tally
+from spsbench.failures import EffectError, classify_failure, classify_refusal
+from spsbench.results import TrialUsage
+from spsbench.suite import load_natural_program
+from spsbench.tally import TraceCounts, count_trace
 
 STOCK = {"sushi": 10, "ramen": 5}
 
 
-def traced(folder: Path, *script: Said, effects: EffectSet = "direct") -> Tally:
+def traced(folder: Path, *script: Said, effects: EffectSet = "direct") -> TraceCounts:
     """The tally of a real run of `menu`, whose model says this."""
     trace = folder / "trace.jsonl"
     model = njrt.Scripted(script)
@@ -28,8 +28,8 @@ def traced(folder: Path, *script: Said, effects: EffectSet = "direct") -> Tally:
         njrt.using(model=model, effects=effects, trace=trace),
         suppress(njrt.NaturalError, LookupError),
     ):
-        natural_of("menu").sell("two", dict(STOCK))
-    return tally(trace.read_text().splitlines(keepends=True))
+        load_natural_program("menu").sell("two", dict(STOCK))
+    return count_trace(trace.read_text().splitlines(keepends=True))
 
 
 def test_blocks_effects_and_calls_are_counted(tmp_path: Path) -> None:
@@ -60,7 +60,7 @@ def test_ending_a_block_after_an_error_is_giving_up(tmp_path: Path) -> None:
     script = (call("exec", code="1 / 0"), call("done"))
     counted = traced(tmp_path, *script, effects="shared-python")
     assert counted.errors == (EffectError("other", "ignored error"),)
-    assert counted.gave_up
+    assert counted.has_given_up
 
 
 def test_the_same_again_is_a_retry(tmp_path: Path) -> None:
@@ -72,7 +72,7 @@ def test_the_same_again_is_a_retry(tmp_path: Path) -> None:
     )
     counted = traced(tmp_path, *script, effects="shared-python")
     assert counted.errors == (EffectError("other", "retry"), EffectError("other", "correction"))
-    assert not counted.gave_up
+    assert not counted.has_given_up
 
 
 def test_what_a_block_raises_on_purpose_is_told(tmp_path: Path) -> None:
@@ -89,20 +89,22 @@ def replied(source: str, **usage: Any) -> str:
 
 def test_tokens_and_cost_are_summed_and_the_cache_is_free() -> None:
     asked = line("asked", turn=1)
-    counted = tally([asked, replied("model", cached=4, usd=0.5), asked, replied("cache", usd=0.5)])
-    assert counted == Tally(calls=2, reused=1, usage=Usage(10, 4, 2), cost=0.5)
-    assert (counted + counted).usage == Usage(20, 8, 4)
+    counted = count_trace(
+        [asked, replied("model", cached=4, usd=0.5), asked, replied("cache", usd=0.5)]
+    )
+    assert counted == TraceCounts(calls=2, reused=1, usage=TrialUsage(10, 4, 2), cost=0.5)
+    assert (counted + counted).usage == TrialUsage(20, 8, 4)
 
 
 def test_one_call_without_a_price_leaves_the_cost_unknown() -> None:
-    assert tally([replied("model", usd=0.5), replied("model")]).cost is None
-    assert (Tally(cost=0.5) + Tally(cost=None)).cost is None
+    assert count_trace([replied("model", usd=0.5), replied("model")]).cost is None
+    assert (TraceCounts(cost=0.5) + TraceCounts(cost=None)).cost is None
 
 
 def test_a_trace_that_a_kill_cut_off_counts_as_far_as_it_goes() -> None:
     asked = line("asked", turn=1)
     failed = line("unanswered", error="ServerError: down")
-    counted = tally([asked, replied("model", usd=0.5), asked, failed, asked[:20]])
+    counted = count_trace([asked, replied("model", usd=0.5), asked, failed, asked[:20]])
     assert (counted.calls, counted.unanswered) == (2, ("ServerError: down",))
 
 
@@ -119,14 +121,14 @@ def test_a_trace_that_a_kill_cut_off_counts_as_far_as_it_goes() -> None:
         ("ValidationError: 1 error", {}, "no answer"),
         ("ServerError: down", {"is_code": True}, "server"),
         ("RejectedRequestError: too long", {}, "rejected"),
-        ("UnsayableError: no", {}, "unsayable"),
+        ("UnsupportedCodeError: no", {}, "unsayable"),
         ("RecordingError: no", {}, "unclassified"),
     ],
 )
 def test_failures_are_told_apart_by_rule(
     error: str | None, said: dict[str, Any], category: str
 ) -> None:
-    assert category_of(error, **said) == category
+    assert classify_failure(error, **said) == category
 
 
 @pytest.mark.parametrize(
@@ -146,4 +148,4 @@ def test_failures_are_told_apart_by_rule(
     ],
 )
 def test_refusals_are_told_apart_by_their_words(message: str, category: str) -> None:
-    assert error_category(message) == category
+    assert classify_refusal(message) == category

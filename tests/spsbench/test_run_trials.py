@@ -13,9 +13,9 @@ import pytest
 
 from loopback import Deed, Status, Trickle
 from openai_server import KEY, OpenAIServer, says
-from spsbench.results import Limits, Result, Trial, Usage
-from spsbench.trials.executing import executed
-from spsbench.trials.job import Job, job_of, job_text
+from spsbench.results import Trial, TrialLimits, TrialResult, TrialUsage
+from spsbench.trials.executing import execute_job
+from spsbench.trials.job import Job, job_from_json, job_to_json
 
 RIGHT = says("```python\naverage = 2.0\n```")
 """Right for the first of the three cases of `average_of_three`."""
@@ -31,23 +31,25 @@ def tried(
     method: str,
     *script: Deed,
     program: str = "average_of_three",
-    limits: Limits | None = None,
+    limits: TrialLimits | None = None,
     **how: Any,
-) -> tuple[Result, OpenAIServer]:
+) -> tuple[TrialResult, OpenAIServer]:
     """A trial against a server of one's own that has this script."""
     with OpenAIServer(script, vendor=False, models=("local",)) as server:
         trial = Trial(program, method, "openai/local", 1)
-        job = Job(trial, limits or Limits(seconds=30), base_url=server.base_url, **how)
-        return executed(job), server
+        job = Job(trial, limits or TrialLimits(seconds=30), base_url=server.base_url, **how)
+        return execute_job(job), server
 
 
-def scripted(program: str, method: str) -> Result:
-    return executed(Job(Trial(program, method, "scripted", 1)))
+def scripted(program: str, method: str) -> TrialResult:
+    return execute_job(Job(Trial(program, method, "scripted", 1)))
 
 
 def test_a_job_crosses_as_text() -> None:
-    job = Job(Trial("menu", "direct", "m", 2), Limits(5, 6, 7), 0.5, "http://x/v1", "/c", "/k", 1.5)
-    assert job_of(job_text(job)) == job
+    job = Job(
+        Trial("menu", "direct", "m", 2), TrialLimits(5, 6, 7), 0.5, "http://x/v1", "/c", "/k", 1.5
+    )
+    assert job_from_json(job_to_json(job)) == job
 
 
 @pytest.mark.parametrize(
@@ -74,7 +76,7 @@ def test_calls_tokens_and_effects_are_counted() -> None:
     assert result.ending == "finished"
     assert list(result.checks.values()) == [True, False, False]
     assert (result.blocks, result.effects, result.calls) == (3, 3, 3)
-    assert result.usage == Usage(3000, 1800, 60)
+    assert result.usage == TrialUsage(3000, 1800, 60)
     assert result.cost is None
     assert result.failure is not None
     assert result.failure.category == "wrong result"
@@ -92,11 +94,11 @@ def test_manual_programs_are_asked_at_the_same_temperature(
 def test_a_trial_that_takes_too_long_is_killed_and_keeps_what_it_had() -> None:
     with OpenAIServer([RIGHT, Trickle()], vendor=False, models=("local",)) as server:
         trial = Trial("average_of_three", "direct", "openai/local", 1)
-        result = executed(Job(trial, Limits(seconds=6), base_url=server.base_url))
+        result = execute_job(Job(trial, TrialLimits(seconds=6), base_url=server.base_url))
         assert server.abandoned.wait(5)
     assert result.ending == "timeout"
     assert list(result.checks.values()) == [True, False, False]
-    assert (result.blocks, result.calls, result.usage) == (2, 2, Usage(1000, 600, 20))
+    assert (result.blocks, result.calls, result.usage) == (2, 2, TrialUsage(1000, 600, 20))
     assert result.run_seconds < 8
     assert result.failure is not None
     assert result.failure.category == "timeout"
@@ -127,7 +129,7 @@ def test_a_trial_that_is_stopped_has_no_result_and_leaves_nobody_behind() -> Non
 
         def run() -> None:
             try:
-                executed(job, stop)
+                execute_job(job, stop)
             except BaseException as error:
                 caught.append(error)
 
@@ -137,7 +139,7 @@ def test_a_trial_that_is_stopped_has_no_result_and_leaves_nobody_behind() -> Non
             thread.join(0.05)
         stop.set()
         thread.join(10)
-        assert [type(error).__name__ for error in caught] == ["StoppedError"]
+        assert [type(error).__name__ for error in caught] == ["TrialStoppedError"]
         assert server.abandoned.wait(5)
 
 
@@ -153,7 +155,7 @@ def test_a_request_that_the_server_rejects_is_a_result() -> None:
 def test_static_code_is_written_first_and_counted_apart(tmp_path: Path) -> None:
     result, server = tried("static", RIGHT, keep=str(tmp_path))
     assert (result.ending, result.build_calls, result.calls) == ("finished", 1, 0)
-    assert (result.build_usage, result.usage) == (Usage(1000, 600, 20), Usage())
+    assert (result.build_usage, result.usage) == (TrialUsage(1000, 600, 20), TrialUsage())
     assert list(result.checks.values()) == [True, False, False]
     assert len(server.seen) == 1
     kept = tmp_path / "average_of_three" / "static" / "1"
@@ -180,7 +182,7 @@ def test_raw_static_code_is_taken_as_it_comes() -> None:
 def test_kept_replies_serve_the_same_trial_again_and_no_other(tmp_path: Path) -> None:
     with OpenAIServer([RIGHT] * 6, vendor=False, models=("local",)) as server:
         first, again, second = (
-            executed(
+            execute_job(
                 Job(
                     Trial("average_of_three", "direct", "openai/local", repeat),
                     base_url=server.base_url,
@@ -199,7 +201,7 @@ def test_a_trial_spends_no_more_than_there_is(monkeypatch: pytest.MonkeyPatch) -
         monkeypatch.setenv("OPENAI_API_KEY", KEY)
         monkeypatch.setenv("OPENAI_BASE_URL", server.base_url)
         trial = Trial("average_of_three", "manual", "openai/gpt-4.1", 1)
-        result = executed(Job(trial, usd=0.0015))
+        result = execute_job(Job(trial, usd=0.0015))
     assert (result.ending, result.is_final) == ("cost limit", False)
     assert result.cost == pytest.approx(2 * (400 * 2 + 600 * 0.5 + 20 * 8) / 1e6)
 

@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 
-from spsbench.checks import CheckResult, Score, check
-from spsbench.suite import NAMES, script_of, task_of
-from spsbench.task import Case, Check, Task, raised_by
+from spsbench.checks import CheckResult, Score, check_task
+from spsbench.suite import TASK_NAMES, load_script, load_task
+from spsbench.task import Case, Check, Task, catch_exception_name
 
 
 def broken(*_: Any) -> bool:
@@ -35,7 +35,7 @@ TASK = Task(
 
 
 def test_a_check_that_raises_has_failed_and_a_case_that_raises_fails_all_of_its_checks() -> None:
-    assert check(TASK, ModuleType("program")) == (
+    assert check_task(TASK, ModuleType("program")) == (
         CheckResult("played", "is three", True),
         CheckResult("played", "is four", False),
         CheckResult("played", "cannot be said", False, "LookupError: no luck"),
@@ -46,12 +46,12 @@ def test_a_check_that_raises_has_failed_and_a_case_that_raises_fails_all_of_its_
 
 
 def test_the_score_is_the_share_of_checks_that_hold() -> None:
-    assert Score(check(TASK, ModuleType("program"))).share == pytest.approx(1 / 6)
+    assert Score(check_task(TASK, ModuleType("program"))).share == pytest.approx(1 / 6)
 
 
 def test_raised_by_names_the_exception() -> None:
-    assert raised_by(broken) == "LookupError"
-    assert raised_by(dict) is None
+    assert catch_exception_name(broken) == "LookupError"
+    assert catch_exception_name(dict) is None
 
 
 COUNTS = {
@@ -84,17 +84,17 @@ COUNTS = {
 PYTHON = {"calendar", "enemy", "get_enemy", "pos_tagging", "stores", "stream_generator"}
 
 
-@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("name", TASK_NAMES)
 def test_a_task_is_as_large_as_the_published_one(name: str) -> None:
-    task = task_of(name)
+    task = load_task(name)
     assert task.name == name
     assert sum(len(case.checks) for case in task.cases) == COUNTS[name]
     assert task.needs_python == (name in PYTHON)
 
 
-@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("name", TASK_NAMES)
 def test_names_are_unique_and_the_script_covers_every_case(name: str) -> None:
-    task, script = task_of(name), script_of(name)
+    task, script = load_task(name), load_script(name)
     cases = [case.name for case in task.cases]
     assert len(set(cases)) == len(cases)
     assert set(script.lines) == set(cases)

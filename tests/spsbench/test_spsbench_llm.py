@@ -9,7 +9,7 @@ from pydantic import BaseModel, ValidationError
 
 from njrt.errors import NoModelError, ReplyError
 from njrt.models.scripted import Said, Scripted, call
-from spsbench.llm import answered_by, llm, strict
+from spsbench.llm import llm, make_strict_schema, use_model
 
 
 class Leg(BaseModel):
@@ -27,7 +27,7 @@ CAT = {"kind": "cat", "legs": [{"length": 2.5}], "owner": None}
 
 def asked(said: Said, schema: Any = None, **how: Any) -> tuple[Any, Scripted]:
     model = Scripted([said], **how)
-    with answered_by(model):
+    with use_model(model):
         return (llm("Go!") if schema is None else llm("Go!", schema)), model
 
 
@@ -87,7 +87,7 @@ def test_what_does_not_fit_the_model_is_an_error() -> None:
 
 def test_nobody_answers_outside_of_the_with() -> None:
     asked("x")
-    with pytest.raises(NoModelError, match="answered_by"):
+    with pytest.raises(NoModelError, match="use_model"):
         llm("Go!")
 
 
@@ -99,7 +99,7 @@ def test_strict_asks_for_every_property_and_drops_defaults() -> None:
             "inner": {"type": "object", "properties": {"a": {"type": "integer"}}},
         },
     }
-    assert strict(schema) == {
+    assert make_strict_schema(schema) == {
         "type": "object",
         "properties": {
             "default": {"type": "string"},

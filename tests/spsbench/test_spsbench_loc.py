@@ -6,8 +6,8 @@ import pytest
 from click.testing import CliRunner
 
 from spsbench.cli import main
-from spsbench.loc import Length, lengths, lines_of_code, table
-from spsbench.suite import NAMES
+from spsbench.loc import Length, count_lengths, count_lines_of_code, format_length_table
+from spsbench.suite import TASK_NAMES
 
 
 @pytest.mark.parametrize(
@@ -27,17 +27,17 @@ from spsbench.suite import NAMES
     ],
 )
 def test_lines_of_code(source: str, lines: int) -> None:
-    assert lines_of_code(source) == lines
+    assert count_lines_of_code(source) == lines
 
 
 def test_every_program_is_counted_and_the_natural_one_is_never_longer() -> None:
-    counted = lengths()
-    assert tuple(length.name for length in counted) == NAMES
+    counted = count_lengths()
+    assert tuple(length.name for length in counted) == TASK_NAMES
     assert all(0 < length.natural <= length.manual for length in counted)
 
 
 def test_the_table_has_our_means_and_the_paper_s() -> None:
-    lines = table((Length("a", 10, 30), Length("b", 20, 30))).splitlines()
+    lines = format_length_table((Length("a", 10, 30), Length("b", 20, 30))).splitlines()
     assert lines[1].split() == ["a", "10", "30", "-66.7%"]
     assert lines[3].split() == ["mean", "15.0", "30.0", "-50.0%"]
     assert lines[4].split()[-3:] == ["25.1", "42.0", "-39.6%"]
@@ -46,4 +46,4 @@ def test_the_table_has_our_means_and_the_paper_s() -> None:
 def test_the_command_prints_a_row_for_every_program() -> None:
     shown = CliRunner().invoke(main, ["loc"])
     assert shown.exit_code == 0
-    assert all(name in shown.output for name in NAMES)
+    assert all(name in shown.output for name in TASK_NAMES)

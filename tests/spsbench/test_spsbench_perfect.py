@@ -11,10 +11,10 @@ import pytest
 
 from njrt.errors import ModelError
 from njrt.messages import Request, ToolMessage, ToolResult, UserMessage
-from spsbench.expressions import expressions
-from spsbench.mirror import by_data_effects
-from spsbench.perfect import perfect
-from spsbench.script import Lines, UnsayableError
+from spsbench.expressions import to_expressions
+from spsbench.mirror import make_data_effect_calls
+from spsbench.perfect import make_perfect_model
+from spsbench.script import CaseScript, UnsupportedCodeError
 
 STATE: dict[str, Any] = {
     "n": 2,
@@ -42,7 +42,7 @@ STATE: dict[str, Any] = {
 def test_expressions_do_what_the_statements_do(code: str) -> None:
     told, evaluated = copy.deepcopy(STATE), copy.deepcopy(STATE)
     exec(code, told)
-    for expression in expressions(ast.parse(code).body):
+    for expression in to_expressions(ast.parse(code).body):
         eval(expression, evaluated)
     assert {name: evaluated[name] for name in STATE} == {name: told[name] for name in STATE}
 
@@ -59,18 +59,18 @@ def test_expressions_do_what_the_statements_do(code: str) -> None:
     ],
 )
 def test_no_expression_says_what_needs_a_statement(code: str) -> None:
-    with pytest.raises(UnsayableError):
-        expressions(ast.parse(code).body)
+    with pytest.raises(UnsupportedCodeError):
+        to_expressions(ast.parse(code).body)
 
 
 @pytest.mark.parametrize("code", ["def f(): pass", "class A: pass", "x = Book('title')"])
 def test_data_effects_neither_define_nor_call(code: str) -> None:
-    with pytest.raises(UnsayableError):
-        next(by_data_effects(ast.parse(code).body))
+    with pytest.raises(UnsupportedCodeError):
+        next(make_data_effect_calls(ast.parse(code).body))
 
 
 def test_a_perfect_model_takes_no_refusal_and_says_no_more_than_its_script() -> None:
-    model = perfect(Lines((), ("x = 1",)), "nightjar")
+    model = make_perfect_model(CaseScript((), ("x = 1",)), "nightjar")
     opening = Request("", (UserMessage("Set <:x>."),))
     (call,) = model.ask(opening).message.calls
     assert (call.name, call.arguments) == ("exec", {"code": "x = 1"})

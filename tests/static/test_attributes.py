@@ -8,7 +8,7 @@ import pytest
 
 from njc.frontend.source import SourceFile
 from njc.project.units import Unit
-from njc.static.fit import check_for, static_file
+from njc.static.fit import make_code_check, make_static_file
 from njrt.options import Options
 
 PROGRAM = '''\
@@ -69,9 +69,9 @@ WRONG = [
 def refused(code: str) -> str:
     unit = Unit(Path("program.njpy"), Path(), Path("program.py"))
     source = SourceFile("program.njpy", PROGRAM.encode())
-    file = static_file(unit, source, Options(mode="static", policy="open"))
+    file = make_static_file(unit, source, Options(mode="static", policy="open"))
     assert file is not None
-    return " / ".join(check_for(file, file.gaps[0])(f"print({code})"))
+    return " / ".join(make_code_check(file, file.gaps[0])(f"print({code})"))
 
 
 @pytest.mark.parametrize("code", FINE)

@@ -10,7 +10,7 @@ import pytest
 from conftest import Studio
 
 import njrt
-from njc.comparison.results import usage_by_block
+from njc.comparison.results import sum_usage_by_block
 
 GRAPH = '''\
 class Stop(Exception):
@@ -101,7 +101,7 @@ def test_the_trace_tells_it_too(studio: Studio) -> None:
         converse(space, ["add 1 2", "who?"])
     events = [json.loads(line) for line in studio.read("t.jsonl").splitlines()]
     assert [each.get("tried") for each in events if each["event"] == "began"] == ["ran", "unfit"]
-    used = usage_by_block(studio.read("t.jsonl").splitlines())["program.njpy:13"]
+    used = sum_usage_by_block(studio.read("t.jsonl").splitlines())["program.njpy:13"]
     assert (used.calls, used.by_code, used.unfit, used.raised) == (1, 1, 1, 0)
 
 

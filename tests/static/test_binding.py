@@ -6,7 +6,7 @@ import ast
 
 import pytest
 
-from njc.static.checks.binding import bound_at_end, has_end, unbound_at_end
+from njc.static.checks.binding import can_reach_end, find_bound_at_end, find_unbound_at_end
 
 BOUND = [
     "y = 1",
@@ -62,17 +62,17 @@ UNBOUND = [
 
 @pytest.mark.parametrize("code", BOUND)
 def test_bound_on_every_path(code: str) -> None:
-    assert unbound_at_end(ast.parse(code).body, ["y"], frozenset()) == {}
+    assert find_unbound_at_end(ast.parse(code).body, ["y"], frozenset()) == {}
 
 
 @pytest.mark.parametrize(("code", "reason"), UNBOUND)
 def test_unbound_on_some_path(code: str, reason: str) -> None:
-    assert unbound_at_end(ast.parse(code).body, ["y"], frozenset()) == {"y": reason}
+    assert find_unbound_at_end(ast.parse(code).body, ["y"], frozenset()) == {"y": reason}
 
 
 def test_what_was_bound_before_stays_bound() -> None:
-    assert unbound_at_end(ast.parse("if c:\n    y = 1").body, ["y"], frozenset({"y"})) == {}
-    assert unbound_at_end(ast.parse("del y").body, ["y"], frozenset({"y"}))
+    assert find_unbound_at_end(ast.parse("if c:\n    y = 1").body, ["y"], frozenset({"y"})) == {}
+    assert find_unbound_at_end(ast.parse("del y").body, ["y"], frozenset({"y"}))
 
 
 @pytest.mark.parametrize(
@@ -88,11 +88,11 @@ def test_what_was_bound_before_stays_bound() -> None:
     ],
 )
 def test_attribute_paths(code: str, is_set: bool) -> None:
-    missing = unbound_at_end(ast.parse(code).body, ["player.attack"], frozenset())
+    missing = find_unbound_at_end(ast.parse(code).body, ["player.attack"], frozenset())
     assert (not missing) == is_set
 
 
 def test_ends() -> None:
-    assert bound_at_end(ast.parse("a = 1\nif c:\n    b = 1\n").body) == {"a"}
-    assert not has_end(ast.parse("if c:\n    return\nelse:\n    raise E").body)
-    assert has_end(ast.parse("if c:\n    return").body)
+    assert find_bound_at_end(ast.parse("a = 1\nif c:\n    b = 1\n").body) == {"a"}
+    assert not can_reach_end(ast.parse("if c:\n    return\nelse:\n    raise E").body)
+    assert can_reach_end(ast.parse("if c:\n    return").body)

@@ -12,8 +12,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import njrt
-from njc.comparison.results import Built, Row, Trial, Usage, interval, usage_by_block
-from njc.comparison.text import table
+from njc.comparison.results import (
+    ComparedRun,
+    ModeBuild,
+    ModeSummary,
+    ModeUsage,
+    compute_pass_interval,
+    sum_usage_by_block,
+)
+from njc.comparison.text import format_text_table
 from njc.compiler import compile_source
 from njc.frontend.source import SourceFile
 
@@ -150,22 +157,24 @@ def test_wrong_usage(studio: Studio, arguments: list[str], words: str) -> None:
 @given(st.integers(1, 200), st.integers(0, 200))
 def test_intervals_hold_the_rate(trials: int, passed: int) -> None:
     passed = min(passed, trials)
-    low, high = interval(passed, trials)
+    low, high = compute_pass_interval(passed, trials)
     assert 0 <= low <= passed / trials <= high <= 1
-    wider_low, wider_high = interval(passed, trials, z=2.58)
+    wider_low, wider_high = compute_pass_interval(passed, trials, z=2.58)
     assert wider_low <= low
     assert wider_high >= high
 
 
 def test_known_intervals() -> None:
-    assert interval(8, 10) == pytest.approx((0.4902, 0.9433), abs=1e-4)
-    assert interval(0, 0) == (0.0, 1.0)
+    assert compute_pass_interval(8, 10) == pytest.approx((0.4902, 0.9433), abs=1e-4)
+    assert compute_pass_interval(0, 0) == (0.0, 1.0)
 
 
 def test_the_time_of_a_run_is_the_median() -> None:
     def seconds(*each: float) -> float | None:
-        trials = tuple(Trial("live", number, True, 0, took) for number, took in enumerate(each))
-        return Row("live", Built(0.0, Usage()), trials).seconds
+        trials = tuple(
+            ComparedRun("live", number, True, 0, took) for number, took in enumerate(each)
+        )
+        return ModeSummary("live", ModeBuild(0.0, ModeUsage()), trials).seconds
 
     assert [seconds(3, 1, 2), seconds(1, 2), seconds()] == [2, 1.5, None]
 
@@ -179,9 +188,12 @@ def test_a_broken_trace_is_read_as_far_as_it_goes() -> None:
         "reply": {"usage": {"input": 3, "output": 4}},
     }
     lines = [json.dumps(began), json.dumps(replied), json.dumps(replied), '{"event": "beg']
-    (used,) = usage_by_block(lines).values()
+    (used,) = sum_usage_by_block(lines).values()
     assert (used.calls, used.tokens, used.seconds) == (2, 14, 4.0)
 
 
 def test_tables_line_up() -> None:
-    assert table(("a", "b"), [("x", "10"), ("yyy", "2")]) == "a     b\n---  --\nx    10\nyyy   2"
+    assert (
+        format_text_table(("a", "b"), [("x", "10"), ("yyy", "2")])
+        == "a     b\n---  --\nx    10\nyyy   2"
+    )

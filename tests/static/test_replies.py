@@ -8,10 +8,10 @@ import pytest
 
 from njc.frontend.source import SourceFile
 from njc.project.units import Unit
-from njc.static.extract import unwrapped
-from njc.static.fit import static_file
-from njc.static.holes import Gap
-from njc.static.prompt import code_in
+from njc.static.extract import unwrap_code
+from njc.static.fit import make_static_file
+from njc.static.holes import Hole
+from njc.static.prompt import extract_code
 from njrt.options import Options
 
 PROGRAM = '''\
@@ -45,10 +45,10 @@ INNER = "# by its length\nkind = len(mail)\nif kind > 3:\n    continue\n"
 
 
 @pytest.fixture
-def gap() -> Gap:
+def gap() -> Hole:
     unit = Unit(Path("program.njpy"), Path(), Path("program.py"))
     source = SourceFile("program.njpy", PROGRAM.encode())
-    file = static_file(unit, source, Options(mode="static"))
+    file = make_static_file(unit, source, Options(mode="static"))
     assert file is not None
     return file.gaps[0]
 
@@ -61,12 +61,12 @@ def gap() -> Gap:
         f"class Box:\n    size = 3\n\n{METHOD}\n\nBox([]).triage(1)\n",
     ],
 )
-def test_a_copy_of_the_program_is_taken_away(code: str, gap: Gap) -> None:
-    assert unwrapped(code, gap) == INNER
+def test_a_copy_of_the_program_is_taken_away(code: str, gap: Hole) -> None:
+    assert unwrap_code(code, gap) == INNER
 
 
-def test_its_imports_are_kept(gap: Gap) -> None:
-    assert unwrapped(f"import re\nclass Box:\n{METHOD}", gap) == f"import re\n{INNER}"
+def test_its_imports_are_kept(gap: Hole) -> None:
+    assert unwrap_code(f"import re\nclass Box:\n{METHOD}", gap) == f"import re\n{INNER}"
 
 
 @pytest.mark.parametrize(
@@ -80,8 +80,8 @@ def test_its_imports_are_kept(gap: Gap) -> None:
         "def (",
     ],
 )
-def test_anything_else_is_left_alone(code: str, gap: Gap) -> None:
-    assert unwrapped(code, gap) == code
+def test_anything_else_is_left_alone(code: str, gap: Hole) -> None:
+    assert unwrap_code(code, gap) == code
 
 
 @pytest.mark.parametrize(
@@ -99,4 +99,4 @@ def test_anything_else_is_left_alone(code: str, gap: Gap) -> None:
     ],
 )
 def test_code_in_a_reply(text: str, code: str | None) -> None:
-    assert code_in(text) == code
+    assert extract_code(text) == code

@@ -9,7 +9,7 @@ import pytest
 
 from njc.frontend.source import SourceFile
 from njc.project.units import Unit
-from njc.static.fit import StaticFile, check_for, static_file
+from njc.static.fit import StaticFile, make_code_check, make_static_file
 from njrt.options import Options
 
 PROGRAM = '''\
@@ -52,14 +52,14 @@ def numbers(n):
 def file_of(program: str, mode: str = "static") -> StaticFile:
     unit = Unit(Path("program.njpy"), Path(), Path("program.py"))
     source = SourceFile("program.njpy", program.encode())
-    file = static_file(unit, source, Options(mode=mode))  # type: ignore[arg-type]
+    file = make_static_file(unit, source, Options(mode=mode))  # type: ignore[arg-type]
     assert file is not None
     return file
 
 
 def refused(program: str, code: str, mode: str = "static") -> str:
     file = file_of(program, mode)
-    return " / ".join(check_for(file, file.gaps[0])(code))
+    return " / ".join(make_code_check(file, file.gaps[0])(code))
 
 
 ACCEPTED = [
@@ -205,6 +205,6 @@ def test_prompts_made_at_run_time_stay_live() -> None:
     program = PROGRAM.replace('"""natural', 'f"""natural')
     unit = Unit(Path("program.njpy"), Path(), Path("program.py"))
     assert (
-        static_file(unit, SourceFile("program.njpy", program.encode()), Options(mode="static"))
+        make_static_file(unit, SourceFile("program.njpy", program.encode()), Options(mode="static"))
         is None
     )

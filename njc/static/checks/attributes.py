@@ -14,33 +14,44 @@ import builtins
 import difflib
 from collections.abc import Iterator, Mapping
 
-from njc.frontend.names import Definition, Scope, suites_of
+from njc.frontend.names import FunctionDefinition, NameScope, list_suites
 
 Classes = Mapping[str, ast.ClassDef]
-Types = Mapping[str, ast.expr]
+VariableTypes = Mapping[str, ast.expr]
 
-_ITEMS = ("list", "set", "frozenset", "tuple", "Sequence", "Iterable", "Iterator", "Collection")
+_COLLECTION_TYPES = (
+    "list",
+    "set",
+    "frozenset",
+    "tuple",
+    "Sequence",
+    "Iterable",
+    "Iterator",
+    "Collection",
+)
 _BUILTIN_TYPES = ("str", "int", "float", "bool", "bytes", "list", "dict", "set", "tuple")
 _KNOWN_BASES: Mapping[str, tuple[str, ...]] = {"object": (), "BaseModel": ("model_",)}
 """Bases from elsewhere that are known well enough, with the beginnings of what they add."""
 
 
-def problems_with_attributes(
-    tree: ast.Module, scope: Scope, bound: Mapping[str, ast.AST], classes: Classes
+def find_attribute_problems(
+    tree: ast.Module, scope: NameScope, bound: Mapping[str, ast.AST], classes: Classes
 ) -> Iterator[str]:
     """Check each attribute of a name of the program that the code does not bind itself."""
-    types = types_in(scope, classes)
+    types = infer_variable_types(scope, classes)
     for node in ast.walk(tree):
         match node:
             case ast.Attribute(value=ast.Name(id=name), attr=attribute, ctx=ast.Load()) if (
                 name in types and name not in bound
             ):
-                known = members(types[name], classes)
-                if known is not None and not _is_among(attribute, known):
-                    yield f"line {node.lineno}: {_complaint(name, types[name], attribute, known)}"
+                known = find_type_attributes(types[name], classes)
+                if known is not None and not _has_attribute(attribute, known):
+                    yield f"line {node.lineno}: {_describe_missing_attribute(name, types[name], attribute, known)}"
 
 
-def _complaint(name: str, type_: ast.expr, attribute: str, known: frozenset[str]) -> str:
+def _describe_missing_attribute(
+    name: str, type_: ast.expr, attribute: str, known: frozenset[str]
+) -> str:
     shown = sorted(each for each in known if each.isidentifier() and not each.startswith("_"))
     close = difflib.get_close_matches(attribute, shown, n=1)
     few = f"; it has {', '.join(shown)}" if 0 < len(shown) <= 12 else ""
@@ -48,40 +59,40 @@ def _complaint(name: str, type_: ast.expr, attribute: str, known: frozenset[str]
     return f"`{name}` is a `{ast.unparse(type_)}`, which has no `{attribute}`{hint}"
 
 
-def _is_among(attribute: str, known: frozenset[str]) -> bool:
+def _has_attribute(attribute: str, known: frozenset[str]) -> bool:
     is_special = attribute.startswith("__") and attribute.endswith("__")
     begins = any(attribute.startswith(each[:-1]) for each in known if each.endswith("*"))
     return attribute in known or is_special or begins
 
 
-def types_in(scope: Scope, classes: Classes) -> dict[str, ast.expr]:
+def infer_variable_types(scope: NameScope, classes: Classes) -> dict[str, ast.expr]:
     """The types of the variables of a function: parameters, annotated variables, loops over those."""
     if not scope.is_function:
         return {}
     bindings = scope.bindings
     said = {**bindings.parameters, **bindings.annotations}
     types = {name: each for name, each in said.items() if each is not None}
-    if scope.parent and scope.parent.kind == "class" and isinstance(scope.node, Definition):
+    if scope.parent and scope.parent.kind == "class" and isinstance(scope.node, FunctionDefinition):
         arguments = [*scope.node.args.posonlyargs, *scope.node.args.args]
         if arguments and arguments[0].arg == "self" and scope.parent.name in classes:
             types["self"] = ast.Name(scope.parent.name, ast.Load())
-    for loop in _loops(scope.node.body):
+    for loop in _find_loops(scope.node.body):
         if isinstance(loop.target, ast.Name) and loop.target.id not in types:
-            item = _item(_type_of(loop.iter, types, classes))
-            if item is not None and _binders(scope.node, loop.target.id) == 1:
+            item = _find_item_type(_infer_type(loop.iter, types, classes))
+            if item is not None and _count_bindings(scope.node, loop.target.id) == 1:
                 types[loop.target.id] = item
     return types
 
 
-def _loops(body: list[ast.stmt]) -> Iterator[ast.For | ast.AsyncFor]:
+def _find_loops(body: list[ast.stmt]) -> Iterator[ast.For | ast.AsyncFor]:
     for statement in body:
         if isinstance(statement, ast.For | ast.AsyncFor):
             yield statement
-        for suite in suites_of(statement):
-            yield from _loops(suite)
+        for suite in list_suites(statement):
+            yield from _find_loops(suite)
 
 
-def _binders(tree: ast.AST, name: str) -> int:
+def _count_bindings(tree: ast.AST, name: str) -> int:
     """How often a name is bound, so that one with several meanings is let alone."""
     return sum(
         isinstance(node, ast.Name) and node.id == name and isinstance(node.ctx, ast.Store)
@@ -89,18 +100,18 @@ def _binders(tree: ast.AST, name: str) -> int:
     )
 
 
-def _type_of(expression: ast.expr, types: Types, classes: Classes) -> ast.expr | None:
+def _infer_type(expression: ast.expr, types: VariableTypes, classes: Classes) -> ast.expr | None:
     match expression:
         case ast.Name(id=name):
             return types.get(name)
         case ast.Attribute(value=value, attr=attribute):
-            match _type_of(value, types, classes):
+            match _infer_type(value, types, classes):
                 case ast.Name(id=name) if name in classes:
-                    return _attribute_type(classes[name], attribute)
+                    return _find_attribute_type(classes[name], attribute)
     return None
 
 
-def _attribute_type(class_: ast.ClassDef, attribute: str) -> ast.expr | None:
+def _find_attribute_type(class_: ast.ClassDef, attribute: str) -> ast.expr | None:
     """The annotation of an attribute, in the class body or where a method sets it."""
     for node in ast.walk(class_):
         match node:
@@ -122,25 +133,27 @@ def _attribute_type(class_: ast.ClassDef, attribute: str) -> ast.expr | None:
     return None
 
 
-def _item(type_: ast.expr | None) -> ast.expr | None:
+def _find_item_type(type_: ast.expr | None) -> ast.expr | None:
     """The type of the items of a collection."""
     match type_:
-        case ast.Subscript(value=ast.Name(id=name), slice=ast.Name() as item) if name in _ITEMS:
+        case ast.Subscript(value=ast.Name(id=name), slice=ast.Name() as item) if (
+            name in _COLLECTION_TYPES
+        ):
             return item
     return None
 
 
-def members(type_: ast.expr, classes: Classes) -> frozenset[str] | None:
+def find_type_attributes(type_: ast.expr, classes: Classes) -> frozenset[str] | None:
     """The attributes of a type, None where they are not known; `model_*` stands for all that begin so."""
     base = type_.value if isinstance(type_, ast.Subscript) else type_
     if not isinstance(base, ast.Name):
         return None
     if base.id in classes:
-        return _members_of_class(classes[base.id], classes, frozenset())
+        return _find_class_attributes(classes[base.id], classes, frozenset())
     return frozenset(dir(getattr(builtins, base.id))) if base.id in _BUILTIN_TYPES else None
 
 
-def _members_of_class(
+def _find_class_attributes(
     class_: ast.ClassDef, classes: Classes, around: frozenset[str]
 ) -> frozenset[str] | None:
     found: set[str] = set()
@@ -153,7 +166,7 @@ def _members_of_class(
     for base in class_.bases:
         name = getattr(base, "id", "")
         if name in classes:
-            inherited = _members_of_class(classes[name], classes, around | {class_.name})
+            inherited = _find_class_attributes(classes[name], classes, around | {class_.name})
             if inherited is None:
                 return None
             found |= inherited
@@ -161,15 +174,19 @@ def _members_of_class(
             found |= {f"{prefix}*" for prefix in _KNOWN_BASES[name]}
         else:
             return None
-    return None if _is_dynamic(class_) else frozenset(found | set(_own_members(class_)))
+    return (
+        None
+        if _has_dynamic_attributes(class_)
+        else frozenset(found | set(_list_own_attributes(class_)))
+    )
 
 
-def _is_dynamic(class_: ast.ClassDef) -> bool:
-    names = {each.name for each in class_.body if isinstance(each, Definition)}
+def _has_dynamic_attributes(class_: ast.ClassDef) -> bool:
+    names = {each.name for each in class_.body if isinstance(each, FunctionDefinition)}
     return not names.isdisjoint({"__getattr__", "__getattribute__"})
 
 
-def _own_members(class_: ast.ClassDef) -> Iterator[str]:
+def _list_own_attributes(class_: ast.ClassDef) -> Iterator[str]:
     for node in ast.walk(class_):
         match node:
             case ast.Name(id=name, ctx=ast.Store()) | ast.Attribute(attr=name, ctx=ast.Store()):

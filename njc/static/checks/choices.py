@@ -12,20 +12,20 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator, Mapping, Sequence
 
-from njc.frontend.references import parsed_type
+from njc.frontend.references import parse_type
 
-_CUT = {
+_TEXT_METHODS = {
     *("split", "rsplit", "partition", "rpartition", "splitlines", "join", "format", "replace"),
     *("strip", "lstrip", "rstrip", "lower", "upper", "title", "capitalize", "casefold"),
 }
 """Methods of texts that give texts of any kind."""
 
 
-def problems_with_choices(
+def find_choice_problems(
     nodes: Sequence[ast.AST], types: Mapping[str, str], question: str
 ) -> Iterator[str]:
     """Check the assignments to outputs; `question` is how code asks a model, with `{}` for the type."""
-    choices = {path: found for path, text in types.items() if (found := _choices(text))}
+    choices = {path: found for path, text in types.items() if (found := _parse_choices(text))}
     for node in nodes:
         match node:
             case ast.Assign(targets=[target], value=ast.expr() as value):
@@ -34,7 +34,7 @@ def problems_with_choices(
                 path = ast.unparse(target)
             case _:
                 continue
-        if path in choices and (wrong := _wrong(value, choices[path])):
+        if path in choices and (wrong := _describe_wrong_value(value, choices[path])):
             of = ", ".join(map(repr, choices[path]))
             yield (
                 f"line {node.lineno}: `{path}` must be one of {of}, and {wrong}; choose among these, "
@@ -42,9 +42,9 @@ def problems_with_choices(
             )
 
 
-def _choices(type_: str) -> tuple[str, ...]:
+def _parse_choices(type_: str) -> tuple[str, ...]:
     """The texts that a type allows; none where it is not a choice among texts."""
-    match parsed_type(type_):
+    match parse_type(type_):
         case ast.Subscript(
             value=ast.Name(id="Literal") | ast.Attribute(attr="Literal"), slice=inner
         ):
@@ -55,14 +55,16 @@ def _choices(type_: str) -> tuple[str, ...]:
     return ()
 
 
-def _wrong(value: ast.expr, choices: Sequence[str]) -> str:
+def _describe_wrong_value(value: ast.expr, choices: Sequence[str]) -> str:
     match value:
         case ast.Constant(value=found) if found not in choices:
             return f"not {found!r}"
         case ast.JoinedStr() | ast.BinOp(op=ast.Add()):
             return f"`{ast.unparse(value)}` may be any text"
-        case ast.Call(func=ast.Attribute(attr=method)) if method in _CUT:
+        case ast.Call(func=ast.Attribute(attr=method)) if method in _TEXT_METHODS:
             return f"`{ast.unparse(value)}` may be any text"
-        case ast.Subscript(value=ast.Call(func=ast.Attribute(attr=method))) if method in _CUT:
+        case ast.Subscript(value=ast.Call(func=ast.Attribute(attr=method))) if (
+            method in _TEXT_METHODS
+        ):
             return f"`{ast.unparse(value)}` may be any text"
     return ""

@@ -13,11 +13,11 @@ import ast
 import re
 from collections.abc import Iterator, Mapping, Sequence
 
-from njrt.session.structured_output import problems_with, schema_of
+from njrt.session.structured_output import find_schema_problems, make_answer_schema
 
 Classes = Mapping[str, ast.ClassDef]
 
-_NO_SCHEMA: Mapping[str, str] = {
+_SCHEMA_ALTERNATIVES: Mapping[str, str] = {
     "dict": "list of a dataclass with a key and a value",
     "Dict": "list of a dataclass with a key and a value",
     "Mapping": "list of a dataclass with a key and a value",
@@ -34,7 +34,7 @@ _NO_SCHEMA: Mapping[str, str] = {
 """What no strict schema can say, and what to ask for instead."""
 
 
-def problems_in_questions(
+def find_question_problems(
     tree: ast.Module, helper: str, is_async: bool, names: Sequence[str], classes: Classes
 ) -> Iterator[str]:
     """Check every call of the helper; `names` are those of the program, `classes` those of the file."""
@@ -50,11 +50,13 @@ def problems_in_questions(
             case ast.Call(func=ast.Name(id=name)) if name == helper:
                 if is_async and id(node) in dropped - awaited:
                     yield f"line {node.lineno}: `{helper}(...)` must be awaited: `await {helper}(...)`"
-                for problem in _problems(node, helper, names, {**classes, **defined}):
+                for problem in _check_call(node, helper, names, {**classes, **defined}):
                     yield f"line {node.lineno}: {problem}"
 
 
-def _problems(call: ast.Call, helper: str, names: Sequence[str], classes: Classes) -> Iterator[str]:
+def _check_call(
+    call: ast.Call, helper: str, names: Sequence[str], classes: Classes
+) -> Iterator[str]:
     given = {each.arg: each.value for each in call.keywords}
     given |= dict(zip(("prompt", "schema"), call.args, strict=False))
     if len(call.args) > 2 or given.keys() - {"prompt", "schema"} or "prompt" not in given:
@@ -69,28 +71,28 @@ def _problems(call: ast.Call, helper: str, names: Sequence[str], classes: Classe
                         f"write the prompt as an f-string with {{{name}}}"
                     )
     if "schema" in given:
-        yield from _problems_with_type(given["schema"], classes, frozenset())
+        yield from _check_type(given["schema"], classes, frozenset())
 
 
-def _problems_with_type(node: ast.expr, classes: Classes, around: frozenset[str]) -> Iterator[str]:
+def _check_type(node: ast.expr, classes: Classes, around: frozenset[str]) -> Iterator[str]:
     """Say what in a type has no strict schema; what is defined elsewhere is taken to have one."""
     match node:
         case ast.Name(id=name) if name in classes and name not in around:
             for field in classes[name].body:
                 if isinstance(field, ast.AnnAssign):
-                    for problem in _problems_with_type(field.annotation, classes, around | {name}):
+                    for problem in _check_type(field.annotation, classes, around | {name}):
                         yield f"in `{name}`: {problem}"
         case ast.Name(id="list") | ast.Attribute(attr="List") | ast.Name(id="List"):
             yield "a list must say what its items are: list[str], for example"
-        case ast.Name(id=name) | ast.Attribute(attr=name) if name in _NO_SCHEMA:
-            yield f"`{name}` has no schema that all vendors accept; ask for a {_NO_SCHEMA[name]}"
+        case ast.Name(id=name) | ast.Attribute(attr=name) if name in _SCHEMA_ALTERNATIVES:
+            yield f"`{name}` has no schema that all vendors accept; ask for a {_SCHEMA_ALTERNATIVES[name]}"
         case ast.Subscript(value=base, slice=inner):
-            yield from _problems_with_subscript(base, inner, classes, around)
+            yield from _check_subscript(base, inner, classes, around)
         case ast.BinOp(left=left, op=ast.BitOr(), right=right):
-            yield from _problems_with_type(left, classes, around)
-            yield from _problems_with_type(right, classes, around)
+            yield from _check_type(left, classes, around)
+            yield from _check_type(right, classes, around)
         case ast.Dict():
-            yield from _problems_with_schema(node)
+            yield from _check_schema(node)
         case ast.Constant(value=str(text)):
             yield f"the schema must be a type, not the text {text!r}"
         case ast.List() | ast.Tuple() | ast.Set():
@@ -99,24 +101,24 @@ def _problems_with_type(node: ast.expr, classes: Classes, around: frozenset[str]
             return
 
 
-def _problems_with_subscript(
+def _check_subscript(
     base: ast.expr, inner: ast.expr, classes: Classes, around: frozenset[str]
 ) -> Iterator[str]:
     name = base.attr if isinstance(base, ast.Attribute) else getattr(base, "id", "")
     parts = inner.elts if isinstance(inner, ast.Tuple) else [inner]
-    if name in _NO_SCHEMA:
-        yield f"`{name}[...]` has no schema that all vendors accept; ask for a {_NO_SCHEMA[name]}"
+    if name in _SCHEMA_ALTERNATIVES:
+        yield f"`{name}[...]` has no schema that all vendors accept; ask for a {_SCHEMA_ALTERNATIVES[name]}"
     elif name == "Annotated":
-        yield from _problems_with_type(parts[0], classes, around)
+        yield from _check_type(parts[0], classes, around)
     elif name != "Literal":
         for part in parts:
-            yield from _problems_with_type(part, classes, around)
+            yield from _check_type(part, classes, around)
 
 
-def _problems_with_schema(node: ast.Dict) -> Iterator[str]:
+def _check_schema(node: ast.Dict) -> Iterator[str]:
     """Check a JSON schema that is written out."""
     try:
-        schema = schema_of(ast.literal_eval(node))
+        schema = make_answer_schema(ast.literal_eval(node))
     except (ValueError, TypeError):
         return
-    yield from problems_with(schema)
+    yield from find_schema_problems(schema)

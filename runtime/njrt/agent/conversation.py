@@ -12,11 +12,11 @@ from __future__ import annotations
 from collections.abc import Callable, Generator, Sequence
 from itertools import count
 
-from njrt.agent.prompt import system_prompt
-from njrt.agent.text_protocol import effects_in_text
-from njrt.agent.tools import OPERATIONS, effect_of, example_of, tools_of
+from njrt.agent.prompt import build_system_prompt
+from njrt.agent.text_protocol import parse_text_effects
+from njrt.agent.tools import OPERATIONS, format_call_form, make_tools, parse_tool_call
 from njrt.block import Block
-from njrt.effects import Answer, Effect, Refusal, Result
+from njrt.effects import Answer, Effect, EffectResult, Refusal
 from njrt.errors import ReplyError
 from njrt.execution.execute import Execution, Snippet
 from njrt.messages import (
@@ -32,55 +32,59 @@ from njrt.messages import (
 from njrt.options import EffectSet
 from njrt.outcome import Outcome
 
-PATIENCE = 3
+MAX_UNUSABLE_REPLIES = 3
 """Replies in a row that hold nothing to carry out before the block gives up."""
 
-STUBBORN = 8
+MAX_REPEATED_FAILURES = 8
 """How often a model may send the same failing answer in a row before the block gives up."""
 
 
-Step = Request | Snippet
-Conversation = Generator[Step, Reply | Execution, Outcome]
-Serving = Generator[Snippet, Execution, Result]
-Serve = Callable[[Effect | Refusal, int], Serving]
+ConversationStep = Request | Snippet
+Conversation = Generator[ConversationStep, Reply | Execution, Outcome]
+EffectGenerator = Generator[Snippet, Execution, EffectResult]
+EffectHandler = Callable[[Effect | Refusal, int], EffectGenerator]
 """A handler of the effects of a turn: yields the code to be run, if any, and returns what the prompt is
 resumed or cancelled with."""
 
 
-def converse(block: Block, protocol: Protocol, opening: str, serve: Serve) -> Conversation:
+def converse(block: Block, protocol: Protocol, opening: str, serve: EffectHandler) -> Conversation:
     """Carry out a block: ask the model, serve the effects that it requests, until one ends the block."""
     effects = block.options.effects or "direct"
     messages: tuple[Message, ...] = (UserMessage(opening),)
-    temper = Temper(block.options.temperature)
+    temper = RepeatDetector(block.options.temperature)
     wasted = 0
     for turn in count(1):
-        reply = yield request_of(block, effects, protocol, messages, temper.temperature, turn)
+        reply = yield make_request(block, effects, protocol, messages, temper.temperature, turn)
         assert isinstance(reply, Reply)
-        requested = effects_of(reply, effects)
-        if trouble := trouble_with(reply, requested):
+        requested = read_effects(reply, effects)
+        if trouble := find_reply_problem(reply, requested):
             wasted += 1
-            if reply.stop == "refusal" or wasted >= PATIENCE:
+            if reply.stop == "refusal" or wasted >= MAX_UNUSABLE_REPLIES:
                 raise ReplyError(f"{trouble}; the model was asked {turn} time(s)")
-            messages = (*messages, *said(reply), UserMessage(advice_on(reply, effects, protocol)))
+            messages = (
+                *messages,
+                *keep_reply_text(reply),
+                UserMessage(format_retry_advice(reply, effects, protocol)),
+            )
             continue
         wasted = 0
-        results: list[Result] = []
+        results: list[EffectResult] = []
         for effect in requested:
-            result = yield from served(effect, serve, turn, results)
+            result = yield from serve_effect(effect, serve, turn, results)
             if not isinstance(result, Answer | Refusal):
                 return result
             results.append(result)
-        if temper.is_repeated(reply, results):
-            if temper.repeats >= STUBBORN:
+        if temper.detect_repeat(reply, results):
+            if temper.repeats >= MAX_REPEATED_FAILURES:
                 raise ReplyError(
-                    f"the model sent the same failing answer {STUBBORN} times: {last_of(results)}"
+                    f"the model sent the same failing answer {MAX_REPEATED_FAILURES} times: {get_last_refusal(results)}"
                 )
             continue  # asked the same again, at a higher temperature: a model copies what it reads twice
-        messages = (*messages, reply.message, answer_to(reply, results))
+        messages = (*messages, reply.message, make_results_message(reply, results))
     raise AssertionError("a conversation ends by its outcome")
 
 
-def request_of(
+def make_request(
     block: Block,
     effects: EffectSet,
     protocol: Protocol,
@@ -90,11 +94,11 @@ def request_of(
 ) -> Request:
     """The next question to the model: the conversation so far under a byte-stable system prompt."""
     options = block.options
-    signatures = [example_of(operation) for operation in OPERATIONS[effects]]
+    signatures = [format_call_form(operation) for operation in OPERATIONS[effects]]
     return Request(
-        system=system_prompt(effects, protocol, signatures),
+        system=build_system_prompt(effects, protocol, signatures),
         messages=messages,
-        tools=tools_of(effects) if protocol == "tools" else (),
+        tools=make_tools(effects) if protocol == "tools" else (),
         temperature=temperature,
         max_reply_tokens=options.max_reply_tokens or 4096,
         timeout=options.max_call_seconds or 120.0,
@@ -103,21 +107,23 @@ def request_of(
     )
 
 
-def effects_of(reply: Reply, effects: EffectSet) -> tuple[Effect | Refusal, ...]:
+def read_effects(reply: Reply, effects: EffectSet) -> tuple[Effect | Refusal, ...]:
     """The effects that a reply requests, in order; a plain-text reply is read for them too."""
     if reply.message.calls:
-        return tuple(effect_of(call, effects) for call in reply.message.calls)
-    return effects_in_text(reply.message.text, effects)
+        return tuple(parse_tool_call(call, effects) for call in reply.message.calls)
+    return parse_text_effects(reply.message.text, effects)
 
 
-def served(effect: Effect | Refusal, serve: Serve, turn: int, results: list[Result]) -> Serving:
+def serve_effect(
+    effect: Effect | Refusal, serve: EffectHandler, turn: int, results: list[EffectResult]
+) -> EffectGenerator:
     """Serve one effect, unless an earlier one of the same reply has failed."""
     if any(isinstance(result, Refusal) for result in results):
         return Refusal("not carried out, because an earlier call of this reply failed")
     return (yield from serve(effect, turn))
 
 
-def trouble_with(reply: Reply, requested: Sequence[Effect | Refusal]) -> str | None:
+def find_reply_problem(reply: Reply, requested: Sequence[Effect | Refusal]) -> str | None:
     """Say why a reply cannot be used at all, or None."""
     if reply.stop == "refusal":
         words = " ".join(reply.message.text.split())[:300]
@@ -130,7 +136,7 @@ def trouble_with(reply: Reply, requested: Sequence[Effect | Refusal]) -> str | N
     return None
 
 
-def advice_on(reply: Reply, effects: EffectSet, protocol: Protocol) -> str:
+def format_retry_advice(reply: Reply, effects: EffectSet, protocol: Protocol) -> str:
     """What to tell the model after a reply that could not be used."""
     if protocol == "tools":
         lacking, way = "code", "call a tool"
@@ -143,25 +149,25 @@ def advice_on(reply: Reply, effects: EffectSet, protocol: Protocol) -> str:
     return f"Nothing was carried out: your reply holds no {lacking}. Now {way}."
 
 
-def said(reply: Reply) -> tuple[Message, ...]:
+def keep_reply_text(reply: Reply) -> tuple[Message, ...]:
     """The model's own words, kept in the conversation where there are any and no call is left open."""
     text = reply.message.text.strip()
     return (ModelMessage(text),) if text and not reply.message.calls else ()
 
 
-def answer_to(reply: Reply, results: list[Result]) -> Message:
+def make_results_message(reply: Reply, results: list[EffectResult]) -> Message:
     """The results as the next message: one for each tool call, or all of them as text."""
     if not reply.message.calls:
-        return UserMessage("\n\n".join(text_of(result) for result in results))
+        return UserMessage("\n\n".join(format_result(result) for result in results))
     return ToolMessage(
         tuple(
-            ToolResult(call.id, call.name, text_of(result), isinstance(result, Refusal))
+            ToolResult(call.id, call.name, format_result(result), isinstance(result, Refusal))
             for call, result in zip(reply.message.calls, results, strict=True)
         )
     )
 
 
-def text_of(result: Result) -> str:
+def format_result(result: EffectResult) -> str:
     """The words of a result that resumes the prompt."""
     match result:
         case Answer(text):
@@ -172,12 +178,12 @@ def text_of(result: Result) -> str:
             raise AssertionError("an outcome is never told to the model")
 
 
-def last_of(results: list[Result]) -> str:
+def get_last_refusal(results: list[EffectResult]) -> str:
     """The first line of what was last refused."""
     return next(r.message for r in reversed(results) if isinstance(r, Refusal)).split("\n")[0]
 
 
-class Temper:
+class RepeatDetector:
     """Raises the temperature when a model sends the same failing answer again (state: the last failure)."""
 
     def __init__(self, temperature: float | None) -> None:
@@ -185,7 +191,7 @@ class Temper:
         self.failed: tuple[object, ...] | None = None
         self.repeats = 0
 
-    def is_repeated(self, reply: Reply, results: list[Result]) -> bool:
+    def detect_repeat(self, reply: Reply, results: list[EffectResult]) -> bool:
         """Take note of a reply and what came of it: is it the failing answer of the turn before?"""
         if not any(isinstance(result, Refusal) for result in results):
             self.failed = None

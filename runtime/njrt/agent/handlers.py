@@ -17,8 +17,15 @@ from collections.abc import Generator
 from functools import partial
 from typing import assert_never
 
-from njrt.agent.jumping import is_exception_class, jump
-from njrt.agent.references import SCALARS, Heap, level_of, update, value_of, wire_of
+from njrt.agent.jumping import is_exception_class, make_jump_outcome
+from njrt.agent.references import (
+    JSON_SCALARS,
+    ReferenceTable,
+    decode_wire,
+    encode_level,
+    encode_wire,
+    update_in_place,
+)
 from njrt.block import Block
 from njrt.effects import (
     Answer,
@@ -28,6 +35,7 @@ from njrt.effects import (
     Deref,
     Done,
     Effect,
+    EffectResult,
     Eval,
     Exec,
     Goto,
@@ -35,33 +43,40 @@ from njrt.effects import (
     RaiseError,
     Ref,
     Refusal,
-    Result,
     ReturnValue,
     Run,
     SetRef,
-    Wire,
+    WireValue,
 )
 from njrt.errors import NaturalError, OutputTypeError
-from njrt.execution.execute import Execution, Failed, Jumped, Ran, Snippet, prepare, too_long
-from njrt.execution.tracebacks import error_text
+from njrt.execution.execute import (
+    Execution,
+    Failed,
+    Jumped,
+    Ran,
+    Snippet,
+    make_time_limit_error,
+    prepare,
+)
+from njrt.execution.tracebacks import format_error
 from njrt.options import Policy
 from njrt.outcome import Completed, UserValue
-from njrt.rendering.describe import show
-from njrt.rendering.writer import printable
-from njrt.scope.scope import Absent, Bound, Scope, scope_of
-from njrt.timeouts import OutOfTime, within
+from njrt.rendering.describe import render_value
+from njrt.rendering.writer import escape_unprintable
+from njrt.scope.scope import Absent, Bound, Scope, make_scope
+from njrt.timeouts import DeadlineExceeded, call_with_timeout
 
-Serving = Generator[Snippet, Execution, Result]
-Plain = (
+EffectGenerator = Generator[Snippet, Execution, EffectResult]
+ImmediateEffect = (
     Lookup | Assign | Deref | Ref | SetRef | Goto
     | BreakLoop | ContinueLoop | ReturnValue | RaiseError
 )  # fmt: skip
 """The effects that are served at once; the others have code run, or end the block."""
 
-ANSWER_CHARS = 2000
+MAX_ANSWER_CHARS = 2000
 """How much of a value, of printed text or of an error a model is shown at once."""
 
-PATIENCE = 3
+MAX_TYPE_MISFITS = 3
 """How often the model may mend an output of the wrong type before the block gives up."""
 
 
@@ -71,11 +86,11 @@ class Handlers:
     def __init__(self, block: Block, scope: Scope) -> None:
         self.block = block
         self.scope = scope
-        self.heap = Heap()
+        self.heap = ReferenceTable()
         self.failed = False
         self.misfits = 0
 
-    def serve(self, effect: Effect | Refusal, turn: int) -> Serving:
+    def serve(self, effect: Effect | Refusal, turn: int) -> EffectGenerator:
         """Serve one effect, or what was meant as one."""
         match effect:
             case Run(code, done):
@@ -89,53 +104,53 @@ class Handlers:
             case Done():
                 result = self.conclude()
             case _:
-                result = self.carefully(effect)
+                result = self.serve_safely(effect)
         self.failed = isinstance(result, Refusal)
         return result
 
-    def carefully(self, effect: Plain) -> Result:
+    def serve_safely(self, effect: ImmediateEffect) -> EffectResult:
         """Serve an effect that runs no code of the model, but may well run the program's: a `__setattr__`,
         an exception's constructor. Whatever that does, it is the model's request that has failed.
         """
         seconds = self.block.options.max_code_seconds
         try:
-            return within(seconds, partial(self.plain, effect))
+            return call_with_timeout(seconds, partial(self.serve_immediate, effect))
         except NaturalError:
             raise
         except Exception as error:
-            return Refusal(error_text(error))
+            return Refusal(format_error(error))
 
-    def plain(self, effect: Plain) -> Result:
+    def serve_immediate(self, effect: ImmediateEffect) -> EffectResult:
         """Serve an effect on the scope, on the heap or on the program's control flow."""
         match effect:
             case Lookup(variable):
-                return self.shown_value(variable)
+                return self.show_variable(variable)
             case Assign(variable, value):
-                refusal = self.scope.assign(variable, value_of(value, self.heap))
+                refusal = self.scope.assign(variable, decode_wire(value, self.heap))
                 return refusal or Answer("Success")
             case Deref(reference):
-                return Answer(as_json(level_of(self.heap.at(reference), self.heap)))
+                return Answer(format_wire(encode_level(self.heap.at(reference), self.heap)))
             case Ref(value):
-                return Answer(as_json(wire_of(value_of(value, self.heap), self.heap)))
+                return Answer(format_wire(encode_wire(decode_wire(value, self.heap), self.heap)))
             case SetRef(reference, value):
-                problem = update(self.heap.at(reference), value_of(value, self.heap))
+                problem = update_in_place(self.heap.at(reference), decode_wire(value, self.heap))
                 return Refusal(problem) if problem else Answer("Success")
             case Goto(label, value):
-                return self.go_to(label, value_of(value, self.heap))
+                return self.go_to(label, decode_wire(value, self.heap))
             case BreakLoop():
-                return jump("break", None, self.block.labels)
+                return make_jump_outcome("break", None, self.block.labels)
             case ContinueLoop():
-                return jump("continue", None, self.block.labels)
+                return make_jump_outcome("continue", None, self.block.labels)
             case ReturnValue(variable):
-                return self.jump_with("return", variable)
+                return self.jump_with_variable("return", variable)
             case RaiseError(variable):
-                return self.jump_with("raise", variable)
+                return self.jump_with_variable("raise", variable)
             case _:
                 assert_never(effect)
 
     # ── the direct effect ────────────────────────────────────────────────────────────────────────
 
-    def run(self, code: str, done: bool) -> Serving:
+    def run(self, code: str, done: bool) -> EffectGenerator:
         """Run code; with `done` the block is over once it has run and its outputs are bound."""
         if done and self.failed and not code.strip():
             return Refusal(
@@ -152,7 +167,7 @@ class Handlers:
 
     # ── the paper's effects ──────────────────────────────────────────────────────────────────────
 
-    def execute(self, code: str, silent: str) -> Serving:
+    def execute(self, code: str, silent: str) -> EffectGenerator:
         """Run code on the scope and tell what came of it; `silent` is said where nothing else is."""
         match prepare(
             code,
@@ -166,31 +181,31 @@ class Handlers:
             case snippet:
                 return self.told((yield snippet), silent)
 
-    def told(self, execution: Execution, silent: str) -> Result:
+    def told(self, execution: Execution, silent: str) -> EffectResult:
         """What the prompt is resumed or cancelled with after code has run."""
         match execution:
             case Jumped(outcome):
                 return outcome
             case Failed(message, printed):
-                return Refusal(joined(printed, message))
+                return Refusal(join_parts(printed, message))
             case Ran(value, printed):
-                seen = "" if value is None else show(value, ANSWER_CHARS)
-                return Answer(joined(printed, seen, self.reference_to(value)) or silent)
+                seen = "" if value is None else render_value(value, MAX_ANSWER_CHARS)
+                return Answer(join_parts(printed, seen, self.reference_to(value)) or silent)
             case _:
                 assert_never(execution)
 
     def reference_to(self, value: UserValue) -> str:
         """The reference to an object, in the sets whose effects take references."""
-        is_object = self.has_references and type(value) not in SCALARS
-        wire = wire_of(value, self.heap) if is_object else None
-        return as_json(wire) if isinstance(wire, dict) else ""
+        is_object = self.has_references and type(value) not in JSON_SCALARS
+        wire = encode_wire(value, self.heap) if is_object else None
+        return format_wire(wire) if isinstance(wire, dict) else ""
 
-    def evaluate(self, expression: str) -> Serving:
+    def evaluate(self, expression: str) -> EffectGenerator:
         """Evaluate one expression: on the program's variables, or on nothing in the isolated set."""
         isolated = self.block.options.effects == "isolated-eval"
         match prepare(
             expression.strip(),
-            isolated_scope() if isolated else self.scope,
+            make_isolated_scope() if isolated else self.scope,
             is_async=self.block.is_async,
             policy=self.policy,
             expression=True,
@@ -202,11 +217,11 @@ class Handlers:
             case snippet:
                 return self.told((yield snippet), silent="None")
 
-    def shown_value(self, variable: str) -> Result:
+    def show_variable(self, variable: str) -> EffectResult:
         """The value of a variable, as JSON or as a reference."""
         match self.scope.lookup(variable):
             case Bound(value) if self.is_visible(variable):
-                return Answer(as_json(wire_of(value, self.heap)))
+                return Answer(format_wire(encode_wire(value, self.heap)))
             case Absent.UNBOUND:
                 return Refusal(f"`{variable}` is not bound yet")
             case _:
@@ -217,20 +232,20 @@ class Handlers:
         """Whether the prompt names a variable, or the block made it; builtins are no variables."""
         return variable in self.scope.names or not hasattr(builtins, variable)
 
-    def jump_with(self, label: str, variable: str | None) -> Result:
+    def jump_with_variable(self, label: str, variable: str | None) -> EffectResult:
         """Return or raise what a variable holds."""
         if variable is None:
-            return jump(label, None, self.block.labels)
+            return make_jump_outcome(label, None, self.block.labels)
         match self.scope.lookup(variable):
             case Bound(value):
-                return jump(label, value, self.block.labels)
+                return make_jump_outcome(label, value, self.block.labels)
             case _:
                 return Refusal(
                     f"`{label}` takes the name of a variable, and `{variable}` is not bound; bind one first, "
                     f"or, if nothing is to {label}, bind the outputs and call `done`"
                 )
 
-    def go_to(self, label: str, value: UserValue) -> Result:
+    def go_to(self, label: str, value: UserValue) -> EffectResult:
         """Jump to a label as the formal interface does, with a value or an exception in words."""
         if label == "raise" and type(value) is str:
             name, _, message = value.partition(":")
@@ -241,7 +256,7 @@ class Handlers:
                     return Refusal(
                         f"there is no exception `{name}`; write it as 'ValueError: message'"
                     )
-        return jump(label, value, self.block.labels)
+        return make_jump_outcome(label, value, self.block.labels)
 
     # ── the end ──────────────────────────────────────────────────────────────────────────────────
 
@@ -251,20 +266,20 @@ class Handlers:
         To look at an output may run code of the program's, a property or a validator: no longer than other code.
         """
         try:
-            return within(self.block.options.max_code_seconds, self.concluded)
-        except OutOfTime as error:
-            raise too_long(error) from None
+            return call_with_timeout(self.block.options.max_code_seconds, self.check_outputs)
+        except DeadlineExceeded as error:
+            raise make_time_limit_error(error) from None
 
-    def concluded(self) -> Completed | Refusal:
+    def check_outputs(self) -> Completed | Refusal:
         """The same, for as long as it takes."""
-        if missing := self.scope.unbound_outputs():
+        if missing := self.scope.list_unbound_outputs():
             names = ", ".join(f"`{name}`" for name in missing)
             return Refusal(
                 f"{names} {'is' if len(missing) == 1 else 'are'} not bound yet; bind what is missing"
             )
         if misfits := "; ".join(self.scope.misfits()):
             self.misfits += 1
-            if self.misfits > PATIENCE:
+            if self.misfits > MAX_TYPE_MISFITS:
                 raise OutputTypeError(f"an output does not fit its type: {misfits}")
             return Refusal(f"an output does not fit its type: {misfits}; bind it anew")
         return Completed()
@@ -282,16 +297,16 @@ class Handlers:
         return self.block.options.effects in ("nightjar", "shared-python")
 
 
-def isolated_scope() -> Scope:
+def make_isolated_scope() -> Scope:
     """A scope without any variable, in a module of its own."""
-    return scope_of(eval("lambda: ()", {"__name__": "isolated"}))
+    return make_scope(eval("lambda: ()", {"__name__": "isolated"}))
 
 
-def as_json(wire: Wire) -> str:
+def format_wire(wire: WireValue) -> str:
     """A value of the interface as the text that the model reads."""
-    return printable(json.dumps(wire, ensure_ascii=False))
+    return escape_unprintable(json.dumps(wire, ensure_ascii=False))
 
 
-def joined(*parts: str) -> str:
+def join_parts(*parts: str) -> str:
     """The parts that hold anything, a line each."""
     return "\n".join(part.rstrip("\n") for part in parts if part)

@@ -12,10 +12,10 @@ from typing import TypeGuard
 
 from njrt.effects import Refusal
 from njrt.outcome import Broke, Continued, Outcome, Raised, Returned, UserValue
-from njrt.values.introspection import is_a, lineage_of
+from njrt.values.introspection import get_mro, is_a
 
 
-def jump(label: str, value: UserValue, labels: Collection[str]) -> Outcome | Refusal:
+def make_jump_outcome(label: str, value: UserValue, labels: Collection[str]) -> Outcome | Refusal:
     """Jump to a label with a value; `labels` are those that are legal beyond `raise`."""
     legal = {"raise", *labels}
     match label:
@@ -26,7 +26,7 @@ def jump(label: str, value: UserValue, labels: Collection[str]) -> Outcome | Ref
         case "return" if label in legal or ("bare_return" in legal and value is None):
             return Returned(value)
         case "raise":
-            return raised(value)
+            return make_raise_outcome(value)
         case "return" if "bare_return" in legal:
             return Refusal("only a `return` without a value is possible here")
         case _:
@@ -34,7 +34,7 @@ def jump(label: str, value: UserValue, labels: Collection[str]) -> Outcome | Ref
             return Refusal(f"`{label}` is not possible here; the labels are {known}")
 
 
-def raised(value: UserValue) -> Raised | Refusal:
+def make_raise_outcome(value: UserValue) -> Raised | Refusal:
     """The outcome of raising a value: an exception, or a class of them; nothing else can be raised."""
     if is_exception_class(value):
         value = value()
@@ -45,4 +45,4 @@ def raised(value: UserValue) -> Raised | Refusal:
 
 def is_exception_class(value: UserValue) -> TypeGuard[type[BaseException]]:
     """Whether a value is a class of exceptions in truth, and not by what it says of itself."""
-    return is_a(value, type) and any(base is BaseException for base in lineage_of(value))
+    return is_a(value, type) and any(base is BaseException for base in get_mro(value))

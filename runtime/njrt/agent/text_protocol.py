@@ -1,6 +1,6 @@
 """The effects in a plain-text reply: fenced Python is code to run, fenced JSON is a call.
 
-    ```python                          ──effects_in_text──>   Run(code='total = 3', done=True)
+    ```python                          ──parse_text_effects──>   Run(code='total = 3', done=True)
     total = 3
     ```
 
@@ -20,57 +20,64 @@ import re
 import textwrap
 from typing import Any
 
-from njrt.agent.tools import EXEC, OPERATIONS, effect_of
+from njrt.agent.tools import EXEC, OPERATIONS, parse_tool_call
 from njrt.effects import Effect, Exec, Refusal, Run
-from njrt.execution.syntax import parse
+from njrt.execution.syntax import parse_python
 from njrt.messages import ToolCall
 from njrt.options import EffectSet
 
-FENCE = re.compile(
+FENCED_BLOCK = re.compile(
     r"^[ \t]*(?P<fence>```+|~~~+)[ \t]*(?P<language>[\w+-]*)[^\n]*\n(?P<body>.*?)^[ \t]*(?P=fence)[ \t]*$",
     re.MULTILINE | re.DOTALL,
 )
-LONE_FENCE = re.compile(r"^[ \t]*(?:```+|~~~+)[ \t]*[\w+-]*[ \t]*$", re.MULTILINE)
+UNPAIRED_FENCE = re.compile(r"^[ \t]*(?:```+|~~~+)[ \t]*[\w+-]*[ \t]*$", re.MULTILINE)
 BETWEEN_CALLS = re.compile(r"[\s,]*")
-TRIPLED = re.compile(r"""(?P<quotes>"{3}|'{3})(?P<body>.*?)(?P=quotes)""", re.DOTALL)
-LOOK = re.compile(r"\s*#\s*look\b", re.IGNORECASE)
-PYTHON = ("python", "py", "python3", "")
-IN_JSON = {"True": "true", "False": "false", "None": "null"}
-PYTHON_WORD = re.compile(rf"(?:{'|'.join(IN_JSON)})\b")
-DECODER = json.JSONDecoder(strict=False)
+TRIPLE_QUOTED = re.compile(r"""(?P<quotes>"{3}|'{3})(?P<body>.*?)(?P=quotes)""", re.DOTALL)
+LOOK_COMMENT = re.compile(r"\s*#\s*look\b", re.IGNORECASE)
+PYTHON_TAGS = ("python", "py", "python3", "")
+JSON_WORDS = {"True": "true", "False": "false", "None": "null"}
+PYTHON_WORD = re.compile(rf"(?:{'|'.join(JSON_WORDS)})\b")
+JSON_DECODER = json.JSONDecoder(strict=False)
 
 
-def effects_in_text(text: str, effects: EffectSet) -> tuple[Effect | Refusal, ...]:
+def parse_text_effects(text: str, effects: EffectSet) -> tuple[Effect | Refusal, ...]:
     """Read a plain-text reply: fenced Python is code to run, fenced JSON is a call, bare code counts too.
 
     In the text protocol a block of code ends the instruction, unless its first line is `# look`.
     """
-    fenced = [(match["language"].lower(), match["body"]) for match in FENCE.finditer(text + "\n")]
+    fenced = [
+        (match["language"].lower(), match["body"]) for match in FENCED_BLOCK.finditer(text + "\n")
+    ]
     calls = tuple(
-        call for language, body in fenced if language in ("json", "") for call in calls_in(body)
+        call
+        for language, body in fenced
+        if language in ("json", "")
+        for call in parse_text_calls(body)
     )
     if has_call(calls):
-        return tuple(requested(call, effects) for call in calls)
-    tagged = [body for language, body in fenced if language in PYTHON[:3]]
-    codes = tagged or [body for language, body in fenced if language in PYTHON]
+        return tuple(make_call_effect(call, effects) for call in calls)
+    tagged = [body for language, body in fenced if language in PYTHON_TAGS[:3]]
+    codes = tagged or [body for language, body in fenced if language in PYTHON_TAGS]
     if not codes and not fenced:
-        parts = LONE_FENCE.split(text)
-        if calls := next((found for part in parts if has_call(found := calls_in(part))), ()):
-            return tuple(requested(call, effects) for call in calls)
+        parts = UNPAIRED_FENCE.split(text)
+        if calls := next(
+            (found for part in parts if has_call(found := parse_text_calls(part))), ()
+        ):
+            return tuple(make_call_effect(call, effects) for call in calls)
         codes = [part.strip("\n") + "\n" for part in parts if is_code(part)][:1]
     if not codes and effects != "direct":
-        slips = (call for _, body in fenced for call in calls_in(body))
+        slips = (call for _, body in fenced for call in parse_text_calls(body))
         return tuple(slip for slip in slips if isinstance(slip, Refusal))[:1]
     return tuple(
-        code_effect(code, effects, last=position == len(codes))
+        make_code_effect(code, effects, last=position == len(codes))
         for position, code in enumerate(codes, start=1)
     )
 
 
-def code_effect(code: str, effects: EffectSet, last: bool) -> Effect | Refusal:
+def make_code_effect(code: str, effects: EffectSet, last: bool) -> Effect | Refusal:
     """The effect of a block of code in plain text: `run` in the direct set, else `exec` where there is one."""
     if effects == "direct":
-        return Run(code, done=last and not LOOK.match(code))
+        return Run(code, done=last and not LOOK_COMMENT.match(code))
     if EXEC in OPERATIONS[effects]:
         return Exec(code)
     return Refusal(
@@ -83,25 +90,25 @@ def has_call(calls: tuple[ToolCall | Refusal, ...]) -> bool:
     return any(isinstance(call, ToolCall) for call in calls)
 
 
-def requested(call: ToolCall | Refusal, effects: EffectSet) -> Effect | Refusal:
+def make_call_effect(call: ToolCall | Refusal, effects: EffectSet) -> Effect | Refusal:
     """The effect of a call, or why the call could not be read."""
-    return call if isinstance(call, Refusal) else effect_of(call, effects)
+    return call if isinstance(call, Refusal) else parse_tool_call(call, effects)
 
 
-def calls_in(text: str) -> tuple[ToolCall | Refusal, ...]:
+def parse_text_calls(text: str) -> tuple[ToolCall | Refusal, ...]:
     """The tool calls that a text consists of; none if it is anything else.
 
     Where one is not quite JSON a refusal stands for it and for all that follows. Small models like to put code
     into three quotes, as Python would: such a string is taken as it stands.
     """
     text = text.strip()
-    calls = calls_written(text)
+    calls = parse_json_calls(text)
     if not any(isinstance(call, Refusal) for call in calls):
         return calls
-    return calls_written(TRIPLED.sub(as_json_string, text))
+    return parse_json_calls(TRIPLE_QUOTED.sub(make_json_string, text))
 
 
-def calls_written(text: str) -> tuple[ToolCall | Refusal, ...]:
+def parse_json_calls(text: str) -> tuple[ToolCall | Refusal, ...]:
     """The calls of a text that has no space around it: `{"name": ..., "arguments": {...}} {...}`, or a list of them."""
     calls: list[ToolCall] = []
     position = 0
@@ -109,13 +116,13 @@ def calls_written(text: str) -> tuple[ToolCall | Refusal, ...]:
         if text[position] not in "{[":
             return ()
         try:
-            written, position = DECODER.raw_decode(text, position)
+            written, position = JSON_DECODER.raw_decode(text, position)
         except json.JSONDecodeError as slip:
-            return (*calls, slip_of(slip))
+            return (*calls, explain_json_error(slip))
         except (ValueError, RecursionError):
             return (*calls, Refusal("the call is not JSON"))
         for each in written if isinstance(written, list) else [written]:
-            if (call := call_of(each)) is None:
+            if (call := make_tool_call(each)) is None:
                 return ()
             calls.append(call)
         if between := BETWEEN_CALLS.match(text, position):
@@ -123,7 +130,7 @@ def calls_written(text: str) -> tuple[ToolCall | Refusal, ...]:
     return tuple(calls)
 
 
-def call_of(written: Any) -> ToolCall | None:
+def make_tool_call(written: Any) -> ToolCall | None:
     """The tool call that a JSON value is, if it is one."""
     if not isinstance(written, dict) or not isinstance(written.get("name"), str):
         return None
@@ -136,10 +143,10 @@ def call_of(written: Any) -> ToolCall | None:
     )
 
 
-def slip_of(slip: json.JSONDecodeError) -> Refusal:
+def explain_json_error(slip: json.JSONDecodeError) -> Refusal:
     """What is wrong with a call that is not quite JSON, and how JSON has it."""
     if word := PYTHON_WORD.match(slip.doc, slip.pos):
-        way = f"write {IN_JSON[word[0]]} for {word[0]}"
+        way = f"write {JSON_WORDS[word[0]]} for {word[0]}"
     else:
         way = (
             'write code as one string in double quotes, a line end in it as \\n and a quote as \\"'
@@ -147,7 +154,7 @@ def slip_of(slip: json.JSONDecodeError) -> Refusal:
     return Refusal(f"the call is not JSON: {slip.msg}, in line {slip.lineno}; {way}")
 
 
-def as_json_string(tripled: re.Match[str]) -> str:
+def make_json_string(tripled: re.Match[str]) -> str:
     """A string of three quotes as JSON writes it, without the indentation that its lines share."""
     return json.dumps(textwrap.dedent(tripled["body"].strip("\n")))
 
@@ -155,7 +162,7 @@ def as_json_string(tripled: re.Match[str]) -> str:
 def is_code(text: str) -> bool:
     """Whether a whole reply is Python rather than prose that happens to parse, such as `Done`."""
     try:
-        tree = parse(text)
+        tree = parse_python(text)
     except (SyntaxError, ValueError, RecursionError, MemoryError):
         return False
     return any(

@@ -1,6 +1,6 @@
 """The six effect sets, as the tools that a model sees, and the way back from its calls to effects.
 
-    run(code="total = 3", done=true)   ──effect_of──>   Run(code='total = 3', done=True)
+    run(code="total = 3", done=true)   ──parse_tool_call──>   Run(code='total = 3', done=True)
 
 Names and arguments are those of the paper and of its published traces; older spellings of an argument
 are accepted too. Everything here is data and pure functions: what is asked, never what it does.
@@ -54,8 +54,8 @@ class Operation:
     effect: Callable[..., Effect]
 
 
-TEXT: Json = {"type": "string"}
-REFERENCE: Json = {
+TEXT_SCHEMA: Json = {"type": "string"}
+REFERENCE_SCHEMA: Json = {
     "type": "object",
     "properties": {
         "type": {"type": "string", "enum": ["Ref"]},
@@ -65,7 +65,7 @@ REFERENCE: Json = {
     "additionalProperties": False,
 }
 # A recursive schema, so that any value can be sent although strict mode knows no free-form objects.
-WIRE: Json = {"$ref": "#/$defs/value"}
+WIRE_SCHEMA: Json = {"$ref": "#/$defs/value"}
 WIRE_DEFINITIONS: Json = {
     "value": {
         "anyOf": [
@@ -73,7 +73,7 @@ WIRE_DEFINITIONS: Json = {
             {"type": "number"},
             {"type": "boolean"},
             {"type": "null"},
-            REFERENCE,
+            REFERENCE_SCHEMA,
             {"type": "array", "items": {"$ref": "#/$defs/value"}},
             {
                 "type": "object",
@@ -98,49 +98,52 @@ RUN = Operation(
     "run",
     "Run Python in the program's scope. done=true ends the instruction once the code has run without "
     "error; done=false shows the value of the last expression and goes on.",
-    (Parameter("code", TEXT), Parameter("done", {"type": "boolean"}, default=False)),
+    (Parameter("code", TEXT_SCHEMA), Parameter("done", {"type": "boolean"}, default=False)),
     Run,
 )
 EVAL = Operation(
     "eval",
     "Evaluate one Python expression and show its value; it binds nothing.",
-    (Parameter("expr", TEXT, ("expression", "code")),),
+    (Parameter("expr", TEXT_SCHEMA, ("expression", "code")),),
     Eval,
 )
-EXEC = Operation("exec", "Execute Python statements.", (Parameter("code", TEXT),), Exec)
+EXEC = Operation("exec", "Execute Python statements.", (Parameter("code", TEXT_SCHEMA),), Exec)
 LOOKUP = Operation(
-    "lookup", "Read a variable.", (Parameter("var", TEXT, ("variable", "name")),), Lookup
+    "lookup", "Read a variable.", (Parameter("var", TEXT_SCHEMA, ("variable", "name")),), Lookup
 )
 ASSIGN = Operation(
     "assign",
     "Bind a variable to a value.",
-    (Parameter("var", TEXT, ("variable", "name")), Parameter("val", WIRE, ("value",))),
+    (
+        Parameter("var", TEXT_SCHEMA, ("variable", "name")),
+        Parameter("val", WIRE_SCHEMA, ("value",)),
+    ),
     Assign,
 )
 DEREF = Operation(
     "deref",
     "Show the object behind a reference, one level deep.",
-    (Parameter("ref", REFERENCE, ("reference",)),),
-    lambda ref: Deref(address_of(ref)),
+    (Parameter("ref", REFERENCE_SCHEMA, ("reference",)),),
+    lambda ref: Deref(get_address(ref)),
 )
 REF = Operation(
     "ref",
     "Make an object of a value and give a reference to it.",
-    (Parameter("val", WIRE, ("value",)),),
+    (Parameter("val", WIRE_SCHEMA, ("value",)),),
     Ref,
 )
 SETREF = Operation(
     "setref",
     "Update the object behind a reference in place: a list, dict or set takes the items of the value, "
     "any other object the attributes of a dict.",
-    (Parameter("ref", REFERENCE, ("reference",)), Parameter("val", WIRE, ("value",))),
-    lambda ref, val: SetRef(address_of(ref), val),
+    (Parameter("ref", REFERENCE_SCHEMA, ("reference",)), Parameter("val", WIRE_SCHEMA, ("value",))),
+    lambda ref, val: SetRef(get_address(ref), val),
 )
 GOTO = Operation(
     "goto",
     "Jump to a label of the program: break, continue, return (val is the value) or raise (val is a "
     "reference to an exception, or its class and message as 'ValueError: message').",
-    (Parameter("label", TEXT), Parameter("val", WIRE, ("value",), default=None)),
+    (Parameter("label", TEXT_SCHEMA), Parameter("val", WIRE_SCHEMA, ("value",), default=None)),
     Goto,
 )
 BREAK = Operation("break", "Break out of the program's loop.", (), BreakLoop)
@@ -156,32 +159,32 @@ RETURN = Operation(
 RAISE = Operation(
     "raise",
     "Raise, in the program, the exception that a variable holds.",
-    (Parameter("error", TEXT, ("variable", "var")),),
+    (Parameter("error", TEXT_SCHEMA, ("variable", "var")),),
     RaiseError,
 )
 DONE = Operation("done", "End the instruction; all its outputs are bound.", (), Done)
 
-JUMPS = (RAISE, BREAK, CONTINUE, RETURN)
-DATA = (LOOKUP, ASSIGN, DEREF, REF, SETREF)
+JUMP_OPERATIONS = (RAISE, BREAK, CONTINUE, RETURN)
+DATA_OPERATIONS = (LOOKUP, ASSIGN, DEREF, REF, SETREF)
 OPERATIONS: Mapping[EffectSet, tuple[Operation, ...]] = {
     "direct": (RUN,),
-    "nightjar": (EXEC, EVAL, *JUMPS, DONE),
-    "shared-python": (EXEC, EVAL, *JUMPS, DONE),
-    "shared-eval": (EVAL, ASSIGN, DEREF, SETREF, *JUMPS, DONE),
-    "isolated-eval": (*DATA, EVAL, *JUMPS, DONE),
-    "baseline": (*DATA, GOTO, DONE),
+    "nightjar": (EXEC, EVAL, *JUMP_OPERATIONS, DONE),
+    "shared-python": (EXEC, EVAL, *JUMP_OPERATIONS, DONE),
+    "shared-eval": (EVAL, ASSIGN, DEREF, SETREF, *JUMP_OPERATIONS, DONE),
+    "isolated-eval": (*DATA_OPERATIONS, EVAL, *JUMP_OPERATIONS, DONE),
+    "baseline": (*DATA_OPERATIONS, GOTO, DONE),
 }
 
 
-def tools_of(effects: EffectSet) -> tuple[Tool, ...]:
+def make_tools(effects: EffectSet) -> tuple[Tool, ...]:
     """The tools of an effect set, in a fixed order, with strict schemas that both vendors accept."""
     return tuple(
-        Tool(operation.name, operation.description, schema_of(operation))
+        Tool(operation.name, operation.description, make_arguments_schema(operation))
         for operation in OPERATIONS[effects]
     )
 
 
-def schema_of(operation: Operation) -> Json:
+def make_arguments_schema(operation: Operation) -> Json:
     """The strict JSON schema of an operation's arguments: every property required, no others allowed."""
     schema: dict[str, Any] = {
         "type": "object",
@@ -189,12 +192,12 @@ def schema_of(operation: Operation) -> Json:
         "required": [parameter.name for parameter in operation.parameters],
         "additionalProperties": False,
     }
-    if any(parameter.schema is WIRE for parameter in operation.parameters):
+    if any(parameter.schema is WIRE_SCHEMA for parameter in operation.parameters):
         schema["$defs"] = WIRE_DEFINITIONS
     return schema
 
 
-def effect_of(call: ToolCall, effects: EffectSet) -> Effect | Refusal:
+def parse_tool_call(call: ToolCall, effects: EffectSet) -> Effect | Refusal:
     """Read a tool call as an effect of the set, or say what is wrong with it."""
     operations = {operation.name: operation for operation in OPERATIONS[effects]}
     operation = operations.get(call.name)
@@ -203,12 +206,12 @@ def effect_of(call: ToolCall, effects: EffectSet) -> Effect | Refusal:
     if call.arguments is None:
         return Refusal(
             f"the arguments of `{call.name}` are not a JSON object: {call.raw[:200]!r}; "
-            f"send {example_of(operation)}"
+            f"send {format_call_form(operation)}"
         )
-    return effect_from(operation, call.arguments)
+    return make_effect(operation, call.arguments)
 
 
-def effect_from(operation: Operation, arguments: Json) -> Effect | Refusal:
+def make_effect(operation: Operation, arguments: Json) -> Effect | Refusal:
     """Make the effect of an operation from its arguments, by name, alias and type."""
     left, taken = dict(arguments), {}
     for parameter in operation.parameters:
@@ -219,21 +222,21 @@ def effect_from(operation: Operation, arguments: Json) -> Effect | Refusal:
             taken[parameter.name] = parameter.default
         else:
             return Refusal(
-                f"`{operation.name}` needs `{parameter.name}`; send {example_of(operation)}"
+                f"`{operation.name}` needs `{parameter.name}`; send {format_call_form(operation)}"
             )
-        if problem := misfit_of(parameter, taken[parameter.name]):
-            return Refusal(f"`{operation.name}`: {problem}; send {example_of(operation)}")
+        if problem := find_argument_problem(parameter, taken[parameter.name]):
+            return Refusal(f"`{operation.name}`: {problem}; send {format_call_form(operation)}")
     if left:
         return Refusal(f"`{operation.name}` takes no `{next(iter(left))}`")
     return operation.effect(*taken.values())
 
 
-def misfit_of(parameter: Parameter, value: Any) -> str | None:
+def find_argument_problem(parameter: Parameter, value: Any) -> str | None:
     """Say why a value is not what a parameter takes, or None."""
-    if parameter.schema is REFERENCE:
-        if address_of(value) is None:
+    if parameter.schema is REFERENCE_SCHEMA:
+        if get_address(value) is None:
             return f'`{parameter.name}` must be {{"type": "Ref", "addr": N}}, as you have been shown it'
-    elif parameter.schema == TEXT and not isinstance(value, str):
+    elif parameter.schema == TEXT_SCHEMA and not isinstance(value, str):
         return f"`{parameter.name}` must be a string"
     elif parameter.schema == {"type": "boolean"} and not isinstance(value, bool):
         return f"`{parameter.name}` must be true or false"
@@ -244,13 +247,13 @@ def misfit_of(parameter: Parameter, value: Any) -> str | None:
     return None
 
 
-def address_of(wire: Any) -> Any:
+def get_address(wire: Any) -> Any:
     """The address in `{"type": "Ref", "addr": N}` (or a bare N), None if it is no reference."""
     if isinstance(wire, Mapping) and wire.get("type") == "Ref":
         wire = wire.get("addr")
     return wire if isinstance(wire, int) and not isinstance(wire, bool) else None
 
 
-def example_of(operation: Operation) -> str:
+def format_call_form(operation: Operation) -> str:
     """The form of a call, for a message to the model."""
     return f"{operation.name}({', '.join(parameter.name for parameter in operation.parameters)})"

@@ -20,24 +20,33 @@ from functools import lru_cache
 from types import CellType, CodeType
 
 from njrt.effects import Refusal
-from njrt.execution.checks import MODULE_NAMES, refused
-from njrt.execution.guard.check import guarded
-from njrt.execution.guard.runtime import CHECKED_BUILTINS, method_of
-from njrt.execution.lowering import HOW, METHOD, RAISED, STOPPED, VALUE, How, Shape, lowered
-from njrt.execution.restated import without_restated
-from njrt.execution.source_cache import kept_source
-from njrt.execution.symbols import Names, names_of
-from njrt.execution.syntax import parse
-from njrt.execution.tracebacks import syntax_text
+from njrt.execution.checks import MODULE_NAMES, find_snippet_refusal
+from njrt.execution.guard.check import find_guard_refusal
+from njrt.execution.guard.runtime import CHECKED_BUILTINS, get_format_method
+from njrt.execution.lowering import (
+    EXIT_KIND_NAME,
+    EXIT_VALUE_NAME,
+    METHOD_NAME,
+    RAISED_NAME,
+    STOPPED_NAME,
+    ExitKind,
+    ScopeLayout,
+    lower_snippet,
+)
+from njrt.execution.restated import remove_restated_inputs
+from njrt.execution.source_cache import register_source
+from njrt.execution.symbols import SnippetNames, find_names
+from njrt.execution.syntax import parse_python
+from njrt.execution.tracebacks import format_syntax_error
 from njrt.options import Policy
 from njrt.outcome import UserValue
 from njrt.scope.scope import Scope
 from njrt.timeouts import Interruption
 
-MOST_CHARACTERS = 1_000_000
+MAX_CHARACTERS = 1_000_000
 """Code longer than this is refused unread."""
 
-_KEPT_CHARACTERS = 4_000
+_MAX_CACHED_CHARACTERS = 4_000
 """Longer code is not kept for the next time that the same is run."""
 
 
@@ -49,26 +58,26 @@ class Snippet:
     scope: Scope
     code: CodeType
     closure: tuple[CellType, ...]
-    raised: RaiseMark
+    raised: RaiseTracker
     how: CellType
     value: CellType
     is_async: bool
 
 
-class RaiseMark:
+class RaiseTracker:
     """Remembers which exception the snippet's own `raise` statements raised last."""
 
     def __init__(self) -> None:
         self.last: BaseException | None = None
 
-    def mark(self, error: UserValue = None) -> UserValue:
+    def record(self, error: UserValue = None) -> UserValue:
         """Stand between `raise` and its operand, or before a bare `raise`; changes nothing in what it does."""
         if isinstance(error, type) and issubclass(error, BaseException):
             error = error()
         self.last = error if isinstance(error, BaseException) else sys.exception()
         return error
 
-    def is_mine(self, error: BaseException) -> bool:
+    def is_own_error(self, error: BaseException) -> bool:
         """Whether `error`, or one in the group that `except*` made of it, was raised by the snippet."""
         if self.last is None:
             return False
@@ -92,21 +101,21 @@ def prepare(
 
     `labels` are the jumps that are legal beyond `raise`, as compiled code gives them to `run`.
     """
-    if len(source) > MOST_CHARACTERS:
+    if len(source) > MAX_CHARACTERS:
         return Refusal(
-            f"the code has {len(source)} characters; at most {MOST_CHARACTERS} can be run"
+            f"the code has {len(source)} characters; at most {MAX_CHARACTERS} can be run"
         )
     try:
-        return _prepared(source, scope, labels, is_async, policy, expression)
+        return _check_and_compile(source, scope, labels, is_async, policy, expression)
     except SyntaxError as error:
-        return Refusal(syntax_text(error))
+        return Refusal(format_syntax_error(error))
     except (ValueError, OverflowError) as error:  # null bytes, lone surrogates, giant numbers
         return Refusal(f"the code cannot be read as Python: {error}")
     except (RecursionError, MemoryError):
         return Refusal("the code is nested too deeply; write it with fewer levels")
 
 
-def _prepared(
+def _check_and_compile(
     source: str,
     scope: Scope,
     labels: Collection[str],
@@ -114,61 +123,70 @@ def _prepared(
     policy: Policy,
     expression: bool,
 ) -> Snippet | Refusal:
-    reads = survey if len(source) <= _KEPT_CHARACTERS else survey.__wrapped__
+    reads = (
+        analyze_snippet if len(source) <= _MAX_CACHED_CHARACTERS else analyze_snippet.__wrapped__
+    )
     tree, nodes, names, _ = reads(source, scope.class_name, scope.future_flags)
-    if (less := without_restated(source, tree, names, scope)) != source:
+    if (less := remove_restated_inputs(source, tree, names, scope)) != source:
         source = less
         tree, nodes, names, _ = reads(source, scope.class_name, scope.future_flags)
     if expression and not (len(tree.body) == 1 and isinstance(tree.body[0], ast.Expr)):
         return Refusal("this must be one expression; statements are not possible here")
-    if refusal := refused(tree, nodes, names, scope, labels, is_async):
+    if refusal := find_snippet_refusal(tree, nodes, names, scope, labels, is_async):
         return refusal
-    if policy == "guarded" and (refusal := guarded(nodes, names, scope)):
+    if policy == "guarded" and (refusal := find_guard_refusal(nodes, names, scope)):
         return refusal
-    _provide(names, scope, policy)
-    compiles = compiled if len(source) <= _KEPT_CHARACTERS else compiled.__wrapped__
-    code = compiles(source, scope.place, _shape(names, scope, policy), scope.future_flags)
-    mark, how, value = RaiseMark(), CellType(int(How.FELL_OFF)), CellType()
-    private = {RAISED: CellType(mark.mark), HOW: how, VALUE: value, **_PRIVATE}
+    _provide_cells(names, scope, policy)
+    compiles = (
+        compile_snippet if len(source) <= _MAX_CACHED_CHARACTERS else compile_snippet.__wrapped__
+    )
+    code = compiles(source, scope.place, _make_layout(names, scope, policy), scope.future_flags)
+    mark, how, value = RaiseTracker(), CellType(int(ExitKind.FELL_OFF)), CellType()
+    private = {
+        RAISED_NAME: CellType(mark.record),
+        EXIT_KIND_NAME: how,
+        EXIT_VALUE_NAME: value,
+        **_PRIVATE_CELLS,
+    }
     # Where `super` is named outside a class, Python looks for a `__class__` that is not there: an empty cell.
     closure = tuple(
-        private.get(name) or scope.cell(name) or scope.borrowed.get(name) or CellType()
+        private.get(name) or scope.find_cell(name) or scope.borrowed.get(name) or CellType()
         for name in code.co_freevars
     )
     return Snippet(source, scope, code, closure, mark, how, value, bool(names.awaits))
 
 
-_PRIVATE = {STOPPED: CellType(Interruption), METHOD: CellType(method_of)}
+_PRIVATE_CELLS = {STOPPED_NAME: CellType(Interruption), METHOD_NAME: CellType(get_format_method)}
 """What the lowered code of every snippet calls on."""
 
-Survey = tuple[ast.Module, tuple[ast.AST, ...], Names, int]
+SnippetAnalysis = tuple[ast.Module, tuple[ast.AST, ...], SnippetNames, int]
 """A parsed snippet, all its nodes, its names, and the flags that its `__future__` imports add."""
 
 
 @lru_cache(maxsize=64)
-def survey(source: str, class_name: str | None, future_flags: int) -> Survey:
+def analyze_snippet(source: str, class_name: str | None, future_flags: int) -> SnippetAnalysis:
     """Parse and analyse a snippet; a program's loop often gets the same one again."""
-    tree = parsed(source)
-    flags = future_flags | _future_flags(tree)
-    names = names_of(tree, class_name, lazy_annotations=bool(flags))
+    tree = parse_snippet(source)
+    flags = future_flags | _read_future_flags(tree)
+    names = find_names(tree, class_name, lazy_annotations=bool(flags))
     return tree, tuple(ast.walk(tree)), names, flags
 
 
 @lru_cache(maxsize=64)
-def compiled(source: str, place: str, shape: Shape, future_flags: int) -> CodeType:
+def compile_snippet(source: str, place: str, shape: ScopeLayout, future_flags: int) -> CodeType:
     """Compile a snippet for all scopes of this shape. Lowering uses a tree up, so it gets its own."""
-    tree, _, names, flags = survey.__wrapped__(source, shape.class_name, future_flags)
-    return lowered(tree, names, shape, kept_source(place, source), flags)
+    tree, _, names, flags = analyze_snippet.__wrapped__(source, shape.class_name, future_flags)
+    return lower_snippet(tree, names, shape, register_source(place, source), flags)
 
 
-def _shape(names: Names, scope: Scope, policy: Policy) -> Shape:
+def _make_layout(names: SnippetNames, scope: Scope, policy: Policy) -> ScopeLayout:
     in_class = scope.namespace is not None
     used = {*names.bound, *names.read, *names.nested} - {"__class__"}
     if scope.first_parameter and "super" in names.read:
         used.add(scope.first_parameter)
-    cells = [name for name in sorted(used) if scope.cell(name) or name in scope.borrowed]
+    cells = [name for name in sorted(used) if scope.find_cell(name) or name in scope.borrowed]
     past_namespace = scope.scratch.keys() | scope.borrowed.keys() | scope.declared_nonlocal
-    return Shape(
+    return ScopeLayout(
         class_name=scope.class_name,
         host=scope.host,
         first_parameter=scope.first_parameter,
@@ -186,13 +204,13 @@ def _shape(names: Names, scope: Scope, policy: Policy) -> Shape:
     )
 
 
-def parsed(source: str) -> ast.Module:
+def parse_snippet(source: str) -> ast.Module:
     """Parse a snippet; one that is indented as a whole is read as if it were not, strings untouched."""
     try:
-        return parse(source, "<natural block>")
+        return parse_python(source, "<natural block>")
     except IndentationError:
         try:
-            tree = parse(f"if True:\n{source}")
+            tree = parse_python(f"if True:\n{source}")
         except SyntaxError:
             tree = None
         if tree is None or len(tree.body) != 1 or not isinstance(tree.body[0], ast.If):
@@ -200,11 +218,11 @@ def parsed(source: str) -> ast.Module:
         return ast.increment_lineno(ast.Module(tree.body[0].body, []), -1)
 
 
-def _provide(names: Names, scope: Scope, policy: Policy) -> None:
+def _provide_cells(names: SnippetNames, scope: Scope, policy: Policy) -> None:
     """Make the cells of the block's own names, and of the builtins that it must see as they are."""
     for name in names.bound:
         if not scope.is_referenced(name) or (scope.shadowing and name not in scope.bindable):
-            scope.own_cell(name)
+            scope.ensure_own_cell(name)
     for name in names.read:
         if scope.is_referenced(name) or name in scope.scratch or name in scope.borrowed:
             continue
@@ -224,7 +242,7 @@ def _is_shadowed(name: str, scope: Scope) -> bool:
     return namespace is not None and (type(namespace) is not dict or name in namespace)
 
 
-def _future_flags(tree: ast.Module) -> int:
+def _read_future_flags(tree: ast.Module) -> int:
     return sum(
         getattr(__future__, alias.name).compiler_flag
         for node in tree.body

@@ -20,11 +20,11 @@ from typing import Any, assert_never
 
 from njrt.errors import CodeTimeLimitError, NaturalError
 from njrt.execution.compile import Snippet, prepare
-from njrt.execution.lowering import How
-from njrt.execution.tracebacks import failure_text
+from njrt.execution.lowering import ExitKind
+from njrt.execution.tracebacks import format_failure
 from njrt.outcome import Broke, Continued, Outcome, Raised, Returned, UserValue
 from njrt.scope.scope import Scope
-from njrt.timeouts import OutOfTime, awaited_within, within
+from njrt.timeouts import DeadlineExceeded, await_with_timeout, call_with_timeout
 
 __all__ = [
     "Execution",
@@ -34,8 +34,8 @@ __all__ = [
     "Snippet",
     "aexecute",
     "execute",
+    "make_time_limit_error",
     "prepare",
-    "too_long",
 ]
 
 
@@ -73,16 +73,16 @@ def execute(snippet: Snippet, *, seconds: float | None = None) -> Execution:
     the runtime from a block further down, and `CodeTimeLimitError` when the time is up.
     """
     try:
-        result = within(seconds, partial(_entered, snippet))
+        result = call_with_timeout(seconds, partial(_run_snippet, snippet))
     except BaseException as error:
-        if seconds is not None and isinstance(error, OutOfTime):
-            raise too_long(error) from None
-        if _passes(error, snippet):
+        if seconds is not None and isinstance(error, DeadlineExceeded):
+            raise make_time_limit_error(error) from None
+        if _is_passed_on(error, snippet):
             raise
-        return _escaped(error, snippet)
+        return _classify_error(error, snippet)
     finally:
         snippet.raised.last = None
-    return _ended(result, snippet)
+    return _make_execution(result, snippet)
 
 
 async def aexecute(snippet: Snippet, *, seconds: float | None = None) -> Execution:
@@ -90,24 +90,24 @@ async def aexecute(snippet: Snippet, *, seconds: float | None = None) -> Executi
     if not snippet.is_async:
         return execute(snippet, seconds=seconds)
     try:
-        result = await awaited_within(seconds, _entered(snippet))
+        result = await await_with_timeout(seconds, _run_snippet(snippet))
     except BaseException as error:
-        if isinstance(error, OutOfTime):
-            raise too_long(error) from None
-        if _passes(error, snippet):
+        if isinstance(error, DeadlineExceeded):
+            raise make_time_limit_error(error) from None
+        if _is_passed_on(error, snippet):
             raise
-        return _escaped(error, snippet)
+        return _classify_error(error, snippet)
     finally:
         snippet.raised.last = None
-    return _ended(result, snippet)
+    return _make_execution(result, snippet)
 
 
-def too_long(error: OutOfTime) -> CodeTimeLimitError:
+def make_time_limit_error(error: DeadlineExceeded) -> CodeTimeLimitError:
     """The error of the runtime for code that was stopped."""
     return CodeTimeLimitError(f"{error} and was stopped; the option max_code_seconds allows more")
 
 
-def _entered(snippet: Snippet) -> Any:
+def _run_snippet(snippet: Snippet) -> Any:
     """Run the code: a function's in a frame of its own, a class body's in the class's namespace."""
     scope = snippet.scope
     if scope.namespace is None:
@@ -120,36 +120,36 @@ def _entered(snippet: Snippet) -> Any:
         value = snippet.value.cell_contents
     except ValueError:
         value = None
-    return snippet.how.cell_contents or How.VALUE, value
+    return snippet.how.cell_contents or ExitKind.VALUE, value
 
 
-def _ended(result: tuple[int, UserValue] | None, snippet: Snippet) -> Execution:
+def _make_execution(result: tuple[int, UserValue] | None, snippet: Snippet) -> Execution:
     printed = snippet.scope.transcript.take()
-    how, value = result if result is not None else (How.FELL_OFF, None)
-    match How(how):
-        case How.FELL_OFF | How.VALUE:
+    how, value = result if result is not None else (ExitKind.FELL_OFF, None)
+    match ExitKind(how):
+        case ExitKind.FELL_OFF | ExitKind.VALUE:
             return Ran(value, printed)
-        case How.RETURN:
+        case ExitKind.RETURN:
             return Jumped(Returned(value), printed)
-        case How.BREAK:
+        case ExitKind.BREAK:
             return Jumped(Broke(), printed)
-        case How.CONTINUE:
+        case ExitKind.CONTINUE:
             return Jumped(Continued(), printed)
         case never:
             assert_never(never)
 
 
-def _passes(error: BaseException, snippet: Snippet) -> bool:
+def _is_passed_on(error: BaseException, snippet: Snippet) -> bool:
     """Whether an exception is neither the block's own nor the model's mistake."""
     is_mistake = isinstance(error, Exception) and not isinstance(error, NaturalError)
-    return not is_mistake and not snippet.raised.is_mine(error)
+    return not is_mistake and not snippet.raised.is_own_error(error)
 
 
-def _escaped(error: BaseException, snippet: Snippet) -> Execution:
+def _classify_error(error: BaseException, snippet: Snippet) -> Execution:
     """Tell the block's own exception and the model's mistake apart."""
     printed = snippet.scope.transcript.take()
-    if not snippet.raised.is_mine(error):
-        return Failed(failure_text(error, snippet.code), printed)
+    if not snippet.raised.is_own_error(error):
+        return Failed(format_failure(error, snippet.code), printed)
     trace = error.__traceback__
     while trace is not None and trace.tb_frame.f_code is not snippet.code:
         trace = trace.tb_next

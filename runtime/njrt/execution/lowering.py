@@ -27,17 +27,17 @@ from dataclasses import dataclass
 from types import CodeType
 from typing import TypedDict
 
-from njrt.execution.symbols import Declaration, Names
-from njrt.execution.syntax import compiled, parse
-from njrt.scope.scope import mangled
+from njrt.execution.symbols import Declaration, SnippetNames
+from njrt.execution.syntax import compile_tree, parse_python
+from njrt.scope.scope import mangle
 
 HostJump = ast.Break | ast.Continue | ast.Return
 
-FORMATTING = ("format", "format_map")
+FORMAT_METHODS = ("format", "format_map")
 """The methods of texts that read attributes which no one sees in the code."""
 
 
-class How(enum.IntEnum):
+class ExitKind(enum.IntEnum):
     """How a snippet came to its end, as its code says it."""
 
     FELL_OFF = 0
@@ -47,7 +47,7 @@ class How(enum.IntEnum):
     CONTINUE = 4
 
 
-class Place(TypedDict):
+class NodeLocation(TypedDict):
     """Where a node of the syntax tree stands in its source."""
 
     lineno: int
@@ -57,14 +57,14 @@ class Place(TypedDict):
 
 
 # Names that no source can spell, so that no snippet can know or hit them.
-RAISED = ".raised"
-HOW = ".how"
-VALUE = ".value"
-STOPPED = ".stopped"
-METHOD = ".method"
+RAISED_NAME = ".raised"
+EXIT_KIND_NAME = ".how"
+EXIT_VALUE_NAME = ".value"
+STOPPED_NAME = ".stopped"
+METHOD_NAME = ".method"
 
 
-def host_jumps(statements: Iterable[ast.AST], in_loop: bool = False) -> Iterator[HostJump]:
+def find_host_jumps(statements: Iterable[ast.AST], in_loop: bool = False) -> Iterator[HostJump]:
     """The jumps that mean the program's: not those of the snippet's own loops and functions."""
     for statement in statements:
         match statement:
@@ -76,14 +76,14 @@ def host_jumps(statements: Iterable[ast.AST], in_loop: bool = False) -> Iterator
             case ast.FunctionDef() | ast.AsyncFunctionDef() | ast.ClassDef() | ast.expr():
                 continue
             case ast.For() | ast.AsyncFor() | ast.While():
-                yield from host_jumps(statement.body, True)
-                yield from host_jumps(statement.orelse, in_loop)
+                yield from find_host_jumps(statement.body, True)
+                yield from find_host_jumps(statement.orelse, in_loop)
             case _:
-                yield from host_jumps(ast.iter_child_nodes(statement), in_loop)
+                yield from find_host_jumps(ast.iter_child_nodes(statement), in_loop)
 
 
 @dataclass(frozen=True, slots=True)
-class Shape:
+class ScopeLayout:
     """All that lowering must know of a scope: how it would be spelled in Python around the snippet."""
 
     class_name: str | None
@@ -108,19 +108,21 @@ class Shape:
     """Whether format strings are checked before they read attributes."""
 
 
-def lowered(tree: ast.Module, names: Names, shape: Shape, filename: str, flags: int) -> CodeType:
+def lower_snippet(
+    tree: ast.Module, names: SnippetNames, shape: ScopeLayout, filename: str, flags: int
+) -> CodeType:
     """Compile a checked snippet; `tree` is used up."""
-    jumps = {id(each) for each in host_jumps(tree.body)}
-    body = _Lowerer(names, shape, jumps).lowered(tree.body)
+    jumps = {id(each) for each in find_host_jumps(tree.body)}
+    body = _Lowerer(names, shape, jumps).lower_body(tree.body)
     if shape.in_class and jumps:
-        body = [_one_round(body)]
-    code = compiled(_scaffold(shape, body), filename, flags)
+        body = [_wrap_in_loop(body)]
+    code = compile_tree(_build_scaffold(shape, body), filename, flags)
     for _ in ("outer", "class", "body"):
         code = next(each for each in code.co_consts if isinstance(each, CodeType))
     return code
 
 
-def _scaffold(shape: Shape, body: list[ast.stmt]) -> ast.Module:
+def _build_scaffold(shape: ScopeLayout, body: list[ast.stmt]) -> ast.Module:
     """The functions around the snippet that make the compiler resolve its names as needed."""
     private_class = shape.class_name or "_"  # a class named `_` mangles nothing
     inner = f"class {private_class}" if shape.in_class else "def body()"
@@ -138,7 +140,7 @@ def _scaffold(shape: Shape, body: list[ast.stmt]) -> ast.Module:
             f"            global {', '.join(shape.bound_globals)}" if shape.bound_globals else "",
         ]
     )
-    module = parse(text)
+    module = parse_python(text)
     outer = module.body[0]
     assert isinstance(outer, ast.FunctionDef)
     *_, declared, wrapper = outer.body
@@ -148,8 +150,13 @@ def _scaffold(shape: Shape, body: list[ast.stmt]) -> ast.Module:
     assert isinstance(as_global, ast.Global)
     assert isinstance(host, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef)
     assert isinstance(host.body[0], ast.Nonlocal)
-    private = [RAISED, STOPPED, METHOD, *((HOW, VALUE) if shape.in_class else ())]
-    at = _place(declared)
+    private = [
+        RAISED_NAME,
+        STOPPED_NAME,
+        METHOD_NAME,
+        *((EXIT_KIND_NAME, EXIT_VALUE_NAME) if shape.in_class else ()),
+    ]
+    at = _get_location(declared)
     declared.targets[-1:] = [ast.Name(name, ast.Store(), **at) for name in private]
     host.body[0].names[-1:] = private
     # A name that is declared global gives its bare self as the qualified name: `f.<locals>.g` follows.
@@ -163,13 +170,13 @@ def _scaffold(shape: Shape, body: list[ast.stmt]) -> ast.Module:
 class _Lowerer(ast.NodeTransformer):
     """Rewrites the snippet's own scope, and the `global` and `nonlocal` statements of nested ones."""
 
-    def __init__(self, names: Names, shape: Shape, jumps: set[int]) -> None:
+    def __init__(self, names: SnippetNames, shape: ScopeLayout, jumps: set[int]) -> None:
         self.names = names
         self.shape = shape
         self.jumps = jumps
         self.nested = False
 
-    def lowered(self, statements: list[ast.stmt]) -> list[ast.stmt]:
+    def lower_body(self, statements: list[ast.stmt]) -> list[ast.stmt]:
         body: list[ast.stmt] = []
         for statement in statements:
             changed = self.visit(statement)
@@ -177,17 +184,17 @@ class _Lowerer(ast.NodeTransformer):
         if body and isinstance(body[-1], ast.Expr):
             last = body.pop()
             assert isinstance(last, ast.Expr)
-            body += self.way_out(How.VALUE, last.value, last)
+            body += self.make_exit(ExitKind.VALUE, last.value, last)
         return body
 
-    def way_out(self, how: How, value: ast.expr | None, node: ast.stmt) -> list[ast.stmt]:
-        at = _place(node)
+    def make_exit(self, how: ExitKind, value: ast.expr | None, node: ast.stmt) -> list[ast.stmt]:
+        at = _get_location(node)
         kind, value = ast.Constant(int(how), **at), value or ast.Constant(None, **at)
         if not self.shape.in_class:
             return [ast.Return(ast.Tuple([kind, value], ast.Load(), **at), **at)]
-        if how is How.VALUE:
-            return [_assignment(VALUE, value, at)]
-        return [_assignment(HOW, kind, at), ast.Break(**at)]
+        if how is ExitKind.VALUE:
+            return [_make_assignment(EXIT_VALUE_NAME, value, at)]
+        return [_make_assignment(EXIT_KIND_NAME, kind, at), ast.Break(**at)]
 
     def visit_Name(self, node: ast.Name) -> ast.AST:
         return node
@@ -197,22 +204,22 @@ class _Lowerer(ast.NodeTransformer):
 
     def visit_Return(self, node: ast.Return) -> ast.AST | list[ast.stmt]:
         self.generic_visit(node)
-        return self.way_out(How.RETURN, node.value, node) if id(node) in self.jumps else node
+        return self.make_exit(ExitKind.RETURN, node.value, node) if id(node) in self.jumps else node
 
     def visit_Break(self, node: ast.Break) -> ast.AST | list[ast.stmt]:
-        return self.way_out(How.BREAK, None, node) if id(node) in self.jumps else node
+        return self.make_exit(ExitKind.BREAK, None, node) if id(node) in self.jumps else node
 
     def visit_Continue(self, node: ast.Continue) -> ast.AST | list[ast.stmt]:
-        return self.way_out(How.CONTINUE, None, node) if id(node) in self.jumps else node
+        return self.make_exit(ExitKind.CONTINUE, None, node) if id(node) in self.jumps else node
 
     def visit_Raise(self, node: ast.Raise) -> ast.AST | list[ast.stmt]:
         """`raise error` tells the runtime which exception is the block's own: `raise .raised(error)`."""
         self.generic_visit(node)
         if self.nested:
             return node
-        at = _place(node.exc or node)
+        at = _get_location(node.exc or node)
         operand = [node.exc] if node.exc else []
-        marking = ast.Call(ast.Name(RAISED, ast.Load(), **at), operand, [], **at)
+        marking = ast.Call(ast.Name(RAISED_NAME, ast.Load(), **at), operand, [], **at)
         if node.exc:
             node.exc = marking
             return node
@@ -222,21 +229,21 @@ class _Lowerer(ast.NodeTransformer):
         """Whatever a handler catches, the end of the code's time goes past it: `except .stopped: raise`."""
         self.generic_visit(node)
         if node.handlers:
-            at = _place(node.handlers[0])
-            stopped = ast.Name(STOPPED, ast.Load(), **at)
+            at = _get_location(node.handlers[0])
+            stopped = ast.Name(STOPPED_NAME, ast.Load(), **at)
             node.handlers.insert(0, ast.ExceptHandler(stopped, None, [ast.Raise(**at)], **at))
         return node
 
     def visit_Attribute(self, node: ast.Attribute) -> ast.AST:
         """`text.format` is looked up by the guard: `.method(text, "format")`."""
         self.generic_visit(node)
-        if not self.shape.guarded or node.attr not in FORMATTING:
+        if not self.shape.guarded or node.attr not in FORMAT_METHODS:
             return node
         if not isinstance(node.ctx, ast.Load):
             return node
-        at = _place(node)
+        at = _get_location(node)
         name = ast.Constant(node.attr, **at)
-        return ast.Call(ast.Name(METHOD, ast.Load(), **at), [node.value, name], [], **at)
+        return ast.Call(ast.Name(METHOD_NAME, ast.Load(), **at), [node.value, name], [], **at)
 
     def visit_AnnAssign(self, node: ast.AnnAssign) -> ast.AST:
         """An annotated name can be neither nonlocal nor global: the annotation goes."""
@@ -245,45 +252,45 @@ class _Lowerer(ast.NodeTransformer):
         if self.nested or (self.shape.in_class and own):
             return node
         if node.value is None:
-            return ast.Pass(**_place(node))
-        return ast.Assign([node.target], node.value, **_place(node))
+            return ast.Pass(**_get_location(node))
+        return ast.Assign([node.target], node.value, **_get_location(node))
 
     def visit_ImportFrom(self, node: ast.ImportFrom) -> ast.AST:
-        return ast.Pass(**_place(node)) if node.module == "__future__" else node
+        return ast.Pass(**_get_location(node)) if node.module == "__future__" else node
 
     def visit_Call(self, node: ast.Call) -> ast.AST:
         """`super()` needs a function that has a first argument: `super(__class__, self)`."""
         self.generic_visit(node)
         me = self.shape.first_parameter
         if me and not self.nested and is_bare_super(node) and "super" not in self.names.bound:
-            at = _place(node)
+            at = _get_location(node)
             node.args = [ast.Name(name, ast.Load(), **at) for name in ("__class__", me)]
         return node
 
     def visit_Global(self, node: Declaration) -> ast.AST | list[ast.stmt]:
         if not self.nested:
-            return ast.Pass(**_place(node))
+            return ast.Pass(**_get_location(node))
         reaching = self.names.declared.get(node, ())
         in_globals = [name for name in reaching if name not in self.shape.cells]
         in_cells = [name for name in reaching if name in self.shape.cells]
         private = self.shape.class_name
-        stay = [name for name in node.names if mangled(private, name) not in reaching]
+        stay = [name for name in node.names if mangle(private, name) not in reaching]
         statements: list[ast.stmt] = []
         if in_globals:
-            statements.append(ast.Global(in_globals, **_place(node)))
+            statements.append(ast.Global(in_globals, **_get_location(node)))
         if in_cells or stay:
-            statements.append(ast.Nonlocal(in_cells + stay, **_place(node)))
+            statements.append(ast.Nonlocal(in_cells + stay, **_get_location(node)))
         return statements
 
     visit_Nonlocal = visit_Global
 
-    def nesting(self, node: ast.AST) -> ast.AST:
+    def visit_nested(self, node: ast.AST) -> ast.AST:
         around, self.nested = self.nested, True
         self.generic_visit(node)
         self.nested = around
         return node
 
-    visit_FunctionDef = visit_AsyncFunctionDef = visit_ClassDef = visit_Lambda = nesting
+    visit_FunctionDef = visit_AsyncFunctionDef = visit_ClassDef = visit_Lambda = visit_nested
 
 
 def is_bare_super(node: ast.AST) -> bool:
@@ -297,20 +304,20 @@ def is_bare_super(node: ast.AST) -> bool:
     )
 
 
-def _one_round(body: list[ast.stmt]) -> ast.While:
+def _wrap_in_loop(body: list[ast.stmt]) -> ast.While:
     """`while True: BODY; .how = 0; break`: a loop for the jumps to leave, and nothing else."""
-    at = Place(lineno=1, col_offset=0, end_lineno=1, end_col_offset=0)
-    fell_off = _assignment(HOW, ast.Constant(int(How.FELL_OFF), **at), at)
+    at = NodeLocation(lineno=1, col_offset=0, end_lineno=1, end_col_offset=0)
+    fell_off = _make_assignment(EXIT_KIND_NAME, ast.Constant(int(ExitKind.FELL_OFF), **at), at)
     return ast.While(ast.Constant(True, **at), [*body, fell_off, ast.Break(**at)], [], **at)
 
 
-def _assignment(name: str, value: ast.expr, at: Place) -> ast.Assign:
+def _make_assignment(name: str, value: ast.expr, at: NodeLocation) -> ast.Assign:
     return ast.Assign([ast.Name(name, ast.Store(), **at)], value, **at)
 
 
-def _place(node: ast.stmt | ast.expr | ast.excepthandler) -> Place:
+def _get_location(node: ast.stmt | ast.expr | ast.excepthandler) -> NodeLocation:
     """The location of a node, for those that are made in its stead."""
-    return Place(
+    return NodeLocation(
         lineno=node.lineno,
         col_offset=node.col_offset,
         end_lineno=node.end_lineno or node.lineno,

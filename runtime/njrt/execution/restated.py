@@ -12,20 +12,20 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
-from njrt.execution.symbols import Names
-from njrt.scope.scope import Bound, Scope, mangled
+from njrt.execution.symbols import SnippetNames
+from njrt.scope.scope import Bound, Scope, mangle
 
-Statement = ast.Assign | ast.AnnAssign
+BindingStatement = ast.Assign | ast.AnnAssign
 
-_PLAIN = (str, bytes, int, float, bool, type(None))
+_PLAIN_TYPES = (str, bytes, int, float, bool, type(None))
 
 
-def without_restated(source: str, tree: ast.Module, names: Names, scope: Scope) -> str:
+def remove_restated_inputs(source: str, tree: ast.Module, names: SnippetNames, scope: Scope) -> str:
     """The source with `pass` in place of each statement that says of an input what it is; lines stay as they are."""
-    if scope.shadowing or all(map(scope.may_bind, names.bound)):
+    if scope.shadowing or all(map(scope.can_bind, names.bound)):
         return source
     lines = source.encode().splitlines(keepends=True)
-    for statement in restated(tree, scope):
+    for statement in find_restated_inputs(tree, scope):
         first, last = statement.lineno - 1, (statement.end_lineno or statement.lineno) - 1
         head = lines[first][: statement.col_offset]
         tail = lines[last][statement.end_col_offset :]
@@ -33,7 +33,7 @@ def without_restated(source: str, tree: ast.Module, names: Names, scope: Scope) 
     return b"".join(lines).decode()
 
 
-def restated(tree: ast.Module, scope: Scope) -> Iterator[Statement]:
+def find_restated_inputs(tree: ast.Module, scope: Scope) -> Iterator[BindingStatement]:
     """The statements that bind an input to what it is, the last one first."""
     for statement in reversed(tree.body):
         match statement:
@@ -41,16 +41,18 @@ def restated(tree: ast.Module, scope: Scope) -> Iterator[Statement]:
                 ast.Assign(targets=[ast.Name(name)], value=said)
                 | ast.AnnAssign(target=ast.Name(name), value=ast.expr() as said)
             ):
-                if not scope.may_bind(mangled(scope.class_name, name)) and _is(said, name, scope):
+                if not scope.can_bind(mangle(scope.class_name, name)) and _is_current_value(
+                    said, name, scope
+                ):
                     yield statement
             case _:
                 pass
 
 
-def _is(said: ast.expr, name: str, scope: Scope) -> bool:
+def _is_current_value(said: ast.expr, name: str, scope: Scope) -> bool:
     """Whether an expression is, as a literal, the value of this variable."""
     found = scope.lookup(name)
-    if not isinstance(found, Bound) or type(found.value) not in _PLAIN:
+    if not isinstance(found, Bound) or type(found.value) not in _PLAIN_TYPES:
         return False
     try:
         value = ast.literal_eval(said)

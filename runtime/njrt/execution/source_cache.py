@@ -1,6 +1,6 @@
 """The source lines of snippets, for tracebacks and `inspect`, as long as their code can still run.
 
-    code = compile(tree, kept_source("mailbox.njpy:12", "y = 1"), "exec")
+    code = compile(tree, register_source("mailbox.njpy:12", "y = 1"), "exec")
     linecache.getline(code.co_filename, 1)      'y = 1'
 
 Every code object that comes out of one compilation shares one file name object, so the life of that object
@@ -12,11 +12,11 @@ from __future__ import annotations
 import itertools
 import linecache
 
-_PREFIX = "<natural block "
-_numbers = itertools.count(1)
+_FILENAME_PREFIX = "<natural block "
+_snippet_numbers = itertools.count(1)
 
 
-class SourceName(str):
+class SnippetFilename(str):
     """The file name of a snippet; takes its lines along when it goes."""
 
     __slots__ = ()
@@ -25,9 +25,9 @@ class SourceName(str):
         linecache.cache.pop(str(self), None)
 
 
-def kept_source(place: str, source: str) -> SourceName:
+def register_source(place: str, source: str) -> SnippetFilename:
     """Make the source known to `linecache` under a file name of its own."""
-    name = SourceName(f"{_PREFIX}{place} #{next(_numbers)}>")
+    name = SnippetFilename(f"{_FILENAME_PREFIX}{place} #{next(_snippet_numbers)}>")
     # The cache gets a plain copy: holding the name itself it would never let it go.
     linecache.cache[str(name)] = (len(source), None, source.splitlines(True), str(name))
     return name
@@ -35,4 +35,4 @@ def kept_source(place: str, source: str) -> SourceName:
 
 def is_snippet(filename: str) -> bool:
     """Whether code with this file name comes from a snippet."""
-    return filename.startswith(_PREFIX)
+    return filename.startswith(_FILENAME_PREFIX)

@@ -16,16 +16,16 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Literal
 
-from njrt.scope.scope import mangled
+from njrt.scope.scope import mangle
 
-Kind = Literal["block", "function", "class", "comprehension"]
+SymbolTableKind = Literal["block", "function", "class", "comprehension"]
 Declaration = ast.Global | ast.Nonlocal
 FunctionNode = ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda
 ComprehensionNode = ast.ListComp | ast.SetComp | ast.DictComp | ast.GeneratorExp
 
 
 @dataclass(frozen=True, slots=True)
-class Names:
+class SnippetNames:
     """The names of a snippet that its own scope, or the program around it, must provide."""
 
     bound: dict[str, ast.AST]
@@ -44,22 +44,22 @@ class Names:
     """Where the block itself yields."""
 
 
-def at_line(node: ast.AST) -> str:
+def format_line_prefix(node: ast.AST) -> str:
     """How a message about a place in a snippet begins: `line 3: `."""
     return f"line {getattr(node, 'lineno', 1)}: "
 
 
 @dataclass(eq=False, slots=True)
-class _Frame:
-    kind: Kind
-    around: _Frame | None = None
+class _SymbolTable:
+    kind: SymbolTableKind
+    around: _SymbolTable | None = None
     class_name: str | None = None
     bound: dict[str, ast.AST] = field(default_factory=dict)
     used: dict[str, ast.AST] = field(default_factory=dict)
     outside: dict[str, Declaration] = field(default_factory=dict)
 
     @property
-    def enclosing(self) -> Iterator[_Frame]:
+    def enclosing(self) -> Iterator[_SymbolTable]:
         """The frames whose variables are visible from here, nearest first: class bodies are skipped."""
         frame = self.around
         while frame is not None:
@@ -68,20 +68,22 @@ class _Frame:
             frame = frame.around
 
 
-def names_of(tree: ast.Module, class_name: str | None, *, lazy_annotations: bool = False) -> Names:
+def find_names(
+    tree: ast.Module, class_name: str | None, *, lazy_annotations: bool = False
+) -> SnippetNames:
     """Find the names of a snippet that stands in the body of the class `class_name`, if any.
 
     With `lazy_annotations` (PEP 563) annotations are not evaluated, so they read no names.
     """
-    binder = _Binder(_Frame("block", class_name=class_name), lazy_annotations)
+    binder = _NameCollector(_SymbolTable("block", class_name=class_name), lazy_annotations)
     for statement in tree.body:
         binder.visit(statement)
-    return _resolved(binder)
+    return _resolve_names(binder)
 
 
-def _resolved(binder: _Binder) -> Names:
+def _resolve_names(binder: _NameCollector) -> SnippetNames:
     block = binder.frames[0]
-    names = Names(
+    names = SnippetNames(
         bound=dict(block.bound), read=dict(block.used), nested={}, declared={}, hidden={},
         awaits=binder.awaits, yields=binder.yields,
     )  # fmt: skip
@@ -98,14 +100,14 @@ def _resolved(binder: _Binder) -> Names:
             if name in frame.bound:
                 names.bound.setdefault(name, frame.bound[name])
         for name, node in frame.used.items():
-            if _owner(frame, name) is block:
+            if _find_owner(frame, name) is block:
                 names.read.setdefault(name, node)
                 names.nested.setdefault(name, node)
     names.declared.update({each: tuple(found) for each, found in reaching.items()})
     return names
 
 
-def _owner(frame: _Frame, name: str) -> _Frame | None:
+def _find_owner(frame: _SymbolTable, name: str) -> _SymbolTable | None:
     """The frame whose variable `name` means in `frame`; the block's stands for all that is beyond it."""
     if name in frame.bound and name not in frame.outside:
         return frame
@@ -118,29 +120,29 @@ def _owner(frame: _Frame, name: str) -> _Frame | None:
     return outer
 
 
-class _Binder(ast.NodeVisitor):
-    def __init__(self, block: _Frame, lazy_annotations: bool) -> None:
+class _NameCollector(ast.NodeVisitor):
+    def __init__(self, block: _SymbolTable, lazy_annotations: bool) -> None:
         self.frames = [block]
         self.frame = block
         self.lazy_annotations = lazy_annotations
         self.awaits: list[ast.AST] = []
         self.yields: list[ast.AST] = []
 
-    def bind(self, name: str, node: ast.AST, frame: _Frame | None = None) -> None:
+    def bind(self, name: str, node: ast.AST, frame: _SymbolTable | None = None) -> None:
         frame = frame or self.frame
-        frame.bound.setdefault(mangled(frame.class_name, name), node)
+        frame.bound.setdefault(mangle(frame.class_name, name), node)
 
     def use(self, name: str, node: ast.AST) -> None:
-        self.frame.used.setdefault(mangled(self.frame.class_name, name), node)
+        self.frame.used.setdefault(mangle(self.frame.class_name, name), node)
 
     def visit_all(self, *nodes: ast.AST | None) -> None:
         for node in nodes:
             if node is not None:
                 self.visit(node)
 
-    def inside(self, kind: Kind, class_name: str | None = None) -> _Frame:
+    def inside(self, kind: SymbolTableKind, class_name: str | None = None) -> _SymbolTable:
         """Open a frame; the caller puts `self.frame` back."""
-        frame = _Frame(kind, self.frame, class_name or self.frame.class_name)
+        frame = _SymbolTable(kind, self.frame, class_name or self.frame.class_name)
         self.frames.append(frame)
         self.frame = frame
         return frame
@@ -150,9 +152,9 @@ class _Binder(ast.NodeVisitor):
             self.visit(node)
 
     @property
-    def at_top(self) -> bool:
+    def is_top_level(self) -> bool:
         """Whether the code here runs as part of the block itself, comprehensions included."""
-        frame: _Frame | None = self.frame
+        frame: _SymbolTable | None = self.frame
         while frame is not None and frame.kind == "comprehension":
             frame = frame.around
         return frame is self.frames[0]
@@ -215,7 +217,7 @@ class _Binder(ast.NodeVisitor):
     def visit_Global(self, node: Declaration) -> None:
         if self.frame.kind != "block":
             for name in node.names:
-                self.frame.outside[mangled(self.frame.class_name, name)] = node
+                self.frame.outside[mangle(self.frame.class_name, name)] = node
 
     visit_Nonlocal = visit_Global
 
@@ -226,7 +228,7 @@ class _Binder(ast.NodeVisitor):
         self.visit_all(*node.decorator_list, *node.args.defaults, *node.args.kw_defaults)
         around = self.frame
         self.type_parameters(node)
-        for argument in _arguments(node.args):
+        for argument in _list_arguments(node.args):
             self.annotation(argument.annotation)
         self.annotation(node.returns)
         self.function(node, node.body)
@@ -241,7 +243,7 @@ class _Binder(ast.NodeVisitor):
     def function(self, node: FunctionNode, body: list[ast.stmt] | list[ast.expr]) -> None:
         around = self.frame
         self.inside("function")
-        for argument in _arguments(node.args):
+        for argument in _list_arguments(node.args):
             self.bind(argument.arg, argument)
         self.visit_all(*body)
         self.frame = around
@@ -277,10 +279,10 @@ class _Binder(ast.NodeVisitor):
         self.visit(getattr(node, "value"))  # noqa: B009
         self.frame = around
 
-    def comprehension(self, node: ComprehensionNode) -> None:
+    def collect_comprehension(self, node: ComprehensionNode) -> None:
         first, *others = node.generators
         self.visit(first.iter)
-        around, here = self.frame, self.at_top
+        around, here = self.frame, self.is_top_level
         if here and any(each.is_async for each in node.generators):
             self.awaits.append(node)
         self.inside("comprehension")
@@ -291,25 +293,25 @@ class _Binder(ast.NodeVisitor):
             self.visit(node.elt)
         self.frame = around
 
-    visit_ListComp = visit_SetComp = visit_DictComp = visit_GeneratorExp = comprehension
+    visit_ListComp = visit_SetComp = visit_DictComp = visit_GeneratorExp = collect_comprehension
 
     # --- what only some functions may do
 
-    def awaiting(self, node: ast.Await | ast.AsyncFor | ast.AsyncWith) -> None:
-        if self.at_top:
+    def collect_await(self, node: ast.Await | ast.AsyncFor | ast.AsyncWith) -> None:
+        if self.is_top_level:
             self.awaits.append(node)
         self.generic_visit(node)
 
-    visit_Await = visit_AsyncFor = visit_AsyncWith = awaiting
+    visit_Await = visit_AsyncFor = visit_AsyncWith = collect_await
 
-    def yielding(self, node: ast.Yield | ast.YieldFrom) -> None:
-        if self.at_top:
+    def collect_yield(self, node: ast.Yield | ast.YieldFrom) -> None:
+        if self.is_top_level:
             self.yields.append(node)
         self.generic_visit(node)
 
-    visit_Yield = visit_YieldFrom = yielding
+    visit_Yield = visit_YieldFrom = collect_yield
 
 
-def _arguments(arguments: ast.arguments) -> list[ast.arg]:
+def _list_arguments(arguments: ast.arguments) -> list[ast.arg]:
     found = [*arguments.posonlyargs, *arguments.args, *arguments.kwonlyargs]
     return found + [each for each in (arguments.vararg, arguments.kwarg) if each is not None]

@@ -16,22 +16,24 @@ from typing import TypeVar
 
 T = TypeVar("T")
 
-_ATTEMPTS = 50
+_MAX_ATTEMPTS = 50
 
 
-def parse(source: str, filename: str = "<unknown>") -> ast.Module:
+def parse_python(source: str, filename: str = "<unknown>") -> ast.Module:
     """Do what `ast.parse` does."""
-    return _steadily(lambda: ast.parse(source, filename))
+    return _retry_system_error(lambda: ast.parse(source, filename))
 
 
-def compiled(tree: ast.Module, filename: str, flags: int = 0) -> CodeType:
+def compile_tree(tree: ast.Module, filename: str, flags: int = 0) -> CodeType:
     """Compile a tree as `compile` does, with no flags of the runtime's own."""
-    code: CodeType = _steadily(lambda: compile(tree, filename, "exec", flags, dont_inherit=True))
+    code: CodeType = _retry_system_error(
+        lambda: compile(tree, filename, "exec", flags, dont_inherit=True)
+    )
     return code
 
 
-def _steadily(action: Callable[[], T]) -> T:
-    for _ in range(_ATTEMPTS):
+def _retry_system_error(action: Callable[[], T]) -> T:
+    for _ in range(_MAX_ATTEMPTS):
         try:
             return action()
         except SystemError:

@@ -20,26 +20,29 @@ from collections.abc import Iterator
 from types import CodeType, TracebackType
 
 from njrt.execution.source_cache import is_snippet
-from njrt.timeouts import within
+from njrt.timeouts import call_with_timeout
 
 _RUNTIME = os.path.dirname(os.path.dirname(os.path.abspath(__file__))) + os.sep
-_MOST_FRAMES = 8
+_MAX_FRAMES = 8
 _MESSAGE_SECONDS = 1.0
-_MOST_CHARACTERS = 2000
-_LINE_CHARACTERS = 160
+_MAX_CHARACTERS = 2000
+_MAX_LINE_CHARACTERS = 160
 
 
-def failure_text(error: BaseException, body: CodeType) -> str:
+def format_failure(error: BaseException, body: CodeType) -> str:
     """Describe `error`, which escaped from the snippet whose code is `body`."""
-    lines = [error_text(error), *_shortened(list(_frames(error.__traceback__, body)))]
+    lines = [
+        format_error(error),
+        *_cut_middle_frames(list(_format_frames(error.__traceback__, body))),
+    ]
     return "\n".join(lines)
 
 
-def error_text(error: BaseException) -> str:
+def format_error(error: BaseException) -> str:
     """Type, message and notes of an exception, bounded, whatever its `__str__` does."""
     name = type(error).__qualname__.rpartition("<locals>.")[2]
     try:
-        message = within(_MESSAGE_SECONDS, lambda: str(error))
+        message = call_with_timeout(_MESSAGE_SECONDS, lambda: str(error))
     except KeyboardInterrupt:
         raise
     except BaseException as nested:
@@ -49,11 +52,11 @@ def error_text(error: BaseException) -> str:
     if isinstance(notes, list):
         text = "\n".join([text, *(note for note in notes if isinstance(note, str))])
     if isinstance(error, BaseExceptionGroup):
-        text = "\n".join([text, *(f"  - {error_text(each)}" for each in error.exceptions[:5])])
-    return shortened(text, _MOST_CHARACTERS)
+        text = "\n".join([text, *(f"  - {format_error(each)}" for each in error.exceptions[:5])])
+    return cut_middle(text, _MAX_CHARACTERS)
 
 
-def shortened(text: str, most: int) -> str:
+def cut_middle(text: str, most: int) -> str:
     """Cut the middle out of a long text."""
     if len(text) <= most:
         return text
@@ -61,7 +64,7 @@ def shortened(text: str, most: int) -> str:
     return f"{text[:half]} … ({len(text) - 2 * half} characters left out) … {text[-half:]}"
 
 
-def _frames(trace: TracebackType | None, body: CodeType) -> Iterator[str]:
+def _format_frames(trace: TracebackType | None, body: CodeType) -> Iterator[str]:
     for frame, number in traceback.walk_tb(trace):
         code = frame.f_code
         if code is body:
@@ -73,17 +76,17 @@ def _frames(trace: TracebackType | None, body: CodeType) -> Iterator[str]:
         else:
             where = f"{code.co_name} ({os.path.basename(code.co_filename)}:{number})"
         source = linecache.getline(code.co_filename, number, frame.f_globals).strip()
-        yield f"  in {where}" + (f": {shortened(source, _LINE_CHARACTERS)}" if source else "")
+        yield f"  in {where}" + (f": {cut_middle(source, _MAX_LINE_CHARACTERS)}" if source else "")
 
 
-def _shortened(frames: list[str]) -> list[str]:
-    if len(frames) <= _MOST_FRAMES:
+def _cut_middle_frames(frames: list[str]) -> list[str]:
+    if len(frames) <= _MAX_FRAMES:
         return frames
-    half = _MOST_FRAMES // 2
+    half = _MAX_FRAMES // 2
     return [*frames[:half], f"  … {len(frames) - 2 * half} more …", *frames[-half:]]
 
 
-def syntax_text(error: SyntaxError) -> str:
+def format_syntax_error(error: SyntaxError) -> str:
     """A syntax error with its line and a caret."""
     text = (
         f"syntax error, line {error.lineno}: {error.msg}"

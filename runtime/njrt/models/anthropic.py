@@ -8,7 +8,7 @@
 
 The system prompt carries the mark that lets the vendor keep it, and the tools before it, in its prompt
 cache. Its current API knows no temperature, so none is sent. Where a model has thought before it spoke,
-its message goes back exactly as it came, signatures and all (`Sealed`).
+its message goes back exactly as it came, signatures and all (`VendorContent`).
 """
 
 from __future__ import annotations
@@ -24,30 +24,37 @@ from njrt.messages import (
     ModelMessage,
     Reply,
     Request,
-    Sealed,
-    Stop,
+    StopReason,
     Tool,
     ToolCall,
     ToolMessage,
     ToolResult,
     Usage,
     UserMessage,
+    VendorContent,
 )
-from njrt.models.conversation import arguments_to_send, normal
-from njrt.models.network import Client, network
-from njrt.models.prices import PRICES, Price, cost
-from njrt.models.remote import RETRIES, THINKING_ROOM, Remote, Server, no_key, unreadable
+from njrt.models.conversation import make_sendable_arguments, normalize_messages
+from njrt.models.network import Client, get_network
+from njrt.models.prices import PRICES, Price, compute_cost
+from njrt.models.remote import (
+    MAX_RETRIES,
+    THINKING_TOKENS,
+    RemoteModel,
+    Server,
+    make_missing_key_error,
+    make_unreadable_reply_error,
+)
 
 Body = dict[str, Any]
 """JSON on its way to the server."""
 
 VENDOR_URL = "https://api.anthropic.com"
 
-UNTHINKING_FAMILIES = ("claude-3", "claude-haiku-4", "claude-sonnet-4", "claude-opus-4")
+NON_THINKING_PREFIXES = ("claude-3", "claude-haiku-4", "claude-sonnet-4", "claude-opus-4")
 """Models that think only when told to; all later ones may think before any reply."""
 
 
-class Anthropic(Remote):
+class Anthropic(RemoteModel):
     """The model `model` of Anthropic. Without `key` the SDK looks for one as it always does."""
 
     sdk = "anthropic"
@@ -58,7 +65,7 @@ class Anthropic(Remote):
         *,
         vendor_url: str | None = None,
         key: str | None = None,
-        retries: int = RETRIES,
+        retries: int = MAX_RETRIES,
         prices: Mapping[str, Price] = PRICES,
     ) -> None:
         server = Server(vendor_url or VENDOR_URL, "ANTHROPIC_API_KEY")
@@ -74,16 +81,16 @@ class Anthropic(Remote):
         return anthropic.AnthropicError, json.JSONDecodeError
 
     async def exchange(self, request: Request) -> Reply:
-        client = network().client(self, self._connect)
-        body = body_of(request, self._model)
+        client = get_network().get_client(self, self._connect)
+        body = make_message_body(request, self._model)
         try:
             message = await client.messages.create(**body, timeout=request.timeout)
         except TypeError as error:
             if "authentication" in str(error):  # the SDK's way to say that it has found no key
-                raise no_key(self.name, self.server) from None
+                raise make_missing_key_error(self.name, self.server) from None
             raise
         if not hasattr(message, "to_dict"):
-            raise unreadable(self.name, self.server)
+            raise make_unreadable_reply_error(self.name, self.server)
         return self._reply(message.to_dict(warnings=False))
 
     def _connect(self) -> Client:
@@ -96,39 +103,39 @@ class Anthropic(Remote):
     def _reply(self, message: Body) -> Reply:
         content = message.get("content")
         if not isinstance(content, list):
-            raise unreadable(self.name, self.server)
-        usage, written = usage_in(message.get("usage") or {})
-        usage = replace(usage, usd=cost(self.name, usage, written, self._prices))
+            raise make_unreadable_reply_error(self.name, self.server)
+        usage, written = parse_message_usage(message.get("usage") or {})
+        usage = replace(usage, usd=compute_cost(self.name, usage, written, self._prices))
         return Reply(
-            said_in(content, self.name),
-            _stop(message.get("stop_reason")),
+            parse_content(content, self.name),
+            _parse_stop_reason(message.get("stop_reason")),
             usage,
             message.get("model") or self._model,
         )
 
 
-def body_of(request: Request, model: str) -> Body:
+def make_message_body(request: Request, model: str) -> Body:
     """Write `request` as the body of a message."""
-    thinks = not model.startswith(UNTHINKING_FAMILIES)
+    thinks = not model.startswith(NON_THINKING_PREFIXES)
     body: Body = {
         "model": model,
-        "max_tokens": request.max_reply_tokens + (THINKING_ROOM if thinks else 0),
-        "messages": _messages(request, f"anthropic/{model}"),
+        "max_tokens": request.max_reply_tokens + (THINKING_TOKENS if thinks else 0),
+        "messages": _build_messages(request, f"anthropic/{model}"),
     }
     if request.tools:
-        body["tools"] = [_tool(tool) for tool in request.tools]
+        body["tools"] = [_build_tool(tool) for tool in request.tools]
     if request.system:
         cached = {"cache_control": {"type": "ephemeral"}}
         body["system"] = [{"type": "text", "text": request.system} | cached]
     return body
 
 
-def _messages(request: Request, name: str) -> list[Body]:
+def _build_messages(request: Request, name: str) -> list[Body]:
     """The conversation, in which the two roles take turns: neighbours of one role become one message."""
     turns: list[Body] = []
-    for message in normal(request.messages):
+    for message in normalize_messages(request.messages):
         role = "assistant" if isinstance(message, ModelMessage) else "user"
-        content = _content(message, name)
+        content = _build_content(message, name)
         if turns and turns[-1]["role"] == role:
             turns[-1]["content"] += content
         else:
@@ -136,43 +143,43 @@ def _messages(request: Request, name: str) -> list[Body]:
     return turns
 
 
-def _content(message: Message, name: str) -> list[Json]:
+def _build_content(message: Message, name: str) -> list[Json]:
     match message:
         case UserMessage(text):
-            return _text(text)
-        case ModelMessage(sealed=Sealed(by=by, blocks=blocks)) if by == name:
+            return _build_text(text)
+        case ModelMessage(sealed=VendorContent(by=by, blocks=blocks)) if by == name:
             return list(blocks)
         case ModelMessage(text, calls):
-            return _text(text) + [_tool_use(call) for call in calls]
+            return _build_text(text) + [_build_tool_use(call) for call in calls]
         case ToolMessage(results):
-            return [_tool_result(result) for result in results]
+            return [_build_tool_result(result) for result in results]
         case _:
             assert_never(message)
 
 
-def _text(text: str) -> list[Json]:
+def _build_text(text: str) -> list[Json]:
     return [{"type": "text", "text": text}] if text.strip() else []
 
 
-def _tool_use(call: ToolCall) -> Body:
+def _build_tool_use(call: ToolCall) -> Body:
     return {
         "type": "tool_use",
         "id": call.id,
         "name": call.name,
-        "input": arguments_to_send(call),
+        "input": make_sendable_arguments(call),
     }
 
 
-def _tool_result(result: ToolResult) -> Body:
+def _build_tool_result(result: ToolResult) -> Body:
     block: Body = {"type": "tool_result", "tool_use_id": result.id}
-    if content := _text(result.text):
+    if content := _build_text(result.text):
         block["content"] = content
     if result.failed:
         block["is_error"] = True
     return block
 
 
-def _tool(tool: Tool) -> Body:
+def _build_tool(tool: Tool) -> Body:
     return {
         "name": tool.name,
         "description": tool.description,
@@ -180,15 +187,15 @@ def _tool(tool: Tool) -> Body:
     }
 
 
-def said_in(content: list[Body], name: str) -> ModelMessage:
+def parse_content(content: list[Body], name: str) -> ModelMessage:
     """Read the blocks of a message of the model `name`; they are kept as they are if it has thought."""
     text = "".join(block.get("text") or "" for block in content if block.get("type") == "text")
-    calls = tuple(_call_in(block) for block in content if block.get("type") == "tool_use")
+    calls = tuple(_parse_call(block) for block in content if block.get("type") == "tool_use")
     thought = any(block.get("type") not in ("text", "tool_use") for block in content)
-    return ModelMessage(text, calls, Sealed(name, tuple(content)) if thought else None)
+    return ModelMessage(text, calls, VendorContent(name, tuple(content)) if thought else None)
 
 
-def _call_in(block: Body) -> ToolCall:
+def _parse_call(block: Body) -> ToolCall:
     arguments = block.get("input")
     raw = json.dumps(arguments, ensure_ascii=False)
     return ToolCall(
@@ -199,7 +206,7 @@ def _call_in(block: Body) -> ToolCall:
     )
 
 
-def _stop(reason: str | None) -> Stop:
+def _parse_stop_reason(reason: str | None) -> StopReason:
     match reason:
         case "max_tokens" | "model_context_window_exceeded":
             return "length"
@@ -209,7 +216,7 @@ def _stop(reason: str | None) -> Stop:
             return "end"
 
 
-def usage_in(usage: Body) -> tuple[Usage, int]:
+def parse_message_usage(usage: Body) -> tuple[Usage, int]:
     """Read what a message used, its input in full as our `Usage` counts it, and what a cache was given."""
     cached = usage.get("cache_read_input_tokens") or 0
     written = usage.get("cache_creation_input_tokens") or 0

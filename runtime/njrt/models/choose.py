@@ -19,7 +19,7 @@ import threading
 from collections.abc import Mapping
 
 from njrt.errors import ConfigurationError, NoModelError
-from njrt.models.fallback import Fallback
+from njrt.models.fallback import FallbackModel
 from njrt.models.model import Model
 from njrt.options import Options
 
@@ -29,55 +29,55 @@ DEFAULT_MODELS: Mapping[str, str] = {
 }
 """The model of each vendor that is asked where a key is there, but no model is configured."""
 
-NO_MODEL = (
+NO_MODEL_MESSAGE = (
     "no model is configured; set one of ANTHROPIC_API_KEY, OPENAI_API_KEY or NJC_BASE_URL (the URL of an "
     "OpenAI-compatible server, such as http://127.0.0.1:8000/v1), name a model in NJC_MODEL, in "
     "`[tool.njc] model` or on the block, or replay a recording"
 )
 
-_made: dict[tuple[str | None, ...], Model] = {}
-_making = threading.Lock()
+_models: dict[tuple[str | None, ...], Model] = {}
+_models_lock = threading.Lock()
 
 
-def model_for(options: Options, environ: Mapping[str, str]) -> Model:
+def choose_model(options: Options, environ: Mapping[str, str]) -> Model:
     """The model that `options` choose, or else the first for which `environ` has a key or a server."""
     base_url = options.base_url
     names = [name for part in (options.model or "").split(",") if (name := part.strip())]
     if not names:
-        return _unnamed(base_url, environ)
-    models = tuple(_named(name, base_url, environ) for name in names)
-    return models[0] if len(models) == 1 else Fallback(models)
+        return _choose_default(base_url, environ)
+    models = tuple(_choose_named(name, base_url, environ) for name in names)
+    return models[0] if len(models) == 1 else FallbackModel(models)
 
 
-def _unnamed(base_url: str | None, environ: Mapping[str, str]) -> Model:
+def _choose_default(base_url: str | None, environ: Mapping[str, str]) -> Model:
     # A server that somebody has chosen for this very program comes before the keys that lie around.
     if base_url and base_url != environ.get("NJC_BASE_URL"):
-        return _openai(None, base_url, environ)
+        return _get_openai(None, base_url, environ)
     if environ.get("ANTHROPIC_API_KEY"):
-        return _anthropic(DEFAULT_MODELS["anthropic"], environ)
+        return _get_anthropic(DEFAULT_MODELS["anthropic"], environ)
     if environ.get("OPENAI_API_KEY"):
-        return _openai(DEFAULT_MODELS["openai"], None, environ)
+        return _get_openai(DEFAULT_MODELS["openai"], None, environ)
     if url := base_url or environ.get("NJC_BASE_URL"):
-        return _openai(None, url, environ)
-    raise NoModelError(NO_MODEL)
+        return _get_openai(None, url, environ)
+    raise NoModelError(NO_MODEL_MESSAGE)
 
 
-def _named(name: str, base_url: str | None, environ: Mapping[str, str]) -> Model:
+def _choose_named(name: str, base_url: str | None, environ: Mapping[str, str]) -> Model:
     match name.split("/", 1):
         case ["anthropic", model] if model:
-            return _anthropic(model, environ)
+            return _get_anthropic(model, environ)
         case ["openai", model] if model:
-            return _openai(model, base_url, environ)
+            return _get_openai(model, base_url, environ)
     if base_url:
-        return _openai(name, base_url, environ)
+        return _get_openai(name, base_url, environ)
     raise ConfigurationError(
         f"no vendor is known for model `{name}`; write openai/NAME or anthropic/NAME"
-        + _did_you_mean(name)
+        + _suggest_name(name)
         + ", or set a base_url for a server of your own"
     )
 
 
-def _did_you_mean(name: str) -> str:
+def _suggest_name(name: str) -> str:
     prefix, slash, model = name.partition("/")
     if not slash:
         vendor = "anthropic" if name.startswith("claude") else "openai"
@@ -86,23 +86,23 @@ def _did_you_mean(name: str) -> str:
     return f" (did you mean `{close[0]}/{model}`?)" if close and model else ""
 
 
-def _openai(model: str | None, base_url: str | None, environ: Mapping[str, str]) -> Model:
+def _get_openai(model: str | None, base_url: str | None, environ: Mapping[str, str]) -> Model:
     key, vendor_url = environ.get("OPENAI_API_KEY"), environ.get("OPENAI_BASE_URL")
-    with _making:
+    with _models_lock:
         choice = ("openai", model, base_url, vendor_url, key)
-        if choice not in _made:
+        if choice not in _models:
             from njrt.models.openai import OpenAI
 
-            _made[choice] = OpenAI(model, base_url=base_url, vendor_url=vendor_url, key=key)
-        return _made[choice]
+            _models[choice] = OpenAI(model, base_url=base_url, vendor_url=vendor_url, key=key)
+        return _models[choice]
 
 
-def _anthropic(model: str, environ: Mapping[str, str]) -> Model:
+def _get_anthropic(model: str, environ: Mapping[str, str]) -> Model:
     key, vendor_url = environ.get("ANTHROPIC_API_KEY"), environ.get("ANTHROPIC_BASE_URL")
-    with _making:
+    with _models_lock:
         choice = ("anthropic", model, vendor_url, key)
-        if choice not in _made:
+        if choice not in _models:
             from njrt.models.anthropic import Anthropic
 
-            _made[choice] = Anthropic(model, vendor_url=vendor_url, key=key)
-        return _made[choice]
+            _models[choice] = Anthropic(model, vendor_url=vendor_url, key=key)
+        return _models[choice]

@@ -16,7 +16,7 @@ from collections.abc import Iterable
 from njrt.messages import Json, Message, ModelMessage, ToolCall, UserMessage
 
 
-def normal(messages: Iterable[Message]) -> list[Message]:
+def normalize_messages(messages: Iterable[Message]) -> list[Message]:
     """Leave out what is empty, and join user messages that then follow each other."""
     joined: list[Message] = []
     for message in messages:
@@ -30,7 +30,7 @@ def normal(messages: Iterable[Message]) -> list[Message]:
     return joined
 
 
-def arguments_in(raw: str) -> Json | None:
+def parse_arguments(raw: str) -> Json | None:
     """Read a tool call's arguments; None if `raw` is no JSON object. Nothing at all means no arguments."""
     if not raw.strip():
         return {}
@@ -42,7 +42,7 @@ def arguments_in(raw: str) -> Json | None:
     return arguments if isinstance(arguments, dict) else None
 
 
-def arguments_to_send(call: ToolCall) -> Json:
+def make_sendable_arguments(call: ToolCall) -> Json:
     """The arguments of `call` as an object, even where the model wrote none.
 
     Servers that render a conversation by a chat template read old calls as JSON and fail on anything else.

@@ -17,7 +17,7 @@ from njrt.models.model import Model
 
 
 @dataclass(frozen=True, slots=True)
-class Fallback:
+class FallbackModel:
     """The first of `models` that answers; each has the request's whole `timeout` for itself."""
 
     models: tuple[Model, ...]

@@ -61,7 +61,7 @@ class Layer(typing.Protocol):
 
 
 @dataclass(frozen=True, slots=True)
-class Layered:
+class LayeredModel:
     """`model` behind `layers`, outermost first; itself a `Model`."""
 
     model: Model
@@ -76,14 +76,14 @@ class Layered:
         return self.model.protocol
 
     def ask(self, request: Request) -> Reply:
-        flow = flow_through(self.layers, request)
+        flow = pass_through_layers(self.layers, request)
         proceed = partial(next, flow)
         try:
             while True:
                 try:
                     asked = proceed()
                 except StopIteration as end:
-                    return _reply_of(end)
+                    return _get_reply(end)
                 try:
                     proceed = partial(flow.send, self.model.ask(asked))
                 except BaseException as error:
@@ -92,14 +92,14 @@ class Layered:
             del proceed  # an error in it would hold this frame and all that it knows
 
     async def aask(self, request: Request) -> Reply:
-        flow = flow_through(self.layers, request)
+        flow = pass_through_layers(self.layers, request)
         proceed = partial(next, flow)
         try:
             while True:
                 try:
                     asked = proceed()
                 except StopIteration as end:
-                    return _reply_of(end)
+                    return _get_reply(end)
                 try:
                     proceed = partial(flow.send, await self.model.aask(asked))
                 except BaseException as error:
@@ -108,7 +108,7 @@ class Layered:
             del proceed
 
 
-def flow_through(layers: tuple[Layer, ...], request: Request) -> Flow:
+def pass_through_layers(layers: tuple[Layer, ...], request: Request) -> Flow:
     """All `layers` as one flow: it yields what only the model itself can answer."""
     if not layers:
         return (yield request)
@@ -119,9 +119,9 @@ def flow_through(layers: tuple[Layer, ...], request: Request) -> Flow:
             try:
                 asked = proceed()
             except StopIteration as end:
-                return _reply_of(end)
+                return _get_reply(end)
             try:
-                proceed = partial(outer.send, (yield from flow_through(inner, asked)))
+                proceed = partial(outer.send, (yield from pass_through_layers(inner, asked)))
             except BaseException as error:
                 # Whatever it is, the layer sees it where it asked, as it would from a plain call; a trace
                 # thus closes its span when the program is interrupted.
@@ -130,7 +130,7 @@ def flow_through(layers: tuple[Layer, ...], request: Request) -> Flow:
         del proceed
 
 
-def _reply_of(end: StopIteration) -> Reply:
+def _get_reply(end: StopIteration) -> Reply:
     reply = end.value
     assert isinstance(reply, Reply), "a layer's flow returns the reply"
     return reply

@@ -52,7 +52,7 @@ class Network:
         """Run `exchange` on the network's loop while the caller's own loop runs on."""
         return await asyncio.wrap_future(self._start(exchange))
 
-    def client(self, owner: object, connect: Callable[[], Client]) -> Any:
+    def get_client(self, owner: object, connect: Callable[[], Client]) -> Any:
         """The client of `owner`, made by `connect` when first asked for. For use on the network's loop."""
         if owner not in self._clients:
             self._clients[owner] = connect()
@@ -61,7 +61,7 @@ class Network:
     def close(self) -> None:
         """Cancel what is under way, close the clients and end the thread."""
         with suppress(Exception):
-            self._start(self._close()).result(timeout=2)
+            self._start(self._close_clients()).result(timeout=2)
         self._loop.call_soon_threadsafe(self._loop.stop)
         self._thread.join(timeout=2)
         if not self._thread.is_alive():
@@ -70,7 +70,7 @@ class Network:
     def _start(self, exchange: Coroutine[Any, Any, T]) -> Future[T]:
         return asyncio.run_coroutine_threadsafe(exchange, self._loop)
 
-    async def _close(self) -> None:
+    async def _close_clients(self) -> None:
         others = asyncio.all_tasks() - {asyncio.current_task()}
         for task in others:
             task.cancel()
@@ -79,27 +79,27 @@ class Network:
             await client.close()
 
 
-_lock = threading.Lock()
+_network_lock = threading.Lock()
 _network: Network | None = None
 
 
-def network() -> Network:
+def get_network() -> Network:
     """The network of this process, started when first asked for."""
     global _network
-    with _lock:
+    with _network_lock:
         if _network is None:
             _network = Network()
             atexit.register(_network.close)
         return _network
 
 
-def _forget() -> None:
+def _reset_after_fork() -> None:
     """Start anew in a forked process: it has inherited the connections, but not the thread."""
-    global _lock, _network
+    global _network_lock, _network
     if _network is not None:
         atexit.unregister(_network.close)
-    _lock, _network = threading.Lock(), None
+    _network_lock, _network = threading.Lock(), None
 
 
 if hasattr(os, "register_at_fork"):
-    os.register_at_fork(after_in_child=_forget)
+    os.register_at_fork(after_in_child=_reset_after_fork)

@@ -26,17 +26,23 @@ from njrt.messages import (
     ModelMessage,
     Reply,
     Request,
-    Stop,
+    StopReason,
     Tool,
     ToolCall,
     ToolMessage,
     Usage,
     UserMessage,
 )
-from njrt.models.conversation import arguments_in, arguments_to_send, normal
-from njrt.models.network import Client, network
-from njrt.models.prices import PRICES, Price, cost
-from njrt.models.remote import RETRIES, THINKING_ROOM, Remote, Server, unreadable
+from njrt.models.conversation import make_sendable_arguments, normalize_messages, parse_arguments
+from njrt.models.network import Client, get_network
+from njrt.models.prices import PRICES, Price, compute_cost
+from njrt.models.remote import (
+    MAX_RETRIES,
+    THINKING_TOKENS,
+    RemoteModel,
+    Server,
+    make_unreadable_reply_error,
+)
 
 Body = dict[str, Any]
 """JSON on its way to a server."""
@@ -45,7 +51,7 @@ VENDOR_URL = "https://api.openai.com/v1"
 
 
 @dataclass(frozen=True, slots=True)
-class Family:
+class ThinkingFamily:
     """Models that think before they speak: they take no temperature, and a limit that counts thinking.
 
     `tools` says whether chat completions lets them call tools: as others do, only when they do not
@@ -57,26 +63,26 @@ class Family:
 
 
 THINKING_FAMILIES = (
-    Family("o1"),
-    Family("o3"),
-    Family("o4"),
-    Family("gpt-5"),
-    Family("gpt-5.4", tools="unthinking"),
-    Family("gpt-5.5", tools="unthinking"),
-    Family("gpt-5.6", tools="unthinking"),
-    Family("gpt-6", tools="unthinking"),
-    Family("gpt-6-astra", tools="never"),
-    Family("gpt-6.1", tools="never"),
+    ThinkingFamily("o1"),
+    ThinkingFamily("o3"),
+    ThinkingFamily("o4"),
+    ThinkingFamily("gpt-5"),
+    ThinkingFamily("gpt-5.4", tools="unthinking"),
+    ThinkingFamily("gpt-5.5", tools="unthinking"),
+    ThinkingFamily("gpt-5.6", tools="unthinking"),
+    ThinkingFamily("gpt-6", tools="unthinking"),
+    ThinkingFamily("gpt-6-astra", tools="never"),
+    ThinkingFamily("gpt-6.1", tools="never"),
 )
 
 
-def thinking_family(model: str) -> Family | None:
+def find_thinking_family(model: str) -> ThinkingFamily | None:
     """The family of a model that thinks, by the longest prefix of its name; None for all others."""
     families = [family for family in THINKING_FAMILIES if model.startswith(family.prefix)]
     return max(families, key=lambda family: len(family.prefix), default=None)
 
 
-class OpenAI(Remote):
+class OpenAI(RemoteModel):
     """The model `model` of OpenAI, or of the server at `base_url`; the first that it lists if None.
 
     Without `key` the SDK looks for one as it always does.
@@ -91,10 +97,10 @@ class OpenAI(Remote):
         base_url: str | None = None,
         vendor_url: str | None = None,
         key: str | None = None,
-        retries: int = RETRIES,
+        retries: int = MAX_RETRIES,
         prices: Mapping[str, Price] = PRICES,
     ) -> None:
-        family = thinking_family(model or "")
+        family = find_thinking_family(model or "")
         textual = base_url is not None or (family is not None and family.tools == "never")
         super().__init__(
             f"openai/{model}" if model else f"the first model of {base_url}",
@@ -115,14 +121,14 @@ class OpenAI(Remote):
         return openai.OpenAIError, json.JSONDecodeError
 
     async def exchange(self, request: Request) -> Reply:
-        client = network().client(self, self._connect)
+        client = get_network().get_client(self, self._connect)
         if self._model is None:
             async with self._listing:
-                self._model = self._model or await self._first_model(client)
-        body = body_of(request, self._model, self._foreign)
+                self._model = self._model or await self._find_first_model(client)
+        body = make_completion_body(request, self._model, self._foreign)
         completion = await client.chat.completions.create(**body, timeout=request.timeout)
         if not hasattr(completion, "to_dict"):
-            raise unreadable(self.name, self.server)
+            raise make_unreadable_reply_error(self.name, self.server)
         return self._reply(completion.to_dict(warnings=False), request, self._model)
 
     def _connect(self) -> Client:
@@ -130,7 +136,7 @@ class OpenAI(Remote):
 
         return AsyncOpenAI(api_key=self._key, base_url=self.server.url, max_retries=self._retries)
 
-    async def _first_model(self, client: Any) -> str:
+    async def _find_first_model(self, client: Any) -> str:
         listed = await client.models.list()
         for model in getattr(listed, "data", None) or ():
             return str(model.id)
@@ -139,20 +145,20 @@ class OpenAI(Remote):
     def _reply(self, completion: Body, request: Request, model: str) -> Reply:
         choices = completion.get("choices")
         if not choices:
-            raise unreadable(self.name, self.server)
-        message, stop = said_in(choices[0], len(request.messages))
-        usage, written = usage_in(completion.get("usage") or {})
-        usage = replace(usage, usd=cost(self.name, usage, written, self._prices))
+            raise make_unreadable_reply_error(self.name, self.server)
+        message, stop = parse_choice(choices[0], len(request.messages))
+        usage, written = parse_completion_usage(completion.get("usage") or {})
+        usage = replace(usage, usd=compute_cost(self.name, usage, written, self._prices))
         return Reply(message, stop, usage, completion.get("model") or model)
 
 
-def body_of(request: Request, model: str, foreign: bool = False) -> Body:
+def make_completion_body(request: Request, model: str, foreign: bool = False) -> Body:
     """Write `request` as the body of a chat completion; `foreign` servers know only older fields."""
-    body: Body = {"model": model, "messages": list(_messages(request))}
+    body: Body = {"model": model, "messages": list(_build_messages(request))}
     if request.tools:
-        body |= {"tools": [_tool(tool) for tool in request.tools], "tool_choice": "auto"}
-    if family := thinking_family(model):
-        body["max_completion_tokens"] = request.max_reply_tokens + THINKING_ROOM
+        body |= {"tools": [_build_tool(tool) for tool in request.tools], "tool_choice": "auto"}
+    if family := find_thinking_family(model):
+        body["max_completion_tokens"] = request.max_reply_tokens + THINKING_TOKENS
         if request.tools and family.tools == "unthinking":
             body["reasoning_effort"] = "none"
         return body
@@ -162,14 +168,14 @@ def body_of(request: Request, model: str, foreign: bool = False) -> Body:
     return body
 
 
-def _messages(request: Request) -> Iterator[Body]:
+def _build_messages(request: Request) -> Iterator[Body]:
     if request.system:
         yield {"role": "system", "content": request.system}
-    for message in normal(request.messages):
-        yield from _written(message)
+    for message in normalize_messages(request.messages):
+        yield from _build_message(message)
 
 
-def _written(message: Message) -> Iterator[Body]:
+def _build_message(message: Message) -> Iterator[Body]:
     match message:
         case UserMessage(text):
             yield {"role": "user", "content": text}
@@ -179,7 +185,7 @@ def _written(message: Message) -> Iterator[Body]:
             yield {
                 "role": "assistant",
                 "content": text or None,
-                "tool_calls": [_call(call) for call in calls],
+                "tool_calls": [_build_call(call) for call in calls],
             }
         case ToolMessage(results):
             for result in results:
@@ -188,8 +194,8 @@ def _written(message: Message) -> Iterator[Body]:
             assert_never(message)
 
 
-def _call(call: ToolCall) -> Body:
-    arguments = json.dumps(arguments_to_send(call), ensure_ascii=False)
+def _build_call(call: ToolCall) -> Body:
+    arguments = json.dumps(make_sendable_arguments(call), ensure_ascii=False)
     return {
         "id": call.id,
         "type": "function",
@@ -197,7 +203,7 @@ def _call(call: ToolCall) -> Body:
     }
 
 
-def _tool(tool: Tool) -> Body:
+def _build_tool(tool: Tool) -> Body:
     return {
         "type": "function",
         "function": {
@@ -209,17 +215,17 @@ def _tool(tool: Tool) -> Body:
     }
 
 
-def said_in(choice: Body, position: int) -> tuple[ModelMessage, Stop]:
+def parse_choice(choice: Body, position: int) -> tuple[ModelMessage, StopReason]:
     """Read one choice of a completion; `position` in the conversation numbers calls that have no id."""
     said = choice.get("message") or {}
     calls = tuple(
-        _call_in(call, f"call_{position}_{number}")
+        _parse_call(call, f"call_{position}_{number}")
         for number, call in enumerate(said.get("tool_calls") or (), 1)
     )
     refused = said.get("refusal")
     match choice.get("finish_reason"):
         case "length":
-            stop: Stop = "length"
+            stop: StopReason = "length"
         case "content_filter":
             stop = "refusal"
         case _:
@@ -227,15 +233,17 @@ def said_in(choice: Body, position: int) -> tuple[ModelMessage, Stop]:
     return ModelMessage(said.get("content") or refused or "", calls), stop
 
 
-def _call_in(call: Body, otherwise: str) -> ToolCall:
+def _parse_call(call: Body, otherwise: str) -> ToolCall:
     function = call.get("function") or {}
     raw = function.get("arguments") or ""
     if not isinstance(raw, str):  # some servers send the object itself
         raw = json.dumps(raw, ensure_ascii=False)
-    return ToolCall(call.get("id") or otherwise, function.get("name") or "", arguments_in(raw), raw)
+    return ToolCall(
+        call.get("id") or otherwise, function.get("name") or "", parse_arguments(raw), raw
+    )
 
 
-def usage_in(usage: Body) -> tuple[Usage, int]:
+def parse_completion_usage(usage: Body) -> tuple[Usage, int]:
     """Read what a completion used; servers may leave out all of it. Also the tokens written to a cache."""
     details = usage.get("prompt_tokens_details") or {}
     read = Usage(

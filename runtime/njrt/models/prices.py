@@ -2,7 +2,7 @@
 
     cost("openai/gpt-4.1", Usage(input=1_000_000, output=10_000))   ->  2.08
 
-The prices are data of one day (`AS_OF`) for the vendors' standard tier and for prompts of normal length.
+The prices are data of one day (`PRICES_DATE`) for the vendors' standard tier and for prompts of normal length.
 For other prices, or other models, hand in a mapping of your own:
 
     cost(name, usage, prices=PRICES | {"openai/local": Price(0.1, 0.1)})
@@ -16,8 +16,8 @@ from dataclasses import dataclass
 
 from njrt.messages import Usage
 
-AS_OF = "2026-11-05"
-SOURCE = "the vendors' public price lists, as quoted in public documentation on that day; check yours before you bill by it"
+PRICES_DATE = "2026-11-05"
+PRICES_SOURCE = "the vendors' public price lists, as quoted in public documentation on that day; check yours before you bill by it"
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,7 +32,7 @@ class Price:
     """Input written to the prompt cache; as other input where None."""
 
 
-def _anthropic(input: float, output: float, cached: float) -> Price:
+def _make_anthropic_price(input: float, output: float, cached: float) -> Price:
     return Price(input, output, cached, written=input * 1.25)
 
 
@@ -56,31 +56,31 @@ PRICES: Mapping[str, Price] = {
     "openai/gpt-6-sol": Price(2.00, 10.00, 0.20, 2.50),
     "openai/gpt-6-luna": Price(0.10, 0.50, 0.01, 0.125),
     "openai/gpt-6.1-sol": Price(2.00, 10.00, 0.10, 2.50),
-    "anthropic/claude-haiku-4-5": _anthropic(1.00, 5.00, 0.10),
-    "anthropic/claude-sonnet-4-5": _anthropic(3.00, 15.00, 0.30),
-    "anthropic/claude-sonnet-4-6": _anthropic(3.00, 15.00, 0.30),
-    "anthropic/claude-sonnet-5": _anthropic(2.00, 10.00, 0.20),
-    "anthropic/claude-sonnet-5-5": _anthropic(2.00, 10.00, 0.20),
-    "anthropic/claude-opus-4-5": _anthropic(5.00, 25.00, 0.50),
-    "anthropic/claude-opus-4-6": _anthropic(5.00, 25.00, 0.50),
-    "anthropic/claude-opus-4-7": _anthropic(5.00, 25.00, 0.50),
-    "anthropic/claude-opus-4-8": _anthropic(5.00, 25.00, 0.50),
-    "anthropic/claude-opus-5": _anthropic(5.00, 25.00, 0.50),
-    "anthropic/claude-opus-5-5": _anthropic(4.00, 20.00, 0.20),
-    "anthropic/claude-fable-5-1": _anthropic(10.00, 50.00, 0.25),
+    "anthropic/claude-haiku-4-5": _make_anthropic_price(1.00, 5.00, 0.10),
+    "anthropic/claude-sonnet-4-5": _make_anthropic_price(3.00, 15.00, 0.30),
+    "anthropic/claude-sonnet-4-6": _make_anthropic_price(3.00, 15.00, 0.30),
+    "anthropic/claude-sonnet-5": _make_anthropic_price(2.00, 10.00, 0.20),
+    "anthropic/claude-sonnet-5-5": _make_anthropic_price(2.00, 10.00, 0.20),
+    "anthropic/claude-opus-4-5": _make_anthropic_price(5.00, 25.00, 0.50),
+    "anthropic/claude-opus-4-6": _make_anthropic_price(5.00, 25.00, 0.50),
+    "anthropic/claude-opus-4-7": _make_anthropic_price(5.00, 25.00, 0.50),
+    "anthropic/claude-opus-4-8": _make_anthropic_price(5.00, 25.00, 0.50),
+    "anthropic/claude-opus-5": _make_anthropic_price(5.00, 25.00, 0.50),
+    "anthropic/claude-opus-5-5": _make_anthropic_price(4.00, 20.00, 0.20),
+    "anthropic/claude-fable-5-1": _make_anthropic_price(10.00, 50.00, 0.25),
 }
 
-_DATE = re.compile(r"-(\d{4}-\d{2}-\d{2}|\d{8})$")
+_DATE_SUFFIX = re.compile(r"-(\d{4}-\d{2}-\d{2}|\d{8})$")
 
 
-def cost(
+def compute_cost(
     name: str, usage: Usage, written: int = 0, prices: Mapping[str, Price] = PRICES
 ) -> float | None:
     """The price of one call of the model `name`, `openai/gpt-4.1` or a dated version of it; None if unknown.
 
     `written` of the input tokens were written to the vendor's prompt cache.
     """
-    price = prices.get(name) or prices.get(_DATE.sub("", name))
+    price = prices.get(name) or prices.get(_DATE_SUFFIX.sub("", name))
     if price is None:
         return None
     cached = price.input if price.cached is None else price.cached

@@ -25,12 +25,12 @@ from njrt.errors import (
     ServerError,
 )
 from njrt.messages import Protocol, Reply, Request
-from njrt.models.network import network
+from njrt.models.network import get_network
 
-RETRIES = 3
+MAX_RETRIES = 3
 """Times that the SDK asks again after a dropped connection or HTTP 408, 409, 429, 5xx."""
 
-THINKING_ROOM = 16_384
+THINKING_TOKENS = 16_384
 """Tokens that a model which thinks before it speaks may use up beyond `max_reply_tokens`; a ceiling, no goal."""
 
 
@@ -42,7 +42,7 @@ class Server:
     key_variable: str
 
 
-class Remote(ABC):
+class RemoteModel(ABC):
     """A `Model` that stands behind a server."""
 
     sdk: ClassVar[str]
@@ -59,10 +59,10 @@ class Remote(ABC):
         self.server = server
 
     def ask(self, request: Request) -> Reply:
-        return network().run(self._answer(request))
+        return get_network().run(self._exchange_with_timeout(request))
 
     async def aask(self, request: Request) -> Reply:
-        return await network().arun(self._answer(request))
+        return await get_network().arun(self._exchange_with_timeout(request))
 
     @abstractmethod
     async def exchange(self, request: Request) -> Reply:
@@ -72,23 +72,23 @@ class Remote(ABC):
     def failures(self) -> tuple[type[Exception], ...]:
         """The exceptions by which the SDK says that an exchange has failed."""
 
-    async def _answer(self, request: Request) -> Reply:
+    async def _exchange_with_timeout(self, request: Request) -> Reply:
         failures = self.failures()  # imports the SDK: once, and before the clock starts
         try:
             async with asyncio.timeout(request.timeout):
                 return await self.exchange(request)
         except TimeoutError:
             raise ServerError(
-                f"no reply from {placed(self.name, self.server)} within {request.timeout:g} s, "
+                f"no reply from {format_model_location(self.name, self.server)} within {request.timeout:g} s, "
                 "retries included; raise `max_call_seconds` or ask a faster model"
             ) from None
         except failures as failure:
-            raise model_error(failure, self.name, self.server) from None
+            raise make_model_error(failure, self.name, self.server) from None
 
 
-def model_error(failure: Exception, name: str, server: Server) -> ModelError:
+def make_model_error(failure: Exception, name: str, server: Server) -> ModelError:
     """Say in our words what `failure`, an exception of an SDK, means."""
-    said, status = _said_by_server(failure), getattr(failure, "status_code", None)
+    said, status = _get_server_message(failure), getattr(failure, "status_code", None)
     match status:
         case 401 | 403:
             # What the server says here may repeat the key.
@@ -115,27 +115,27 @@ def model_error(failure: Exception, name: str, server: Server) -> ModelError:
                 f"{server.url} rejected the request to {name} (HTTP {status}: {said})"
             )
         case int():
-            return unreadable(name, server)
+            return make_unreadable_reply_error(name, server)
     if "Connection" in type(failure).__name__ or "Timeout" in type(failure).__name__:
         return ServerError(
-            f"cannot reach {placed(name, server)}; check the URL and that the server runs"
+            f"cannot reach {format_model_location(name, server)}; check the URL and that the server runs"
         )
     if isinstance(failure, ValueError):
-        return unreadable(name, server)
-    return no_key(name, server)
+        return make_unreadable_reply_error(name, server)
+    return make_missing_key_error(name, server)
 
 
-def placed(name: str, server: Server) -> str:
+def format_model_location(name: str, server: Server) -> str:
     """The model with its server; the name of a server's first model says it already."""
     return name if server.url in name else f"{name} at {server.url}"
 
 
-def no_key(name: str, server: Server) -> AuthenticationError:
+def make_missing_key_error(name: str, server: Server) -> AuthenticationError:
     """The error where the SDK has found no key at all."""
     return AuthenticationError(f"no key to ask {name} with; set {server.key_variable}")
 
 
-def unreadable(name: str, server: Server) -> ServerError:
+def make_unreadable_reply_error(name: str, server: Server) -> ServerError:
     """The error for a reply in no known format."""
     return ServerError(
         f"{server.url} sent something unreadable in place of a reply of {name}; "
@@ -143,7 +143,7 @@ def unreadable(name: str, server: Server) -> ServerError:
     )
 
 
-def _said_by_server(failure: Exception) -> str:
+def _get_server_message(failure: Exception) -> str:
     """What the server itself said, in one short line."""
     body = getattr(failure, "body", None)
     if isinstance(body, dict):

@@ -57,20 +57,20 @@ class Scripted:
         self._lock = threading.Lock()
 
     def ask(self, request: Request) -> Reply:
-        turn = self._noted(request)
+        turn = self._record_request(request)
         if self._delay:
             time.sleep(self._delay)
         return self._reply(turn, request)
 
     async def aask(self, request: Request) -> Reply:
-        turn = self._noted(request)
+        turn = self._record_request(request)
         if self._delay:
             import asyncio
 
             await asyncio.sleep(self._delay)
         return self._reply(turn, request)
 
-    def _noted(self, request: Request) -> int:
+    def _record_request(self, request: Request) -> int:
         """Keep `request` and give its index, which is the index of its reply in the script."""
         with self._lock:
             self.requests.append(request)
@@ -88,10 +88,10 @@ class Scripted:
             )
         if isinstance(said, Exception):
             raise said
-        return _numbered(_reply_of(said, self.name), turn)
+        return _number_calls(_build_reply(said, self.name), turn)
 
 
-def _reply_of(said: Said, name: str) -> Reply:
+def _build_reply(said: Said, name: str) -> Reply:
     match said:
         case Reply():
             return said
@@ -106,7 +106,7 @@ def _reply_of(said: Said, name: str) -> Reply:
     return Reply(message, model=name, source="script")
 
 
-def _numbered(reply: Reply, turn: int) -> Reply:
+def _number_calls(reply: Reply, turn: int) -> Reply:
     """Give an id to every call that has none; ids are unique over the whole script."""
     calls = tuple(
         call if call.id else replace(call, id=f"call_{turn + 1}_{position}")

@@ -18,26 +18,26 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 
 from njrt.context import Around
-from njrt.effects import Answer, Effect, Refusal, Result
+from njrt.effects import Answer, Effect, EffectResult, Refusal
 from njrt.errors import NaturalError
 from njrt.events import Asked, Began, Ended, Event, Performed, Replied, RunId, Unanswered
 from njrt.messages import Reply, Request
 from njrt.outcome import Broke, Completed, Continued, Outcome, Raised, Returned
-from njrt.rendering.one_line import brief
+from njrt.rendering.one_line import write_brief
 from njrt.rendering.writer import clip
 
-_OUTCOMES: dict[type, str] = {
+_OUTCOME_NAMES: dict[type, str] = {
     Completed: "completed",
     Broke: "broke",
     Continued: "continued",
     Returned: "returned",
     Raised: "raised",
 }
-_RESULT_CHARS = 4000
+_MAX_RESULT_CHARS = 4000
 
 
 @dataclass(frozen=True, slots=True)
-class Call:
+class ModelCall:
     """One model call: what was asked, and the reply or what went wrong instead."""
 
     request: Request
@@ -47,7 +47,7 @@ class Call:
 
 
 @dataclass(frozen=True, slots=True)
-class Act:
+class PerformedEffect:
     """One effect, and what the prompt was resumed with, or the outcome that it ended the block with."""
 
     effect: Effect | Refusal
@@ -108,7 +108,7 @@ class Totals:
 
 
 @dataclass(frozen=True, slots=True)
-class Run:
+class BlockRun:
     """The account of one finished run of a block.
 
     `outcome` is `completed`, `broke`, `continued`, `returned` or `raised`, or `failed` when the runtime gave
@@ -119,8 +119,8 @@ class Run:
     id: RunId
     place: str
     model: str
-    calls: tuple[Call, ...] = field(repr=False)
-    effects: tuple[Act, ...] = field(repr=False)
+    calls: tuple[ModelCall, ...] = field(repr=False)
+    effects: tuple[PerformedEffect, ...] = field(repr=False)
     outcome: str
     error: str | None
     seconds: float
@@ -149,7 +149,7 @@ class Watch:
     """The accounts of the runs inside a `with njrt.watch()`, in the order in which they ended."""
 
     def __init__(self) -> None:
-        self.runs: list[Run] = []
+        self.runs: list[BlockRun] = []
 
     @property
     def totals(self) -> Totals:
@@ -171,48 +171,48 @@ class Watch:
 
 
 @dataclass(slots=True)
-class _Open:
+class _OpenRun:
     """A run that has not ended yet."""
 
     began: Began
     watches: tuple[Watch, ...]
     asked: Asked | None = None
-    calls: list[Call] = field(default_factory=list)
-    acts: list[Act] = field(default_factory=list)
+    calls: list[ModelCall] = field(default_factory=list)
+    acts: list[PerformedEffect] = field(default_factory=list)
 
 
-_watches: Around[Watch] = Around("njrt.watches")
-_open: dict[RunId, _Open] = {}
-_last = threading.local()
+_open_watches: Around[Watch] = Around("njrt.watches")
+_open_runs: dict[RunId, _OpenRun] = {}
+_thread_local = threading.local()
 
 
-def account(event: Event) -> None:
+def record_event(event: Event) -> None:
     """The listener that keeps the accounts. It attaches the account to an error of the runtime, too."""
     if isinstance(event, Began):
-        _open[event.run] = _Open(event, _watches.here())
+        _open_runs[event.run] = _OpenRun(event, _open_watches.here())
         return
-    run = _open.get(event.run)
+    run = _open_runs.get(event.run)
     if run is None:
         return
     match event:
         case Asked():
             run.asked = event
         case Replied(reply=reply, seconds=seconds) if run.asked is not None:
-            run.calls.append(Call(run.asked.request, reply, None, seconds))
+            run.calls.append(ModelCall(run.asked.request, reply, None, seconds))
         case Unanswered(error=error, seconds=seconds) if run.asked is not None:
-            run.calls.append(Call(run.asked.request, None, error_line(error), seconds))
+            run.calls.append(ModelCall(run.asked.request, None, format_error_line(error), seconds))
         case Performed(effect=effect, result=result, seconds=seconds):
             refused = isinstance(result, Refusal)
-            run.acts.append(Act(effect, result_text(result), refused, seconds))
+            run.acts.append(PerformedEffect(effect, summarize_result(result), refused, seconds))
         case Ended():
-            _close(run, event)
+            _close_run(run, event)
 
 
-def _close(run: _Open, ended: Ended) -> None:
-    del _open[ended.run]
-    outcome, error = ending(ended.outcome)
+def _close_run(run: _OpenRun, ended: Ended) -> None:
+    del _open_runs[ended.run]
+    outcome, error = name_ending(ended.outcome)
     began = run.began
-    finished = Run(
+    finished = BlockRun(
         ended.run,
         began.place,
         began.model,
@@ -226,47 +226,56 @@ def _close(run: _Open, ended: Ended) -> None:
     )
     if isinstance(ended.outcome, NaturalError) and ended.outcome.run is None:
         ended.outcome.run = finished
-    _last.run = finished
+    _thread_local.run = finished
     for watch in run.watches:
         watch.runs.append(finished)
 
 
-def ending(outcome: Outcome | BaseException) -> tuple[str, str | None]:
+def name_ending(outcome: Outcome | BaseException) -> tuple[str, str | None]:
     """Name how a run ended, and the exception that it raised or failed with."""
     if isinstance(outcome, Raised):
-        return "raised", error_line(outcome.exception)
+        return "raised", format_error_line(outcome.exception)
     if isinstance(outcome, BaseException):
-        return "failed", error_line(outcome)
-    return _OUTCOMES[type(outcome)], None
+        return "failed", format_error_line(outcome)
+    return _OUTCOME_NAMES[type(outcome)], None
 
 
-def error_line(error: BaseException) -> str:
+def format_error_line(error: BaseException) -> str:
     """Write an exception on one line, be it as hostile as it may."""
     if isinstance(error, NaturalError) and error.args:
         return f"{type(error).__name__}: {error.args[0]}"
-    return brief(error, 400)
+    return write_brief(error, 400)
 
 
-def result_text(result: Result) -> str:
+def summarize_result(result: EffectResult) -> str:
     """What the prompt was resumed with, or the name of the outcome."""
     match result:
         case Answer(text) | Refusal(text):
-            return clip(text, _RESULT_CHARS)
+            return clip(text, _MAX_RESULT_CHARS)
         case _:
-            name, error = ending(result)
+            name, error = name_ending(result)
             return f"{name}: {error}" if error else name
 
 
-def last_run() -> Run | None:
+def last_run() -> BlockRun | None:
     """The account of the run that ended last in this thread; None before the first."""
-    return getattr(_last, "run", None)
+    return getattr(_thread_local, "run", None)
 
 
 @contextmanager
 def watch() -> Iterator[Watch]:
     """Keep the accounts of all blocks that are run inside of the `with`."""
-    with _watches.opened(Watch()) as here:
+    with _open_watches.opened(Watch()) as here:
         yield here
 
 
-__all__ = ["Act", "Call", "Run", "Totals", "Watch", "account", "last_run", "watch"]
+__all__ = [
+    "BlockRun",
+    "ModelCall",
+    "PerformedEffect",
+    "Totals",
+    "Watch",
+    "last_run",
+    "record_event",
+    "watch",
+]

@@ -1,6 +1,6 @@
 """Who listens to what happens in blocks: the accounts, the log, OpenTelemetry, and a trace file if one is named.
 
-tell = listener_for(os.environ.get("NJC_TRACE"))
+tell = make_listener(os.environ.get("NJC_TRACE"))
 tell(Began(...))
 """
 
@@ -8,26 +8,26 @@ from __future__ import annotations
 
 from functools import lru_cache
 
-from njrt.events import Event, Listener, everyone
-from njrt.observability.accounts import account
-from njrt.observability.logs import log, warn
+from njrt.events import Event, Listener, combine_listeners
+from njrt.observability.accounts import record_event
+from njrt.observability.logs import log_event, warn
 from njrt.observability.telemetry import Telemetry
 
-_spans = Telemetry()
+_telemetry = Telemetry()
 
 
 @lru_cache(maxsize=16)
-def listener_for(trace: str | None = None) -> Listener:
+def make_listener(trace: str | None = None) -> Listener:
     """The listener of a process, which also writes to the file `trace` where one is named."""
-    listeners = [account, quiet(log), quiet(_spans)]
+    listeners = [record_event, make_safe_listener(log_event), make_safe_listener(_telemetry)]
     if trace:
         from njrt.observability.trace import TraceFile
 
-        listeners.append(quiet(TraceFile(trace)))
-    return everyone(*listeners)
+        listeners.append(make_safe_listener(TraceFile(trace)))
+    return combine_listeners(*listeners)
 
 
-def quiet(listener: Listener) -> Listener:
+def make_safe_listener(listener: Listener) -> Listener:
     """A listener whose failures are warned of once, and never reach the program."""
     failed: list[type] = []
 

@@ -16,7 +16,7 @@ from functools import cache
 from typing import TYPE_CHECKING
 
 from njrt.events import Asked, Began, Ended, Event, Performed, Replied, RunId, Unanswered
-from njrt.observability.accounts import ending, error_line, result_text
+from njrt.observability.accounts import format_error_line, name_ending, summarize_result
 
 if TYPE_CHECKING:
     from logging import Logger
@@ -25,7 +25,7 @@ _places: dict[RunId, str] = {}
 
 
 @cache
-def logger() -> Logger:
+def get_logger() -> Logger:
     """The logger of this package, silent until the program gives it or the root logger a handler."""
     import logging
 
@@ -36,21 +36,21 @@ def logger() -> Logger:
 
 def warn(message: str, *details: object) -> None:
     """Say what went wrong beside the program, which goes on."""
-    logger().warning(message, *details)
+    get_logger().warning(message, *details)
 
 
-def log(event: Event) -> None:
+def log_event(event: Event) -> None:
     """The listener that writes each event to the log, at level DEBUG."""
-    if "logging" not in sys.modules or not logger().isEnabledFor(10):
+    if "logging" not in sys.modules or not get_logger().isEnabledFor(10):
         return
     if isinstance(event, Began):
         _places[event.run] = event.place
-    logger().debug("%s %s", _places.get(event.run, event.run), said(event))
+    get_logger().debug("%s %s", _places.get(event.run, event.run), describe_event(event))
     if isinstance(event, Ended):
         _places.pop(event.run, None)
 
 
-def said(event: Event) -> str:
+def describe_event(event: Event) -> str:
     """An event in a few words."""
     match event:
         case Began(tried="ran"):
@@ -65,9 +65,9 @@ def said(event: Event) -> str:
             usage = reply.usage
             return f"is answered by the {reply.source} in {seconds:.2f} s, {usage.input} + {usage.output} tokens"
         case Unanswered(error=error):
-            return f"is not answered: {error_line(error)}"
+            return f"is not answered: {format_error_line(error)}"
         case Performed(effect=effect, result=result):
-            return f"{type(effect).__name__}: {result_text(result)[:200]!r}"
+            return f"{type(effect).__name__}: {summarize_result(result)[:200]!r}"
         case Ended(outcome=outcome, seconds=seconds):
-            name, trouble = ending(outcome)
+            name, trouble = name_ending(outcome)
             return f"{name}{f' {trouble}' if trouble else ''} after {seconds:.2f} s"

@@ -17,12 +17,12 @@ from typing import TYPE_CHECKING, Any
 
 from njrt.effects import Refusal
 from njrt.events import Asked, Began, Ended, Event, Performed, Replied, RunId, Unanswered
-from njrt.observability.accounts import ending
+from njrt.observability.accounts import name_ending
 
 if TYPE_CHECKING:
     from opentelemetry.trace import Span, Tracer
 
-_FINISH = {"length": "length", "refusal": "content_filter"}
+_FINISH_REASONS = {"length": "length", "refusal": "content_filter"}
 
 
 class Telemetry:
@@ -36,30 +36,30 @@ class Telemetry:
     def __call__(self, event: Event) -> None:
         """Begin or end the span of an event."""
         if isinstance(event, Began):
-            tracer = self._tracer_here()
+            tracer = self._find_tracer()
             if tracer is not None:
-                self._begin_block(event, tracer)
+                self._start_block_span(event, tracer)
             return
-        block, tracer = self._blocks.get(event.run), self._tracer_here()
+        block, tracer = self._blocks.get(event.run), self._find_tracer()
         if block is None or tracer is None:
             return
         match event:
             case Asked():
-                self._begin_call(event, tracer, block)
+                self._start_call_span(event, tracer, block)
             case Replied() | Unanswered():
-                self._end_call(event)
+                self._end_call_span(event)
             case Performed():
-                self._effect(event, tracer, block)
+                self._add_effect_span(event, tracer, block)
             case Ended():
-                self._end_block(event, block)
+                self._end_block_span(event, block)
 
-    def _tracer_here(self) -> Tracer | None:
+    def _find_tracer(self) -> Tracer | None:
         if self._tracer is not None:
             return self._tracer
         api = sys.modules.get("opentelemetry.trace")
         return None if api is None else api.get_tracer("njrt")
 
-    def _begin_block(self, event: Began, tracer: Tracer) -> None:
+    def _start_block_span(self, event: Began, tracer: Tracer) -> None:
         parent = self._blocks.get(event.parent) if event.parent else None
         attributes = {
             "gen_ai.operation.name": "invoke_agent",
@@ -67,19 +67,19 @@ class Telemetry:
             "njrt.run": event.run,
         }
         if event.model:  # none is asked where code carried the block out
-            attributes["gen_ai.provider.name"] = provider_of(event.model)
-            attributes["gen_ai.request.model"] = model_name(event.model)
+            attributes["gen_ai.provider.name"] = get_provider(event.model)
+            attributes["gen_ai.request.model"] = get_model_name(event.model)
             attributes["njrt.effects"] = event.effects
         if event.tried:
             attributes["njrt.tried"] = event.tried
         self._blocks[event.run] = tracer.start_span(
             f"invoke_agent {event.place}",
-            _within(parent),
+            _make_context(parent),
             attributes=attributes,
-            start_time=_ns(event.at),
+            start_time=_to_nanoseconds(event.at),
         )
 
-    def _begin_call(self, event: Asked, tracer: Tracer, block: Span) -> None:
+    def _start_call_span(self, event: Asked, tracer: Tracer, block: Span) -> None:
         from opentelemetry.trace import SpanKind
 
         request = event.request
@@ -96,25 +96,25 @@ class Telemetry:
             attributes["gen_ai.request.temperature"] = request.temperature
         self._calls[event.run] = tracer.start_span(
             f"chat {model}".rstrip(),
-            _within(block),
+            _make_context(block),
             kind=SpanKind.CLIENT,
             attributes=attributes,
-            start_time=_ns(event.at),
+            start_time=_to_nanoseconds(event.at),
         )
 
-    def _end_call(self, event: Replied | Unanswered) -> None:
+    def _end_call_span(self, event: Replied | Unanswered) -> None:
         span = self._calls.pop(event.run, None)
         if span is None:
             return
         if isinstance(event, Unanswered):
-            _fail(span, type(event.error).__name__)
+            _mark_failed(span, type(event.error).__name__)
         else:
             reply, usage = event.reply, event.reply.usage
             finish = "tool_calls" if reply.message.calls else "stop"
             span.set_attributes(
                 {
                     "gen_ai.response.model": reply.model,
-                    "gen_ai.response.finish_reasons": [_FINISH.get(reply.stop, finish)],
+                    "gen_ai.response.finish_reasons": [_FINISH_REASONS.get(reply.stop, finish)],
                     "gen_ai.usage.input_tokens": usage.input,
                     "gen_ai.usage.output_tokens": usage.output,
                     "gen_ai.usage.cache_read.input_tokens": usage.cached,
@@ -123,9 +123,9 @@ class Telemetry:
             )
             if usage.usd is not None:
                 span.set_attribute("njrt.usd", usage.usd)
-        span.end(_ns(event.at))
+        span.end(_to_nanoseconds(event.at))
 
-    def _effect(self, event: Performed, tracer: Tracer, block: Span) -> None:
+    def _add_effect_span(self, event: Performed, tracer: Tracer, block: Span) -> None:
         name = type(event.effect).__name__.lower()
         attributes: dict[str, Any] = {
             "gen_ai.operation.name": "execute_tool",
@@ -133,46 +133,46 @@ class Telemetry:
             "gen_ai.tool.type": "function",
             "njrt.turn": event.turn,
         }
-        began = _ns(event.at - event.seconds)
+        began = _to_nanoseconds(event.at - event.seconds)
         span = tracer.start_span(
-            f"execute_tool {name}", _within(block), attributes=attributes, start_time=began
+            f"execute_tool {name}", _make_context(block), attributes=attributes, start_time=began
         )
         if isinstance(event.result, Refusal):
-            _fail(span, "refusal")
-        span.end(_ns(event.at))
+            _mark_failed(span, "refusal")
+        span.end(_to_nanoseconds(event.at))
 
-    def _end_block(self, event: Ended, block: Span) -> None:
+    def _end_block_span(self, event: Ended, block: Span) -> None:
         del self._blocks[event.run]
-        outcome, _ = ending(event.outcome)
+        outcome, _ = name_ending(event.outcome)
         block.set_attribute("njrt.outcome", outcome)
         if isinstance(event.outcome, BaseException):
-            _fail(block, type(event.outcome).__name__)
-        block.end(_ns(event.at))
+            _mark_failed(block, type(event.outcome).__name__)
+        block.end(_to_nanoseconds(event.at))
 
 
-def _within(parent: Span | None) -> Any:
+def _make_context(parent: Span | None) -> Any:
     """The context of a span inside `parent`; None is the context of the program."""
     from opentelemetry.trace import set_span_in_context
 
     return None if parent is None else set_span_in_context(parent)
 
 
-def _fail(span: Span, kind: str) -> None:
+def _mark_failed(span: Span, kind: str) -> None:
     from opentelemetry.trace import Status, StatusCode
 
     span.set_attribute("error.type", kind)
     span.set_status(Status(StatusCode.ERROR))
 
 
-def _ns(seconds: float) -> int:
+def _to_nanoseconds(seconds: float) -> int:
     return int(seconds * 1_000_000_000)
 
 
-def provider_of(model: str) -> str:
+def get_provider(model: str) -> str:
     """The provider in a model's name, `openai` in `openai/gpt-4.1`."""
     return model.partition("/")[0] if "/" in model else ""
 
 
-def model_name(model: str) -> str:
+def get_model_name(model: str) -> str:
     """The name that the provider knows a model by."""
     return model.partition("/")[2] or model

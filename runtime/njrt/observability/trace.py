@@ -21,11 +21,11 @@ from typing import Any, assert_never
 
 from njrt.effects import Answer, Refusal
 from njrt.events import Asked, Began, Ended, Event, Performed, Replied, Unanswered
-from njrt.message_json import json_line, message_json, new_messages, reply_json
-from njrt.observability.accounts import ending, error_line, result_text
+from njrt.message_json import format_json_line, list_new_messages, message_to_json, reply_to_json
+from njrt.observability.accounts import format_error_line, name_ending, summarize_result
 from njrt.observability.logs import warn
 
-MOST_CHARS = 20_000
+MAX_PART_CHARS = 20_000
 """Characters of text that one part of a line may hold; what is beyond is cut."""
 
 
@@ -40,19 +40,19 @@ class TraceFile:
 
     def __call__(self, event: Event) -> None:
         """Append one event, or give up for good."""
-        self.add(line_of(event))
+        self.add(format_event_line(event))
 
     def add(self, line: str) -> None:
         """Append one line, or give up for good."""
         if self._has_failed:
             return
         try:
-            self._append(line.encode() + b"\n")
+            self._write_bytes(line.encode() + b"\n")
         except (OSError, ValueError) as error:
             self._has_failed = True
             warn("the trace %s cannot be written (%s); going on without it", self.path, error)
 
-    def _append(self, line: bytes) -> None:
+    def _write_bytes(self, line: bytes) -> None:
         with self._lock:
             if self._handle is None:
                 self.path.parent.mkdir(parents=True, exist_ok=True)
@@ -70,7 +70,7 @@ class TraceFile:
                 self._handle = None
 
 
-def line_of(event: Event) -> str:
+def format_event_line(event: Event) -> str:
     """Write an event as one line of JSON of bounded length."""
     at = datetime.fromtimestamp(event.at, UTC).isoformat(timespec="microseconds")
     first = {
@@ -78,11 +78,13 @@ def line_of(event: Event) -> str:
         "run": event.run,
         "at": at.replace("+00:00", "Z"),
     }
-    parts = {name: Allowance(MOST_CHARS).cut(part) for name, part in event_json(event).items()}
-    return json_line(first | parts)
+    parts = {
+        name: TextBudget(MAX_PART_CHARS).cut(part) for name, part in event_to_json(event).items()
+    }
+    return format_json_line(first | parts)
 
 
-def event_json(event: Event) -> dict[str, Any]:
+def event_to_json(event: Event) -> dict[str, Any]:
     """What is particular to an event, as JSON."""
     match event:
         case Began(place=place, model=model, effects=effects, parent=parent, tried=tried):
@@ -100,7 +102,9 @@ def event_json(event: Event) -> dict[str, Any]:
             if request.temperature is not None:
                 asked["temperature"] = request.temperature
             return asked | {
-                "shown": [message_json(message) for message in new_messages(request.messages)]
+                "shown": [
+                    message_to_json(message) for message in list_new_messages(request.messages)
+                ]
             }
         case Replied(turn=turn, reply=reply, seconds=seconds):
             told = {
@@ -109,16 +113,16 @@ def event_json(event: Event) -> dict[str, Any]:
                 "model": reply.model,
                 "source": reply.source,
             }
-            return told | {"reply": reply_json(reply)}
+            return told | {"reply": reply_to_json(reply)}
         case Unanswered(turn=turn, error=error, seconds=seconds):
-            return {"turn": turn, "seconds": round(seconds, 6), "error": error_line(error)}
+            return {"turn": turn, "seconds": round(seconds, 6), "error": format_error_line(error)}
         case Performed(turn=turn, effect=effect, result=result, seconds=seconds):
             kind = "answer" if isinstance(result, Answer) else "outcome"
             kind = "refusal" if isinstance(result, Refusal) else kind
-            told = {"turn": turn, "seconds": round(seconds, 6), "effect": effect_json(effect)}
-            return told | {"kind": kind, "result": result_text(result)}
+            told = {"turn": turn, "seconds": round(seconds, 6), "effect": effect_to_json(effect)}
+            return told | {"kind": kind, "result": summarize_result(result)}
         case Ended(outcome=outcome, seconds=seconds):
-            name, said = ending(outcome)
+            name, said = name_ending(outcome)
             return (
                 {"outcome": name}
                 | ({"error": said} if said else {})
@@ -128,7 +132,7 @@ def event_json(event: Event) -> dict[str, Any]:
             assert_never(event)
 
 
-def effect_json(effect: Any) -> dict[str, Any]:
+def effect_to_json(effect: Any) -> dict[str, Any]:
     """An effect by its kind and its parts, which are JSON as the model sent them."""
     assert is_dataclass(effect)
     return {"kind": type(effect).__name__} | {
@@ -136,7 +140,7 @@ def effect_json(effect: Any) -> dict[str, Any]:
     }
 
 
-class Allowance:
+class TextBudget:
     """Cuts a JSON value down to a number of characters of text (state: how many are left)."""
 
     def __init__(self, left: int) -> None:

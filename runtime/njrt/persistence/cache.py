@@ -14,7 +14,13 @@ import json
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
-from njrt.message_json import json_line, key_of, message_json, reply_json, reply_of
+from njrt.message_json import (
+    format_json_line,
+    hash_json,
+    message_to_json,
+    reply_from_json,
+    reply_to_json,
+)
 from njrt.messages import Reply, Request
 from njrt.models.model import Flow
 
@@ -39,13 +45,13 @@ class Cache:
         """Answer from the cache, or ask further down and keep the reply."""
         if request.temperature and self.repeat is None:
             return (yield request)
-        key = request_key(request, self.model, self.repeat)
+        key = make_request_key(request, self.model, self.repeat)
         kept = self._kept(key)
         if kept is not None:
             return kept
         reply = yield request
-        if is_worth_keeping(reply):
-            self.store.put(key, json_line(reply_json(reply) | {"model": reply.model}))
+        if is_cacheable(reply):
+            self.store.put(key, format_json_line(reply_to_json(reply) | {"model": reply.model}))
         return reply
 
     def _kept(self, key: str) -> Reply | None:
@@ -54,13 +60,13 @@ class Cache:
             return None
         try:
             written = json.loads(text)
-            return replace(reply_of(written, written["model"]), source="cache")
+            return replace(reply_from_json(written, written["model"]), source="cache")
         except (LookupError, TypeError, ValueError, AttributeError):
             self.store.remove(key)  # of another version of this package
             return None
 
 
-def request_key(request: Request, model: str, repeat: int | None = None) -> str:
+def make_request_key(request: Request, model: str, repeat: int | None = None) -> str:
     """The name of a request in the cache: the same for equal requests in every process."""
     canonical: dict[str, Any] = {
         "version": 1,
@@ -70,12 +76,12 @@ def request_key(request: Request, model: str, repeat: int | None = None) -> str:
         "max_reply_tokens": request.max_reply_tokens,
         "system": request.system,
         "tools": [[tool.name, tool.description, tool.parameters] for tool in request.tools],
-        "messages": [message_json(message) for message in request.messages],
+        "messages": [message_to_json(message) for message in request.messages],
         "repeat": repeat,
     }
-    return key_of(canonical)
+    return hash_json(canonical)
 
 
-def is_worth_keeping(reply: Reply) -> bool:
+def is_cacheable(reply: Reply) -> bool:
     """Whether the reply ended by itself and says something."""
     return reply.stop == "end" and bool(reply.message.calls or reply.message.text.strip())

@@ -13,7 +13,7 @@ from pathlib import Path
 
 
 @contextmanager
-def locked(folder: Path) -> Iterator[None]:
+def lock_folder(folder: Path) -> Iterator[None]:
     """Hold the lock of a folder; on systems without such locks (Windows), just go on."""
     try:
         import fcntl

@@ -26,25 +26,31 @@ from pathlib import Path
 from typing import Literal
 
 from njrt.errors import RecordingError, RecordingMismatchError, RecordingMissingError
-from njrt.message_json import conversation_key, message_json, new_messages, reply_json, reply_of
+from njrt.message_json import (
+    hash_conversation,
+    list_new_messages,
+    message_to_json,
+    reply_from_json,
+    reply_to_json,
+)
 from njrt.messages import Json, Protocol, Reply, Request
 from njrt.models.model import Flow
 from njrt.persistence.recording_file import (
-    Entry,
-    Header,
+    RecordedCall,
     Recording,
+    RecordingHeader,
     read_recording,
-    readable_of,
+    recover_recording,
     write_recording,
 )
 from njrt.rendering.writer import clip
 
-Mode = Literal["none", "once", "new", "all"]
+RecordMode = Literal["none", "once", "new", "all"]
 """`none`: only replay. `once`: record if the file does not exist, else only replay. `new`: replay what is
 there and record what is not. `all`: record everything anew."""
 
 
-LINE_CHARS = 300
+MAX_LINE_CHARS = 300
 """Characters shown of a line that differs."""
 
 
@@ -58,34 +64,34 @@ class Recorder:
     def __init__(
         self,
         path: str | Path,
-        mode: Mode = "once",
+        mode: RecordMode = "once",
         *,
         today: Callable[[], str] = lambda: time.strftime("%Y-%m-%d"),
         note: str = "",
     ) -> None:
         self.path = Path(path)
-        self.mode: Mode = mode
+        self.mode: RecordMode = mode
         self.refused: list[RecordingError] = []
         """What could not be replayed, for those who must know even where a program catches the error."""
         self._today = today
         self._note = note
         self._lock = threading.RLock()
-        self._shelf: Shelf | None = None
+        self._shelf: OpenRecording | None = None
         self._saved_at = self._save_seconds = 0.0
 
     @property
     def protocol(self) -> Protocol | None:
         """The protocol in which the recording was made, if there is one to replay."""
-        shelf = self._opened()
+        shelf = self._get_open_recording()
         return shelf.old.header.protocol if shelf.replays else None
 
     def flow(self, request: Request) -> Flow:
         """Answer from the recording, or ask further down and record the reply."""
-        key = conversation_key(request.messages)
+        key = hash_conversation(request.messages)
         kept = self._kept(key, request)
         if kept is not None:
             return kept
-        position = self._asked(request)
+        position = self._note_position(request)
         reply = yield request
         self._record(position, key, request, reply)
         return reply
@@ -103,40 +109,42 @@ class Recorder:
     def __exit__(self, *_: object) -> None:
         self.close()
 
-    def _opened(self) -> Shelf:
+    def _get_open_recording(self) -> OpenRecording:
         with self._lock:
             if self._shelf is None:
                 try:
-                    self._shelf = self._shelf_of(self.mode)
+                    self._shelf = self._open_recording(self.mode)
                 except RecordingError as error:
                     self.refused.append(error)
                     raise
             return self._shelf
 
-    def _shelf_of(self, mode: Mode) -> Shelf:
+    def _open_recording(self, mode: RecordMode) -> OpenRecording:
         exists = self.path.exists()
         if not exists and mode == "none":
             raise RecordingMissingError(
                 f"there is no recording {self.path}; make one with NJC_RECORD=once:{self.path} and a model"
             )
         if mode == "all":
-            old = readable_of(self.path)
+            old = recover_recording(self.path)
         else:
-            old = read_recording(self.path) if exists else Recording(Header(), ())
+            old = read_recording(self.path) if exists else Recording(RecordingHeader(), ())
         replays = exists and mode != "all"
-        return Shelf(old, replays=replays, records=mode in ("new", "all") or not exists)
+        return OpenRecording(old, replays=replays, records=mode in ("new", "all") or not exists)
 
     def _kept(self, key: str, request: Request) -> Reply | None:
         with self._lock:
-            shelf = self._opened()
-            entry = shelf.next_for(key)
+            shelf = self._get_open_recording()
+            entry = shelf.take_next_entry(key)
             if entry is not None:
-                return replace(reply_of(entry.reply, entry.model), source="recording")
+                return replace(reply_from_json(entry.reply, entry.model), source="recording")
             if not shelf.records:
-                raise self._mismatch(shelf, request)
+                raise self._make_mismatch_error(shelf, request)
             return None
 
-    def _mismatch(self, shelf: Shelf, request: Request) -> RecordingMismatchError:
+    def _make_mismatch_error(
+        self, shelf: OpenRecording, request: Request
+    ) -> RecordingMismatchError:
         error = RecordingMismatchError(
             f"{request.place}: {shelf.difference(request).rstrip()}\n"
             f"in {self.path}; record what is new with NJC_RECORD=new:{self.path}, "
@@ -146,21 +154,25 @@ class Recorder:
         self.refused.append(error)
         return error
 
-    def _asked(self, request: Request) -> int:
+    def _note_position(self, request: Request) -> int:
         """Note where the conversation stands in the recording: by when it began, or by where it stood."""
-        root = conversation_key(request.messages[:1])
+        root = hash_conversation(request.messages[:1])
         with self._lock:
-            positions = self._opened().positions
+            positions = self._get_open_recording().positions
             return positions.setdefault(root, len(positions))
 
     def _record(self, position: int, key: str, request: Request, reply: Reply) -> None:
-        shown = tuple(message_json(message) for message in new_messages(request.messages))
+        shown = tuple(message_to_json(message) for message in list_new_messages(request.messages))
         with self._lock:
-            shelf = self._opened()
-            entry = Entry(request.place, request.turn, key, shown, reply_json(reply), reply.model)
+            shelf = self._get_open_recording()
+            entry = RecordedCall(
+                request.place, request.turn, key, shown, reply_to_json(reply), reply.model
+            )
             if shelf.header is None:
                 protocol: Protocol = "tools" if request.tools else "text"
-                shelf.header = Header(reply.model, protocol, self._today(), self._note, _made_by())
+                shelf.header = RecordingHeader(
+                    reply.model, protocol, self._today(), self._note, _format_package_version()
+                )
             shelf.recorded.append((position, request.turn, entry))
             shelf.is_unsaved = True
             # Each save writes the whole file: at most a tenth of the time goes into that.
@@ -170,7 +182,7 @@ class Recorder:
                 atexit.unregister(self.close)
                 atexit.register(self.close)
 
-    def _save(self, shelf: Shelf) -> None:
+    def _save(self, shelf: OpenRecording) -> None:
         began = time.monotonic()
         shelf.is_unsaved = False  # even if it fails: the error is told once, not again at exit
         write_recording(self.path, shelf.contents(), shelf.old)
@@ -178,7 +190,7 @@ class Recorder:
         self._save_seconds = self._saved_at - began
 
 
-def _made_by() -> str:
+def _format_package_version() -> str:
     """The name and version of this package."""
     from importlib import metadata
 
@@ -188,18 +200,18 @@ def _made_by() -> str:
         return "njrt"
 
 
-class Shelf:
+class OpenRecording:
     """The entries of one recording while it is in use: what is replayed, and what has been recorded."""
 
     def __init__(self, old: Recording, *, replays: bool, records: bool) -> None:
         self.old = old
         self.replays = replays
         self.records = records
-        self.header: Header | None = None
-        self.recorded: list[tuple[int, int, Entry]] = []
+        self.header: RecordingHeader | None = None
+        self.recorded: list[tuple[int, int, RecordedCall]] = []
         self.is_unsaved = False
         self.positions: dict[str, int] = {}
-        self._by_key: defaultdict[str, list[Entry]] = defaultdict(list)
+        self._by_key: defaultdict[str, list[RecordedCall]] = defaultdict(list)
         self._used: dict[str, int] = {}
         for entry in old.entries:
             if entry.turn == 1:
@@ -207,7 +219,7 @@ class Shelf:
             if replays:
                 self._by_key[entry.key].append(entry)
 
-    def next_for(self, key: str) -> Entry | None:
+    def take_next_entry(self, key: str) -> RecordedCall | None:
         """The next reply to an equal conversation, the last one for ever; None where there is none."""
         entries = self._by_key.get(key)
         if not entries:
@@ -221,23 +233,27 @@ class Shelf:
         kept = self.old.entries if self.replays else ()
         recorded = [entry for *_, entry in sorted(self.recorded, key=lambda kept: kept[:2])]
         header = self.old.header if self.replays else self.header
-        return Recording(header or Header(), (*kept, *recorded))
+        return Recording(header or RecordingHeader(), (*kept, *recorded))
 
     def difference(self, request: Request) -> str:
         """Say what the program shows now and what it showed when recorded, from the first difference on."""
-        now = _lines([message_json(message) for message in new_messages(request.messages)])
-        here = self._recorded_for(request)
+        now = _list_text_lines(
+            [message_to_json(message) for message in list_new_messages(request.messages)]
+        )
+        here = self._find_recorded_lines(request)
         if not here:
             return f"turn {request.turn} of this block was not recorded"
-        then, at = max(((lines, _common(lines, now)) for lines in here), key=lambda found: found[1])
+        then, at = max(
+            ((lines, _count_common_lines(lines, now)) for lines in here), key=lambda found: found[1]
+        )
         return (
             f"the program shows the model something else than when it was recorded, "
             f"first in line {at + 1} of turn {request.turn}:\n"
-            f"    recorded: {_line(then, at)}\n"
-            f"    now:      {_line(now, at)}\n"
+            f"    recorded: {_format_line(then, at)}\n"
+            f"    now:      {_format_line(now, at)}\n"
         )
 
-    def _recorded_for(self, request: Request) -> list[list[str]]:
+    def _find_recorded_lines(self, request: Request) -> list[list[str]]:
         """What was shown at this turn of this block, or of its file, or anywhere; what is unused first."""
         entries = [entry for entry in self.old.entries if entry.turn == request.turn]
         file = request.place.rpartition(":")[0]
@@ -248,11 +264,11 @@ class Shelf:
         ):
             if nearby:
                 unused = [entry for entry in nearby if entry.key not in self._used]
-                return [_lines(entry.shown) for entry in unused or nearby]
+                return [_list_text_lines(entry.shown) for entry in unused or nearby]
         return []
 
 
-def _lines(messages: Iterable[Json]) -> list[str]:
+def _list_text_lines(messages: Iterable[Json]) -> list[str]:
     """All lines of text in messages written as JSON."""
     lines: list[str] = []
     for message in messages:
@@ -261,11 +277,11 @@ def _lines(messages: Iterable[Json]) -> list[str]:
     return lines
 
 
-def _common(then: list[str], now: list[str]) -> int:
+def _count_common_lines(then: list[str], now: list[str]) -> int:
     """How many lines two texts begin with in common."""
     same = (old == new for old, new in zip(then, now, strict=False))
     return sum(1 for _ in takewhile(bool, same))
 
 
-def _line(lines: list[str], at: int) -> str:
-    return clip(lines[at], LINE_CHARS) if at < len(lines) else "(nothing more)"
+def _format_line(lines: list[str], at: int) -> str:
+    return clip(lines[at], MAX_LINE_CHARS) if at < len(lines) else "(nothing more)"

@@ -17,15 +17,15 @@ from pathlib import Path
 from typing import Any, get_args
 
 from njrt.errors import RecordingError, RecordingMissingError
-from njrt.message_json import json_line, reply_of
+from njrt.message_json import format_json_line, reply_from_json
 from njrt.messages import Json, Protocol
-from njrt.persistence.folder_lock import locked
+from njrt.persistence.folder_lock import lock_folder
 
-FORMAT = 1
+FORMAT_VERSION = 1
 
 
 @dataclass(frozen=True, slots=True)
-class Header:
+class RecordingHeader:
     """What made a recording: the model as its server names it, the protocol, the date, a note."""
 
     model: str = ""
@@ -36,7 +36,7 @@ class Header:
 
 
 @dataclass(frozen=True, slots=True)
-class Entry:
+class RecordedCall:
     """One model call: who asked, what was new in the conversation, and the reply, as JSON.
 
     `key` names the whole conversation. `model` is the name of the model that answered.
@@ -54,8 +54,8 @@ class Entry:
 class Recording:
     """The contents of a recording; `lines` are those of the file that it was read from."""
 
-    header: Header
-    entries: tuple[Entry, ...]
+    header: RecordingHeader
+    entries: tuple[RecordedCall, ...]
     lines: frozenset[str] = frozenset()
 
 
@@ -70,58 +70,60 @@ def read_recording(path: Path) -> Recording:
         raise RecordingMissingError(
             f"the recording {path} is empty; make it anew with NJC_RECORD=all:{path} and a model"
         )
-    header = _header_of(_json_of(lines[0], path, 1), path)
+    header = _parse_header(_parse_json_object(lines[0], path, 1), path)
     entries = tuple(
-        _entry_of(_json_of(line, path, number), header, path, number)
+        _parse_entry(_parse_json_object(line, path, number), header, path, number)
         for number, line in enumerate(text.split("\n")[1:], start=2)
         if line.strip()
     )
     return Recording(header, entries, frozenset(lines))
 
 
-def readable_of(path: Path) -> Recording:
+def recover_recording(path: Path) -> Recording:
     """Read what can be read of a recording that is to be made anew: all of it, or only its lines."""
     try:
         return read_recording(path)
     except RecordingError:
-        return Recording(Header(), (), frozenset(_lines_there(path)))
+        return Recording(RecordingHeader(), (), frozenset(_read_existing_lines(path)))
 
 
-def _json_of(line: str, path: Path, number: int) -> Mapping[str, Any]:
+def _parse_json_object(line: str, path: Path, number: int) -> Mapping[str, Any]:
     try:
         written = json.loads(line)
     except (ValueError, RecursionError):
-        raise _unreadable(path, number, "not JSON") from None
+        raise _make_line_error(path, number, "not JSON") from None
     if not isinstance(written, dict):
-        raise _unreadable(path, number, "not a JSON object")
+        raise _make_line_error(path, number, "not a JSON object")
     return written
 
 
-def _unreadable(path: Path, number: int, why: str) -> RecordingError:
+def _make_line_error(path: Path, number: int, why: str) -> RecordingError:
     return RecordingError(
         f"{path}:{number}: this line of the recording is {why}; "
         f"restore the file, or make it anew with NJC_RECORD=all:{path}"
     )
 
 
-def _header_of(written: Mapping[str, Any], path: Path) -> Header:
+def _parse_header(written: Mapping[str, Any], path: Path) -> RecordingHeader:
     found = written.get("format")
     if not isinstance(found, int) or written.get("protocol") not in get_args(Protocol):
-        raise _unreadable(path, 1, "not the header that a recording begins with")
-    if found > FORMAT:
+        raise _make_line_error(path, 1, "not the header that a recording begins with")
+    if found > FORMAT_VERSION:
         raise RecordingError(
-            f"{path}:1: the recording has format {found}, newer than this njrt knows ({FORMAT}); upgrade njpy"
+            f"{path}:1: the recording has format {found}, newer than this njrt knows ({FORMAT_VERSION}); upgrade njpy"
         )
     texts = {name: str(written.get(name, "")) for name in ("model", "date", "note", "made_by")}
-    return Header(protocol=written["protocol"], **texts)
+    return RecordingHeader(protocol=written["protocol"], **texts)
 
 
-def _entry_of(written: Mapping[str, Any], header: Header, path: Path, number: int) -> Entry:
+def _parse_entry(
+    written: Mapping[str, Any], header: RecordingHeader, path: Path, number: int
+) -> RecordedCall:
     try:
         model = written.get("model", header.model)
-        reply_of(written["reply"], model)
+        reply_from_json(written["reply"], model)
         shown = tuple(dict(message) for message in written["shown"])
-        return Entry(
+        return RecordedCall(
             str(written["place"]),
             int(written["turn"]),
             str(written["key"]),
@@ -130,47 +132,47 @@ def _entry_of(written: Mapping[str, Any], header: Header, path: Path, number: in
             model,
         )
     except (LookupError, TypeError, ValueError, AttributeError):
-        raise _unreadable(path, number, "not a recorded model call") from None
+        raise _make_line_error(path, number, "not a recorded model call") from None
 
 
-def lines_of(recording: Recording) -> list[str]:
+def format_recording_lines(recording: Recording) -> list[str]:
     """The lines of a recording's file."""
     header = recording.header
     made = {"made_by": header.made_by, "model": header.model, "protocol": header.protocol}
     note = {"note": header.note} if header.note else {}
-    first = {"format": FORMAT, **made, "date": header.date, **note}
-    return [json_line(first), *(_entry_line(entry, header) for entry in recording.entries)]
+    first = {"format": FORMAT_VERSION, **made, "date": header.date, **note}
+    return [format_json_line(first), *(_format_entry(entry, header) for entry in recording.entries)]
 
 
-def _entry_line(entry: Entry, header: Header) -> str:
+def _format_entry(entry: RecordedCall, header: RecordingHeader) -> str:
     written: dict[str, Any] = {"place": entry.place, "turn": entry.turn, "key": entry.key}
     if entry.model != header.model:
         written["model"] = entry.model
-    return json_line(written | {"shown": list(entry.shown), "reply": entry.reply})
+    return format_json_line(written | {"shown": list(entry.shown), "reply": entry.reply})
 
 
 def write_recording(path: Path, recording: Recording, old: Recording) -> None:
     """Replace the file by `recording` and what other processes have added to `old` meanwhile."""
-    lines = lines_of(recording)
+    lines = format_recording_lines(recording)
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
-        with locked(path.parent):
+        with lock_folder(path.parent):
             known = old.lines.union(lines)
-            lines += [line for line in _lines_there(path)[1:] if line not in known]
-            _replace(path, "\n".join(lines) + "\n")
+            lines += [line for line in _read_existing_lines(path)[1:] if line not in known]
+            _replace_file(path, "\n".join(lines) + "\n")
     except OSError as error:
         raise RecordingError(
             f"cannot write the recording {path}: {error.strerror or error}; choose a folder that can be written to"
         ) from None
 
 
-def _lines_there(path: Path) -> list[str]:
+def _read_existing_lines(path: Path) -> list[str]:
     with contextlib.suppress(FileNotFoundError, UnicodeDecodeError):
         return [line for line in path.read_bytes().decode().split("\n") if line.strip()]
     return []
 
 
-def _replace(path: Path, text: str) -> None:
+def _replace_file(path: Path, text: str) -> None:
     """Write a file anew, so that whoever reads it sees the old or the new one and nothing in between."""
     temporary = path.with_name(f".{path.name}.{os.getpid()}.tmp")
     try:

@@ -23,25 +23,27 @@ from pathlib import Path
 from typing import TypeVar
 
 from njrt.observability.logs import warn
-from njrt.persistence.folder_lock import locked
+from njrt.persistence.folder_lock import lock_folder
 
-SCHEMA = 1
-_TABLE = """
+SCHEMA_VERSION = 1
+_CREATE_TABLE = """
 CREATE TABLE IF NOT EXISTS kept(
     key TEXT PRIMARY KEY, text TEXT NOT NULL, checksum INTEGER NOT NULL, size INTEGER NOT NULL, used INTEGER NOT NULL
 ) WITHOUT ROWID;
 CREATE INDEX IF NOT EXISTS kept_used ON kept(used);
 """
-_PATIENCE = 2.0  # seconds to wait for another process's transaction
-_SWEEP_EVERY = 64  # puts between two looks at the size of the whole
+_BUSY_SECONDS = 2.0  # seconds to wait for another process's transaction
+_PUTS_PER_SWEEP = 64  # puts between two looks at the size of the whole
 
-_HOUR = 3600  # a use is noted once an hour at most, so that a hit rarely has to write
+_USED_UPDATE_SECONDS = (
+    3600  # a use is noted once an hour at most, so that a hit rarely has to write
+)
 
-Result = TypeVar("Result")
+T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True)
-class Stats:
+class StoreStats:
     """What a store holds, and what it has been asked in this process. Sizes are in bytes of text."""
 
     entries: int
@@ -74,7 +76,7 @@ class Store:
 
     def get(self, key: str) -> str | None:
         """Find the text kept under `key`, or None."""
-        text = self._attempt(lambda connection: self._read(connection, key), None)
+        text = self._run_safely(lambda connection: self._read(connection, key), None)
         with self._lock:
             self._hits += text is not None
             self._misses += text is None
@@ -82,24 +84,24 @@ class Store:
 
     def put(self, key: str, text: str) -> None:
         """Keep `text` under `key`."""
-        self._attempt(lambda connection: self._write(connection, key, text), None)
+        self._run_safely(lambda connection: self._write(connection, key, text), None)
 
     def remove(self, key: str) -> None:
         """Forget what is kept under `key`."""
-        self._attempt(lambda connection: self._delete(connection, key), None)
+        self._run_safely(lambda connection: self._delete(connection, key), None)
 
-    def stats(self) -> Stats:
+    def read_stats(self) -> StoreStats:
         """Count what is kept."""
         query = "SELECT count(*), coalesce(sum(size), 0) FROM kept"
         nothing: tuple[int, int] = (0, 0)
-        entries, size = self._attempt(
+        entries, size = self._run_safely(
             lambda connection: connection.execute(query).fetchone(), nothing
         )
-        return Stats(entries, size, self._hits, self._misses)
+        return StoreStats(entries, size, self._hits, self._misses)
 
     def clear(self) -> int:
         """Forget everything; say how many texts there were."""
-        return self._attempt(self._empty, 0)
+        return self._run_safely(self._delete_all, 0)
 
     def close(self) -> None:
         """Close this thread's connection; it is opened anew when needed."""
@@ -116,10 +118,10 @@ class Store:
         if row is None:
             return None
         text, checksum, used = row
-        if type(text) is not str or _checksum(key, text) != checksum:
+        if type(text) is not str or _compute_checksum(key, text) != checksum:
             raise sqlite3.DatabaseError("a stored text does not have its checksum")
         now = int(self._now())
-        if now - used > _HOUR:
+        if now - used > _USED_UPDATE_SECONDS:
             with contextlib.suppress(sqlite3.OperationalError):
                 connection.execute("UPDATE kept SET used = ? WHERE key = ?", (now, key))
         return text
@@ -130,11 +132,11 @@ class Store:
             return
         connection.execute(
             "INSERT OR REPLACE INTO kept VALUES (?, ?, ?, ?, ?)",
-            (key, text, _checksum(key, text), size, int(self._now())),
+            (key, text, _compute_checksum(key, text), size, int(self._now())),
         )
         with self._lock:
             self._puts += 1
-            sweep = self._puts % _SWEEP_EVERY == 1
+            sweep = self._puts % _PUTS_PER_SWEEP == 1
         if sweep:
             self._sweep(connection)
 
@@ -153,28 +155,30 @@ class Store:
     def _delete(self, connection: sqlite3.Connection, key: str) -> None:
         connection.execute("DELETE FROM kept WHERE key = ?", (key,))
 
-    def _empty(self, connection: sqlite3.Connection) -> int:
+    def _delete_all(self, connection: sqlite3.Connection) -> int:
         deleted = connection.execute("DELETE FROM kept").rowcount
         connection.execute("PRAGMA incremental_vacuum")
         return deleted
 
     # --- connections, and what to do when they fail
 
-    def _attempt(self, act: Callable[[sqlite3.Connection], Result], otherwise: Result) -> Result:
+    def _run_safely(self, act: Callable[[sqlite3.Connection], T], otherwise: T) -> T:
         """Do `act` within a connection; whatever fails, give `otherwise`."""
         try:
-            return act(self._connection())
+            return act(self._get_connection())
         except sqlite3.OperationalError as error:
             # Locked, read-only, disk full, no such folder: the file itself is sound, if it is still there.
-            self._warn(error)
-            if _identity(self.path) != getattr(self._here, "identity", None):
+            self._warn_once(error)
+            if _get_file_identity(self.path) != getattr(self._here, "identity", None):
                 self.close()
         except (OSError, sqlite3.Error, UnicodeError) as error:
             # Damage is reported by this very class; its subclasses are other troubles.
-            self._set_aside(error) if type(error) is sqlite3.DatabaseError else self._warn(error)
+            self._quarantine_file(error) if type(
+                error
+            ) is sqlite3.DatabaseError else self._warn_once(error)
         return otherwise
 
-    def _connection(self) -> sqlite3.Connection:
+    def _get_connection(self) -> sqlite3.Connection:
         here = self._here
         if getattr(here, "connection", None) is None or here.process != os.getpid():
             # A connection must not be used, nor even closed, in a child of the process that opened it.
@@ -186,40 +190,40 @@ class Store:
 
     def _connect(self) -> sqlite3.Connection:
         self.path.parent.mkdir(parents=True, exist_ok=True)
-        connection = sqlite3.connect(self.path, timeout=_PATIENCE, isolation_level=None)
-        self._here.identity = _identity(self.path)
+        connection = sqlite3.connect(self.path, timeout=_BUSY_SECONDS, isolation_level=None)
+        self._here.identity = _get_file_identity(self.path)
         try:
             (version,) = connection.execute("PRAGMA user_version").fetchone()
-            if version not in (0, SCHEMA):
-                raise sqlite3.DatabaseError(f"the cache has schema {version}, not {SCHEMA}")
+            if version not in (0, SCHEMA_VERSION):
+                raise sqlite3.DatabaseError(f"the cache has schema {version}, not {SCHEMA_VERSION}")
             if version == 0:
-                _lay_out(connection)
+                _create_tables(connection)
             connection.execute("PRAGMA synchronous = NORMAL")
         except BaseException:
             connection.close()
             raise
         return connection
 
-    def _set_aside(self, error: Exception) -> None:
+    def _quarantine_file(self, error: Exception) -> None:
         """Move a file that cannot be used out of the way, so that the next use begins a new one."""
         with contextlib.suppress(sqlite3.Error):
             self.close()
-        self._warn(error)
-        with contextlib.suppress(OSError), locked(self.path.parent):
-            if _identity(self.path) != self._here.identity:
+        self._warn_once(error)
+        with contextlib.suppress(OSError), lock_folder(self.path.parent):
+            if _get_file_identity(self.path) != self._here.identity:
                 return  # another process has done it already, and the file there now is a new one
             os.replace(self.path, self.path.with_name(self.path.name + ".bad"))
             for suffix in ("-wal", "-shm"):
                 with contextlib.suppress(FileNotFoundError):
                     os.unlink(self.path.with_name(self.path.name + suffix))
 
-    def _warn(self, error: Exception) -> None:
+    def _warn_once(self, error: Exception) -> None:
         if not self._has_warned:
             self._has_warned = True
             warn("the cache %s cannot be used (%s); going on without it", self.path, error)
 
 
-def _identity(path: Path) -> tuple[int, int] | None:
+def _get_file_identity(path: Path) -> tuple[int, int] | None:
     """Tell a file from another that has taken its name."""
     with contextlib.suppress(OSError):
         found = path.stat()
@@ -227,12 +231,14 @@ def _identity(path: Path) -> tuple[int, int] | None:
     return None
 
 
-def _lay_out(connection: sqlite3.Connection) -> None:
+def _create_tables(connection: sqlite3.Connection) -> None:
     """Make the tables of a new file, in one transaction: another process may be doing the same."""
     connection.execute("PRAGMA auto_vacuum = INCREMENTAL")
     connection.execute("PRAGMA journal_mode = WAL")
-    connection.executescript(f"BEGIN IMMEDIATE;{_TABLE}PRAGMA user_version = {SCHEMA};COMMIT;")
+    connection.executescript(
+        f"BEGIN IMMEDIATE;{_CREATE_TABLE}PRAGMA user_version = {SCHEMA_VERSION};COMMIT;"
+    )
 
 
-def _checksum(key: str, text: str) -> int:
+def _compute_checksum(key: str, text: str) -> int:
     return zlib.crc32(text.encode(), zlib.crc32(key.encode()))

@@ -24,28 +24,34 @@ from itertools import islice
 from typing import Any
 
 from njrt.outcome import UserValue
-from njrt.rendering.libraries import foreign_kind, foreign_title
-from njrt.rendering.members import class_lines, member_lines, module_lines
-from njrt.rendering.one_line import shown_attributes, writer_of, writes_itself
-from njrt.rendering.signatures import first_line, function_name, kind_of, signature_text, type_text
-from njrt.rendering.writer import Pen, clip, printable
+from njrt.rendering.libraries import find_library_kind, format_library_title
+from njrt.rendering.members import describe_class, describe_members, describe_module
+from njrt.rendering.one_line import find_writer, has_custom_repr, list_shown_attributes
+from njrt.rendering.signatures import (
+    describe_function_kind,
+    format_signature,
+    format_type,
+    get_doc_summary,
+    get_function_name,
+)
+from njrt.rendering.writer import ValueWriter, clip, escape_unprintable
 from njrt.values.introspection import (
-    attributes_of,
-    bases_of,
-    class_name,
+    get_class_name,
+    get_class_namespace,
+    get_module_name,
+    get_mro,
     is_a,
     is_exactly,
-    is_own,
-    lineage_of,
-    module_name,
-    namespace_of,
+    is_user_class,
+    list_bases,
+    read_attributes,
 )
 
-TYPED_ITEMS = 256
+MAX_TYPED_ITEMS = 256
 """Items up to which a collection's type says what its items are; that of a longer one says less."""
-_MOST_TYPES = 3
+_MAX_TYPES = 3
 _INDENT = "    "
-_COUNTED: tuple[tuple[type, str], ...] = (
+_COUNTED_TYPES: tuple[tuple[type, str], ...] = (
     (dict, "key"),
     (list, "item"),
     (tuple, "item"),
@@ -53,11 +59,11 @@ _COUNTED: tuple[tuple[type, str], ...] = (
     (frozenset, "element"),
     (deque, "item"),
 )
-_FUNCTIONS = (types.FunctionType, types.MethodType, types.BuiltinFunctionType)
+_FUNCTION_TYPES = (types.FunctionType, types.MethodType, types.BuiltinFunctionType)
 
 
 @dataclass(frozen=True, slots=True)
-class Portrait:
+class ValueDescription:
     """What is known of a value: `title` is its type and size, `text` itself, `lines` its structure."""
 
     title: str
@@ -66,34 +72,34 @@ class Portrait:
     is_whole: bool
 
 
-def describe(name: str, value: UserValue, budget: int = 1000) -> str:
+def describe_variable(name: str, value: UserValue, budget: int = 1000) -> str:
     """Describe a variable: its name, type and value, then, indented, what is worth knowing of its type.
 
     The text has at most `budget` characters (but for a budget that not even name and type fit into).
     """
-    portrait = _portrait(value, max(0, budget - len(name) - 2))
+    portrait = _describe_value(value, max(0, budget - len(name) - 2))
     text = f" = {portrait.text}" if portrait.text and value is not None else ""
-    return _within(budget, f"{name}: {portrait.title}{text}", portrait.lines)
+    return _join_lines(budget, f"{name}: {portrait.title}{text}", portrait.lines)
 
 
-def show(value: UserValue, budget: int = 1000) -> str:
-    """Write the result of an expression: its value alone if all of it fits, else as `describe` does."""
-    portrait = _portrait(value, budget)
+def render_value(value: UserValue, budget: int = 1000) -> str:
+    """Write the result of an expression: its value alone if all of it fits, else as `describe_variable` does."""
+    portrait = _describe_value(value, budget)
     if portrait.is_whole:
-        return clip(printable(portrait.text), budget)
+        return clip(escape_unprintable(portrait.text), budget)
     text = f" = {portrait.text}" if portrait.text else ""
-    return _within(budget, portrait.title + text, portrait.lines)
+    return _join_lines(budget, portrait.title + text, portrait.lines)
 
 
-def _within(budget: int, first: str, lines: Iterator[str]) -> str:
+def _join_lines(budget: int, first: str, lines: Iterator[str]) -> str:
     """Join the lines that fit; the last one says when there are more."""
-    written = [clip(printable(first), budget)]
+    written = [clip(escape_unprintable(first), budget)]
     left = budget - len(written[0])
     try:
         for line in lines:
-            line = printable(line)
-            if len(_INDENT) + len(line) + 1 > left - len(_MORE):
-                written += [_MORE[1:]] if left >= len(_MORE) else []
+            line = escape_unprintable(line)
+            if len(_INDENT) + len(line) + 1 > left - len(_MORE_LINE):
+                written += [_MORE_LINE[1:]] if left >= len(_MORE_LINE) else []
                 break
             written.append(_INDENT + line)
             left -= len(_INDENT) + len(line) + 1
@@ -102,116 +108,125 @@ def _within(budget: int, first: str, lines: Iterator[str]) -> str:
     return "\n".join(written)
 
 
-_MORE = f"\n{_INDENT}..."
+_MORE_LINE = f"\n{_INDENT}..."
 
 
-def _portrait(value: UserValue, room: int) -> Portrait:
+def _describe_value(value: UserValue, room: int) -> ValueDescription:
     try:
-        return _sketch(value, room, Pen(writer_of))
+        return _build_description(value, room, ValueWriter(find_writer))
     except Exception as error:
         # Beyond what was thought of: the program must not break by being looked at.
-        name = class_name(type(value))
-        return Portrait(name, f"<cannot be shown: {class_name(type(error))}>", iter(()), False)
+        name = get_class_name(type(value))
+        return ValueDescription(
+            name, f"<cannot be shown: {get_class_name(type(error))}>", iter(()), False
+        )
 
 
-def _sketch(value: UserValue, room: int, pen: Pen) -> Portrait:
+def _build_description(value: UserValue, room: int, pen: ValueWriter) -> ValueDescription:
     """Find out what kind of thing a value is, and how such a thing is shown."""
     cls = type(value)
     if is_a(value, type):
-        return Portrait(_class_title(value), "", class_lines(value, pen), False)
-    if is_exactly(value, *_FUNCTIONS):
-        return Portrait(_function_title(value, pen), "", _doc_lines(value), False)
+        return ValueDescription(_format_class_title(value), "", describe_class(value, pen), False)
+    if is_exactly(value, *_FUNCTION_TYPES):
+        return ValueDescription(
+            _format_function_title(value, pen), "", _read_doc_lines(value), False
+        )
     if is_a(value, types.ModuleType):
-        title = f"module {attributes_of(value).get('__name__', '?')}"
-        return Portrait(title, "", module_lines(value, pen), False)
-    if module_name(cls) in ("typing", "types") and class_name(cls).endswith(
+        title = f"module {read_attributes(value).get('__name__', '?')}"
+        return ValueDescription(title, "", describe_module(value, pen), False)
+    if get_module_name(cls) in ("typing", "types") and get_class_name(cls).endswith(
         ("Alias", "Union", "UnionType")
     ):
-        return Portrait(f"type {type_text(value)}", "", iter(()), False)
-    title = _title(value)
-    lines = member_lines(_explained(value), pen, own=is_own(cls))
-    text = pen.whole(value, room - len(title) - 3)
+        return ValueDescription(f"type {format_type(value)}", "", iter(()), False)
+    title = _format_title(value)
+    lines = describe_members(_find_explained_classes(value), pen, own=is_user_class(cls))
+    text = pen.write_whole(value, room - len(title) - 3)
     if text is not None:
-        return Portrait(title, text, lines, True)
-    if is_own(cls) and not _length(value):
-        return _opened(value, title, room, pen)
+        return ValueDescription(title, text, lines, True)
+    if is_user_class(cls) and not _format_length(value):
+        return _describe_by_attributes(value, title, room, pen)
     # What follows of the structure should find some room too, where there is any to follow.
     share = room - len(title) - 3
-    return Portrait(
-        title, pen.brief(value, share if not _explained(value) else share * 2 // 3), lines, False
+    return ValueDescription(
+        title,
+        pen.write_brief(value, share if not _find_explained_classes(value) else share * 2 // 3),
+        lines,
+        False,
     )
 
 
-def _opened(value: UserValue, title: str, room: int, pen: Pen) -> Portrait:
+def _describe_by_attributes(
+    value: UserValue, title: str, room: int, pen: ValueWriter
+) -> ValueDescription:
     """Show an object that does not fit on a line attribute by attribute."""
-    attributes = shown_attributes(value)
+    attributes = list_shown_attributes(value)
 
     def lines() -> Iterator[str]:
         left = room * 3 // 4
         for number, (name, held) in enumerate(attributes):
-            head = f".{name}: {_title(held)}"
+            head = f".{name}: {_format_title(held)}"
             share = max(60, left // min(8, len(attributes) - number)) - len(head) - 3
-            line = f"{head} = {pen.brief(held, share)}"
+            line = f"{head} = {pen.write_brief(held, share)}"
             left -= len(line)
             yield line
-        yield from member_lines([type(value)], pen, own=True)
+        yield from describe_members([type(value)], pen, own=True)
 
-    text = pen.brief(value, room // 4) if writes_itself(type(value)) else ""
-    return Portrait(title, text, lines(), False)
+    text = pen.write_brief(value, room // 4) if has_custom_repr(type(value)) else ""
+    return ValueDescription(title, text, lines(), False)
 
 
-def _title(value: UserValue) -> str:
+def _format_title(value: UserValue) -> str:
     """The type of a value, and how much there is of it."""
-    for base in lineage_of(type(value)):
-        if kind := foreign_kind(base):
-            return foreign_title(value, kind)
-    length = _length(value)
-    return _type_of(value) + (f", {length}" if length else "")
+    for base in get_mro(type(value)):
+        if kind := find_library_kind(base):
+            return format_library_title(value, kind)
+    length = _format_length(value)
+    return _format_value_type(value) + (f", {length}" if length else "")
 
 
-def _length(value: UserValue) -> str:
-    for kind, noun in _COUNTED:
+def _format_length(value: UserValue) -> str:
+    for kind, noun in _COUNTED_TYPES:
         if is_a(value, kind):
-            if "_fields" in namespace_of(type(value)):
+            if "_fields" in get_class_namespace(type(value)):
                 return ""  # a named tuple is more of an object than of a collection
             length = kind.__len__(value)  # type: ignore[attr-defined]
             return f"{length:,} {noun}" + ("" if length == 1 else "s")
     return ""
 
 
-def _type_of(value: UserValue) -> str:
+def _format_value_type(value: UserValue) -> str:
     """The type of a value as an annotation would say it: `list[int]`, `dict[str, Item]`, `Order`."""
     cls = type(value)
-    name = class_name(cls)
+    name = get_class_name(cls)
     if value is None:
         return "None"
-    if cls is tuple and 0 < len(value) <= _MOST_TYPES + 1:
-        return f"tuple[{', '.join(class_name(type(item)) for item in value)}]"
+    if cls is tuple and 0 < len(value) <= _MAX_TYPES + 1:
+        return f"tuple[{', '.join(get_class_name(type(item)) for item in value)}]"
     if cls is dict:
-        keys, values = _types_in(value.keys()), _types_in(value.values())
+        keys, values = _format_item_types(value.keys()), _format_item_types(value.values())
         return f"dict[{keys}, {values}]" if keys and values else name
     if is_exactly(value, list, set, frozenset, deque, tuple):
-        items = _types_in(value)
+        items = _format_item_types(value)
         return (f"tuple[{items}, ...]" if cls is tuple else f"{name}[{items}]") if items else name
     return name
 
 
-def _types_in(items: Any) -> str:
+def _format_item_types(items: Any) -> str:
     """The few types of all items of a collection, as a union; an empty string if they are many."""
-    if not 0 < len(items) <= TYPED_ITEMS:
+    if not 0 < len(items) <= MAX_TYPED_ITEMS:
         return ""
     # Classes are told apart by identity: a metaclass may define __hash__ or __eq__.
     classes = {id(cls): cls for cls in map(type, items)}
-    if len(classes) > _MOST_TYPES:
+    if len(classes) > _MAX_TYPES:
         return ""
     return " | ".join(
-        sorted("None" if cls is type(None) else class_name(cls) for cls in classes.values())
+        sorted("None" if cls is type(None) else get_class_name(cls) for cls in classes.values())
     )
 
 
-def _explained(value: UserValue) -> list[type]:
+def _find_explained_classes(value: UserValue) -> list[type]:
     """The program's own classes that a reader of this value should know: its own, or those of its items."""
-    if is_own(type(value)) or is_a(type(value), EnumMeta):
+    if is_user_class(type(value)) or is_a(type(value), EnumMeta):
         return [type(value)]
     if type(value) is dict:
         items: Any = value.values()
@@ -220,22 +235,26 @@ def _explained(value: UserValue) -> list[type]:
     else:
         return []
     classes = {id(type(item)): type(item) for item in islice(items, 8)}
-    return [cls for cls in classes.values() if is_own(cls) or is_a(cls, EnumMeta)][:_MOST_TYPES]
-
-
-def _class_title(cls: type) -> str:
-    bases = [
-        "TypedDict" if type(namespace_of(cls).get("__total__")) is bool else class_name(base)
-        for base in bases_of(cls)
+    return [cls for cls in classes.values() if is_user_class(cls) or is_a(cls, EnumMeta)][
+        :_MAX_TYPES
     ]
-    return f"class {class_name(cls)}" + (f"({', '.join(bases)})" if bases else "")
 
 
-def _function_title(value: Any, pen: Pen) -> str:
-    return f"{kind_of(value)} {function_name(value)}{signature_text(value, lambda default: pen.brief(default, 40))}"
+def _format_class_title(cls: type) -> str:
+    bases = [
+        "TypedDict"
+        if type(get_class_namespace(cls).get("__total__")) is bool
+        else get_class_name(base)
+        for base in list_bases(cls)
+    ]
+    return f"class {get_class_name(cls)}" + (f"({', '.join(bases)})" if bases else "")
 
 
-def _doc_lines(value: Any) -> Iterator[str]:
+def _format_function_title(value: Any, pen: ValueWriter) -> str:
+    return f"{describe_function_kind(value)} {get_function_name(value)}{format_signature(value, lambda default: pen.write_brief(default, 40))}"
+
+
+def _read_doc_lines(value: Any) -> Iterator[str]:
     function = value.__func__ if type(value) is types.MethodType else value
-    if is_exactly(function, *_FUNCTIONS) and (doc := first_line(function.__doc__)):
+    if is_exactly(function, *_FUNCTION_TYPES) and (doc := get_doc_summary(function.__doc__)):
         yield doc

@@ -13,78 +13,86 @@ import sys
 from collections.abc import Iterator
 from typing import Any
 
-from njrt.rendering.writer import FEW_ITEMS, MOST_ITEMS, Pen, TooLong, Writer
-from njrt.values.introspection import class_name, module_name
+from njrt.rendering.writer import (
+    MAX_SHOWN_ITEMS,
+    MIN_SHOWN_ITEMS,
+    DoesNotFit,
+    ValueWriter,
+    WriteFunction,
+)
+from njrt.values.introspection import get_class_name, get_module_name
 
-LABEL_CHARS = 40
+MAX_LABEL_CHARS = 40
 
 
-def foreign_kind(cls: type) -> str:
+def find_library_kind(cls: type) -> str:
     """Say which of the known classes `cls` is, such as `numpy.ndarray`; an empty string for another.
 
     A class that merely claims that name is not taken for it.
     """
-    name = class_name(cls)
-    if name not in _NAMES:
+    name = get_class_name(cls)
+    if name not in _CLASS_NAMES:
         return ""
-    library = module_name(cls).partition(".")[0]
+    library = get_module_name(cls).partition(".")[0]
     known = getattr(sys.modules.get(library), name, None)
     kind = f"{library}.{name}"
-    return kind if known is cls and kind in WRITERS else ""
+    return kind if known is cls and kind in LIBRARY_WRITERS else ""
 
 
-def foreign_writer(cls: type) -> Writer | None:
+def find_library_writer(cls: type) -> WriteFunction | None:
     """Find who writes instances of `cls`, if it is one of the known classes."""
-    kind = foreign_kind(cls)
-    return WRITERS[kind] if kind else None
+    kind = find_library_kind(cls)
+    return LIBRARY_WRITERS[kind] if kind else None
 
 
-def _array(pen: Pen, value: Any, room: int, exact: bool) -> str:
+def _write_ndarray(pen: ValueWriter, value: Any, room: int, exact: bool) -> str:
     if value.size * 3 <= room:
         return pen.inside(value.tolist(), room, exact)
     if exact:
-        raise TooLong
+        raise DoesNotFit
     row = value
     while row.ndim > 1:
         row = row[0]
-    text: str = pen.inside(row[:MOST_ITEMS].tolist(), room - 2 * value.ndim - 8, False)
+    text: str = pen.inside(row[:MAX_SHOWN_ITEMS].tolist(), room - 2 * value.ndim - 8, False)
     brackets: int = value.ndim - 1
-    text = text if row.size <= MOST_ITEMS or text.endswith("...]") else f"{text[:-1]}, ...]"
+    text = text if row.size <= MAX_SHOWN_ITEMS or text.endswith("...]") else f"{text[:-1]}, ...]"
     return "[" * brackets + text + (", ...]" if brackets else "") + "]" * (brackets - 1)
 
 
-def _frame(pen: Pen, value: Any, room: int, exact: bool) -> str:
+def _write_dataframe(pen: ValueWriter, value: Any, room: int, exact: bool) -> str:
     rows, width = value.shape
-    if exact and rows > MOST_ITEMS:
-        raise TooLong
+    if exact and rows > MAX_SHOWN_ITEMS:
+        raise DoesNotFit
 
     def columns() -> Iterator[tuple[str, list[Any]]]:
         for at, dtype in enumerate(value.dtypes):
-            label = f"{pen.brief(value.columns[at], LABEL_CHARS)} ({dtype}): "
-            yield label, _head(value.iloc[:MOST_ITEMS, at].tolist(), rows)
+            label = f"{pen.write_brief(value.columns[at], MAX_LABEL_CHARS)} ({dtype}): "
+            yield label, _shorten_items(value.iloc[:MAX_SHOWN_ITEMS, at].tolist(), rows)
 
-    return pen.row("{", columns(), width, "}", room, exact)
-
-
-def _series(pen: Pen, value: Any, room: int, exact: bool) -> str:
-    if exact and len(value) > MOST_ITEMS:
-        raise TooLong
-    return pen.inside(_head(value.iloc[:MOST_ITEMS].tolist(), len(value)), room, exact)
+    return pen.write_row("{", columns(), width, "}", room, exact)
 
 
-def _head(items: list[Any], length: int) -> list[Any]:
-    return items if len(items) == length else [*items[:FEW_ITEMS], ...]
+def _write_series(pen: ValueWriter, value: Any, room: int, exact: bool) -> str:
+    if exact and len(value) > MAX_SHOWN_ITEMS:
+        raise DoesNotFit
+    return pen.inside(
+        _shorten_items(value.iloc[:MAX_SHOWN_ITEMS].tolist(), len(value)), room, exact
+    )
 
 
-WRITERS: dict[str, Writer] = {
-    "numpy.ndarray": _array,
-    "pandas.DataFrame": _frame,
-    "pandas.Series": _series,
+def _shorten_items(items: list[Any], length: int) -> list[Any]:
+    return items if len(items) == length else [*items[:MIN_SHOWN_ITEMS], ...]
+
+
+LIBRARY_WRITERS: dict[str, WriteFunction] = {
+    "numpy.ndarray": _write_ndarray,
+    "pandas.DataFrame": _write_dataframe,
+    "pandas.Series": _write_series,
 }
-_NAMES = {kind.partition(".")[2] for kind in WRITERS}
+_CLASS_NAMES = {kind.partition(".")[2] for kind in LIBRARY_WRITERS}
 
 
-def foreign_title(value: Any, kind: str) -> str:
+def format_library_title(value: Any, kind: str) -> str:
     """Say what an instance of a known class is: `numpy.ndarray, shape (2, 2), dtype float64`."""
     match kind:
         case "numpy.ndarray":

@@ -19,24 +19,30 @@ from enum import EnumMeta
 from itertools import islice
 from typing import Any
 
-from njrt.rendering.signatures import annotations_of, first_line, kind_of, signature_text, type_text
-from njrt.rendering.writer import Pen
+from njrt.rendering.signatures import (
+    describe_function_kind,
+    format_signature,
+    format_type,
+    get_doc_summary,
+    read_annotations,
+)
+from njrt.rendering.writer import ValueWriter
 from njrt.values.introspection import (
     Namespace,
-    attributes_of,
-    class_name,
+    collect_members,
+    find_member,
+    get_class_name,
+    get_class_namespace,
+    get_mro,
     is_a,
     is_exactly,
-    is_own,
-    lineage_of,
-    member_of,
-    members_of,
-    namespace_of,
+    is_user_class,
+    read_attributes,
 )
 
-MOST_MEMBERS = 100
+MAX_MEMBERS = 100
 _DEFAULT_CHARS = 40
-_PROTOCOLS = {
+_SPECIAL_METHODS = {
     "__call__": "call",
     "__len__": "len()",
     "__iter__": "iteration",
@@ -53,156 +59,162 @@ _PROTOCOLS = {
 }
 
 
-def member_lines(classes: Iterable[type], pen: Pen, *, own: bool) -> Iterator[str]:
+def describe_members(classes: Iterable[type], pen: ValueWriter, *, own: bool) -> Iterator[str]:
     """What the objects of each class offer: its docstring, enum members, methods and properties.
 
     `own` says that they are those of the value itself, so that `.name` is clear without the class.
     """
     for cls in classes:
-        yield from _doc_line(cls)
+        yield from _describe_doc(cls)
         if is_a(cls, EnumMeta):
-            yield _enum_line(cls, pen)
-        prefix = "" if own else class_name(cls)
-        yield from _method_lines(cls, pen, prefix)
+            yield _format_enum_members(cls, pen)
+        prefix = "" if own else get_class_name(cls)
+        yield from _describe_methods(cls, pen, prefix)
 
 
-def class_lines(cls: type, pen: Pen) -> Iterator[str]:
+def describe_class(cls: type, pen: ValueWriter) -> Iterator[str]:
     """What a class offers: all of the above, its constructor or fields, and its constants."""
-    yield from _doc_line(cls)
+    yield from _describe_doc(cls)
     if is_a(cls, EnumMeta):
-        yield _enum_line(cls, pen)
+        yield _format_enum_members(cls, pen)
     else:
-        yield from _constructor_lines(cls, pen)
-        yield from _constant_lines(cls, pen)
-    yield from _method_lines(cls, pen, "")
+        yield from _describe_constructor(cls, pen)
+        yield from _describe_constants(cls, pen)
+    yield from _describe_methods(cls, pen, "")
 
 
-def module_lines(module: types.ModuleType, pen: Pen) -> Iterator[str]:
+def describe_module(module: types.ModuleType, pen: ValueWriter) -> Iterator[str]:
     """The public functions and classes that one of the program's own modules defines."""
-    names = attributes_of(module)
+    names = read_attributes(module)
     name = names.get("__name__")
     if type(name) is not str or name.partition(".")[0] in sys.stdlib_module_names:
         return
-    for public, value in list(islice(names.items(), MOST_MEMBERS)):
+    for public, value in list(islice(names.items(), MAX_MEMBERS)):
         if type(public) is not str or public.startswith("_"):
             continue
         if type(value) is types.FunctionType and value.__module__ == name:
-            yield f".{public}{_signature(value, pen)}{_comment(value)}"
-        elif is_a(value, type) and namespace_of(value).get("__module__") == name:
-            yield f".{public}: class{_comment(namespace_of(value).get('__doc__'))}"
+            yield f".{public}{_format_member_signature(value, pen)}{_format_doc_comment(value)}"
+        elif is_a(value, type) and get_class_namespace(value).get("__module__") == name:
+            yield f".{public}: class{_format_doc_comment(get_class_namespace(value).get('__doc__'))}"
 
 
-def _doc_line(cls: type) -> Iterator[str]:
-    doc = first_line(namespace_of(cls).get("__doc__"))
+def _describe_doc(cls: type) -> Iterator[str]:
+    doc = get_doc_summary(get_class_namespace(cls).get("__doc__"))
     # A dataclass without a docstring has its signature in its place, and an enum may have a stock phrase.
-    if doc and not doc.startswith(f"{class_name(cls).rpartition('.')[2]}(") and is_own(cls):
-        yield f"{class_name(cls)}: {doc}"
+    if (
+        doc
+        and not doc.startswith(f"{get_class_name(cls).rpartition('.')[2]}(")
+        and is_user_class(cls)
+    ):
+        yield f"{get_class_name(cls)}: {doc}"
 
 
-def _enum_line(cls: type, pen: Pen) -> str:
-    members: Namespace = namespace_of(cls).get("_member_map_") or {}
+def _format_enum_members(cls: type, pen: ValueWriter) -> str:
+    members: Namespace = get_class_namespace(cls).get("_member_map_") or {}
     shown = [
-        f"{name} = {pen.brief(attributes_of(member).get('_value_'), _DEFAULT_CHARS)}"
-        for name, member in islice(members.items(), MOST_MEMBERS)
+        f"{name} = {pen.write_brief(read_attributes(member).get('_value_'), _DEFAULT_CHARS)}"
+        for name, member in islice(members.items(), MAX_MEMBERS)
     ]
-    more = ", ..." if len(members) > MOST_MEMBERS else ""
-    return f"{class_name(cls)} members: {', '.join(shown)}{more}"
+    more = ", ..." if len(members) > MAX_MEMBERS else ""
+    return f"{get_class_name(cls)} members: {', '.join(shown)}{more}"
 
 
-def _constructor_lines(cls: type, pen: Pen) -> Iterator[str]:
+def _describe_constructor(cls: type, pen: ValueWriter) -> Iterator[str]:
     """How an object of the class is made; its fields, where they say more than the constructor."""
-    name, fields = class_name(cls), member_of(cls, "__pydantic_fields__")
+    name, fields = get_class_name(cls), find_member(cls, "__pydantic_fields__")
     if type(fields) is dict:
-        yield f"{name}({', '.join(_field(key, field, pen) for key, field in fields.items())})"
+        yield f"{name}({', '.join(_format_field(key, field, pen) for key, field in fields.items())})"
         return
-    if type(namespace_of(cls).get("__total__")) is bool:  # a TypedDict
-        yield f"keys: {', '.join(_annotated(cls))}"
+    if type(get_class_namespace(cls).get("__total__")) is bool:  # a TypedDict
+        yield f"keys: {', '.join(_format_annotated_names(cls))}"
         return
-    if type(namespace_of(cls).get("_fields")) is tuple:  # a named tuple
-        yield f"{name}({', '.join(_annotated(cls) or namespace_of(cls)['_fields'])})"
+    if type(get_class_namespace(cls).get("_fields")) is tuple:  # a named tuple
+        yield f"{name}({', '.join(_format_annotated_names(cls) or get_class_namespace(cls)['_fields'])})"
         return
-    constructor = member_of(cls, "__init__")
+    constructor = find_member(cls, "__init__")
     if type(constructor) is not types.FunctionType:
-        constructor = member_of(cls, "__new__")
+        constructor = find_member(cls, "__new__")
         constructor = constructor.__func__ if type(constructor) is staticmethod else constructor
     if type(constructor) is types.FunctionType:
-        yield f"{name}{_signature(constructor, pen, bound=True).removesuffix(' -> None')}"
+        yield f"{name}{_format_member_signature(constructor, pen, bound=True).removesuffix(' -> None')}"
 
 
-def _annotated(cls: type) -> list[str]:
+def _format_annotated_names(cls: type) -> list[str]:
     """The annotated names of a class and its ancestors, `title: str`."""
-    optional = namespace_of(cls).get("__optional_keys__") or ()
+    optional = get_class_namespace(cls).get("__optional_keys__") or ()
     return [
-        f"{name}: {type_text(annotation)}" + (" (optional)" if name in optional else "")
-        for base in reversed(lineage_of(cls))
-        for name, annotation in annotations_of(base).items()
+        f"{name}: {format_type(annotation)}" + (" (optional)" if name in optional else "")
+        for base in reversed(get_mro(cls))
+        for name, annotation in read_annotations(base).items()
     ]
 
 
-def _field(name: str, field: Any, pen: Pen) -> str:
+def _format_field(name: str, field: Any, pen: ValueWriter) -> str:
     """A field of a pydantic model: type, default, constraints."""
-    text = f"{name}: {type_text(field.annotation)}"
+    text = f"{name}: {format_type(field.annotation)}"
     if field.default_factory is not None:
         text += " = ..."
     elif not field.is_required():
-        text += f" = {pen.brief(field.default, _DEFAULT_CHARS)}"
-    notes = [pen.brief(constraint, _DEFAULT_CHARS) for constraint in field.metadata]
-    notes += [repr(first_line(field.description))] if field.description else []
+        text += f" = {pen.write_brief(field.default, _DEFAULT_CHARS)}"
+    notes = [pen.write_brief(constraint, _DEFAULT_CHARS) for constraint in field.metadata]
+    notes += [repr(get_doc_summary(field.description))] if field.description else []
     return text + (f" ({', '.join(notes)})" if notes else "")
 
 
-def _constant_lines(cls: type, pen: Pen) -> Iterator[str]:
-    annotated = annotations_of(cls)
-    for name, value in list(islice(namespace_of(cls).items(), MOST_MEMBERS)):
-        if name.startswith(("_", "model_")) or name in annotated or _is_offered(value):
+def _describe_constants(cls: type, pen: ValueWriter) -> Iterator[str]:
+    annotated = read_annotations(cls)
+    for name, value in list(islice(get_class_namespace(cls).items(), MAX_MEMBERS)):
+        if name.startswith(("_", "model_")) or name in annotated or _is_method_or_property(value):
             continue
         if is_exactly(value, int, float, str, bool, bytes, list, tuple, dict, set, frozenset):
-            yield f".{name} = {pen.brief(value, 2 * _DEFAULT_CHARS)}"
+            yield f".{name} = {pen.write_brief(value, 2 * _DEFAULT_CHARS)}"
 
 
-def _is_offered(member: Any) -> bool:
+def _is_method_or_property(member: Any) -> bool:
     return is_exactly(member, types.FunctionType, staticmethod, classmethod, property)
 
 
-def _method_lines(cls: type, pen: Pen, owner: str) -> Iterator[str]:
+def _describe_methods(cls: type, pen: ValueWriter, owner: str) -> Iterator[str]:
     """One line for each public method and property, then one for the operators that work."""
-    members = members_of(cls)
-    for name, member in islice(members.items(), 10 * MOST_MEMBERS):
-        if not name.startswith("_") and (line := _member_line(f"{owner}.{name}", member, pen)):
+    members = collect_members(cls)
+    for name, member in islice(members.items(), 10 * MAX_MEMBERS):
+        if not name.startswith("_") and (line := _format_member(f"{owner}.{name}", member, pen)):
             yield line
     supported = [
-        word for name, word in _PROTOCOLS.items() if type(members.get(name)) is types.FunctionType
+        word
+        for name, word in _SPECIAL_METHODS.items()
+        if type(members.get(name)) is types.FunctionType
     ]
     if supported and not is_a(cls, EnumMeta):
         yield f"supports {', '.join(supported)}"
 
 
-def _member_line(name: str, member: Any, pen: Pen) -> str:
+def _format_member(name: str, member: Any, pen: ValueWriter) -> str:
     if type(member) is property:
         getter = member.fget
         returned = (
-            annotations_of(getter).get("return") if type(getter) is types.FunctionType else None
+            read_annotations(getter).get("return") if type(getter) is types.FunctionType else None
         )
-        arrow = f" -> {type_text(returned)}" if returned is not None else ""
-        return f"{name}{arrow}  (property){_comment(getter)}"
+        arrow = f" -> {format_type(returned)}" if returned is not None else ""
+        return f"{name}{arrow}  (property){_format_doc_comment(getter)}"
     if type(member) is staticmethod:
-        return f"{name}{_signature(member.__func__, pen)}{_comment(member.__func__)}"
+        return f"{name}{_format_member_signature(member.__func__, pen)}{_format_doc_comment(member.__func__)}"
     if type(member) is classmethod:
-        return f"{name}{_signature(member.__func__, pen, bound=True)}{_comment(member.__func__)}"
+        return f"{name}{_format_member_signature(member.__func__, pen, bound=True)}{_format_doc_comment(member.__func__)}"
     if type(member) is types.FunctionType:
-        prefix = "async " if kind_of(member).startswith("async") else ""
-        return f"{prefix}{name}{_signature(member, pen, bound=True)}{_comment(member)}"
+        prefix = "async " if describe_function_kind(member).startswith("async") else ""
+        return f"{prefix}{name}{_format_member_signature(member, pen, bound=True)}{_format_doc_comment(member)}"
     return ""
 
 
-def _signature(function: Any, pen: Pen, *, bound: bool = False) -> str:
-    return signature_text(
-        function, lambda default: pen.brief(default, _DEFAULT_CHARS), skip_first=bound
+def _format_member_signature(function: Any, pen: ValueWriter, *, bound: bool = False) -> str:
+    return format_signature(
+        function, lambda default: pen.write_brief(default, _DEFAULT_CHARS), skip_first=bound
     )
 
 
-def _comment(documented: Any) -> str:
+def _format_doc_comment(documented: Any) -> str:
     """The first line of a docstring as a comment at the end of a line."""
     doc = documented.__doc__ if type(documented) is types.FunctionType else documented
-    line = first_line(doc)
+    line = get_doc_summary(doc)
     return f"  # {line}" if line else ""

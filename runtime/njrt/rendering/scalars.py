@@ -11,18 +11,18 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from njrt.rendering.writer import Pen, TooLong, Writer
-from njrt.values.introspection import class_name
+from njrt.rendering.writer import DoesNotFit, ValueWriter, WriteFunction
+from njrt.values.introspection import get_class_name
 
-_LARGEST_INT = 2000  # bits; from about 4,300 digits on, Python refuses to write an int in decimal
+_MAX_INT_BITS = 2000  # bits; from about 4,300 digits on, Python refuses to write an int in decimal
 
 
-def _int(pen: Pen, value: int, room: int, exact: bool) -> str:
+def _write_int(pen: ValueWriter, value: int, room: int, exact: bool) -> str:
     bits = int.bit_length(value)
-    return int.__repr__(value) if bits <= _LARGEST_INT else f"<int of {bits:,} bits>"
+    return int.__repr__(value) if bits <= _MAX_INT_BITS else f"<int of {bits:,} bits>"
 
 
-def _quoted(written: Callable[[Any], str], noun: str) -> Writer:
+def _make_quoted_writer(written: Callable[[Any], str], noun: str) -> WriteFunction:
     """Make the writer of a text: quoted whole, or its beginning, its end and its length."""
 
     def cut(value: Any, room: int) -> str:
@@ -34,14 +34,14 @@ def _quoted(written: Callable[[Any], str], noun: str) -> Writer:
             text = written(value)
         return text
 
-    def write(pen: Pen, value: Any, room: int, exact: bool) -> str:
+    def write(pen: ValueWriter, value: Any, room: int, exact: bool) -> str:
         length = len(value)
         if length + 2 <= room:
             text = written(value)
             if len(text) <= room:
                 return text
         if exact:
-            raise TooLong
+            raise DoesNotFit
         if room < 160:
             return cut(value, room - 3) + "..."
         note = f" ({length:,} {noun})"
@@ -52,24 +52,24 @@ def _quoted(written: Callable[[Any], str], noun: str) -> Writer:
     return write
 
 
-SCALARS: dict[type, Writer] = {
+SCALAR_WRITERS: dict[type, WriteFunction] = {
     type(None): lambda pen, value, room, exact: "None",
     type(...): lambda pen, value, room, exact: "...",
     bool: lambda pen, value, room, exact: "True" if value else "False",
-    int: _int,
+    int: _write_int,
     float: lambda pen, value, room, exact: float.__repr__(value),
     complex: lambda pen, value, room, exact: complex.__repr__(value),
-    str: _quoted(str.__repr__, "characters"),
-    bytes: _quoted(bytes.__repr__, "bytes"),
+    str: _make_quoted_writer(str.__repr__, "characters"),
+    bytes: _make_quoted_writer(bytes.__repr__, "bytes"),
 }
 
 
-def of_subclass(cls: type) -> Writer:
+def make_subclass_writer(cls: type) -> WriteFunction:
     """Write an instance of a subclass of a scalar as `UserId(3)`."""
-    plain = SCALARS[cls]
+    plain = SCALAR_WRITERS[cls]
 
-    def write(pen: Pen, value: Any, room: int, exact: bool) -> str:
-        name = class_name(type(value))
+    def write(pen: ValueWriter, value: Any, room: int, exact: bool) -> str:
+        name = get_class_name(type(value))
         base = cls.__getitem__(value, slice(None)) if cls in (str, bytes) else value
         return f"{name}({plain(pen, base, room - len(name) - 2, exact)})"
 

@@ -21,25 +21,25 @@ from typing import Any
 from njrt.outcome import UserValue
 from njrt.rendering.writer import clip
 from njrt.values.introspection import (
-    class_name,
-    innermost,
+    get_class_name,
+    get_class_namespace,
+    get_module_name,
     is_a,
     is_exactly,
-    module_name,
-    namespace_of,
+    unwrap_function,
 )
 
-DOC_CHARS = 100
-_DEPTH = 4
+MAX_DOC_CHARS = 100
+_MAX_DEPTH = 4
 _UNIONS = (typing.Union, types.UnionType)
 _VARIADIC_POSITIONAL, _VARIADIC_KEYWORD = 0x04, 0x08  # co_flags: CO_VARARGS, CO_VARKEYWORDS
 _COROUTINE, _ASYNC_GENERATOR = 0x80, 0x200  # co_flags: CO_COROUTINE, CO_ASYNC_GENERATOR
 
-DefaultText = Callable[[UserValue], str]
+DefaultFormatter = Callable[[UserValue], str]
 """Writes the default of a parameter in a few characters."""
 
 
-def type_text(annotation: UserValue, depth: int = _DEPTH) -> str:
+def format_type(annotation: UserValue, depth: int = _MAX_DEPTH) -> str:
     """Write a type or annotation: `list[int]`, `Item | None`, `'Later'` as `Later`."""
     if annotation is None or annotation is type(None):
         return "None"
@@ -48,42 +48,47 @@ def type_text(annotation: UserValue, depth: int = _DEPTH) -> str:
     if annotation is ...:
         return "..."
     if is_a(annotation, list):
-        return _bracketed("", list.__iter__(annotation), depth)
+        return _format_generic("", list.__iter__(annotation), depth)
     if is_a(annotation, type) and not is_a(annotation, types.GenericAlias):
-        return class_name(annotation)
-    return _special_form_text(annotation, depth)
+        return get_class_name(annotation)
+    return _format_special_form(annotation, depth)
 
 
-def _special_form_text(annotation: UserValue, depth: int) -> str:
+def _format_special_form(annotation: UserValue, depth: int) -> str:
     """Write what `typing` and `types` make: unions, generic aliases, literals, type variables."""
-    if module_name(type(annotation)) not in ("typing", "types", "builtins", "typing_extensions"):
-        return class_name(type(annotation))
+    if get_module_name(type(annotation)) not in (
+        "typing",
+        "types",
+        "builtins",
+        "typing_extensions",
+    ):
+        return get_class_name(type(annotation))
     origin: Any = typing.get_origin(annotation)
     if origin is None:
         name = getattr(annotation, "__forward_arg__", None) or getattr(annotation, "__name__", None)
-        return name if type(name) is str else class_name(type(annotation))
+        return name if type(name) is str else get_class_name(type(annotation))
     arguments = typing.get_args(annotation)
     if origin in _UNIONS:
-        return " | ".join(type_text(part, depth - 1) for part in arguments)
+        return " | ".join(format_type(part, depth - 1) for part in arguments)
     if origin is typing.Literal:
-        return f"Literal[{', '.join(_literal_text(value) for value in arguments)}]"
+        return f"Literal[{', '.join(_format_literal(value) for value in arguments)}]"
     if origin is typing.Annotated:
-        return type_text(arguments[0], depth)
-    return _bracketed(type_text(origin, depth), arguments, depth)
+        return format_type(arguments[0], depth)
+    return _format_generic(format_type(origin, depth), arguments, depth)
 
 
-def _bracketed(name: str, arguments: Iterable[Any], depth: int) -> str:
+def _format_generic(name: str, arguments: Iterable[Any], depth: int) -> str:
     if depth <= 0:
         return f"{name}[...]"
-    return f"{name}[{', '.join(type_text(argument, depth - 1) for argument in arguments)}]"
+    return f"{name}[{', '.join(format_type(argument, depth - 1) for argument in arguments)}]"
 
 
-def _literal_text(value: UserValue) -> str:
-    return repr(value) if is_exactly(value, str, int, bool, bytes) else type_text(value)
+def _format_literal(value: UserValue) -> str:
+    return repr(value) if is_exactly(value, str, int, bool, bytes) else format_type(value)
 
 
-def signature_text(
-    function: UserValue, default_text: DefaultText, *, skip_first: bool = False
+def format_signature(
+    function: UserValue, default_text: DefaultFormatter, *, skip_first: bool = False
 ) -> str:
     """Write `(query: str, limit: int = 10) -> list[str]`, or `(...)` where nothing is known.
 
@@ -92,7 +97,7 @@ def signature_text(
     if type(function) is MethodType:
         function, skip_first = function.__func__, True
     if type(function) is FunctionType:
-        return _python_signature(innermost(function), default_text, skip_first)
+        return _format_python_signature(unwrap_function(function), default_text, skip_first)
     written = getattr(function, "__text_signature__", None) if _is_builtin(function) else None
     return (
         written.replace("$self, ", "").replace("$module, ", "") if type(written) is str else "(...)"
@@ -103,15 +108,17 @@ def _is_builtin(function: UserValue) -> bool:
     return is_exactly(function, BuiltinFunctionType, types.MethodDescriptorType)
 
 
-def _python_signature(function: FunctionType, default_text: DefaultText, skip_first: bool) -> str:
-    code, annotations = function.__code__, annotations_of(function)
+def _format_python_signature(
+    function: FunctionType, default_text: DefaultFormatter, skip_first: bool
+) -> str:
+    code, annotations = function.__code__, read_annotations(function)
     names = code.co_varnames
     positional, keyword_only = code.co_argcount, code.co_kwonlyargcount
     defaults = function.__defaults__ or ()
     first_default = positional - len(defaults)
 
     def parameter(name: str, stars: str = "", default: tuple[Any, ...] = ()) -> str:
-        annotation = f": {type_text(annotations[name])}" if name in annotations else ""
+        annotation = f": {format_type(annotations[name])}" if name in annotations else ""
         equals = " = " if annotation else "="
         return f"{stars}{name}{annotation}" + (equals + default_text(default[0]) if default else "")
 
@@ -133,11 +140,11 @@ def _python_signature(function: FunctionType, default_text: DefaultText, skip_fi
         parts.append(parameter(name, default=(given[name],) if name in given else ()))
     if code.co_flags & _VARIADIC_KEYWORD:
         parts.append(parameter(names[end], "**"))
-    returned = f" -> {type_text(annotations['return'])}" if "return" in annotations else ""
+    returned = f" -> {format_type(annotations['return'])}" if "return" in annotations else ""
     return f"({', '.join(parts)}){returned}"
 
 
-def annotations_of(holder: FunctionType | type) -> dict[str, Any]:
+def read_annotations(holder: FunctionType | type) -> dict[str, Any]:
     """The annotations of a function, or those in a class's own body; {} where they cannot be had.
 
     From Python 3.14 on they are computed on demand, and may then fail on a name that is not there yet.
@@ -145,7 +152,7 @@ def annotations_of(holder: FunctionType | type) -> dict[str, Any]:
     try:
         if isinstance(holder, FunctionType):
             return holder.__annotations__
-        found = namespace_of(holder).get("__annotations__")
+        found = get_class_namespace(holder).get("__annotations__")
         if found is None and sys.version_info >= (3, 14):
             # Earlier, asking the class itself would write an empty dict into it.
             found = vars(type)["__annotations__"].__get__(holder)
@@ -154,28 +161,28 @@ def annotations_of(holder: FunctionType | type) -> dict[str, Any]:
         return {}
 
 
-def kind_of(function: UserValue) -> str:
+def describe_function_kind(function: UserValue) -> str:
     """Say `function`, `async function`, `method` or `built-in function`."""
     kind = "method" if type(function) is MethodType else "function"
     if type(function) is MethodType:
         function = function.__func__
     if type(function) is not FunctionType:
         return f"built-in {kind}"
-    is_async = innermost(function).__code__.co_flags & (_COROUTINE | _ASYNC_GENERATOR)
+    is_async = unwrap_function(function).__code__.co_flags & (_COROUTINE | _ASYNC_GENERATOR)
     return f"async {kind}" if is_async else kind
 
 
-def function_name(function: UserValue) -> str:
+def get_function_name(function: UserValue) -> str:
     """The name of a function or method as one would write it near its definition: `Graph.add`."""
     if type(function) is MethodType:
         function = function.__func__
     if not is_exactly(function, FunctionType, BuiltinFunctionType, types.MethodDescriptorType):
-        return class_name(type(function))
+        return get_class_name(type(function))
     return str(function.__qualname__).rpartition("<locals>.")[2]
 
 
-def first_line(doc: Any) -> str:
+def get_doc_summary(doc: Any) -> str:
     """The first line of a docstring, cut to what one line holds; an empty string where there is none."""
     if type(doc) is not str:
         return ""
-    return clip(doc[:1000].strip().partition("\n")[0].rstrip(), DOC_CHARS)
+    return clip(doc[:1000].strip().partition("\n")[0].rstrip(), MAX_DOC_CHARS)

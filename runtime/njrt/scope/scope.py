@@ -3,7 +3,7 @@
     def total(item, seen):                      cells of `total`:   item, seen
         \"\"\"natural Add <item> to <:seen>.\"\"\"     names the block may bind:   seen
 
-    scope = scope_of(lambda: (item, seen), writes="seen")
+    scope = make_scope(lambda: (item, seen), writes="seen")
     scope.lookup("item")      Bound(3)
     scope.assign("seen", 4)   the program's own variable is 4 from here on, for closures and threads too
 
@@ -27,8 +27,8 @@ from typing import Any
 from njrt.effects import Refusal
 from njrt.outcome import UserValue
 from njrt.scope.printed import Transcript
-from njrt.scope.typecheck import misfit, resolved
-from njrt.values.introspection import is_a, module_name
+from njrt.scope.typecheck import find_type_mismatch, resolve_types
+from njrt.values.introspection import get_module_name, is_a
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,11 +45,11 @@ class Absent(enum.Enum):
     UNKNOWN = "unknown"
 
 
-Bindings = Mapping[str, Bound | Absent]
+SavedBindings = Mapping[str, Bound | Absent]
 """What some variables were bound to at one moment."""
 
 
-def mangled(class_name: str | None, name: str) -> str:
+def mangle(class_name: str | None, name: str) -> str:
     """Python's private-name mangling: `__x` in the body of class `Box` is `_Box__x`."""
     if class_name is None or not name.startswith("__") or name.endswith("__") or "." in name:
         return name
@@ -83,23 +83,23 @@ class Scope:
         shadowing: bool,
     ) -> None:
         code = variables.__code__
-        self.names = tuple(dict.fromkeys((*names_in_order(code), *own)))
+        self.names = tuple(dict.fromkeys((*list_loaded_names(code), *own)))
         self.cells: dict[str, CellType] = dict(
             zip(code.co_freevars, variables.__closure__ or (), strict=True)
         )
         self.module: dict[str, Any] = variables.__globals__
-        typed = _classes_named(types, self.cells.keys() | {*code.co_names, *own})
+        typed = _find_named_classes(types, self.cells.keys() | {*code.co_names, *own})
         self.type_names = tuple(typed)
         self.cells |= {name: cell for name, cell in typed.items() if cell is not None}
         self.global_names = frozenset(code.co_names).union(typed.keys() - self.cells.keys())
         self.namespace = namespace
         self.class_name = class_name
-        self.own = frozenset(mangled(class_name, name) for name in own)
-        self.declared_nonlocal = frozenset(mangled(class_name, name) for name in declared_nonlocal)
+        self.own = frozenset(mangle(class_name, name) for name in own)
+        self.declared_nonlocal = frozenset(mangle(class_name, name) for name in declared_nonlocal)
         self.first_parameter = first_parameter
         self.outputs = outputs
-        self.bindable = frozenset(mangled(class_name, path) for path in outputs if "." not in path)
-        self.host = _host_of(variables, namespace)
+        self.bindable = frozenset(mangle(class_name, path) for path in outputs if "." not in path)
+        self.host = _find_host_name(variables, namespace)
         self.future_flags = code.co_flags & _FUTURE_ANNOTATIONS
         self.place = place
         self.shadowing = shadowing
@@ -113,18 +113,18 @@ class Scope:
         """Whether the prompt names this variable (mangled name)."""
         return name in self.cells or name in self.global_names or name in self.own
 
-    def may_bind(self, name: str) -> bool:
+    def can_bind(self, name: str) -> bool:
         """Whether binding this name (mangled) binds a variable of the program or one of the block's own."""
         return name in self.bindable or name in self.scratch or not self.is_referenced(name)
 
-    def cell(self, name: str) -> CellType | None:
+    def find_cell(self, name: str) -> CellType | None:
         """The cell of a mangled name, if it lives in one: the block's own first, then the program's."""
         return self.scratch.get(name) or self.cells.get(name)
 
     def lookup(self, name: str) -> Bound | Absent:
         """What `name` is bound to; builtins are found last."""
-        name = mangled(self.class_name, name)
-        if (cell := self.cell(name)) is not None:
+        name = mangle(self.class_name, name)
+        if (cell := self.find_cell(name)) is not None:
             try:
                 return Bound(cell.cell_contents)
             except ValueError:
@@ -142,22 +142,22 @@ class Scope:
         name, *attributes = path.split(".")
         match self.lookup(name):
             case Bound(value):
-                return not attributes or _reaches(value, attributes)
+                return not attributes or _has_attribute_path(value, attributes)
             case _:
                 return False
 
     def assign(self, name: str, value: UserValue) -> Refusal | None:
         """Bind `name`: an output in the program, any other name in the block. Says what is refused."""
-        private = mangled(self.class_name, name)
-        if not self.may_bind(private) and not self.shadowing:
-            return Refusal(read_only(name))
+        private = mangle(self.class_name, name)
+        if not self.can_bind(private) and not self.shadowing:
+            return Refusal(format_read_only_error(name))
         self._bind(private, value)
         return None
 
     def unbind(self, name: str) -> None:
         """Leave `name` unbound, as `del` would; nothing happens if it is not bound."""
-        name = mangled(self.class_name, name)
-        if (cell := self.cell(name)) is not None:
+        name = mangle(self.class_name, name)
+        if (cell := self.find_cell(name)) is not None:
             try:
                 del cell.cell_contents
             except ValueError:
@@ -167,7 +167,7 @@ class Scope:
         elif name in self.global_names:
             self.module.pop(name, None)
 
-    def own_cell(self, name: str) -> CellType:
+    def ensure_own_cell(self, name: str) -> CellType:
         """The block's own variable of a mangled name, made when first asked for.
 
         Where it hides a variable of the program it starts with that variable's value.
@@ -179,11 +179,11 @@ class Scope:
             self.scratch[name] = cell
         return self.scratch[name]
 
-    def snapshot(self) -> Bindings:
+    def save_bindings(self) -> SavedBindings:
         """What the bindable outputs are bound to now."""
-        return {name: self._binding(name) for name in sorted(self.bindable)}
+        return {name: self._read_binding(name) for name in sorted(self.bindable)}
 
-    def restore(self, bindings: Bindings) -> None:
+    def restore_bindings(self, bindings: SavedBindings) -> None:
         """Put bindings back as `snapshot` found them."""
         for name, was in bindings.items():
             match was:
@@ -198,10 +198,10 @@ class Scope:
         if self._types is None:
             self._types = {}
             if self._declared_types is not None:
-                self._types = resolved(self._declared_types, self.module)
+                self._types = resolve_types(self._declared_types, self.module)
         return self._types
 
-    def unbound_outputs(self) -> tuple[str, ...]:
+    def list_unbound_outputs(self) -> tuple[str, ...]:
         """The outputs that have no value yet, in the order of the prompt."""
         return tuple(path for path in self.outputs if not self._is_set(path))
 
@@ -209,17 +209,19 @@ class Scope:
         """For each bound output that does not fit its declared type, one line that says so."""
         lines = []
         for path, declared in self.types.items():
-            if self._is_set(path) and (problem := misfit(self.value_of(path), declared)):
+            if self._is_set(path) and (
+                problem := find_type_mismatch(self.read_value(path), declared)
+            ):
                 lines.append(f"`{path}`: {problem}")
         return tuple(lines)
 
-    def value_of(self, path: str) -> UserValue:
+    def read_value(self, path: str) -> UserValue:
         """The value at a path such as `player.attack`; the root must be bound."""
         name, *attributes = path.split(".")
         match self.lookup(name):
             case Bound(value):
                 for attribute in attributes:
-                    value = getattr(value, mangled(self.class_name, attribute))
+                    value = getattr(value, mangle(self.class_name, attribute))
                 return value
             case absent:
                 raise NameError(f"{name} is {absent.value}")
@@ -233,15 +235,17 @@ class Scope:
 
     def _is_set(self, path: str) -> bool:
         name, *attributes = path.split(".")
-        binding = self._binding(mangled(self.class_name, name))
+        binding = self._read_binding(mangle(self.class_name, name))
         return isinstance(binding, Bound) and (
             not attributes
-            or _reaches(binding.value, [mangled(self.class_name, each) for each in attributes])
+            or _has_attribute_path(
+                binding.value, [mangle(self.class_name, each) for each in attributes]
+            )
         )
 
-    def _binding(self, name: str) -> Bound | Absent:
+    def _read_binding(self, name: str) -> Bound | Absent:
         """Like `lookup`, of a mangled name, but in the one place where an assignment would put it."""
-        if self.cell(name) is not None:
+        if self.find_cell(name) is not None:
             return self.lookup(name)
         where = self.namespace if name in self.own else self.module
         if where is not None and name in where:
@@ -250,8 +254,8 @@ class Scope:
 
     def _bind(self, name: str, value: UserValue) -> None:
         if name not in self.bindable:
-            self.own_cell(name).cell_contents = value
-        elif (cell := self.cell(name)) is not None:
+            self.ensure_own_cell(name).cell_contents = value
+        elif (cell := self.find_cell(name)) is not None:
             cell.cell_contents = value
         elif name in self.own and self.namespace is not None:
             self.namespace[name] = value
@@ -259,7 +263,7 @@ class Scope:
             self.module[name] = value
 
 
-def scope_of(
+def make_scope(
     variables: Callable[[], tuple[Any, ...]],
     *,
     writes: str = "",
@@ -292,7 +296,7 @@ def scope_of(
     )
 
 
-def read_only(name: str) -> str:
+def format_read_only_error(name: str) -> str:
     """What the model is told when it binds a name that the prompt only reads."""
     return (
         f"`{name}` is read-only in this block: the prompt says `<{name}>`, not `<:{name}>`; "
@@ -300,20 +304,20 @@ def read_only(name: str) -> str:
     )
 
 
-def defined_already(name: str) -> str:
+def format_redefinition_error(name: str) -> str:
     """What the model is told when it defines or imports anew what the prompt names."""
     return f"`{name}` exists already: leave this definition out and use the program's own"
 
 
 @lru_cache(maxsize=1024)
-def names_in_order(code: CodeType) -> tuple[str, ...]:
+def list_loaded_names(code: CodeType) -> tuple[str, ...]:
     """The names that a `lambda: (x, y)` loads, in the order in which it loads them."""
     known = {*code.co_freevars, *code.co_names}
     loads = (each.argval for each in dis.get_instructions(code) if each.opname.startswith("LOAD_"))
     return tuple(dict.fromkeys(name for name in loads if name in known))
 
 
-def _classes_named(
+def _find_named_classes(
     types: Callable[[], Mapping[str, Any]] | None, known: Collection[str]
 ) -> dict[str, CellType | None]:
     """The classes that `lambda: {"y": T}` names beyond the `known` names, with the cell of each local one.
@@ -324,29 +328,33 @@ def _classes_named(
         return {}
     cells = dict(zip(types.__code__.co_freevars, types.__closure__ or (), strict=True))
     found: dict[str, CellType | None] = {}
-    for name in names_in_order(types.__code__):
+    for name in list_loaded_names(types.__code__):
         cell = cells.get(name)
-        value: Any = types.__globals__.get(name) if cell is None else _contents(cell)
-        if name not in known and is_a(value, type) and module_name(value) not in _FOR_TYPING:
+        value: Any = types.__globals__.get(name) if cell is None else _read_cell(cell)
+        if (
+            name not in known
+            and is_a(value, type)
+            and get_module_name(value) not in _TYPING_MODULES
+        ):
             found[name] = cell
     return found
 
 
-def _contents(cell: CellType) -> UserValue:
+def _read_cell(cell: CellType) -> UserValue:
     try:
         return cell.cell_contents
     except ValueError:
         return None
 
 
-_FOR_TYPING = ("typing", "typing_extensions", "collections.abc")
+_TYPING_MODULES = ("typing", "typing_extensions", "collections.abc")
 """The modules whose classes mean something in a type only."""
 
 _FUTURE_ANNOTATIONS = 0x1000000
 """The flag that `from __future__ import annotations` leaves on code objects."""
 
 
-def _host_of(variables: FunctionType, namespace: Mapping[str, Any] | None) -> str:
+def _find_host_name(variables: FunctionType, namespace: Mapping[str, Any] | None) -> str:
     """The qualified name of the code that the block stands in, empty for a module."""
     if namespace is not None and isinstance(name := namespace.get("__qualname__"), str):
         return name
@@ -355,7 +363,7 @@ def _host_of(variables: FunctionType, namespace: Mapping[str, Any] | None) -> st
     )
 
 
-def _reaches(value: UserValue, attributes: list[str]) -> bool:
+def _has_attribute_path(value: UserValue, attributes: list[str]) -> bool:
     for attribute in attributes:
         try:
             value = getattr(value, attribute)

@@ -18,9 +18,9 @@ from types import NoneType, UnionType
 from typing import Annotated, Any, Literal, Union
 
 from njrt.outcome import UserValue
-from njrt.rendering.signatures import type_text
+from njrt.rendering.signatures import format_type
 
-_NUMBERS: Mapping[type, tuple[type, ...]] = {
+_ACCEPTED_NUMBERS: Mapping[type, tuple[type, ...]] = {
     int: (int,),
     float: (float, int),
     complex: (complex, float, int),
@@ -28,7 +28,7 @@ _NUMBERS: Mapping[type, tuple[type, ...]] = {
 """What the numeric tower of PEP 484 accepts; bool, though a subclass of int, is not among it."""
 
 
-def misfit(value: UserValue, declared: Any) -> str | None:
+def find_type_mismatch(value: UserValue, declared: Any) -> str | None:
     """Say in one line how `value` fails to be of the type `declared`, or None where it fits.
 
     A declaration that no check can be made of (an unresolved name, a foreign kind of type) fits all.
@@ -38,19 +38,21 @@ def misfit(value: UserValue, declared: Any) -> str | None:
     if declared is None:
         declared = NoneType
     try:
-        fits = _instance_check(value, declared)
+        fits = _check_instance(value, declared)
     except Exception as error:  # the program's own __instancecheck__
-        return f"expected {type_text(declared)}; checking it failed: {type(error).__name__}"
+        return f"expected {format_type(declared)}; checking it failed: {type(error).__name__}"
     if fits is not None:
-        return None if fits else f"expected {type_text(declared)}, got {type_text(type(value))}"
+        return None if fits else f"expected {format_type(declared)}, got {format_type(type(value))}"
     try:
-        validate = _validator(declared)
+        validate = _make_validator(declared)
     except TypeError:  # an unhashable declaration, such as Annotated[int, []]
-        validate = _validator.__wrapped__(declared)
+        validate = _make_validator.__wrapped__(declared)
     return validate(value) if validate is not None else None
 
 
-def resolved(declare: Callable[[], Mapping[str, Any]], module: dict[str, Any]) -> Mapping[str, Any]:
+def resolve_types(
+    declare: Callable[[], Mapping[str, Any]], module: dict[str, Any]
+) -> Mapping[str, Any]:
     """Evaluate declared types, strings inside them too; leave out what cannot be evaluated."""
     try:
         declared = declare()
@@ -59,14 +61,14 @@ def resolved(declare: Callable[[], Mapping[str, Any]], module: dict[str, Any]) -
     return {
         path: found
         for path, annotation in declared.items()
-        if (found := _evaluated(annotation, module)) is not _UNRESOLVED
+        if (found := _evaluate_annotation(annotation, module)) is not _UNRESOLVED
     }
 
 
 _UNRESOLVED = object()
 
 
-def _evaluated(annotation: Any, module: dict[str, Any]) -> Any:
+def _evaluate_annotation(annotation: Any, module: dict[str, Any]) -> Any:
     if isinstance(annotation, type) and not typing.get_args(annotation):
         return annotation
 
@@ -79,12 +81,12 @@ def _evaluated(annotation: Any, module: dict[str, Any]) -> Any:
         return _UNRESOLVED
 
 
-def _instance_check(value: UserValue, declared: Any) -> bool | None:
+def _check_instance(value: UserValue, declared: Any) -> bool | None:
     """Whether `value` is an instance of the plain class `declared`; None where that cannot be asked."""
     if not isinstance(declared, type) or typing.get_args(declared) or typing.is_typeddict(declared):
         return None
-    if declared in _NUMBERS:
-        return isinstance(value, _NUMBERS[declared]) and not isinstance(value, bool)
+    if declared in _ACCEPTED_NUMBERS:
+        return isinstance(value, _ACCEPTED_NUMBERS[declared]) and not isinstance(value, bool)
     try:
         return isinstance(value, declared)
     except TypeError:  # a Protocol that is not runtime_checkable: nothing can be checked
@@ -92,38 +94,38 @@ def _instance_check(value: UserValue, declared: Any) -> bool | None:
 
 
 @lru_cache(maxsize=256)
-def _validator(declared: Any) -> Callable[[UserValue], str | None] | None:
+def _make_validator(declared: Any) -> Callable[[UserValue], str | None] | None:
     """A strict check made by pydantic, or None where pydantic knows no such type."""
     from pydantic import ConfigDict, PydanticUserError, TypeAdapter, ValidationError
 
     adapter: TypeAdapter[Any]
     try:
-        checked = _by_instance(declared)
+        checked = _require_instances(declared)
         try:
             adapter = TypeAdapter(checked, config=ConfigDict(arbitrary_types_allowed=True))
         except PydanticUserError:  # a TypedDict, for example, brings its own configuration
             adapter = TypeAdapter(checked)
     except Exception:
         origin = typing.get_origin(declared)
-        return _origin_check(declared, origin) if isinstance(origin, type) else None
+        return _make_origin_check(declared, origin) if isinstance(origin, type) else None
 
     def validate(value: UserValue) -> str | None:
         try:
             adapter.validate_python(value, strict=True)
         except ValidationError as error:
-            return f"expected {type_text(declared)}; {_first_errors(error)}"
+            return f"expected {format_type(declared)}; {_format_first_errors(error)}"
         except Exception as error:
-            return f"expected {type_text(declared)}; checking it failed: {error}"
+            return f"expected {format_type(declared)}; checking it failed: {error}"
         return None
 
     return validate
 
 
-def _by_instance(declared: Any) -> Any:
+def _require_instances(declared: Any) -> Any:
     """The type as pydantic must see it: also inside it a model means an instance, never a dict."""
     origin, arguments = typing.get_origin(declared), typing.get_args(declared)
     if typing.is_typeddict(declared):
-        return _typed_dict(declared)
+        return _convert_typed_dict(declared)
     if isinstance(declared, type) and hasattr(declared, "__pydantic_validator__"):
         from pydantic import InstanceOf
 
@@ -131,12 +133,12 @@ def _by_instance(declared: Any) -> Any:
     if not arguments or origin in (Literal, type, collections.abc.Callable):
         return declared
     if origin is Annotated:
-        return Annotated[(_by_instance(arguments[0]), *arguments[1:])]
-    inside = tuple(_by_instance(each) for each in arguments)
+        return Annotated[(_require_instances(arguments[0]), *arguments[1:])]
+    inside = tuple(_require_instances(each) for each in arguments)
     return Union[inside] if origin in (Union, UnionType) else origin[inside]  # noqa: UP007
 
 
-def _typed_dict(declared: Any) -> Any:
+def _convert_typed_dict(declared: Any) -> Any:
     """The same TypedDict, made by the module whose TypedDicts pydantic accepts on every Python."""
     from typing_extensions import TypedDict, get_type_hints
 
@@ -145,28 +147,28 @@ def _typed_dict(declared: Any) -> Any:
     for key, hint in get_type_hints(declared, include_extras=True).items():
         if typing.get_origin(hint) in presence:
             (hint,) = typing.get_args(hint)
-        inside = _by_instance(hint)
+        inside = _require_instances(hint)
         required = key in declared.__required_keys__
         keys[key] = typing.Required[inside] if required else typing.NotRequired[inside]
     return TypedDict(declared.__name__, keys)  # type: ignore[operator]
 
 
-def _origin_check(declared: Any, origin: type) -> Callable[[UserValue], str | None]:
+def _make_origin_check(declared: Any, origin: type) -> Callable[[UserValue], str | None]:
     def validate(value: UserValue) -> str | None:
         if isinstance(value, origin):
             return None
-        return f"expected {type_text(declared)}, got {type_text(type(value))}"
+        return f"expected {format_type(declared)}, got {format_type(type(value))}"
 
     return validate
 
 
-def _first_errors(error: Any, most: int = 3) -> str:
+def _format_first_errors(error: Any, most: int = 3) -> str:
     """The first few errors of a pydantic `ValidationError`, each with its place in the value."""
     found = error.errors(include_url=False, include_context=False)
     lines = []
     for each in found[:most]:
         where = ".".join(map(str, each["loc"]))
-        got = type_text(type(each["input"]))
+        got = format_type(type(each["input"]))
         lines.append(f"{f'at {where}: ' if where else ''}{each['msg']} (got {got})")
     if len(found) > most:
         lines.append(f"and {len(found) - most} more")

@@ -26,20 +26,20 @@ from typing import Any, Literal, TypeVar
 from njrt.errors import NaturalError
 from njrt.events import Began, Ended
 from njrt.outcome import Completed, Outcome, Raised, UserValue
-from njrt.scope.scope import Bound, scope_of
-from njrt.session.session import new_run, running_here
-from njrt.session.settings import listener_here, settings_here
-from njrt.values.shapes import fits
-from njrt.values.snapshot import keep
+from njrt.scope.scope import Bound, make_scope
+from njrt.session.session import get_current_run, make_run_id
+from njrt.session.settings import get_listener, get_settings
+from njrt.values.shapes import has_shape
+from njrt.values.snapshot import take_snapshot
 
 Raisable = TypeVar("Raisable")
-Types = Callable[[], Mapping[str, Any]]
-How = Literal["", "ran", "unfit", "raised"]
+OutputTypes = Callable[[], Mapping[str, Any]]
+AttemptResult = Literal["", "ran", "unfit", "raised"]
 """How an attempt ended: the code ran, its guard did not hold, it raised what it should not; or not yet."""
 
 
 @dataclass(frozen=True, slots=True)
-class Tally:
+class AttemptCounts:
     """How often code was tried at one place, was not fit for the values, and raised an exception."""
 
     made: int = 0
@@ -52,24 +52,24 @@ class Tally:
         return self.unfit + self.raised
 
 
-class Unfit(Exception):
+class UnfitError(Exception):
     """The values are not what the code was written for."""
 
 
-_tallies: dict[str, Tally] = {}
-_lock = threading.Lock()
+_counts_by_place: dict[str, AttemptCounts] = {}
+_counts_lock = threading.Lock()
 
 
-def attempts() -> Mapping[str, Tally]:
+def attempts() -> Mapping[str, AttemptCounts]:
     """Say, for each place, how its code has done in this process."""
-    with _lock:
-        return dict(_tallies)
+    with _counts_lock:
+        return dict(_counts_by_place)
 
 
-def _count(place: str, how: How) -> None:
-    with _lock:
-        tally = _tallies.get(place, Tally())
-        _tallies[place] = replace(
+def _count_attempt(place: str, how: AttemptResult) -> None:
+    with _counts_lock:
+        tally = _counts_by_place.get(place, AttemptCounts())
+        _counts_by_place[place] = replace(
             tally,
             made=tally.made + 1,
             unfit=tally.unfit + (how == "unfit"),
@@ -84,16 +84,16 @@ class Attempt:
         self,
         variables: Callable[[], tuple[Any, ...]],
         writes: str,
-        types: Types | None,
+        types: OutputTypes | None,
         cls: str | None,
         at: str,
     ) -> None:
-        self.how: How = ""
+        self.how: AttemptResult = ""
         self._place = at
-        self._scope = scope_of(variables, writes=writes, types=types, cls=cls, at=at)
-        self._before = self._scope.snapshot()
+        self._scope = make_scope(variables, writes=writes, types=types, cls=cls, at=at)
+        self._before = self._scope.save_bindings()
         found = (self._scope.lookup(name) for name in self._scope.names)
-        self._kept = keep([each.value for each in found if isinstance(each, Bound)])
+        self._kept = take_snapshot([each.value for each in found if isinstance(each, Bound)])
         self._meant: BaseException | None = None
         self._began = (time.time(), time.monotonic())
 
@@ -109,12 +109,12 @@ class Attempt:
         """Give up before anything is done, unless each variable has its shape."""
         for name, shape in shapes.items():
             found = self._scope.lookup(name)
-            self.guard(isinstance(found, Bound) and fits(found.value, shape))
+            self.guard(isinstance(found, Bound) and has_shape(found.value, shape))
 
     def guard(self, is_fit: bool = True) -> None:
         """Give up before anything is done, unless the code is fit for the values and could be undone."""
         if not is_fit or not self._kept.is_complete:
-            raise Unfit
+            raise UnfitError
 
     def check(self) -> None:
         """Give up after all, unless the outputs fit their declared types."""
@@ -134,32 +134,32 @@ class Attempt:
     ) -> bool:
         """Undo what was done, unless the error is the program's to see."""
         if error is None or error is self._meant:
-            self._end("ran", Completed() if error is None else Raised(error))
+            self._finish("ran", Completed() if error is None else Raised(error))
             return False
         if isinstance(error, NaturalError) or not isinstance(error, Exception):
             return False
-        self._kept.put_back()
-        self._scope.restore(self._before)
-        self._end("unfit" if isinstance(error, Unfit) else "raised", None)
+        self._kept.restore()
+        self._scope.restore_bindings(self._before)
+        self._finish("unfit" if isinstance(error, UnfitError) else "raised", None)
         return True
 
-    def _end(self, how: How, outcome: Outcome | None) -> None:
+    def _finish(self, how: AttemptResult, outcome: Outcome | None) -> None:
         """Count the attempt, tell of it if no live block follows, and let go of the program's values."""
         self.how = how
-        _count(self._place, how)
+        _count_attempt(self._place, how)
         if outcome is not None:
-            run, tell, (at, began) = new_run(), listener_here(settings_here()), self._began
-            tell(Began(run, at, self._place, parent=running_here(), tried=how))
+            run, tell, (at, began) = make_run_id(), get_listener(get_settings()), self._began
+            tell(Began(run, at, self._place, parent=get_current_run(), tried=how))
             tell(Ended(run, time.time(), outcome, time.monotonic() - began))
         self._scope.close()
-        self._kept, self._before, self._meant = keep(()), {}, None
+        self._kept, self._before, self._meant = take_snapshot(()), {}, None
 
 
 def attempt(
     variables: Callable[[], tuple[Any, ...]],
     *,
     writes: str = "",
-    types: Types | None = None,
+    types: OutputTypes | None = None,
     cls: str | None = None,
     at: str,
 ) -> Attempt:

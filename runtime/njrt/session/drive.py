@@ -27,8 +27,8 @@ from dataclasses import replace
 from functools import partial
 from typing import Any, assert_never, cast
 
-from njrt.agent.conversation import Step
-from njrt.block import Block, instruction_of
+from njrt.agent.conversation import ConversationStep
+from njrt.block import Block, extract_instruction
 from njrt.errors import NaturalError
 from njrt.execution.execute import Execution, aexecute, execute
 from njrt.jumps import Break, Continue, Return
@@ -41,44 +41,48 @@ from njrt.outcome import (
     Raised,
     Returned,
 )
-from njrt.scope.scope import scope_of
-from njrt.session.session import Session, note_place, placed, session_of
+from njrt.scope.scope import make_scope
+from njrt.session.session import Session, add_place, add_place_note, make_session
 from njrt.session.settings import (
-    layers_here,
-    listener_here,
-    model_here,
-    options_for,
-    recorder_for,
-    settings_here,
+    find_recorder,
+    get_listener,
+    get_settings,
+    make_layers,
+    resolve_model,
+    resolve_options,
 )
 
-Answered = Callable[[Step, Session], Coroutine[Any, Any, Reply | Execution]]
+StepAnswerer = Callable[[ConversationStep, Session], Coroutine[Any, Any, Reply | Execution]]
 """Gives the conversation what it asks for: at once, or by awaiting it."""
 
-Variables = Callable[[], tuple[Any, ...]]
+VariablesLambda = Callable[[], tuple[Any, ...]]
 """A lambda that names the variables of a block: only its closure and its globals are ever looked at."""
 
 
-def run(prompt: str, variables: Variables, *, at: str = "", **arguments: Any) -> None:
+def run(prompt: str, variables: VariablesLambda, *, at: str = "", **arguments: Any) -> None:
     """Carry out one natural block on the variables of the program around it.
 
     `variables` is a lambda over every variable that the prompt names; it is never called: its closure and
-    its globals are what is shared. `at` is the block's place. The other arguments are those of `begun`.
+    its globals are what is shared. `at` is the block's place. The other arguments are those of `start_session`.
 
     Raises `Break`, `Continue` or `Return` for the jumps, whatever the block raises in the program, or a
     `NaturalError` when the block cannot be carried out.
     """
     try:
-        leave(drive(begun(prompt, variables, at=at, is_async=False, **arguments)), at)
+        apply_outcome(
+            drive(start_session(prompt, variables, at=at, is_async=False, **arguments)), at
+        )
     except NaturalError as error:
         error.__traceback__ = None  # the way through the runtime tells a user nothing
         raise
 
 
-async def arun(prompt: str, variables: Variables, *, at: str = "", **arguments: Any) -> None:
+async def arun(prompt: str, variables: VariablesLambda, *, at: str = "", **arguments: Any) -> None:
     """Do what `run` does, in an `async` function: the event loop runs on while the model thinks."""
     try:
-        leave(await adrive(begun(prompt, variables, at=at, is_async=True, **arguments)), at)
+        apply_outcome(
+            await adrive(start_session(prompt, variables, at=at, is_async=True, **arguments)), at
+        )
     except NaturalError as error:
         error.__traceback__ = None
         raise
@@ -86,7 +90,7 @@ async def arun(prompt: str, variables: Variables, *, at: str = "", **arguments: 
 
 def drive(session: Session) -> Outcome:
     """Carry a session through, in this thread: nothing in it is ever waited for."""
-    coroutine = driven(session, answer)
+    coroutine = drive_conversation(session, answer_step)
     try:
         coroutine.send(None)
     except StopIteration as end:
@@ -96,10 +100,10 @@ def drive(session: Session) -> Outcome:
 
 async def adrive(session: Session) -> Outcome:
     """Carry a session through; the event loop runs on while the model thinks and while code awaits."""
-    return await driven(session, aanswer)
+    return await drive_conversation(session, aanswer_step)
 
 
-async def driven(session: Session, answered: Answered) -> Outcome:
+async def drive_conversation(session: Session, answered: StepAnswerer) -> Outcome:
     """Answer everything that the conversation asks for, until it returns the block's outcome."""
     conversation = session.conversation
     proceed = partial(next, conversation)
@@ -117,21 +121,21 @@ async def driven(session: Session, answered: Answered) -> Outcome:
         del proceed  # an exception in it would hold this frame, and so the program's values
 
 
-async def answer(step: Step, session: Session) -> Reply | Execution:
+async def answer_step(step: ConversationStep, session: Session) -> Reply | Execution:
     """Ask the model, or run the code, and return only then."""
     if isinstance(step, Request):
         return session.model.ask(step)
     return execute(step, seconds=session.code_seconds())
 
 
-async def aanswer(step: Step, session: Session) -> Reply | Execution:
+async def aanswer_step(step: ConversationStep, session: Session) -> Reply | Execution:
     """Ask the model, or run the code, while the event loop runs on."""
     if isinstance(step, Request):
         return await session.model.aask(step)
     return await aexecute(step, seconds=session.code_seconds())
 
 
-def leave(outcome: Outcome, place: str) -> None:
+def apply_outcome(outcome: Outcome, place: str) -> None:
     """Leave the block as its outcome says: return, jump, or raise in the program."""
     match outcome:
         case Completed():
@@ -143,7 +147,7 @@ def leave(outcome: Outcome, place: str) -> None:
         case Returned(value):
             raise Return(value)
         case Raised(exception):
-            note_place(exception, place)
+            add_place_note(exception, place)
             try:
                 raise exception
             finally:
@@ -152,9 +156,9 @@ def leave(outcome: Outcome, place: str) -> None:
             assert_never(outcome)
 
 
-def begun(
+def start_session(
     prompt: str,
-    variables: Variables,
+    variables: VariablesLambda,
     *,
     at: str,
     is_async: bool,
@@ -177,15 +181,15 @@ def begun(
     how code fared that was tried first; `project` and the other keywords are options.
     """
     try:
-        settings = settings_here()
-        chosen = options_for(options, project, settings, at)
-        recorder = recorder_for(settings, os.environ)
-        model = model_here(settings, chosen, recorder)
-        layers = layers_here(settings, chosen, model, recorder)
+        settings = get_settings()
+        chosen = resolve_options(options, project, settings, at)
+        recorder = find_recorder(settings, os.environ)
+        model = resolve_model(settings, chosen, recorder)
+        layers = make_layers(settings, chosen, model, recorder)
     except NaturalError as error:
-        raise placed(error, at) from None
+        raise add_place(error, at) from None
     scope_here = partial(
-        scope_of,
+        make_scope,
         variables,
         writes=writes,
         types=types,
@@ -197,13 +201,13 @@ def begun(
         at=at,
         shadowing=chosen.effects != "direct",
     )
-    block = Block(instruction_of(prompt), tuple(labels.split()), at, is_async, chosen)
-    session = session_of(block, scope_here(), model, layers, listener_here(settings), tried)
+    block = Block(extract_instruction(prompt), tuple(labels.split()), at, is_async, chosen)
+    session = make_session(block, scope_here(), model, layers, get_listener(settings), tried)
     file = settings.examples or os.environ.get("NJC_EXAMPLES")
     if not file:
         return session
-    from njrt.session.examples import example_file, witnessed
+    from njrt.session.examples import make_example_writer, with_example_recording
 
-    keep = example_file(file)
-    seen = witnessed(session.conversation, scope_here(), at, block.instruction, keep)
+    keep = make_example_writer(file)
+    seen = with_example_recording(session.conversation, scope_here(), at, block.instruction, keep)
     return replace(session, conversation=seen)

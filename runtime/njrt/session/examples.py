@@ -20,17 +20,17 @@ from functools import lru_cache
 from typing import Any
 
 from njrt.agent.conversation import Conversation
-from njrt.message_json import json_line
-from njrt.observability.accounts import ending
+from njrt.message_json import format_json_line
+from njrt.observability.accounts import name_ending
 from njrt.observability.trace import TraceFile
 from njrt.outcome import Outcome, Raised, Returned, UserValue
 from njrt.scope.scope import Bound, Scope
-from njrt.values.encode import Spelled, spelled
-from njrt.values.shapes import shape_of
+from njrt.values.encode import EncodedValues, encode_values
+from njrt.values.shapes import infer_shape
 
-VALUE = "return value"
+RETURN_VALUE = "return value"
 """What a returned value is called among the variables; no variable is."""
-Texts = Mapping[str, str]
+TextsByName = Mapping[str, str]
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,21 +39,21 @@ class Example:
 
     place: str
     instruction: str
-    before: Texts
-    after: Texts
+    before: TextsByName
+    after: TextsByName
     outcome: str
     value: str | None = None
     """What was returned."""
     error: str | None = None
     """The class of what was raised."""
-    shapes: Texts = field(default_factory=dict)
+    shapes: TextsByName = field(default_factory=dict)
     """What the values before were like; those that are lost, too."""
-    classes: Texts = field(default_factory=dict)
+    classes: TextsByName = field(default_factory=dict)
     """The modules of the classes that are named; "" is the program's own file."""
-    lost: Texts = field(default_factory=dict)
+    lost: TextsByName = field(default_factory=dict)
 
 
-def witnessed(
+def with_example_recording(
     conversation: Conversation,
     scope: Scope,
     place: str,
@@ -62,38 +62,41 @@ def witnessed(
 ) -> Conversation:
     """The conversation, with an example made of it unless it fails; `scope` is one of its own."""
     own = str(scope.module.get("__name__", ""))
-    values = _values(scope)
-    before, shapes = spelled(values, own), {name: shape_of(each) for name, each in values.items()}
+    values = _read_values(scope)
+    before, shapes = (
+        encode_values(values, own),
+        {name: infer_shape(each) for name, each in values.items()},
+    )
     outcome = yield from conversation
-    after = _values(scope)
-    texts = spelled(after, own).texts
+    after = _read_values(scope)
+    texts = encode_values(after, own).texts
     # What has changed is spelled anew, for its texts must not speak of what has not.
     changed = {
         name: each
         for name, each in after.items()
         if name in scope.outputs or texts.get(name) != before.texts.get(name)
     }
-    made = spelled(changed | _returned(outcome), own)
-    keep(_example(place, instruction, before, made, shapes, outcome))
+    made = encode_values(changed | _get_returned_value(outcome), own)
+    keep(_make_example(place, instruction, before, made, shapes, outcome))
     return outcome
 
 
-def _example(
+def _make_example(
     place: str,
     instruction: str,
-    before: Spelled,
-    after: Spelled,
-    shapes: Texts,
+    before: EncodedValues,
+    after: EncodedValues,
+    shapes: TextsByName,
     outcome: Outcome,
 ) -> Example:
-    name, _ = ending(outcome)
+    name, _ = name_ending(outcome)
     return Example(
         place,
         instruction,
         before.texts,
-        {each: text for each, text in after.texts.items() if each != VALUE},
+        {each: text for each, text in after.texts.items() if each != RETURN_VALUE},
         name,
-        after.texts.get(VALUE),
+        after.texts.get(RETURN_VALUE),
         type(outcome.exception).__name__ if isinstance(outcome, Raised) else None,
         shapes,
         {**before.classes, **after.classes},
@@ -101,29 +104,29 @@ def _example(
     )
 
 
-def _values(scope: Scope) -> dict[str, UserValue]:
+def _read_values(scope: Scope) -> dict[str, UserValue]:
     """The variables that have values now; what the program defines is found again by its name."""
     found = {name: scope.lookup(name) for name in scope.names}
     return {
         name: each.value
         for name, each in found.items()
-        if isinstance(each, Bound) and not _is_defined(each.value)
+        if isinstance(each, Bound) and not _is_definition(each.value)
     }
 
 
-def _is_defined(value: UserValue) -> bool:
+def _is_definition(value: UserValue) -> bool:
     """Whether a value is a part of the program's text rather than of its state."""
-    return isinstance(value, _DEFINED) or typing.get_origin(value) is not None
+    return isinstance(value, _DEFINITION_TYPES) or typing.get_origin(value) is not None
 
 
-_DEFINED = (type, types.FunctionType, types.BuiltinFunctionType, types.ModuleType)
+_DEFINITION_TYPES = (type, types.FunctionType, types.BuiltinFunctionType, types.ModuleType)
 
 
-def _returned(outcome: Outcome) -> dict[str, UserValue]:
-    return {VALUE: outcome.value} if isinstance(outcome, Returned) else {}
+def _get_returned_value(outcome: Outcome) -> dict[str, UserValue]:
+    return {RETURN_VALUE: outcome.value} if isinstance(outcome, Returned) else {}
 
 
-def example_line(example: Example) -> str:
+def format_example_line(example: Example) -> str:
     """Write an example as one line of JSON."""
     written: dict[str, Any] = {
         "event": "example",
@@ -136,10 +139,10 @@ def example_line(example: Example) -> str:
     for name in ("value", "error", "shapes", "classes", "lost"):
         if part := getattr(example, name):
             written[name] = part
-    return json_line(written)
+    return format_json_line(written)
 
 
-def example_of(written: Mapping[str, Any]) -> Example:
+def example_from_json(written: Mapping[str, Any]) -> Example:
     """Read an example back; raise KeyError or TypeError where it is none."""
     return Example(
         written["place"],
@@ -156,7 +159,7 @@ def example_of(written: Mapping[str, Any]) -> Example:
 
 
 @lru_cache(maxsize=16)
-def example_file(path: str) -> Callable[[Example], None]:
+def make_example_writer(path: str) -> Callable[[Example], None]:
     """Whoever appends examples to a file; one for the whole process."""
     file = TraceFile(path)
-    return lambda example: file.add(example_line(example))
+    return lambda example: file.add(format_example_line(example))

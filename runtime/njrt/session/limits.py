@@ -45,7 +45,7 @@ class Limits:
     usd: float | None = None
 
 
-def limits_of(options: Options) -> Limits:
+def read_limits(options: Options) -> Limits:
     """Take the limits of one run out of a block's merged options."""
     return Limits(
         effects=options.max_effects,
@@ -57,7 +57,7 @@ def limits_of(options: Options) -> Limits:
 
 
 @dataclass(frozen=True, slots=True)
-class Spent:
+class MeterReading:
     """What has been used so far."""
 
     effects: int = 0
@@ -93,10 +93,10 @@ class Meter:
         self._effects = self._calls = self._tokens = 0
         self._usd = 0.0
 
-    def spent(self) -> Spent:
+    def spent(self) -> MeterReading:
         """Say what has been used so far."""
         seconds = self._clock() - self._began
-        return Spent(self._effects, self._calls, seconds, self._tokens, self._usd)
+        return MeterReading(self._effects, self._calls, seconds, self._tokens, self._usd)
 
     def seconds_left(self) -> float | None:
         """Say how many seconds the tightest of the limits leaves (0.0 at least); None: no limit."""
@@ -107,30 +107,34 @@ class Meter:
         ]
         return min(left, default=None)
 
-    def begin_call(self) -> None:
+    def count_call(self) -> None:
         """Count one model call, before it is made: nothing may be spent once a limit is reached."""
         for meter in (self, *self._around):
-            meter._check_time()
-            meter._check_purse()
+            meter._check_own_time()
+            meter._check_budget()
             with meter._lock:
                 meter._calls += 1
                 calls = meter._calls
             most = meter.limits.calls
             if most is not None and calls > most:
-                raise meter._error(CallLimitError, "calls", f"{_count(most, 'model call')}")
+                raise meter._make_error(
+                    CallLimitError, "calls", f"{_format_count(most, 'model call')}"
+                )
 
-    def begin_effect(self) -> None:
+    def count_effect(self) -> None:
         """Count one effect, before it is served."""
         for meter in (self, *self._around):
-            meter._check_time()
+            meter._check_own_time()
             with meter._lock:
                 meter._effects += 1
                 effects = meter._effects
             most = meter.limits.effects
             if most is not None and effects > most:
-                raise meter._error(EffectLimitError, "effects", f"{_count(most, 'effect')}")
+                raise meter._make_error(
+                    EffectLimitError, "effects", f"{_format_count(most, 'effect')}"
+                )
 
-    def spend(self, reply: Reply) -> None:
+    def count_reply(self, reply: Reply) -> None:
         """Count the tokens and the cost of a reply. A reply out of the cache costs no money."""
         usage = reply.usage
         usd = 0.0 if reply.source == "cache" else usage.usd
@@ -138,65 +142,65 @@ class Meter:
             with meter._lock:
                 meter._tokens += usage.input + usage.output
                 meter._usd += usd or 0.0
-            meter._check_purse(over=True)
+            meter._check_budget(over=True)
             if usd is None and reply.source == "model" and meter.limits.usd is not None:
-                raise meter._unpriced(reply.model)
+                raise meter._make_unpriced_error(reply.model)
 
     def check(self) -> None:
         """Raise `TimeLimitError` once the wall time is used up."""
         for meter in (self, *self._around):
-            meter._check_time()
+            meter._check_own_time()
 
-    def _check_time(self) -> None:
+    def _check_own_time(self) -> None:
         most = self.limits.seconds
         if most is not None and self._clock() - self._began >= most:
-            raise self._error(TimeLimitError, "seconds", f"{most:g} seconds")
+            raise self._make_error(TimeLimitError, "seconds", f"{most:g} seconds")
 
-    def _check_purse(self, over: bool = False) -> None:
+    def _check_budget(self, over: bool = False) -> None:
         """Raise when tokens or dollars are used up; with `over`, only when more than all was used."""
         tokens, usd = self.limits.tokens, self.limits.usd
         if tokens is not None and self._tokens >= tokens + over:
-            raise self._error(TokenLimitError, "tokens", _count(tokens, "token"))
+            raise self._make_error(TokenLimitError, "tokens", _format_count(tokens, "token"))
         if usd is not None and (self._usd > usd if over else self._usd >= usd):
-            raise self._error(CostLimitError, "usd", f"{usd:g} US dollars")
+            raise self._make_error(CostLimitError, "usd", f"{usd:g} US dollars")
 
-    def _error(self, kind: type[LimitError], limit: str, most: str) -> LimitError:
+    def _make_error(self, kind: type[LimitError], limit: str, most: str) -> LimitError:
         option = self._option.format(limit)
         value = getattr(self.limits, limit)
-        return self._placed(
+        return self._add_place(
             kind(
-                f"{self._who()} reached its limit of {most}; "
+                f"{self._describe_owner()} reached its limit of {most}; "
                 f"allow more with `{option}` (now {value:g}), or let the prompt ask for less"
             )
         )
 
-    def _unpriced(self, model: str) -> LimitError:
+    def _make_unpriced_error(self, model: str) -> LimitError:
         option = self._option.format("usd")
-        return self._placed(
+        return self._add_place(
             CostLimitError(
-                f"{self._who()} has a limit `{option}` ({self.limits.usd:g}), but no price is known for "
+                f"{self._describe_owner()} has a limit `{option}` ({self.limits.usd:g}), but no price is known for "
                 f"the model {model or '(unnamed)'}; limit tokens instead, or tell njrt its price"
             )
         )
 
-    def _who(self) -> str:
+    def _describe_owner(self) -> str:
         return f"{self.place}: the block" if self.place else "the program"
 
-    def _placed(self, error: LimitError) -> LimitError:
+    def _add_place(self, error: LimitError) -> LimitError:
         error.place = self.place or None
         return error
 
 
-def _count(number: int, noun: str) -> str:
+def _format_count(number: int, noun: str) -> str:
     return f"{number:,} {noun}" + ("" if number == 1 else "s")
 
 
-_meters: Around[Meter] = Around("njrt.session.limits")
+_open_meters: Around[Meter] = Around("njrt.session.limits")
 
 
-def meters_around() -> tuple[Meter, ...]:
+def list_open_meters() -> tuple[Meter, ...]:
     """Give the meters that `limit` has opened around this point of the program, outermost first."""
-    return _meters.here()
+    return _open_meters.here()
 
 
 @contextmanager
@@ -211,5 +215,5 @@ def limit(
 ) -> Iterator[Meter]:
     """Limit what all blocks that run inside the `with` use together; gives the meter that counts it."""
     limits = Limits(effects=effects, calls=calls, seconds=seconds, tokens=tokens, usd=usd)
-    with _meters.opened(Meter(limits, clock, option="njrt.limit({}=...)")) as meter:
+    with _open_meters.opened(Meter(limits, clock, option="njrt.limit({}=...)")) as meter:
         yield meter

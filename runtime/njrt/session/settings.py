@@ -26,16 +26,23 @@ from njrt.context import Around
 from njrt.errors import ConfigurationError
 from njrt.events import Listener
 from njrt.messages import Protocol, Reply, Request
-from njrt.models.choose import model_for
+from njrt.models.choose import choose_model
 from njrt.models.model import Layer, Model
-from njrt.observability.listeners import listener_for
-from njrt.options import DEFAULTS, ENVIRONMENT, Options, nearest, options_in, options_of
+from njrt.observability.listeners import make_listener
+from njrt.options import (
+    DEFAULTS,
+    ENVIRONMENT_VARIABLES,
+    Options,
+    make_options,
+    merge_option_layers,
+    read_environment_options,
+)
 
 if TYPE_CHECKING:
-    from njrt.persistence.recorder import Mode, Recorder
+    from njrt.persistence.recorder import Recorder, RecordMode
     from njrt.persistence.store import Store
 
-NOTHING = Options()
+EMPTY_OPTIONS = Options()
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,7 +50,7 @@ class Settings:
     """What surrounds a block, beside its own options; None where nothing is said."""
 
     model: Model | None = None
-    options: Options = NOTHING
+    options: Options = EMPTY_OPTIONS
     recorder: Recorder | None = None
     cache: bool | str | Path | None = None
     trace: str | None = None
@@ -52,7 +59,7 @@ class Settings:
 
 NO_SETTINGS = Settings()
 
-_settings: Around[Settings] = Around("njrt.session.settings")
+_open_settings: Around[Settings] = Around("njrt.session.settings")
 
 
 @contextmanager
@@ -60,7 +67,7 @@ def using(
     *,
     model: Model | str | None = None,
     record: str | Path | Recorder | None = None,
-    mode: Mode = "once",
+    mode: RecordMode = "once",
     cache: bool | str | Path | None = None,
     trace: str | Path | None = None,
     examples: str | Path | None = None,
@@ -76,17 +83,17 @@ def using(
     """
     if isinstance(model, str):
         options, model = {**options, "model": model}, None
-    around = settings_here()
-    recorder = recorder_of(record, mode)
+    around = get_settings()
+    recorder = make_recorder(record, mode)
     here = Settings(
         model or around.model,
-        nearest(options_of(options, "njrt.using"), around.options),
+        merge_option_layers(make_options(options, "njrt.using"), around.options),
         recorder or around.recorder,
         around.cache if cache is None else cache,
         around.trace if trace is None else str(trace),
         around.examples if examples is None else str(examples),
     )
-    with _settings.opened(here):
+    with _open_settings.opened(here):
         try:
             yield
         finally:
@@ -94,7 +101,7 @@ def using(
                 recorder.close()
 
 
-def recorder_of(record: str | Path | Recorder | None, mode: Mode) -> Recorder | None:
+def make_recorder(record: str | Path | Recorder | None, mode: RecordMode) -> Recorder | None:
     """The recorder that is given, or the one of a path."""
     if record is None:
         return None
@@ -103,52 +110,60 @@ def recorder_of(record: str | Path | Recorder | None, mode: Mode) -> Recorder | 
     return record if isinstance(record, Recorder) else Recorder(record, mode)
 
 
-def settings_here() -> Settings:
+def get_settings() -> Settings:
     """The settings of the innermost `with using` around this point of the program."""
-    around = _settings.here()
+    around = _open_settings.here()
     return around[-1] if around else NO_SETTINGS
 
 
-def options_for(
+def resolve_options(
     block: Mapping[str, Any], project: Mapping[str, Any] | None, settings: Settings, place: str
 ) -> Options:
     """All options of a block: `using`, then the block and its file, environment, project, defaults."""
-    environment = tuple((variable, os.environ.get(variable, "")) for variable in ENVIRONMENT)
-    layers = (settings.options, typed(block), environment, typed(project or {}), place)
+    environment = tuple(
+        (variable, os.environ.get(variable, "")) for variable in ENVIRONMENT_VARIABLES
+    )
+    layers = (
+        settings.options,
+        freeze_options(block),
+        environment,
+        freeze_options(project or {}),
+        place,
+    )
     try:
-        return merged(*layers)
+        return merge_options(*layers)
     except TypeError:  # a value that cannot be hashed is no option's, and is refused by name
-        return merged.__wrapped__(*layers)
+        return merge_options.__wrapped__(*layers)
 
 
-Said = tuple[tuple[str, Any, type], ...]
+FrozenOptions = tuple[tuple[str, Any, type], ...]
 """Options and their values as they were said; the types keep `1` and `True` apart."""
 
 
-def typed(options: Mapping[str, Any]) -> Said:
+def freeze_options(options: Mapping[str, Any]) -> FrozenOptions:
     """Options in a form that can be remembered."""
     return tuple((name, value, type(value)) for name, value in options.items())
 
 
 @lru_cache(maxsize=1024)
-def merged(
+def merge_options(
     using: Options,
-    block: Said,
+    block: FrozenOptions,
     environment: tuple[tuple[str, str], ...],
-    project: Said,
+    project: FrozenOptions,
     place: str,
 ) -> Options:
     """The options of one place; a block that runs again, mostly in a loop, finds them here."""
-    return nearest(
+    return merge_option_layers(
         using,
-        options_of({name: value for name, value, _ in block}, place),
-        options_in(dict(environment)),
-        options_of({name: value for name, value, _ in project}, "[tool.njc]"),
+        make_options({name: value for name, value, _ in block}, place),
+        read_environment_options(dict(environment)),
+        make_options({name: value for name, value, _ in project}, "[tool.njc]"),
         DEFAULTS,
     )
 
 
-def recorder_for(settings: Settings, environ: Mapping[str, str]) -> Recorder | None:
+def find_recorder(settings: Settings, environ: Mapping[str, str]) -> Recorder | None:
     """The recording that is replayed or made here: that of a `with using`, or of NJC_RECORD.
 
     NJC_RECORD=off is neither. It leaves alone what asks a model of its own, as tests do with `using(model=Scripted([...]))`.
@@ -156,31 +171,31 @@ def recorder_for(settings: Settings, environ: Mapping[str, str]) -> Recorder | N
     if settings.recorder is not None or settings.model is not None:
         return settings.recorder
     said = environ.get("NJC_RECORD")
-    return recorder_said(said) if said and said != "off" else None
+    return get_environment_recorder(said) if said and said != "off" else None
 
 
 @lru_cache(maxsize=64)
-def recorder_said(said: str) -> Recorder:
+def get_environment_recorder(said: str) -> Recorder:
     """The recorder that `NJC_RECORD=MODE[:PATH]` asks for; one for the whole process."""
-    from njrt.persistence.recorder import Mode, Recorder
+    from njrt.persistence.recorder import Recorder, RecordMode
 
     mode, _, path = said.partition(":")
-    if mode not in get_args(Mode):
+    if mode not in get_args(RecordMode):
         raise ConfigurationError(
             "NJC_RECORD must be off, MODE or MODE:PATH, "
-            f"with MODE one of {', '.join(get_args(Mode))}, not {said!r}"
+            f"with MODE one of {', '.join(get_args(RecordMode))}, not {said!r}"
         )
-    return Recorder(path or default_recording(), mode)  # type: ignore[arg-type]
+    return Recorder(path or make_default_recording_path(), mode)  # type: ignore[arg-type]
 
 
-def default_recording() -> str:
+def make_default_recording_path() -> str:
     """Where a program's recording is, if nothing else is said: `recordings/PROGRAM.jsonl`."""
     program = getattr(sys.modules.get("__main__"), "__file__", None) or "program"
     return str(Path("recordings") / f"{Path(program).stem}.jsonl")
 
 
 @dataclass(frozen=True, slots=True)
-class Deferred:
+class DeferredModel:
     """A model that is chosen when it is first asked: behind a recording, mostly never."""
 
     choose: Callable[[], Model]
@@ -194,31 +209,33 @@ class Deferred:
         return await self.choose().aask(request)
 
 
-def model_here(settings: Settings, options: Options, recorder: Recorder | None) -> Model:
+def resolve_model(settings: Settings, options: Options, recorder: Recorder | None) -> Model:
     """The model that a block asks: one that is given, the recorded one, or the one that its options choose."""
 
     def chosen() -> Model:
-        return settings.model or model_for(options, os.environ)
+        return settings.model or choose_model(options, os.environ)
 
     if recorder is None:
         return chosen()
-    return Deferred(chosen, recorder.protocol or options.protocol or chosen().protocol)
+    return DeferredModel(chosen, recorder.protocol or options.protocol or chosen().protocol)
 
 
-def layers_here(
+def make_layers(
     settings: Settings, options: Options, model: Model, recorder: Recorder | None
 ) -> tuple[Layer, ...]:
     """What stands between a block and its model: the recording, then the cache, where there are any."""
     recording = (recorder,) if recorder is not None else ()
-    folder = cache_folder(settings, options, os.environ)
+    folder = find_cache_folder(settings, options, os.environ)
     if not folder:
         return recording
     from njrt.persistence.cache import Cache
 
-    return (*recording, Cache(store_in(folder), f"{model.name} {options.base_url or ''}".strip()))
+    return (*recording, Cache(get_store(folder), f"{model.name} {options.base_url or ''}".strip()))
 
 
-def cache_folder(settings: Settings, options: Options, environ: Mapping[str, str]) -> str | None:
+def find_cache_folder(
+    settings: Settings, options: Options, environ: Mapping[str, str]
+) -> str | None:
     """Where the cache is, or None where there is none.
 
     It is off unless `using(cache=...)` or NJC_CACHE=on asks for it; the `nightjar` effects include it, as
@@ -228,27 +245,27 @@ def cache_folder(settings: Settings, options: Options, environ: Mapping[str, str
     said = settings.cache
     if said is None:
         text = environ.get("NJC_CACHE", "").lower()
-        if text not in ("", *_ON, *_OFF):
+        if text not in ("", *_ON_WORDS, *_OFF_WORDS):
             raise ConfigurationError(f"NJC_CACHE must be on or off, not {text!r}")
-        wanted = text in _ON or (options.effects == "nightjar" and text not in _OFF)
+        wanted = text in _ON_WORDS or (options.effects == "nightjar" and text not in _OFF_WORDS)
         said = wanted and settings.model is None
     if said is True:
         return ".njc_cache"
     return str(said) if said else None
 
 
-_ON = ("on", "1", "true", "yes")
-_OFF = ("off", "0", "false", "no")
+_ON_WORDS = ("on", "1", "true", "yes")
+_OFF_WORDS = ("off", "0", "false", "no")
 
 
 @lru_cache(maxsize=16)
-def store_in(folder: str) -> Store:
+def get_store(folder: str) -> Store:
     """The store of replies in a folder; one for the whole process."""
     from njrt.persistence.store import Store  # and with it sqlite3
 
     return Store(folder)
 
 
-def listener_here(settings: Settings) -> Listener:
+def get_listener(settings: Settings) -> Listener:
     """Whoever is told of what happens in blocks: accounts, log, spans, and the trace file if there is one."""
-    return listener_for(settings.trace or os.environ.get("NJC_TRACE") or None)
+    return make_listener(settings.trace or os.environ.get("NJC_TRACE") or None)

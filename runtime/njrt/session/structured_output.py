@@ -3,8 +3,8 @@
     schema_of(bool)                        {"type": "boolean"}
     schema_of(Order)                       {"type": "object", "properties": ..., "required": ..., ...}
     shape_of(schema_of(list[int]))         "[a whole number, ...]", for models that read no schemas
-    problems_with({"type": "object"})      "an object must name its properties ..."
-    value_in('{"value": "yes"}', bool)     True, or ValueError with the reason as its message
+    find_schema_problems({"type": "object"})      "an object must name its properties ..."
+    parse_answer('{"value": "yes"}', bool)     True, or ValueError with the reason as its message
 
 Vendors accept only strict schemas: every object lists its properties, requires all of them and allows no
 others. What only narrows a value (lengths, ranges, patterns) is left out and checked on the answer.
@@ -21,38 +21,38 @@ from typing import Any
 from njrt.messages import Json
 from njrt.outcome import UserValue
 
-Wanted = Any
+AnswerType = Any
 """What is asked for: a type that pydantic knows, or a JSON schema as a dict."""
 
-_KEPT = ("type", "description", "enum", "$ref", "items", "anyOf", "properties", "$defs")
-_SCALARS = {"string", "number", "integer", "boolean", "null"}
+_KEPT_KEYWORDS = ("type", "description", "enum", "$ref", "items", "anyOf", "properties", "$defs")
+_SCALAR_KINDS = {"string", "number", "integer", "boolean", "null"}
 
 
-def schema_of(wanted: Wanted) -> Json:
+def make_answer_schema(wanted: AnswerType) -> Json:
     """The strict JSON schema of what is wanted; raise TypeError for what has none."""
     if isinstance(wanted, Mapping):
-        return _strict(wanted)
+        return _make_strict(wanted)
     try:
-        return _strict(_adapter(wanted).json_schema())
+        return _make_strict(_get_adapter(wanted).json_schema())
     except Exception as error:
         raise TypeError(f"no JSON schema can be made of {wanted!r}: {error}") from None
 
 
-def _strict(schema: Json) -> Json:
+def _make_strict(schema: Json) -> Json:
     """The same schema with all properties required, no others allowed, and nothing that only narrows."""
     schema = {"enum": [schema["const"]], **schema} if "const" in schema else schema
     schema = {"anyOf": schema["oneOf"], **schema} if "oneOf" in schema else schema
     kept: dict[str, Any] = {}
-    for key in _KEPT:
+    for key in _KEPT_KEYWORDS:
         match schema.get(key):
             case None:
                 continue
             case dict(inner) if key in ("properties", "$defs"):
-                kept[key] = {name: _strict(each) for name, each in inner.items()}
+                kept[key] = {name: _make_strict(each) for name, each in inner.items()}
             case list(choices) if key == "anyOf":
-                kept[key] = [_strict(each) for each in choices]
+                kept[key] = [_make_strict(each) for each in choices]
             case dict(inner) if key == "items":
-                kept[key] = _strict(inner)
+                kept[key] = _make_strict(inner)
             case value:
                 kept[key] = value
     if schema.get("type") == "object" and "properties" in kept:
@@ -60,10 +60,10 @@ def _strict(schema: Json) -> Json:
     return kept
 
 
-def problems_with(schema: Json) -> Iterator[str]:
+def find_schema_problems(schema: Json) -> Iterator[str]:
     """Say what in a strict schema a vendor would refuse, each with a way out."""
     for inner in (*schema.get("$defs", {}).values(), *schema.get("anyOf", ())):
-        yield from problems_with(inner)
+        yield from find_schema_problems(inner)
     kind = schema.get("type")
     if kind == "object":
         if "properties" not in schema:
@@ -72,17 +72,17 @@ def problems_with(schema: Json) -> Iterator[str]:
                 "ask for a list of objects with a key and a value"
             )
         for inner in schema.get("properties", {}).values():
-            yield from problems_with(inner)
+            yield from find_schema_problems(inner)
     elif kind == "array":
         if "items" not in schema:
             yield "an array must say what its items are: instead of a tuple, ask for list[...]"
         else:
-            yield from problems_with(schema["items"])
-    elif not (kind in _SCALARS or schema.keys() & {"$ref", "anyOf", "enum"}):
+            yield from find_schema_problems(schema["items"])
+    elif not (kind in _SCALAR_KINDS or schema.keys() & {"$ref", "anyOf", "enum"}):
         yield "a type must say what it is: str, int, float, bool, Literal[...], list[...] or a class"
 
 
-def wrapped(schema: Json) -> Json:
+def wrap_schema(schema: Json) -> Json:
     """The schema of an object that holds the answer as `value`: vendors want an object outermost."""
     inner = {key: value for key, value in schema.items() if key != "$defs"}
     outer: dict[str, Any] = {
@@ -94,45 +94,47 @@ def wrapped(schema: Json) -> Json:
     return outer | ({"$defs": schema["$defs"]} if "$defs" in schema else {})
 
 
-def shape_of(schema: Json, definitions: Json | None = None, depth: int = 0) -> str:
+def describe_schema(schema: Json, definitions: Json | None = None, depth: int = 0) -> str:
     """A schema as an example that people, and small models, read at once."""
     definitions = definitions or schema.get("$defs", {})
     if "enum" in schema:
         return " | ".join(json.dumps(each, ensure_ascii=False) for each in schema["enum"])
     if "anyOf" in schema:
-        return " | ".join(shape_of(each, definitions, depth) for each in schema["anyOf"])
+        return " | ".join(describe_schema(each, definitions, depth) for each in schema["anyOf"])
     if "$ref" in schema:
         name = schema["$ref"].rpartition("/")[2]
-        known = depth < _DEEPEST and name in definitions
-        return shape_of(definitions[name], definitions, depth + 1) if known else name
+        known = depth < _MAX_DEPTH and name in definitions
+        return describe_schema(definitions[name], definitions, depth + 1) if known else name
     match schema.get("type"):
         case "object":
             parts = schema.get("properties", {}).items()
-            inner = [f'"{name}": {shape_of(each, definitions, depth)}' for name, each in parts]
+            inner = [
+                f'"{name}": {describe_schema(each, definitions, depth)}' for name, each in parts
+            ]
             return f"{{{', '.join(inner)}}}"
         case "array":
-            return f"[{shape_of(schema.get('items', {}), definitions, depth)}, ...]"
+            return f"[{describe_schema(schema.get('items', {}), definitions, depth)}, ...]"
         case kind:
-            return _IN_WORDS.get(str(kind), "any value")
+            return _KIND_DESCRIPTIONS.get(str(kind), "any value")
 
 
-_DEEPEST = 4
-_IN_WORDS = {
+_MAX_DEPTH = 4
+_KIND_DESCRIPTIONS = {
     "string": '"text"',
     "integer": "a whole number",
     "number": "a number",
     "boolean": "true | false",
     "null": "null",
 }
-_FENCED = re.compile(r"```\w*\s*\n(.*?)```", re.DOTALL)
+_FENCED_BLOCK = re.compile(r"```\w*\s*\n(.*?)```", re.DOTALL)
 
 
-def value_in(text: str, wanted: Wanted) -> UserValue:
+def parse_answer(text: str, wanted: AnswerType) -> UserValue:
     """Read an answer, given as JSON with or without its wrapping, or as a bare word.
 
     Raise ValueError, whose message is meant for the model, where it does not fit.
     """
-    fenced = _FENCED.search(text)
+    fenced = _FENCED_BLOCK.search(text)
     text = (fenced[1] if fenced else text).strip()
     try:
         answer = json.loads(text, strict=False)
@@ -140,24 +142,24 @@ def value_in(text: str, wanted: Wanted) -> UserValue:
         answer = text
     if isinstance(answer, dict) and answer.keys() == {"value"}:
         answer = answer["value"]
-    return fitting(answer, wanted)
+    return convert_answer(answer, wanted)
 
 
-def fitting(answer: UserValue, wanted: Wanted) -> UserValue:
+def convert_answer(answer: UserValue, wanted: AnswerType) -> UserValue:
     """Make the wanted value of an answer in JSON; raise ValueError where it does not fit."""
     if isinstance(wanted, Mapping):
-        for problem in _misfits(answer, wanted, wanted.get("$defs", {}), "the answer"):
+        for problem in _find_mismatches(answer, wanted, wanted.get("$defs", {}), "the answer"):
             raise ValueError(problem)
         return answer
     from pydantic import ValidationError
 
     try:
-        return _adapter(wanted).validate_json(json.dumps(answer))
+        return _get_adapter(wanted).validate_json(json.dumps(answer))
     except ValidationError as error:
-        raise ValueError(_first_errors(error)) from None
+        raise ValueError(_format_errors(error)) from None
 
 
-def _first_errors(error: Any, most: int = 3) -> str:
+def _format_errors(error: Any, most: int = 3) -> str:
     found = error.errors(include_url=False, include_context=False)
     return "; ".join(
         f"{'.'.join(map(str, each['loc'])) or 'the answer'}: {each['msg']}" for each in found[:most]
@@ -165,37 +167,39 @@ def _first_errors(error: Any, most: int = 3) -> str:
 
 
 @lru_cache(maxsize=256)
-def _adapter_of(wanted: Wanted) -> Any:
+def _make_adapter(wanted: AnswerType) -> Any:
     from pydantic import TypeAdapter
 
     return TypeAdapter(wanted)
 
 
-def _adapter(wanted: Wanted) -> Any:
+def _get_adapter(wanted: AnswerType) -> Any:
     try:
-        return _adapter_of(wanted)
+        return _make_adapter(wanted)
     except TypeError:  # unhashable, such as Annotated[int, []]
-        return _adapter_of.__wrapped__(wanted)
+        return _make_adapter.__wrapped__(wanted)
 
 
-def _misfits(answer: UserValue, schema: Json, definitions: Json, at: str) -> Iterator[str]:
+def _find_mismatches(answer: UserValue, schema: Json, definitions: Json, at: str) -> Iterator[str]:
     """Say how an answer fails a JSON schema, as far as strict schemas go."""
     if "$ref" in schema:
         schema = definitions[schema["$ref"].rpartition("/")[2]]
     choices = schema.get("anyOf") or schema.get("oneOf")
-    if choices and all(any(_misfits(answer, each, definitions, at)) for each in choices):
-        yield f"{at}: fits none of {' | '.join(shape_of(each, definitions) for each in choices)}"
+    if choices and all(any(_find_mismatches(answer, each, definitions, at)) for each in choices):
+        yield f"{at}: fits none of {' | '.join(describe_schema(each, definitions) for each in choices)}"
     if "enum" in schema and answer not in schema["enum"]:
         yield f"{at}: must be one of {', '.join(map(json.dumps, schema['enum']))}"
     if "const" in schema and answer != schema["const"]:
         yield f"{at}: must be {json.dumps(schema['const'])}"
     kinds = schema.get("type", [])
     kinds = [kinds] if isinstance(kinds, str) else kinds
-    if kinds and not any(_is_of(answer, kind) for kind in kinds):
+    if kinds and not any(_has_json_type(answer, kind) for kind in kinds):
         yield f"{at}: must be of type {' or '.join(kinds)}, not {json.dumps(answer)[:80]}"
     elif isinstance(answer, list):
         for index, each in enumerate(answer):
-            yield from _misfits(each, schema.get("items", {}), definitions, f"{at}[{index}]")
+            yield from _find_mismatches(
+                each, schema.get("items", {}), definitions, f"{at}[{index}]"
+            )
     elif isinstance(answer, dict):
         parts = schema.get("properties", {})
         for name in schema.get("required", ()):
@@ -203,12 +207,12 @@ def _misfits(answer: UserValue, schema: Json, definitions: Json, at: str) -> Ite
                 yield f"{at}: `{name}` is missing"
         for name, each in answer.items():
             if name in parts:
-                yield from _misfits(each, parts[name], definitions, f"{at}.{name}")
+                yield from _find_mismatches(each, parts[name], definitions, f"{at}.{name}")
             elif schema.get("additionalProperties") is False:
                 yield f"{at}: there is no `{name}`"
 
 
-_CLASSES: Mapping[str, tuple[type, ...]] = {
+_PYTHON_TYPES: Mapping[str, tuple[type, ...]] = {
     "string": (str,),
     "integer": (int,),
     "number": (int, float),
@@ -219,7 +223,7 @@ _CLASSES: Mapping[str, tuple[type, ...]] = {
 }
 
 
-def _is_of(answer: UserValue, kind: str) -> bool:
+def _has_json_type(answer: UserValue, kind: str) -> bool:
     if isinstance(answer, bool):
         return kind == "boolean"
-    return isinstance(answer, _CLASSES.get(kind, (object,)))
+    return isinstance(answer, _PYTHON_TYPES.get(kind, (object,)))

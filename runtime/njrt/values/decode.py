@@ -18,19 +18,19 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from njrt.outcome import UserValue
-from njrt.values.encode import CONTAINERS, is_objects_own, slots
+from njrt.values.encode import CONTAINER_TYPES, is_inherited_from_object, list_slots
 
 
-def rebuilt(
+def decode_values(
     texts: Mapping[str, str], namespace: Mapping[str, Any], classes: Mapping[str, str]
 ) -> dict[str, UserValue]:
     """Make the values again; `namespace` is that of the program's own file. Raises what goes wrong."""
-    maker = _Maker(namespace, classes)
+    maker = _Decoder(namespace, classes)
     return {name: maker.made(ast.parse(text, mode="eval").body) for name, text in texts.items()}
 
 
 @dataclass(slots=True)
-class _Maker:
+class _Decoder:
     """Reads expressions of this module's own kind; nothing else is evaluated."""
 
     namespace: Mapping[str, Any]
@@ -72,12 +72,12 @@ class _Maker:
             case ast.Tuple(elts=elements):
                 return tuple(map(self.made, elements))
             case ast.Call(func=function, args=arguments, keywords=keywords):
-                return self.called(self.found(function), arguments, keywords, keep)
+                return self.decode_call(self.found(function), arguments, keywords, keep)
             case ast.Name() | ast.Attribute():
                 return self.found(node)
         raise ValueError(f"no value: {ast.unparse(node)}")
 
-    def called(
+    def decode_call(
         self,
         function: Any,
         arguments: list[ast.expr],
@@ -86,8 +86,8 @@ class _Maker:
     ) -> UserValue:
         """Call a constructor, or make an instance and set its state."""
         is_bare = function is types.SimpleNamespace
-        is_plain = isinstance(function, type) and is_objects_own(function, "__reduce__")
-        is_made = arguments or not (is_plain or is_bare) or function in CONTAINERS
+        is_plain = isinstance(function, type) and is_inherited_from_object(function, "__reduce__")
+        is_made = arguments or not (is_plain or is_bare) or function in CONTAINER_TYPES
         if is_made:
             return function(*map(self.made, arguments))
         instance = function() if is_bare else object.__new__(function)
@@ -96,7 +96,7 @@ class _Maker:
             held = self.made(keyword.value)
             namespace = getattr(instance, "__dict__", None)
             name = str(keyword.arg)
-            if namespace is None or name in slots(function):
+            if namespace is None or name in list_slots(function):
                 object.__setattr__(instance, name, held)
             else:
                 namespace[name] = held

@@ -22,30 +22,30 @@ from typing import Any
 
 from njrt.outcome import UserValue
 
-MOST = 5_000
+MAX_ENCODED_OBJECTS = 5_000
 """Objects that are spelled at most, all values together."""
 
-_PLAIN = (bool, int, str, bytes, type(None))
-CONTAINERS = (list, tuple, dict, set, frozenset)
-_MADE_BY_CALL: Mapping[str, tuple[str, ...]] = {
+_PLAIN_TYPES = (bool, int, str, bytes, type(None))
+CONTAINER_TYPES = (list, tuple, dict, set, frozenset)
+_CONSTRUCTIBLE_TYPES: Mapping[str, tuple[str, ...]] = {
     "datetime": ("date", "time", "datetime", "timedelta"),
     "decimal": ("Decimal",),
     "fractions": ("Fraction",),
     "uuid": ("UUID",),
     "pathlib": ("PosixPath", "WindowsPath", "PurePosixPath", "PureWindowsPath"),
 }
-_PRIVATE_HOMES: Mapping[str, str] = {"pathlib._local": "pathlib"}
+_PUBLIC_MODULES: Mapping[str, str] = {"pathlib._local": "pathlib"}
 """Modules that only implement another one, as Python 3.13 has it, with the one that programs import."""
-_Parts = tuple[str, tuple[UserValue, ...], Mapping[str, UserValue]]
+_ConstructorParts = tuple[str, tuple[UserValue, ...], Mapping[str, UserValue]]
 """A constructor, its positional arguments, and what it is given by keyword."""
 
 
-class LostError(Exception):
+class NotEncodableError(Exception):
     """The value cannot be spelled; the message says what it is."""
 
 
 @dataclass(frozen=True, slots=True)
-class Spelled:
+class EncodedValues:
     """Values as text; the values in `lost` are not among the texts."""
 
     texts: Mapping[str, str]
@@ -53,15 +53,15 @@ class Spelled:
     lost: Mapping[str, str]
 
 
-def spelled(values: Mapping[str, UserValue], own: str = "__main__") -> Spelled:
+def encode_values(values: Mapping[str, UserValue], own: str = "__main__") -> EncodedValues:
     """Spell values, which may share objects; `own` is the name of the program's module."""
-    pen = _Pen(own)
+    pen = _Encoder(own)
     lost: dict[str, str] = {}
     for name, value in values.items():
         before = dict(pen.seen)
         try:
             pen.count(value)
-        except LostError as error:
+        except NotEncodableError as error:
             lost[name], pen.seen = str(error), before
         except Exception as error:  # a value that does not let itself be looked at
             lost[name], pen.seen = f"a value that fails by {type(error).__name__}", before
@@ -72,11 +72,11 @@ def spelled(values: Mapping[str, UserValue], own: str = "__main__") -> Spelled:
                 texts[name] = pen.text(value)
             except RecursionError:
                 lost[name] = "a value that is nested too deeply"
-    return Spelled(texts, pen.classes, lost)
+    return EncodedValues(texts, pen.classes, lost)
 
 
 @dataclass(slots=True)
-class _Pen:
+class _Encoder:
     """Writes values: first counts how often each object occurs, then writes each once."""
 
     own: str
@@ -86,61 +86,61 @@ class _Pen:
     kept: list[UserValue] = field(default_factory=list)
 
     def count(self, value: UserValue) -> None:
-        """Look through a value; raise LostError where part of it cannot be spelled."""
+        """Look through a value; raise NotEncodableError where part of it cannot be spelled."""
         waiting = [value]
         while waiting:
             value = waiting.pop()
-            if type(value) in _PLAIN or type(value) is float:
+            if type(value) in _PLAIN_TYPES or type(value) is float:
                 continue
             times = self.seen.get(id(value), 0)
             self.seen[id(value)] = times + 1
             if times:
                 continue
-            if len(self.seen) > MOST:
-                raise LostError(f"more than {MOST:,} objects")
+            if len(self.seen) > MAX_ENCODED_OBJECTS:
+                raise NotEncodableError(f"more than {MAX_ENCODED_OBJECTS:,} objects")
             name, positional, named = self.parts(value)
             if not name.startswith(("[", "(", "{")):
                 self.kept.append((positional, named))  # so that no id is given away anew
             waiting += (*positional, *named.values())
 
-    def parts(self, value: UserValue) -> _Parts:
+    def parts(self, value: UserValue) -> _ConstructorParts:
         """Take an object apart."""
         cls = type(value)
         if isinstance(value, type | types.FunctionType | types.BuiltinFunctionType):
-            return self.named(value), (), {}
+            return self.register_name(value), (), {}
         if isinstance(value, types.ModuleType):
-            raise LostError(f"the module {value.__name__}")
+            raise NotEncodableError(f"the module {value.__name__}")
         if isinstance(value, enum.Enum):
-            return f"{self.named(cls)}.{value.name}", (), {}
-        if cls in CONTAINERS:
+            return f"{self.register_name(cls)}.{value.name}", (), {}
+        if cls in CONTAINER_TYPES:
             inside = [*value, *value.values()] if cls is dict else value
-            return _BRACKETS[cls], tuple(inside), {}
-        if (made := _made_by_call(value)) is not None:
-            return f"{self.named(cls)}(", made, {}
+            return _OPENING_BRACKETS[cls], tuple(inside), {}
+        if (made := _find_constructor_arguments(value)) is not None:
+            return f"{self.register_name(cls)}(", made, {}
         if isinstance(value, tuple) and hasattr(cls, "_fields"):
-            return f"{self.named(cls)}(", tuple(value), {}
+            return f"{self.register_name(cls)}(", tuple(value), {}
         if isinstance(value, BaseException) and not vars(value):
-            return f"{self.named(cls)}(", value.args, {}
+            return f"{self.register_name(cls)}(", value.args, {}
         if cls is types.SimpleNamespace:
-            return f"{self.named(cls)}(", (), vars(value)
-        return f"{self.named(cls)}(", (), _state(value)
+            return f"{self.register_name(cls)}(", (), vars(value)
+        return f"{self.register_name(cls)}(", (), _read_state(value)
 
-    def named(self, thing: Any) -> str:
+    def register_name(self, thing: Any) -> str:
         """Name a class or function that can be found again by its name."""
         module, name = getattr(thing, "__module__", None), getattr(thing, "__qualname__", "")
         if isinstance(thing, type) and thing.__module__ == "builtins":
             return name
         what = "class" if isinstance(thing, type) else "function"
         if not name or not isinstance(module, str) or "<" in name:
-            raise LostError(f"the {what} {name or '?'}, which cannot be found by its name")
-        module = "" if module == self.own else _PRIVATE_HOMES.get(module, module)
+            raise NotEncodableError(f"the {what} {name or '?'}, which cannot be found by its name")
+        module = "" if module == self.own else _PUBLIC_MODULES.get(module, module)
         if self.classes.setdefault(name, module) != module:
-            raise LostError(f"one of two things named {name}")
+            raise NotEncodableError(f"one of two things named {name}")
         return name
 
     def text(self, value: UserValue) -> str:
         """Write a value that has been counted."""
-        if type(value) in _PLAIN:
+        if type(value) in _PLAIN_TYPES:
             return repr(value)
         if type(value) is float:
             return repr(value) if value - value == 0 else f"float('{value!r}')"
@@ -151,10 +151,10 @@ class _Pen:
         )
         if is_shared and not (type(value) is tuple and not value):
             self.names[id(value)] = name = f"_{len(self.names) + 1}"
-            return f"({name} := {self.content(value)})"
-        return self.content(value)
+            return f"({name} := {self.encode_object(value)})"
+        return self.encode_object(value)
 
-    def content(self, value: UserValue) -> str:
+    def encode_object(self, value: UserValue) -> str:
         """Write one object."""
         match value:
             case list() if type(value) is list:
@@ -164,7 +164,7 @@ class _Pen:
             case dict() if type(value) is dict:
                 items = (f"{self.text(key)}: {self.text(item)}" for key, item in value.items())
                 return f"{{{', '.join(items)}}}"
-            case set() | frozenset() if type(value) in CONTAINERS:
+            case set() | frozenset() if type(value) in CONTAINER_TYPES:
                 inside = f"{{{', '.join(sorted(map(self.text, value)))}}}" if value else ""
                 bare = inside and type(value) is set
                 return inside if bare else f"{type(value).__name__}({inside})"
@@ -178,10 +178,10 @@ class _Pen:
         return f"{name}{', '.join(written)})"
 
 
-_BRACKETS: Mapping[type, str] = {list: "[", tuple: "(", dict: "{", set: "{", frozenset: "{"}
+_OPENING_BRACKETS: Mapping[type, str] = {list: "[", tuple: "(", dict: "{", set: "{", frozenset: "{"}
 
 
-def _made_by_call(value: UserValue) -> tuple[UserValue, ...] | None:
+def _find_constructor_arguments(value: UserValue) -> tuple[UserValue, ...] | None:
     """The arguments that make an object of a well-known kind again; None for all others."""
     cls = type(value)
     if cls is range:
@@ -196,11 +196,11 @@ def _made_by_call(value: UserValue) -> tuple[UserValue, ...] | None:
         return (dict(value),)
     if cls is defaultdict:
         return value.default_factory, dict(value)
-    home = _PRIVATE_HOMES.get(cls.__module__, cls.__module__)
-    if cls.__name__ not in _MADE_BY_CALL.get(home, ()):
+    home = _PUBLIC_MODULES.get(cls.__module__, cls.__module__)
+    if cls.__name__ not in _CONSTRUCTIBLE_TYPES.get(home, ()):
         return None
     if getattr(value, "tzinfo", None) is not None:
-        raise LostError("a time with a zone")
+        raise NotEncodableError("a time with a zone")
     match cls.__name__:
         case "date":
             return value.year, value.month, value.day
@@ -217,16 +217,21 @@ def _made_by_call(value: UserValue) -> tuple[UserValue, ...] | None:
             return (str(value),)
 
 
-def _state(value: UserValue) -> dict[str, UserValue]:
+def _read_state(value: UserValue) -> dict[str, UserValue]:
     """The attributes that make up an instance of a class of the program's."""
     cls = type(value)
-    own_layout = cls.__basicsize__ - 8 * len(list(slots(cls)))
-    if not (is_objects_own(cls, "__reduce__") and is_objects_own(cls, "__reduce_ex__")):
-        raise LostError(f"a {cls.__name__}")
+    own_layout = cls.__basicsize__ - 8 * len(list(list_slots(cls)))
+    if not (
+        is_inherited_from_object(cls, "__reduce__")
+        and is_inherited_from_object(cls, "__reduce_ex__")
+    ):
+        raise NotEncodableError(f"a {cls.__name__}")
     if own_layout > object.__basicsize__ + 16 or not cls.__flags__ & 1 << 9:
-        raise LostError(f"a {cls.__name__}")  # an extension type, or one that is no heap type
+        raise NotEncodableError(
+            f"a {cls.__name__}"
+        )  # an extension type, or one that is no heap type
     state: dict[str, UserValue] = {}
-    for name in slots(cls):
+    for name in list_slots(cls):
         try:
             state[name] = object.__getattribute__(value, name)
         except AttributeError:
@@ -234,16 +239,16 @@ def _state(value: UserValue) -> dict[str, UserValue]:
     namespace = getattr(value, "__dict__", {})
     for name in namespace:
         if not isinstance(name, str) or not name.isidentifier():
-            raise LostError(f"a {cls.__name__} with the attribute {name!r}")
+            raise NotEncodableError(f"a {cls.__name__} with the attribute {name!r}")
     return state | dict(namespace)
 
 
-def is_objects_own(cls: type, name: str) -> bool:
+def is_inherited_from_object(cls: type, name: str) -> bool:
     """Whether a class leaves a method as it is in `object`."""
     return next(base for base in cls.__mro__ if name in vars(base)) is object
 
 
-def slots(cls: type) -> Iterator[str]:
+def list_slots(cls: type) -> Iterator[str]:
     """The names of the slots of a class, as attributes have them."""
     for base in cls.__mro__:
         names = base.__dict__.get("__slots__", ())

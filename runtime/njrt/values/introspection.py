@@ -1,7 +1,7 @@
 """Looks at objects without running any of their code.
 
-    class Item:                         attributes_of(item)    {"name": "a", "_price": 2}
-        total = property(...)           members_of(Item)       {"total": <property>, "__init__": ...}
+    class Item:                         read_attributes(item)    {"name": "a", "_price": 2}
+        total = property(...)           collect_members(Item)       {"total": <property>, "__init__": ...}
         def __getattr__(self, n): ...   never called
 
 Everything here goes through the descriptors of `type`, `object` and the built-in containers themselves,
@@ -19,15 +19,15 @@ from typing import Any
 
 from njrt.outcome import UserValue
 
-_mro = type.__dict__["__mro__"].__get__
-_name = type.__dict__["__name__"].__get__
-_qualified_name = type.__dict__["__qualname__"].__get__
-_namespace = type.__dict__["__dict__"].__get__
-_bases = type.__dict__["__bases__"].__get__
-_module = type.__dict__["__module__"].__get__
-_module_namespace = vars(ModuleType)["__dict__"].__get__
+_get_mro = type.__dict__["__mro__"].__get__
+_get_name = type.__dict__["__name__"].__get__
+_get_qualified_name = type.__dict__["__qualname__"].__get__
+_get_namespace = type.__dict__["__dict__"].__get__
+_get_bases = type.__dict__["__bases__"].__get__
+_get_module = type.__dict__["__module__"].__get__
+_get_module_namespace = vars(ModuleType)["__dict__"].__get__
 
-_LIBRARIES = sys.stdlib_module_names | {
+_LIBRARY_MODULES = sys.stdlib_module_names | {
     "pydantic",
     "pydantic_core",
     "attr",
@@ -41,94 +41,94 @@ Namespace = dict[str, Any]
 """Names and the objects behind them, as they stand in a class or an instance, nothing bound or called."""
 
 
-def lineage_of(cls: type) -> tuple[type, ...]:
+def get_mro(cls: type) -> tuple[type, ...]:
     """The classes that `cls` inherits from, itself first and `object` last."""
-    lineage: tuple[type, ...] = _mro(cls)
+    lineage: tuple[type, ...] = _get_mro(cls)
     return lineage
 
 
-def bases_of(cls: type) -> tuple[type, ...]:
+def list_bases(cls: type) -> tuple[type, ...]:
     """The classes named in the class statement of `cls`, `object` left out."""
-    return tuple(base for base in _bases(cls) if base is not object)
+    return tuple(base for base in _get_bases(cls) if base is not object)
 
 
-def namespace_of(cls: type) -> Namespace:
+def get_class_namespace(cls: type) -> Namespace:
     """The names that stand in the body of `cls` itself, as a read-only view."""
-    namespace: Namespace = _namespace(cls)
+    namespace: Namespace = _get_namespace(cls)
     return namespace
 
 
-def class_name(cls: type) -> str:
+def get_class_name(cls: type) -> str:
     """The name of a class as one would write it near its definition: `Order.Line`, not `f.<locals>.Order.Line`."""
-    qualified: str = _qualified_name(cls)
+    qualified: str = _get_qualified_name(cls)
     return str.rpartition(qualified, "<locals>.")[2]
 
 
-def module_name(cls: type) -> str:
+def get_module_name(cls: type) -> str:
     """The module in which a class was defined, or an empty string."""
-    name = _module(cls)
+    name = _get_module(cls)
     return name if type(name) is str else ""
 
 
-def is_own(cls: type) -> bool:
+def is_user_class(cls: type) -> bool:
     """Whether a class is the program's own, rather than Python's or a schema library's."""
-    return module_name(cls).partition(".")[0] not in _LIBRARIES
+    return get_module_name(cls).partition(".")[0] not in _LIBRARY_MODULES
 
 
-def member_of(cls: type, name: str) -> Any:
+def find_member(cls: type, name: str) -> Any:
     """What `name` is in a class or the nearest of its ancestors that has it, unbound; else None."""
-    for base in lineage_of(cls):
-        namespace = namespace_of(base)
+    for base in get_mro(cls):
+        namespace = get_class_namespace(base)
         if name in namespace:
             return namespace[name]
     return None
 
 
-def own_lineage(cls: type) -> tuple[type, ...]:
+def list_user_ancestors(cls: type) -> tuple[type, ...]:
     """The classes in the lineage of `cls` that are the program's own."""
-    return tuple(base for base in lineage_of(cls) if is_own(base))
+    return tuple(base for base in get_mro(cls) if is_user_class(base))
 
 
-def members_of(cls: type) -> Namespace:
+def collect_members(cls: type) -> Namespace:
     """All that a class and its own ancestors define, by name; an ancestor's comes after the class's."""
     members: Namespace = {}
-    for base in own_lineage(cls):
-        for name, member in namespace_of(base).items():
+    for base in list_user_ancestors(cls):
+        for name, member in get_class_namespace(base).items():
             members.setdefault(name, member)
     return members
 
 
-def attributes_of(value: UserValue) -> Namespace:
+def read_attributes(value: UserValue) -> Namespace:
     """The attributes that an object holds itself, in its `__dict__` or its slots."""
-    return attribute_reader(type(value))(value)
+    return make_attribute_reader(type(value))(value)
 
 
-def attribute_reader(cls: type) -> Callable[[UserValue], Namespace]:
+def make_attribute_reader(cls: type) -> Callable[[UserValue], Namespace]:
     """Find out, once for all its instances, where those of a class hold their attributes."""
-    if any(base is ModuleType for base in lineage_of(cls)):
-        return lambda module: dict(_module_namespace(module))
-    slots, namespace = tuple(_slots(cls)), _instance_namespace(cls)
+    if any(base is ModuleType for base in get_mro(cls)):
+        return lambda module: dict(_get_module_namespace(module))
+    slots, namespace = tuple(_find_slots(cls)), _make_namespace_reader(cls)
 
     def read(value: UserValue) -> Namespace:
         held = namespace(value) if namespace is not None else {}
         attributes: Namespace = held if type(held) is dict else {}
-        return {**dict(_filled(slots, value)), **attributes} if slots else attributes
+        return {**dict(_read_slots(slots, value)), **attributes} if slots else attributes
 
     return read
 
 
-def _instance_namespace(cls: type) -> Callable[[UserValue], Any] | None:
-    for base in lineage_of(cls):
-        descriptor = namespace_of(base).get("__dict__")
+def _make_namespace_reader(cls: type) -> Callable[[UserValue], Any] | None:
+    for base in get_mro(cls):
+        descriptor = get_class_namespace(base).get("__dict__")
         if is_exactly(descriptor, GetSetDescriptorType, MemberDescriptorType):
             read: Callable[[UserValue], Any] = descriptor.__get__  # type: ignore[union-attr]
             return read
     return None
 
 
-def _slots(cls: type) -> Iterator[tuple[str, MemberDescriptorType]]:
-    for base in reversed(lineage_of(cls)):
-        namespace = namespace_of(base)
+def _find_slots(cls: type) -> Iterator[tuple[str, MemberDescriptorType]]:
+    for base in reversed(get_mro(cls)):
+        namespace = get_class_namespace(base)
         if "__slots__" in namespace:
             yield from (
                 (name, member)
@@ -137,7 +137,7 @@ def _slots(cls: type) -> Iterator[tuple[str, MemberDescriptorType]]:
             )
 
 
-def _filled(
+def _read_slots(
     slots: tuple[tuple[str, MemberDescriptorType], ...], value: UserValue
 ) -> Iterator[tuple[str, Any]]:
     for name, member in slots:
@@ -156,7 +156,7 @@ def is_a(value: UserValue, cls: type) -> bool:
     return type.__subclasscheck__(cls, type(value))
 
 
-def innermost(function: FunctionType) -> FunctionType:
+def unwrap_function(function: FunctionType) -> FunctionType:
     """The function that decorators have wrapped with `functools.wraps`, a few layers down at most."""
     for _ in range(8):
         wrapped = function.__dict__.get("__wrapped__")

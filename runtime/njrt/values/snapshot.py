@@ -17,10 +17,10 @@ from dataclasses import dataclass
 
 from njrt.outcome import UserValue
 
-MOST = 20_000
+MAX_SNAPSHOT_OBJECTS = 20_000
 """Objects that are copied at most; it takes some ten milliseconds."""
 
-_PASSED_OVER = (
+_SKIPPED_TYPES = (
     types.ModuleType,
     type,
     types.FunctionType,
@@ -29,39 +29,39 @@ _PASSED_OVER = (
     types.GeneratorType,
     types.CoroutineType,
 )
-PutBack = Callable[[], None]
+RestoreStep = Callable[[], None]
 
 
 @dataclass(frozen=True, slots=True)
-class Kept:
+class Snapshot:
     """What puts each of the objects back; `is_complete` is False where there were too many."""
 
-    steps: tuple[PutBack, ...]
+    steps: tuple[RestoreStep, ...]
     is_complete: bool
 
-    def put_back(self) -> None:
+    def restore(self) -> None:
         """Make all objects what they were."""
         for step in self.steps:
             step()
 
 
-def keep(values: Iterable[UserValue], most: int = MOST) -> Kept:
+def take_snapshot(values: Iterable[UserValue], most: int = MAX_SNAPSHOT_OBJECTS) -> Snapshot:
     """Remember all that is reachable from the values."""
-    steps: list[PutBack] = []
+    steps: list[RestoreStep] = []
     seen: set[int] = set()
     waiting = list(values)
     while waiting:
         value = waiting.pop()
-        if id(value) in seen or isinstance(value, _PASSED_OVER):
+        if id(value) in seen or isinstance(value, _SKIPPED_TYPES):
             continue
         if len(seen) >= most:
-            return Kept((), False)
+            return Snapshot((), False)
         seen.add(id(value))
-        waiting += _inside(value, steps)
-    return Kept(tuple(steps), True)
+        waiting += _save_object(value, steps)
+    return Snapshot(tuple(steps), True)
 
 
-def _inside(value: UserValue, steps: list[PutBack]) -> Iterator[UserValue]:
+def _save_object(value: UserValue, steps: list[RestoreStep]) -> Iterator[UserValue]:
     """Note how to put one object back, and give what it holds."""
     match value:
         case str() | bytes() | int() | float() | complex() | None:
@@ -86,8 +86,8 @@ def _inside(value: UserValue, steps: list[PutBack]) -> Iterator[UserValue]:
         attributes = dict(namespace)
         steps.append(lambda: _refill(namespace, attributes))
         yield from attributes.values()
-    for name in _slots(value):
-        yield from _slot(value, name, steps)
+    for name in _list_slots(value):
+        yield from _save_slot(value, name, steps)
 
 
 def _refill(
@@ -101,13 +101,13 @@ def _refill(
         value.extend(held) if isinstance(value, deque) else value.update(held)
 
 
-def _slots(value: UserValue) -> Iterator[str]:
+def _list_slots(value: UserValue) -> Iterator[str]:
     for kind in type(value).__mro__:
         names = kind.__dict__.get("__slots__", ())
         yield from (names,) if isinstance(names, str) else tuple(names)
 
 
-def _slot(value: UserValue, name: str, steps: list[PutBack]) -> Iterator[UserValue]:
+def _save_slot(value: UserValue, name: str, steps: list[RestoreStep]) -> Iterator[UserValue]:
     if name in ("__dict__", "__weakref__"):
         return
     try:

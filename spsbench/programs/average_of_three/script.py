@@ -1,16 +1,16 @@
 """What a perfect model says for average_of_three, and a slip."""
 
-from spsbench.script import Lines, Script, Slip
+from spsbench.script import CaseScript, Mistake, Script
 
 SCRIPT = Script(
     {
-        "digits": Lines((2.0,), ("average = (p + q + r) / 3",)),
-        "words": Lines((7,), ("average = (4 + 6 + 11) / 3",)),
-        "languages": Lines((4.0,), ("average = (1 + 2 + 9) / 3",)),
+        "digits": CaseScript((2.0,), ("average = (p + q + r) / 3",)),
+        "words": CaseScript((7,), ("average = (4 + 6 + 11) / 3",)),
+        "languages": CaseScript((4.0,), ("average = (1 + 2 + 9) / 3",)),
     },
-    Slip(
+    Mistake(
         "languages",
-        Lines((2.0,), ("average = (1 + 2 + 3) / 3",)),
+        CaseScript((2.0,), ("average = (1 + 2 + 3) / 3",)),
         fails=("the average is the float 4.0",),
     ),
 )

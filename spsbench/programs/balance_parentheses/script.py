@@ -1,15 +1,15 @@
 """What a perfect model says for balance_parentheses, and a slip."""
 
-from spsbench.script import Lines, Script, Slip
+from spsbench.script import CaseScript, Mistake, Script
 
 SCRIPT = Script(
     {
-        "arithmetic": Lines(("(2 + 3) * 4",), ('balanced = "(2 + 3) * 4"',)),
-        "regex": Lines(("colo(u?r|ur)(s|ed)",), ('balanced = expression + ")"',)),
+        "arithmetic": CaseScript(("(2 + 3) * 4",), ('balanced = "(2 + 3) * 4"',)),
+        "regex": CaseScript(("colo(u?r|ur)(s|ed)",), ('balanced = expression + ")"',)),
     },
-    Slip(
+    Mistake(
         "arithmetic",
-        Lines(("(2 + 3 * 4)",), ('balanced = expression + ")"',)),
+        CaseScript(("(2 + 3 * 4)",), ('balanced = expression + ")"',)),
         fails=("the sum is what the parentheses enclose",),
     ),
 )

@@ -1,6 +1,6 @@
 """What a perfect model says for battle, and a slip."""
 
-from spsbench.script import Lines, Script, Slip
+from spsbench.script import CaseScript, Mistake, Script
 
 
 def hits(*damages: int, stuns: bool = False) -> dict[str, object]:
@@ -14,11 +14,11 @@ def hits(*damages: int, stuns: bool = False) -> dict[str, object]:
 
 SCRIPT = Script(
     {
-        "one": Lines(
+        "one": CaseScript(
             (hits(4, stuns=True),), ("enemies[0].health -= 4\nenemies[0].stunned = True",)
         ),
-        "all": Lines((hits(3, 3, 3),), ("for enemy in enemies:\n    enemy.health -= 3",)),
-        "fallen": Lines(
+        "all": CaseScript((hits(3, 3, 3),), ("for enemy in enemies:\n    enemy.health -= 3",)),
+        "fallen": CaseScript(
             (hits(15, 15, 15),),
             (
                 "for enemy in enemies:\n"
@@ -27,9 +27,9 @@ SCRIPT = Script(
             ),
         ),
     },
-    Slip(
+    Mistake(
         "all",
-        Lines((hits(3, 3),), ("for enemy in enemies[:2]:\n    enemy.health -= 3",)),
+        CaseScript((hits(3, 3),), ("for enemy in enemies[:2]:\n    enemy.health -= 3",)),
         fails=("everybody is hurt by 3",),
     ),
 )

@@ -1,6 +1,6 @@
 """What a perfect model says for calendar, and a slip."""
 
-from spsbench.script import Lines, Script, Slip
+from spsbench.script import CaseScript, Mistake, Script
 
 
 def plan(verb: str, **details: object) -> dict[str, object]:
@@ -10,25 +10,25 @@ def plan(verb: str, **details: object) -> dict[str, object]:
 
 SCRIPT = Script(
     {
-        "add": Lines(
+        "add": CaseScript(
             (plan("add", title="Review", start="2026-03-05T15:00:00", guests=["Ada"]),),
             (
                 'event = calendar.add("Review", datetime(2026, 3, 5, 15))\n'
                 'calendar.invite(event, "Ada")',
             ),
         ),
-        "move": Lines(
+        "move": CaseScript(
             (plan("move", event=1, start="2026-03-06T12:00:00"),),
             ("calendar.move(calendar.events()[1], datetime(2026, 3, 6, 12))",),
         ),
-        "cancel": Lines(
+        "cancel": CaseScript(
             (plan("cancel", event=0),),
             ("calendar.cancel(calendar.events()[0])",),
         ),
     },
-    Slip(
+    Mistake(
         "move",
-        Lines(
+        CaseScript(
             (plan("move", event=0, start="2026-03-06T12:00:00"),),
             ("calendar.move(calendar.events()[0], datetime(2026, 3, 6, 12))",),
         ),

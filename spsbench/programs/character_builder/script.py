@@ -1,17 +1,17 @@
 """What a perfect model says for character_builder, and a slip."""
 
-from spsbench.script import Lines, Script, Slip
+from spsbench.script import CaseScript, Mistake, Script
 
 SCRIPT = Script(
     {
-        "mirel": Lines(
+        "mirel": CaseScript(
             ({"name": "Mirel", "calling": "healer", "age": 60, "items": ["lantern", "flask"]},),
             ('character = Character("Mirel", "healer", 60, ["lantern", "flask"])',),
         )
     },
-    Slip(
+    Mistake(
         "mirel",
-        Lines(
+        CaseScript(
             ({"name": "Mirel", "calling": "wizard", "age": 60, "items": ["lantern"]},),
             ('character = Character("Mirel", "wizard", 60, ["lantern"])',),
         ),

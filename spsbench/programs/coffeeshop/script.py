@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from spsbench.script import Lines, Script, Slip
+from spsbench.script import CaseScript, Mistake, Script
 
 
 def answer(*lines: dict[str, Any], missing: tuple[str, ...] = ()) -> dict[str, Any]:
@@ -13,8 +13,8 @@ def line(kind: str, name: str, quantity: int = 1, **details: Any) -> dict[str, A
     return {"quantity": quantity, "item": {"kind": kind, "name": name, **details}}
 
 
-def refusal(*missing: str) -> Lines:
-    return Lines((answer(missing=missing),), (f"raise NotOnTheMenu({', '.join(missing)!r})",))
+def refusal(*missing: str) -> CaseScript:
+    return CaseScript((answer(missing=missing),), (f"raise NotOnTheMenu({', '.join(missing)!r})",))
 
 
 LATTE = """
@@ -25,7 +25,7 @@ order = Order(lines=[Line(quantity=1, item=latte)])
 
 SCRIPT = Script(
     {
-        "latte": Lines(
+        "latte": CaseScript(
             (
                 answer(
                     line(
@@ -39,7 +39,7 @@ SCRIPT = Script(
             ),
             (LATTE,),
         ),
-        "two": Lines(
+        "two": CaseScript(
             (
                 answer(
                     line("coffee", "espresso", shots=2),
@@ -53,7 +53,7 @@ SCRIPT = Script(
                 "order = Order(lines=[Line(quantity=1, item=item) for item in items])",
             ),
         ),
-        "iced": Lines(
+        "iced": CaseScript(
             (
                 answer(
                     line(
@@ -72,7 +72,7 @@ SCRIPT = Script(
                 "order = Order(lines=[Line(quantity=3, item=americano)])",
             ),
         ),
-        "changed mind": Lines(
+        "changed mind": CaseScript(
             (
                 answer(
                     line(
@@ -89,7 +89,7 @@ SCRIPT = Script(
                 "order = Order(lines=[Line(quantity=1, item=chai)])",
             ),
         ),
-        "topping": Lines(
+        "topping": CaseScript(
             (
                 answer(
                     line(
@@ -110,9 +110,9 @@ SCRIPT = Script(
         "syrup": refusal("rose syrup"),
         "nonsense": refusal("wozzle"),
     },
-    Slip(
+    Mistake(
         "latte",
-        Lines(
+        CaseScript(
             (
                 answer(
                     line(

@@ -3,7 +3,7 @@
 from types import ModuleType
 from typing import Any
 
-from spsbench.task import Case, Check, Task, raised_by
+from spsbench.task import Case, Check, Task, catch_exception_name
 
 
 def order(name: str, words: str, details: dict[str, Any]) -> Case:
@@ -29,7 +29,7 @@ def detail(path: str, expected: Any) -> Check:
 def refused(name: str, words: str) -> Case:
     return Case(
         name,
-        lambda program: raised_by(lambda: program.take_order(words)),
+        lambda program: catch_exception_name(lambda: program.take_order(words)),
         (Check("NotOnTheMenu is raised", lambda error: error == "NotOnTheMenu"),),
     )
 

@@ -1,13 +1,13 @@
 """What a perfect model says for email_classification, and a slip."""
 
-from spsbench.script import Lines, Script, Slip
+from spsbench.script import CaseScript, Mistake, Script
 
 
-def sorted_as(name: str) -> Lines:
-    return Lines((name,), (f"category = Category.{name}",))
+def sorted_as(name: str) -> CaseScript:
+    return CaseScript((name,), (f"category = Category.{name}",))
 
 
-REFUSED = Lines(("NONE",), ('raise NoFittingCategory("private mail")',))
+REFUSED = CaseScript(("NONE",), ('raise NoFittingCategory("private mail")',))
 
 SCRIPT = Script(
     {
@@ -20,5 +20,5 @@ SCRIPT = Script(
         "recipe": REFUSED,
         "birthday": REFUSED,
     },
-    Slip("birthday", sorted_as("APPLICATION"), fails=("NoFittingCategory is raised",)),
+    Mistake("birthday", sorted_as("APPLICATION"), fails=("NoFittingCategory is raised",)),
 )

@@ -2,7 +2,7 @@
 
 from types import ModuleType
 
-from spsbench.task import Case, Check, Task, raised_by
+from spsbench.task import Case, Check, Task, catch_exception_name
 
 
 def sorted_as(name: str, category: str, email: str) -> Case:
@@ -15,7 +15,7 @@ def sorted_as(name: str, category: str, email: str) -> Case:
 def refused(name: str, email: str) -> Case:
     return Case(
         name,
-        lambda program: raised_by(lambda: program.classify(email)),
+        lambda program: catch_exception_name(lambda: program.classify(email)),
         (Check("NoFittingCategory is raised", lambda error: error == "NoFittingCategory"),),
     )
 

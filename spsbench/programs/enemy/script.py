@@ -1,6 +1,6 @@
 """What a perfect model says for enemy, and a slip."""
 
-from spsbench.script import Lines, Script, Slip
+from spsbench.script import CaseScript, Mistake, Script
 
 TROLL = """
 class Troll:
@@ -13,13 +13,13 @@ class Troll:
 
 enemy = Troll("Grumm", 30, 7)
 """
-GRUMM = Lines(({"name": "Grumm", "health": 30, "attack": 7},), (TROLL,))
+GRUMM = CaseScript(({"name": "Grumm", "health": 30, "attack": 7},), (TROLL,))
 
 SCRIPT = Script(
     {
         "spawned": GRUMM,
         "fought": GRUMM,
-        "enchanted": Lines(
+        "enchanted": CaseScript(
             (
                 {
                     "changes": [
@@ -31,9 +31,9 @@ SCRIPT = Script(
             ("enemy.attack *= 2\nenemy.invisible = True",),
         ),
     },
-    Slip(
+    Mistake(
         "enchanted",
-        Lines(
+        CaseScript(
             (
                 {
                     "changes": [

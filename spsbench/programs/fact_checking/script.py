@@ -1,11 +1,11 @@
 """What a perfect model says for fact_checking, and a slip."""
 
-from spsbench.script import Lines, Script, Slip
+from spsbench.script import CaseScript, Mistake, Script
 
 
-def lines(**verdicts: bool) -> Lines:
+def lines(**verdicts: bool) -> CaseScript:
     claims = [claim.replace("_", " ") + "." for claim in verdicts]
-    return Lines(
+    return CaseScript(
         (claims, *verdicts.values()),
         (
             f"claims = {claims!r}",
@@ -26,7 +26,7 @@ SCRIPT = Script(
         ),
         "biology": lines(Whales_are_mammals=True, Penguins_are_fish=False),
     },
-    Slip(
+    Mistake(
         "geography",
         lines(
             Lisbon_is_the_capital_of_Portugal=True,

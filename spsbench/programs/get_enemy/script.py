@@ -1,9 +1,9 @@
 """What a perfect model says for get_enemy, and a slip."""
 
-from spsbench.script import Lines, Script, Slip
+from spsbench.script import CaseScript, Mistake, Script
 
 
-def invented(name: str, description: str) -> Lines:
+def invented(name: str, description: str) -> CaseScript:
     code = f"""
 class Enemy:
     def __init__(self, name, description):
@@ -15,7 +15,7 @@ enemy = Enemy({name!r}, {description!r})
 def get_enemy():
     return enemy
 """
-    return Lines(({"name": name, "description": description},), (code,))
+    return CaseScript(({"name": name, "description": description},), (code,))
 
 
 MOTH = invented("Gloom Moth", "A moth the size of a barn that eats lamplight.")
@@ -24,7 +24,7 @@ KNIGHT = invented("Sir Rust", "An empty suit of armour with a grudge.")
 SCRIPT = Script(
     {
         "one": MOTH,
-        "two": Lines(MOTH.answers + KNIGHT.answers, MOTH.code + KNIGHT.code),
+        "two": CaseScript(MOTH.answers + KNIGHT.answers, MOTH.code + KNIGHT.code),
     },
-    Slip("one", invented("Gloom Moth", " "), fails=("the enemy has a description",)),
+    Mistake("one", invented("Gloom Moth", " "), fails=("the enemy has a description",)),
 )

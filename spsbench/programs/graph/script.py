@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from spsbench.script import Lines, Script, Slip
+from spsbench.script import CaseScript, Mistake, Script
 
 
 def result(**said: Any) -> dict[str, Any]:
@@ -32,22 +32,22 @@ response = None
 
 SCRIPT = Script(
     {
-        "cite": Lines(
+        "cite": CaseScript(
             (update(NODES, EDGES | {14: [3, 5]}),),
             ("graph.edges[14].add(5)\nresponse = None",),
         ),
-        "publish": Lines((update([*NODES, 20], EDGES | {2: [4, 20]}),), (PUBLISH,)),
-        "retract": Lines((update([1, 2, 4, 5, 14], {1: [2, 4], 2: [4]}),), (RETRACT,)),
-        "who": Lines((result(response=[2, 3, 4]),), ("response = set(graph.edges[1])",)),
-        "how many": Lines(
+        "publish": CaseScript((update([*NODES, 20], EDGES | {2: [4, 20]}),), (PUBLISH,)),
+        "retract": CaseScript((update([1, 2, 4, 5, 14], {1: [2, 4], 2: [4]}),), (RETRACT,)),
+        "who": CaseScript((result(response=[2, 3, 4]),), ("response = set(graph.edges[1])",)),
+        "how many": CaseScript(
             (result(response=3),),
             ("response = sum(4 in citing for citing in graph.edges.values())",),
         ),
-        "leave": Lines((result(finished=True),), ("break",)),
+        "leave": CaseScript((result(finished=True),), ("break",)),
     },
-    Slip(
+    Mistake(
         "cite",
-        Lines(
+        CaseScript(
             (update(NODES, EDGES | {5: [14]}),),
             ("graph.edges.setdefault(5, set()).add(14)\nresponse = None",),
         ),

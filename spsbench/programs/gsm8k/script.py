@@ -1,10 +1,10 @@
 """What a perfect model says for gsm8k, and a slip."""
 
-from spsbench.script import Lines, Script, Slip
+from spsbench.script import CaseScript, Mistake, Script
 
 
-def found(expression: str) -> Lines:
-    return Lines((expression,), (f"expression = {expression!r}",))
+def found(expression: str) -> CaseScript:
+    return CaseScript((expression,), (f"expression = {expression!r}",))
 
 
 SCRIPT = Script(
@@ -13,5 +13,5 @@ SCRIPT = Script(
         "fence": found("8 * 6 + (26 - 8) * 6 * 2 / 3"),
         "savings": found("(60 - 15) / (7 - 2)"),
     },
-    Slip("fence", found("26 * 6 * 2 / 3"), fails=("the answer is 120",)),
+    Mistake("fence", found("26 * 6 * 2 / 3"), fails=("the answer is 120",)),
 )

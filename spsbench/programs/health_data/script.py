@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from spsbench.script import Lines, Script, Slip
+from spsbench.script import CaseScript, Mistake, Script
 
 
 def entry(**said: Any) -> dict[str, Any]:
@@ -16,8 +16,8 @@ def entry(**said: Any) -> dict[str, Any]:
     return nothing | said
 
 
-def talk(kilograms: float) -> Lines:
-    return Lines(
+def talk(kilograms: float) -> CaseScript:
+    return CaseScript(
         (
             entry(conditions=["asthma"]),
             entry(
@@ -40,5 +40,5 @@ def talk(kilograms: float) -> Lines:
 
 SCRIPT = Script(
     {"talk": talk(81.5)},
-    Slip("talk", talk(815.0), fails=("the weight is 81.5 kg",)),
+    Mistake("talk", talk(815.0), fails=("the weight is 81.5 kg",)),
 )

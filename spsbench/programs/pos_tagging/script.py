@@ -1,13 +1,13 @@
 """What a perfect model says for pos_tagging, and a slip."""
 
-from spsbench.script import Lines, Script, Slip
+from spsbench.script import CaseScript, Mistake, Script
 
 
-def lines(language: str, *words: str) -> Lines:
+def lines(language: str, *words: str) -> CaseScript:
     """Each word as `text/TAG/english`."""
     split = [word.split("/") for word in words]
     tagger = f"def tagger(sentence):\n    return tag(sentence, {language!r})"
-    return Lines((language, split), (tagger, f"words = [Word(*word) for word in {split!r}]"))
+    return CaseScript((language, split), (tagger, f"words = [Word(*word) for word in {split!r}]"))
 
 
 SCRIPT = Script(
@@ -23,7 +23,7 @@ SCRIPT = Script(
         ),
         "french": lines("French", "Le/DET/the", "cheval/NOUN/horse", "mange/VERB/eats"),
     },
-    Slip(
+    Mistake(
         "french",
         lines("French", "Le/DET/the", "cheval/NOUN/hair", "mange/VERB/eats"),
         fails=("its nouns are translated",),

@@ -1,13 +1,13 @@
 """What a perfect model says for proposer_verifier, and a slip."""
 
-from spsbench.script import Lines, Script, Slip
+from spsbench.script import CaseScript, Mistake, Script
 
 
-def tried(*answers: str) -> Lines:
+def tried(*answers: str) -> CaseScript:
     """All answers but the last one are rejected."""
     *wrong, right = answers
     verdicts = [(answer, False) for answer in wrong] + [(right, True)]
-    return Lines(
+    return CaseScript(
         tuple(said for verdict in verdicts for said in verdict),
         tuple(
             code for answer, fits in verdicts for code in (f"answer = {answer!r}", f"fits = {fits}")
@@ -17,5 +17,5 @@ def tried(*answers: str) -> Lines:
 
 SCRIPT = Script(
     {"candle": tried("pencil", "candle"), "echo": tried("echo")},
-    Slip("candle", tried("pencil"), fails=("the answer is candle",)),
+    Mistake("candle", tried("pencil"), fails=("the answer is candle",)),
 )

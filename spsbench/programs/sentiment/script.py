@@ -1,10 +1,10 @@
 """What a perfect model says for sentiment, and a slip."""
 
-from spsbench.script import Lines, Script, Slip
+from spsbench.script import CaseScript, Mistake, Script
 
 
-def felt(sentiment: str) -> Lines:
-    return Lines((sentiment,), (f"sentiment = {sentiment!r}",))
+def felt(sentiment: str) -> CaseScript:
+    return CaseScript((sentiment,), (f"sentiment = {sentiment!r}",))
 
 
 SCRIPT = Script(
@@ -14,5 +14,5 @@ SCRIPT = Script(
         "fact": felt("neutral"),
         "irony": felt("negative"),
     },
-    Slip("irony", felt("positive"), fails=("it is negative",)),
+    Mistake("irony", felt("positive"), fails=("it is negative",)),
 )

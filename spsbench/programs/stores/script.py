@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from spsbench.script import Lines, Script, Slip
+from spsbench.script import CaseScript, Mistake, Script
 
 GREENS = """
 class Greens(Store):
@@ -46,10 +46,10 @@ paper = read(
 night = read("Delivery", "Nightowl Deliveries", {"noodles": 9, "soup": 6}, fee=3)
 
 SCRIPT = Script(
-    {"street": Lines((greens, paper, night), (GREENS, PAPER, NIGHT))},
-    Slip(
+    {"street": CaseScript((greens, paper, night), (GREENS, PAPER, NIGHT))},
+    Mistake(
         "street",
-        Lines(
+        CaseScript(
             (greens, paper | {"percent_off_from_total": 0}, night),
             (GREENS, PAPER.replace(" if goods >= 20 else goods", ""), NIGHT),
         ),

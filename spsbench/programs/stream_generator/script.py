@@ -1,11 +1,11 @@
 """What a perfect model says for stream_generator, and a slip."""
 
-from spsbench.script import Lines, Script, Slip
+from spsbench.script import CaseScript, Mistake, Script
 
 
-def generator(body: str) -> Lines:
+def generator(body: str) -> CaseScript:
     """The manual program calls the function `stream`; the natural one wants a generator of that name."""
-    return Lines(
+    return CaseScript(
         (f"def stream():\n{body}",),
         (f"def values():\n{body}\nstream = values()",),
     )
@@ -22,7 +22,7 @@ SCRIPT = Script(
         ),
         "countdown": generator("    yield from (3, 2, 1)\n    yield 'liftoff'\n"),
     },
-    Slip(
+    Mistake(
         "countdown",
         generator("    yield from (1, 2, 3)\n    yield 'liftoff'\n"),
         fails=("it begins with [3, 2, 1, 'liftoff']",),

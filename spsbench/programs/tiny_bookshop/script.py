@@ -1,12 +1,12 @@
 """What a perfect model says for tiny_bookshop, and a slip."""
 
-from spsbench.script import Lines, Script, Slip
+from spsbench.script import CaseScript, Mistake, Script
 
 SCRIPT = Script(
     {
-        "cook": Lines((1,), ("book = books[1]",)),
-        "dreamer": Lines((0,), ("book = books[0]",)),
-        "lawyer": Lines((-1,), ("book = None",)),
+        "cook": CaseScript((1,), ("book = books[1]",)),
+        "dreamer": CaseScript((0,), ("book = books[0]",)),
+        "lawyer": CaseScript((-1,), ("book = None",)),
     },
-    Slip("dreamer", Lines((2,), ("book = books[2]",)), fails=("it is the novel",)),
+    Mistake("dreamer", CaseScript((2,), ("book = books[2]",)), fails=("it is the novel",)),
 )

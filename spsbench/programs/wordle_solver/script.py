@@ -1,10 +1,10 @@
 """What a perfect model says for wordle_solver, and a slip."""
 
-from spsbench.script import Lines, Script, Slip
+from spsbench.script import CaseScript, Mistake, Script
 
 
-def guesses(*words: str) -> Lines:
-    return Lines(words, tuple(f"guess = {word!r}" for word in words))
+def guesses(*words: str) -> CaseScript:
+    return CaseScript(words, tuple(f"guess = {word!r}" for word in words))
 
 
 SCRIPT = Script(
@@ -13,7 +13,7 @@ SCRIPT = Script(
         "stare": guesses("slate", "share", "stare"),
         "might": guesses("slate", "night", "might"),
     },
-    Slip(
+    Mistake(
         "might",
         guesses("slate", "slate", "night", "might"),
         fails=("it is found in six words of the list, none tried twice",),

@@ -13,11 +13,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 
-def _words(text: str) -> frozenset[str]:
+def _split_words(text: str) -> frozenset[str]:
     return frozenset(text.split())
 
 
-IMPORTABLE = _words(
+IMPORTABLE_MODULES = _split_words(
     """__future__ abc array asyncio base64 bisect calendar cmath collections colorsys contextlib copy csv
     dataclasses datetime decimal difflib enum fractions functools graphlib hashlib heapq html itertools
     json math numbers operator pprint random re secrets statistics string textwrap time types typing
@@ -25,14 +25,14 @@ IMPORTABLE = _words(
 )
 """Modules of the standard library that only compute."""
 
-REFUSED_BUILTINS = _words(
+REFUSED_BUILTINS = _split_words(
     """__build_class__ __builtins__ __import__ __loader__ __spec__ breakpoint compile copyright credits
     eval exec exit globals help input license locals open quit vars
     GeneratorExit KeyboardInterrupt SystemExit"""
 )
 """Builtins that reach past the block: files, the terminal, the interpreter, the end of the program."""
 
-REFUSED_ATTRIBUTES = _words(
+REFUSED_ATTRIBUTES = _split_words(
     """__base__ __bases__ __builtins__ __class__ __closure__ __code__ __dict__ __func__ __getattribute__
     __globals__ __import__ __init_subclass__ __loader__ __mro__ __objclass__ __reduce__ __reduce_ex__
     __self__ __spec__ __subclasses__ __subclasshook__ __traceback__ __wrapped__ __self_class__
@@ -45,27 +45,27 @@ REFUSED_ATTRIBUTES = _words(
 )
 """Attributes by which one walks from any object into the interpreter, or has text run as code."""
 
-REFUSED_BINDINGS = _words("__annotations__ __dataclass_fields__ __match_args__")
+REFUSED_BINDINGS = _split_words("__annotations__ __dataclass_fields__ __match_args__")
 """Attributes that others read as names of attributes, or as code: they may be read, and never set."""
 
 REFUSED_MEMBERS: Mapping[str, frozenset[str]] = {
-    "contextlib": _words("chdir"),
-    "dataclasses": _words("make_dataclass"),
-    "enum": _words("global_enum global_enum_repr global_str"),
-    "functools": _words("singledispatch singledispatchmethod update_wrapper"),
-    "string": _words("Formatter"),
-    "types": _words("CodeType FunctionType LambdaType MethodType ModuleType FrameType"),
-    "typing": _words("ForwardRef get_args get_type_hints"),
-    "typing_extensions": _words(
+    "contextlib": _split_words("chdir"),
+    "dataclasses": _split_words("make_dataclass"),
+    "enum": _split_words("global_enum global_enum_repr global_str"),
+    "functools": _split_words("singledispatch singledispatchmethod update_wrapper"),
+    "string": _split_words("Formatter"),
+    "types": _split_words("CodeType FunctionType LambdaType MethodType ModuleType FrameType"),
+    "typing": _split_words("ForwardRef get_args get_type_hints"),
+    "typing_extensions": _split_words(
         "ForwardRef evaluate_forward_ref get_annotations get_args get_type_hints"
     ),
-    "uuid": _words("uuid1 getnode"),
-    "zoneinfo": _words("reset_tzpath"),
+    "uuid": _split_words("uuid1 getnode"),
+    "zoneinfo": _split_words("reset_tzpath"),
 }
 """Members of importable modules that do more than compute."""
 
-ONLY_MEMBERS: Mapping[str, frozenset[str]] = {
-    "asyncio": _words(
+ALLOWED_MEMBERS: Mapping[str, frozenset[str]] = {
+    "asyncio": _split_words(
         """ALL_COMPLETED Barrier BoundedSemaphore BrokenBarrierError CancelledError Condition Event
         FIRST_COMPLETED FIRST_EXCEPTION Future InvalidStateError LifoQueue Lock PriorityQueue Queue
         QueueEmpty QueueFull QueueShutDown Semaphore Task TaskGroup TimeoutError all_tasks as_completed
@@ -75,5 +75,5 @@ ONLY_MEMBERS: Mapping[str, frozenset[str]] = {
 }
 """The members of a module of which most do more: event loops start processes, servers and threads."""
 
-DIRECT_CALLS = _words("attrgetter methodcaller wraps")
+DIRECT_CALL_FUNCTIONS = _split_words("attrgetter methodcaller wraps")
 """Functions that take names of attributes: these must stand in the code, so that they can be read there."""
