@@ -1,8 +1,3 @@
-# make demo        build the examples and run one, on recorded replies (LIVE=1: on a model)
-# make test        everything that the gate checks
-# make test-all    the same tests on every Python from 3.11 on, of the path and of pyenv
-# make bench       the figures that README and the docs quote
-
 PYTHON ?= python3
 VENV   ?= .venv
 BIN    := $(VENV)/bin
@@ -10,8 +5,8 @@ BIN    := $(VENV)/bin
 .DEFAULT_GOAL := help
 .PHONY: help demo test test-all format lint types tests fresh bench clean
 
-help:
-	@sed -n 's/^# //p' Makefile
+help: ## list the targets
+	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' Makefile | expand -t 12
 
 $(BIN)/python:
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "njc needs Python 3.11 or newer; set PYTHON=python3.x")'
@@ -29,31 +24,31 @@ $(VENV)/.dev: $(BIN)/python pyproject.toml
 	$(BIN)/pip install --quiet --disable-pip-version-check -e '.[dev]'
 	@touch $@ $(VENV)/.base $(VENV)/.live
 
-demo: $(VENV)/$(if $(LIVE),.live,.base)
+demo: $(VENV)/$(if $(LIVE),.live,.base) ## build the examples and run one on recorded replies (LIVE=1: on a model)
 	@$(BIN)/njc build examples -o compiled_out/examples
 	@LIVE=$(LIVE) $(BIN)/python examples/demo.py
 
-test: format lint types tests fresh
+test: format lint types tests fresh ## run everything that the gate checks
 
-format: $(VENV)/.dev
+format: $(VENV)/.dev ## check the formatting (ruff)
 	$(BIN)/ruff format --check .
 
-lint: $(VENV)/.dev
+lint: $(VENV)/.dev ## check the style (ruff)
 	$(BIN)/ruff check .
 
-types: $(VENV)/.dev
+types: $(VENV)/.dev ## check the types (mypy)
 	$(BIN)/mypy
 
-tests: $(VENV)/.dev
+tests: $(VENV)/.dev ## run the tests (pytest)
 	$(BIN)/pytest -n 2
 
-fresh: $(VENV)/.dev
+fresh: $(VENV)/.dev ## check that the committed compiled files and the report are up to date
 	$(BIN)/njc build examples -o compiled_out/examples --check
 	$(BIN)/njc build spsbench/programs -o compiled_out/spsbench --check
 	$(BIN)/njc build spsbench/programs -o compiled_out/spsbench-static --mode static --set fallback=live --locked --check
 	$(BIN)/spsbench report spsbench/results/*.jsonl --out spsbench/results --check
 
-test-all:
+test-all: ## run the tests on every installed Python from 3.11 on (PATH and pyenv)
 	@found= failed=; \
 	for version in 3.11 3.12 3.13 3.14; do \
 		for python in python$$version $${PYENV_ROOT:-$$HOME/.pyenv}/versions/$$version.*/bin/python; do \
@@ -68,8 +63,8 @@ test-all:
 	echo "== found:$${found:- none}; failed:$${failed:- none}"; \
 	test -n "$$found" && test -z "$$failed"
 
-bench: $(VENV)/.dev
+bench: $(VENV)/.dev ## measure the figures that README and docs quote
 	@for file in bench/*.py; do $(BIN)/python $$file || exit 1; done
 
-clean:
+clean: ## remove the virtual environments, caches and build folders
 	rm -rf $(VENV) $(VENV)-3.* build dist .njc_cache .mypy_cache .ruff_cache .pytest_cache .hypothesis
