@@ -28,7 +28,7 @@ from njrt.errors import (
 from njrt.events import Event
 from njrt.messages import ModelMessage, Reply, Request, ToolMessage
 from njrt.models.choose import choose_model
-from njrt.models.model import Flow, LayeredModel, Model
+from njrt.models.model import Ask, LayeredModel, Model
 from njrt.options import Options
 from spsbench.llm import use_model
 from spsbench.methods import Method
@@ -114,7 +114,7 @@ class UsageCounter:
     chars: int = 0
     cost: float | None = 0.0
 
-    def flow(self, request: Request) -> Flow:
+    async def answer(self, request: Request, ask: Ask) -> Reply:
         """Ask, unless the prompt is too long, and count."""
         chars = count_characters(request)
         self.chars = max(self.chars, chars)
@@ -127,7 +127,7 @@ class UsageCounter:
         self.calls += 1
         began = time.perf_counter()
         try:
-            reply = yield replace(request, timeout=self.limits.seconds)
+            reply = await ask(replace(request, timeout=self.limits.seconds))
         finally:
             self.seconds += time.perf_counter() - began
         self.count(reply)

@@ -30,7 +30,7 @@ from njrt.messages import (
     ToolResult,
     UserMessage,
 )
-from njrt.models.model import Flow, Model
+from njrt.models.model import Ask, Model
 from njrt.persistence.cache import Cache, make_request_key
 from njrt.persistence.store import Store
 from spsbench.results import TrialLimits
@@ -44,13 +44,13 @@ class RequestDefaults:
     temperature: float | None = None
     seconds: float | None = None
 
-    def flow(self, request: Request) -> Flow:
+    async def answer(self, request: Request, ask: Ask) -> Reply:
         """Ask on these terms."""
         if request.temperature is None:
             request = replace(request, temperature=self.temperature)
         if self.seconds is not None:
             request = replace(request, timeout=self.seconds)
-        return (yield request)
+        return await ask(request)
 
 
 @dataclass(slots=True)
@@ -64,14 +64,14 @@ class CostLimit:
     spent: float = 0.0
     has_refused: bool = False
 
-    def flow(self, request: Request) -> Flow:
+    async def answer(self, request: Request, ask: Ask) -> Reply:
         """Ask, if there is money."""
         if self.spent >= self.usd:
             self.has_refused = True
             raise CostLimitError(
                 f"the trial has spent the ${self.usd:g} that `--limit-cost` left it"
             )
-        reply = yield request
+        reply = await ask(request)
         self.spent += 0.0 if reply.source == "cache" else reply.usage.usd or 0.0
         return reply
 
@@ -88,12 +88,12 @@ class TrialCache:
     repeat: int
     times: dict[str, int] = field(default_factory=dict)
 
-    def flow(self, request: Request) -> Flow:
+    async def answer(self, request: Request, ask: Ask) -> Reply:
         """Answer the n-th request of its kind as the n-th was answered before."""
         key = make_request_key(request, self.name)
         self.times[key] = self.times.get(key, 0) + 1
         name = f"{self.name} #{self.times[key]}"
-        return (yield from Cache(self.store, name, self.repeat).flow(request))
+        return await Cache(self.store, name, self.repeat).answer(request, ask)
 
 
 PYTHON_TOOL = "python"

@@ -9,7 +9,7 @@ import pytest
 
 from njrt.errors import CallLimitError, ModelError, ServerError
 from njrt.messages import ModelMessage, Reply, Request, UserMessage
-from njrt.models.model import Flow, LayeredModel
+from njrt.models.model import Ask, LayeredModel
 from njrt.models.scripted import Scripted
 
 REQUEST = Request("", (UserMessage("hello"),))
@@ -22,10 +22,10 @@ class Noted:
     name: str
     notes: list[str] = field(default_factory=list)
 
-    def flow(self, request: Request) -> Flow:
+    async def answer(self, request: Request, ask: Ask) -> Reply:
         self.notes.append(f"{self.name} asks")
         try:
-            reply = yield request
+            reply = await ask(request)
         except BaseException as error:
             self.notes.append(f"{self.name} saw {type(error).__name__}")
             raise
@@ -36,28 +36,26 @@ class Noted:
 class Kept:
     """Answers without asking further down."""
 
-    def flow(self, request: Request) -> Flow:
+    async def answer(self, request: Request, ask: Ask) -> Reply:
         return Reply(ModelMessage("kept"), source="cache")
-        yield request
 
 
 class Stubborn:
     """Asks again, once, after a server's failure, and says so."""
 
-    def flow(self, request: Request) -> Flow:
+    async def answer(self, request: Request, ask: Ask) -> Reply:
         try:
-            return (yield request)
+            return await ask(request)
         except ServerError:
-            reply = yield replace(request, turn=2)
+            reply = await ask(replace(request, turn=2))
             return replace(reply, model="second try")
 
 
 class Spent:
     """Lets nothing through."""
 
-    def flow(self, request: Request) -> Flow:
+    async def answer(self, request: Request, ask: Ask) -> Reply:
         raise CallLimitError("no more calls")
-        yield request
 
 
 def test_the_first_layer_is_the_outermost(ask):
@@ -141,3 +139,18 @@ def test_so_is_a_cancellation():
     with pytest.raises(asyncio.CancelledError):
         asyncio.run(cancelled())
     assert notes == ["outer asks", "outer saw CancelledError"]
+
+
+class Waiting:
+    """Awaits something that is not there without an event loop."""
+
+    async def answer(self, request: Request, ask: Ask) -> Reply:
+        await asyncio.sleep(0)
+        return await ask(request)
+
+
+def test_a_layer_that_waits_is_an_error_in_a_synchronous_program():
+    model = LayeredModel(Scripted(["hi"]), (Waiting(),))
+    with pytest.raises(RuntimeError, match="a coroutine waited where nothing can be awaited"):
+        model.ask(REQUEST)
+    assert asyncio.run(model.aask(REQUEST)).message.text == "hi"

@@ -1,36 +1,40 @@
-"""What a model is, and how a capability is wrapped around one.
+"""What a model is, and layers that add a capability to one.
 
-    model = Layered(OpenAI("gpt-4.1"), (trace, limits, cache))
+    model = LayeredModel(OpenAI("gpt-4.1"), (trace, limits, cache))
     reply = model.ask(request)              reply = await model.aask(request)
 
     request ──trace──limits──cache──> OpenAI          the first layer is the outermost
     reply   <─trace──limits──cache─── OpenAI
 
-A layer is written once, as a generator that reads like the plain call it stands for, and serves threads
-and event loops alike:
+A layer is an asynchronous wrapper, written once for threads and event loops alike:
 
-    def flow(self, request):
-        if (kept := self.kept(request)) is not None:
-            return kept                     # answered here; nobody further down is asked
-        reply = yield request               # ask further down; its errors are raised right here
+    async def answer(self, request, ask):
+        if (kept := self.find_kept(request)) is not None:
+            return kept                     # the layers and the model below are not asked
+        reply = await ask(request)          # their errors are raised here
         self.keep(request, reply)
         return reply
+
+A layer awaits nothing but `ask`: in a synchronous program `ask` never suspends.
 """
 
 from __future__ import annotations
 
 import typing
-from collections.abc import Callable, Generator
+from collections.abc import Awaitable, Callable, Coroutine
 from dataclasses import dataclass
 from functools import partial
+from typing import Any
 
 from njrt.messages import Protocol, Reply, Request
 
+T = typing.TypeVar("T")
+
 
 class Model(typing.Protocol):
-    """Whoever answers requests. Safe to share between threads and between event loops.
+    """Answers requests. Safe to share between threads and between event loops.
 
-    Both verbs raise `njrt.errors.ModelError`s, and nothing else, for what goes wrong on the way to the
+    Both methods raise `njrt.errors.ModelError`s, and nothing else, for what goes wrong on the way to the
     model and back.
     """
 
@@ -46,18 +50,18 @@ class Model(typing.Protocol):
         """Wait for the reply, at most `request.timeout` seconds, retries included."""
 
     async def aask(self, request: Request) -> Reply:
-        """Do the same, while the event loop runs on."""
+        """Do the same without blocking the event loop."""
 
 
-Flow = Generator[Request, Reply, Reply]
-"""Yields what to ask further down, is sent the reply or thrown the error, and returns the reply."""
+Ask = Callable[[Request], Awaitable[Reply]]
+"""Asks the layers and the model further down."""
 
 
 class Layer(typing.Protocol):
     """A capability around a model: a cache, a recording, a trace, a limit."""
 
-    def flow(self, request: Request) -> Flow:
-        """Answer `request`, asking further down as often as need be."""
+    async def answer(self, request: Request, ask: Ask) -> Reply:
+        """Answer `request`, asking further down as often as needed."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,61 +80,26 @@ class LayeredModel:
         return self.model.protocol
 
     def ask(self, request: Request) -> Reply:
-        flow = pass_through_layers(self.layers, request)
-        proceed = partial(next, flow)
-        try:
-            while True:
-                try:
-                    asked = proceed()
-                except StopIteration as end:
-                    return _get_reply(end)
-                try:
-                    proceed = partial(flow.send, self.model.ask(asked))
-                except BaseException as error:
-                    proceed = partial(flow.throw, error)
-        finally:
-            del proceed  # an error in it would hold this frame and all that it knows
+        async def ask_model(request: Request) -> Reply:
+            return self.model.ask(request)
+
+        return run_without_waiting(self._ask_layers(request, ask_model))
 
     async def aask(self, request: Request) -> Reply:
-        flow = pass_through_layers(self.layers, request)
-        proceed = partial(next, flow)
-        try:
-            while True:
-                try:
-                    asked = proceed()
-                except StopIteration as end:
-                    return _get_reply(end)
-                try:
-                    proceed = partial(flow.send, await self.model.aask(asked))
-                except BaseException as error:
-                    proceed = partial(flow.throw, error)
-        finally:
-            del proceed
+        return await self._ask_layers(request, self.model.aask)
+
+    async def _ask_layers(self, request: Request, ask: Ask) -> Reply:
+        for layer in reversed(self.layers):
+            ask = partial(layer.answer, ask=ask)
+        return await ask(request)
 
 
-def pass_through_layers(layers: tuple[Layer, ...], request: Request) -> Flow:
-    """All `layers` as one flow: it yields what only the model itself can answer."""
-    if not layers:
-        return (yield request)
-    outer, inner = layers[0].flow(request), layers[1:]
-    proceed: Callable[[], Request] = partial(next, outer)
+def run_without_waiting(coroutine: Coroutine[Any, Any, T]) -> T:
+    """Run a coroutine that never suspends, and return its result: no event loop is needed."""
     try:
-        while True:
-            try:
-                asked = proceed()
-            except StopIteration as end:
-                return _get_reply(end)
-            try:
-                proceed = partial(outer.send, (yield from pass_through_layers(inner, asked)))
-            except BaseException as error:
-                # Whatever it is, the layer sees it where it asked, as it would from a plain call; a trace
-                # thus closes its span when the program is interrupted.
-                proceed = partial(outer.throw, error)
-    finally:
-        del proceed
-
-
-def _get_reply(end: StopIteration) -> Reply:
-    reply = end.value
-    assert isinstance(reply, Reply), "a layer's flow returns the reply"
-    return reply
+        coroutine.send(None)
+    except StopIteration as end:
+        result: T = end.value
+        return result
+    coroutine.close()
+    raise RuntimeError("a coroutine waited where nothing can be awaited")

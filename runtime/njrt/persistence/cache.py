@@ -1,6 +1,6 @@
 """The cache of replies: the same question to the same model is asked once.
 
-    model = Layered(OpenAI("gpt-4.1"), (Cache(Store(".njc_cache"), "openai/gpt-4.1"),))
+    model = LayeredModel(OpenAI("gpt-4.1"), (Cache(Store(".njc_cache"), "openai/gpt-4.1"),))
 
 The key is the whole request as the model would see it: its name, protocol, parameters, system prompt, tools
 and messages, with the state of the program in them; never who asks (place, turn) or how long it may take.
@@ -22,7 +22,7 @@ from njrt.message_json import (
     reply_to_json,
 )
 from njrt.messages import Reply, Request
-from njrt.models.model import Flow
+from njrt.models.model import Ask
 
 if TYPE_CHECKING:
     from njrt.persistence.store import (
@@ -41,15 +41,15 @@ class Cache:
     model: str
     repeat: int | None = None
 
-    def flow(self, request: Request) -> Flow:
+    async def answer(self, request: Request, ask: Ask) -> Reply:
         """Answer from the cache, or ask further down and keep the reply."""
         if request.temperature and self.repeat is None:
-            return (yield request)
+            return await ask(request)
         key = make_request_key(request, self.model, self.repeat)
         kept = self._kept(key)
         if kept is not None:
             return kept
-        reply = yield request
+        reply = await ask(request)
         if is_cacheable(reply):
             self.store.put(key, format_json_line(reply_to_json(reply) | {"model": reply.model}))
         return reply

@@ -34,7 +34,7 @@ from njrt.message_json import (
     reply_to_json,
 )
 from njrt.messages import Json, Protocol, Reply, Request
-from njrt.models.model import Flow
+from njrt.models.model import Ask
 from njrt.persistence.recording_file import (
     RecordedCall,
     Recording,
@@ -85,14 +85,14 @@ class Recorder:
         shelf = self._get_open_recording()
         return shelf.old.header.protocol if shelf.replays else None
 
-    def flow(self, request: Request) -> Flow:
+    async def answer(self, request: Request, ask: Ask) -> Reply:
         """Answer from the recording, or ask further down and record the reply."""
         key = hash_conversation(request.messages)
         kept = self._kept(key, request)
         if kept is not None:
             return kept
         position = self._note_position(request)
-        reply = yield request
+        reply = await ask(request)
         self._record(position, key, request, reply)
         return reply
 

@@ -33,6 +33,7 @@ from njrt.errors import NaturalError
 from njrt.execution.execute import Execution, aexecute, execute
 from njrt.jumps import Break, Continue, Return
 from njrt.messages import Reply, Request
+from njrt.models.model import run_without_waiting
 from njrt.outcome import (
     Broke,
     Completed,
@@ -89,13 +90,8 @@ async def arun(prompt: str, variables: VariablesLambda, *, at: str = "", **argum
 
 
 def drive(session: Session) -> Outcome:
-    """Carry a session through, in this thread: nothing in it is ever waited for."""
-    coroutine = drive_conversation(session, answer_step)
-    try:
-        coroutine.send(None)
-    except StopIteration as end:
-        return cast(Outcome, end.value)
-    raise AssertionError("a model that is asked directly answers at once")
+    """Carry a session out in this thread; nothing in it is awaited."""
+    return run_without_waiting(drive_conversation(session, answer_step))
 
 
 async def adrive(session: Session) -> Outcome:

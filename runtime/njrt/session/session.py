@@ -24,8 +24,8 @@ from njrt.block import Block
 from njrt.effects import Effect, Refusal
 from njrt.errors import CodeTimeLimitError, NaturalError, TimeLimitError
 from njrt.events import Asked, Began, Ended, Listener, Performed, Replied, RunId, Unanswered
-from njrt.messages import Protocol, Request
-from njrt.models.model import Flow, Layer, LayeredModel, Model
+from njrt.messages import Protocol, Reply, Request
+from njrt.models.model import Ask, Layer, LayeredModel, Model
 from njrt.options import OnError
 from njrt.outcome import Outcome, Raised
 from njrt.rendering.describe import describe_variable, render_value
@@ -249,12 +249,12 @@ class Metered:
 
     meter: Meter
 
-    def flow(self, request: Request) -> Flow:
+    async def answer(self, request: Request, ask: Ask) -> Reply:
         self.meter.count_call()
         left = self.meter.seconds_left()
         if left is not None and left < request.timeout:
             request = replace(request, timeout=max(left, 0.1))
-        reply = yield request
+        reply = await ask(request)
         self.meter.count_reply(reply)
         return reply
 
@@ -266,11 +266,11 @@ class Notified:
     run: RunId
     tell: Listener
 
-    def flow(self, request: Request) -> Flow:
+    async def answer(self, request: Request, ask: Ask) -> Reply:
         began = time.monotonic()
         self.tell(Asked(self.run, time.time(), request))
         try:
-            reply = yield request
+            reply = await ask(request)
         except BaseException as error:
             self.tell(
                 Unanswered(self.run, time.time(), request.turn, error, time.monotonic() - began)
