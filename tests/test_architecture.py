@@ -35,7 +35,7 @@ LAYERS: Mapping[str, str] = {
         __init__ pytest_plugin
     """,
     "njc": """
-        __init__ frontend sandbox comparison
+        __init__ frontend sandbox comparison worker
         analysis codegen
         compiler doctor
         project migrate
@@ -64,11 +64,11 @@ EDGE = """
     njrt.observability  trace
     njrt.persistence    folder_lock recorder recording_file store
     njrt.session        ask attempt drive limits session settings
-    njc                 doctor hatch_plugin hook run setuptools_plugin
+    njc                 doctor hatch_plugin hook run setuptools_plugin worker
     njc.project         build config load outputs units wheel where
     njc.sandbox         bubblewrap forwarder proxy
     njc.static          author files lock
-    njc.learning        runner sandboxed_run study worker
+    njc.learning        runner sandboxed_run study
     njc.commands        build cache check clean compare console doctor flags lock migrate repeat run sandbox_flags show static where
     spsbench.trials     answering building command executing interpreter journal machine playing running trial workers
     spsbench.studies    graph_asking graph_command gsm8k_command gsm8k_solving study study_file

@@ -1,24 +1,18 @@
-"""Running code on lessons, in a process of its own: the outer side, which gives it limits and answers.
+"""Running code on the recorded runs of its block, in a process of its own.
 
-    rehearsed(stage, code, ask)  ->  Marks(Score(right=7, wrong=1, of=8), failures=(...))
+    evaluate_code(runner, code, ask)  ->  Evaluation(LockScore(right=7, wrong=1, of=8), failures=(...))
 
-The process inherits no keys and no settings of models: what the code asks a model is asked here, once for
-each question. It is ended when it takes longer than it may.
+The process inherits no keys and no settings of models: its questions to a model are asked here. It is ended
+when it takes longer than it may.
 """
 
 from __future__ import annotations
 
 import json
-import os
-import subprocess
-import sys
 import tempfile
-import threading
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import suppress
+from collections.abc import Callable, Iterator
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import IO, Any
 
 from njc.learning.annotate import LineStep
 from njc.learning.examples import ExampleSet
@@ -26,117 +20,71 @@ from njc.learning.learn import Evaluation, ExampleFailure
 from njc.learning.sandboxed_run import SECONDS_PER_EXAMPLE, WorkerTask
 from njc.static.holes import Hole
 from njc.static.lock import LockScore
+from njc.worker import Message, Worker, make_clean_environment
 from njrt.errors import NaturalError
 from njrt.messages import Reply, Request, UserMessage
 from njrt.session.examples import format_example_line
 
 _STARTUP_SECONDS = 30.0
-_INHERITED_VARIABLES = (
-    "PATH",
-    "HOME",
-    "LANG",
-    "LC_ALL",
-    "SYSTEMROOT",
-    "TEMP",
-    "TMP",
-    "TMPDIR",
-    "VIRTUAL_ENV",
-)
-WorkerMessage = Mapping[str, Any]
 
 
 @dataclass(frozen=True, slots=True)
 class ProgramRunner:
-    """Where the code of a gap is run: the program around it, compiled with live blocks, and the lessons."""
+    """Where the code of a hole is run: the program around it, compiled with live blocks, and the examples."""
 
-    gap: Hole
+    hole: Hole
     program: str
     folders: tuple[Path, ...]
-    lessons: ExampleSet
+    examples: ExampleSet
 
 
-def evaluate_code(stage: ProgramRunner, code: str, ask: Callable[[Request], Reply]) -> Evaluation:
-    """Run code on all lessons; a process that ends early has failed those that are left."""
-    lessons = stage.lessons.all
-    results = list(_run_worker(stage, code, ask))
-    results += [{"verdict": "wrong", "differences": ["the code did not end"]}] * (
-        len(lessons) - len(results)
-    )
-    verdicts = [each["verdict"] for each in results]
-    usable = len(verdicts) - verdicts.count("unusable")
+def evaluate_code(runner: ProgramRunner, code: str, ask: Callable[[Request], Reply]) -> Evaluation:
+    """Run code on all examples; if its process ends early, the examples that are left count as wrong."""
+    verdicts = list(_run_worker(runner, code, ask))
+    missing = len(runner.examples.all) - len(verdicts)
+    verdicts += [{"verdict": "wrong", "differences": ["the code did not end"]}] * missing
+    kinds = [verdict["verdict"] for verdict in verdicts]
     failures = tuple(
         ExampleFailure(
-            lesson,
-            tuple(each["differences"]),
-            tuple(LineStep(*step) for step in each.get("steps", ())),
+            example,
+            tuple(verdict["differences"]),
+            tuple(LineStep(*step) for step in verdict.get("steps", ())),
         )
-        for lesson, each in zip(stage.lessons.shown, results, strict=False)
-        if each["verdict"] == "wrong"
+        for example, verdict in zip(runner.examples.shown, verdicts, strict=False)
+        if verdict["verdict"] == "wrong"
     )
-    return Evaluation(LockScore(verdicts.count("right"), verdicts.count("wrong"), usable), failures)
+    usable = len(kinds) - kinds.count("unusable")
+    return Evaluation(LockScore(kinds.count("right"), kinds.count("wrong"), usable), failures)
 
 
 def _run_worker(
-    stage: ProgramRunner, code: str, ask: Callable[[Request], Reply]
-) -> Iterator[WorkerMessage]:
-    with tempfile.TemporaryDirectory() as folder:
-        process = subprocess.Popen(
-            [sys.executable, "-m", "njc.learning.worker"],
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.DEVNULL,
-            cwd=folder,
-            env=_make_environment(),
-            text=True,
-            encoding="utf-8",
-        )
-        seconds = _STARTUP_SECONDS + SECONDS_PER_EXAMPLE * len(stage.lessons.all)
+    runner: ProgramRunner, code: str, ask: Callable[[Request], Reply]
+) -> Iterator[Message]:
+    """The verdicts, one for each example, until the process ends or takes too long."""
+    seconds = _STARTUP_SECONDS + SECONDS_PER_EXAMPLE * len(runner.examples.all)
+    with (
+        tempfile.TemporaryDirectory() as folder,
+        Worker("njc.learning.evaluate", Path(folder), make_clean_environment()) as worker,
+    ):
+        worker.send(asdict(_make_task(runner, code)))
         try:
-            assert process.stdin is not None
-            assert process.stdout is not None
-            _write_message(process.stdin, asdict(_make_task(stage, code)))
-            while (said := _read_message(process, process.stdout, seconds)) is not None:
-                if "ask" not in said:
-                    yield said
+            while (message := worker.receive(seconds)) is not None:
+                if "ask" in message:
+                    worker.send(_answer_question(runner.hole, message["ask"], ask))
                 else:
-                    _write_message(process.stdin, _answer_question(stage.gap, said["ask"], ask))
-        finally:
-            process.kill()
-            process.communicate()
+                    yield message
+        except TimeoutError:
+            return
 
 
-def _read_message(
-    process: subprocess.Popen[str], out: IO[str], seconds: float
-) -> WorkerMessage | None:
-    """The next thing that the process says; None once it has ended, or has been ended."""
-    clock = threading.Timer(seconds, process.kill)
-    clock.start()
-    try:
-        line = out.readline()
-        said: WorkerMessage = json.loads(line) if line else {}
-        return said or None
-    except ValueError:
-        return None
-    finally:
-        clock.cancel()
-
-
-def _write_message(stdin: IO[str], what: WorkerMessage) -> None:
-    with suppress(BrokenPipeError):
-        stdin.write(json.dumps(what) + "\n")
-        stdin.flush()
-
-
-def _answer_question(
-    gap: Hole, asked: WorkerMessage, ask: Callable[[Request], Reply]
-) -> WorkerMessage:
+def _answer_question(hole: Hole, question: Message, ask: Callable[[Request], Reply]) -> Message:
     request = Request(
-        system=asked["system"],
-        messages=(UserMessage(asked["question"]),),
+        system=question["system"],
+        messages=(UserMessage(question["question"]),),
         temperature=0.0,
-        max_reply_tokens=gap.options.max_reply_tokens or 1024,
-        timeout=gap.options.max_call_seconds or 120.0,
-        place=gap.place,
+        max_reply_tokens=hole.options.max_reply_tokens or 1024,
+        timeout=hole.options.max_call_seconds or 120.0,
+        place=hole.place,
     )
     try:
         return {"text": ask(request).message.text}
@@ -144,25 +92,15 @@ def _answer_question(
         return {"error": str(error)}
 
 
-def _make_task(stage: ProgramRunner, code: str) -> WorkerTask:
-    gap = stage.gap
-    lessons: Sequence[WorkerMessage] = [
-        json.loads(format_example_line(each)) for each in stage.lessons.all
-    ]
+def _make_task(runner: ProgramRunner, code: str) -> WorkerTask:
+    hole = runner.hole
     return WorkerTask(
-        stage.program,
-        gap.place,
+        runner.program,
+        hole.place,
         code,
-        gap.helper,
-        gap.class_name,
-        gap.mode == "auto",
-        [str(folder) for folder in stage.folders],
-        lessons,
+        hole.helper,
+        hole.class_name,
+        hole.mode == "auto",
+        [str(folder) for folder in runner.folders],
+        [json.loads(format_example_line(example)) for example in runner.examples.all],
     )
-
-
-def _make_environment() -> Mapping[str, str]:
-    """What the process sees of this one's environment: where things are, and no keys."""
-    kept = {name: os.environ[name] for name in _INHERITED_VARIABLES if name in os.environ}
-    path = os.pathsep.join(each for each in sys.path if each)
-    return {**kept, "PYTHONPATH": path, "PYTHONHASHSEED": "0"}

@@ -59,7 +59,7 @@ class WorkerTask:
     guards: bool
     """The first `assert`s of the code are its guard."""
     folders: Sequence[str]
-    lessons: Sequence[Mapping[str, Any]]
+    examples: Sequence[Mapping[str, Any]]
 
 
 @dataclass(slots=True)

@@ -1,20 +1,18 @@
-"""Running code on lessons, in a process of its own: `python -m njc.learning.worker` on the inner side.
+"""The process that runs code on examples: `python -m njc.learning.evaluate`, started by `njc.learning.runner`.
 
-    stdin    {"program": "...", "code": "...", "lessons": [...], ...}      one line: the task
-    stdout   {"ask": {"question": "...", ...}}                             the code asks a model ...
-    stdin    {"text": "..."}                                               ... and is answered
-    stdout   {"verdict": "wrong", "differences": ["answer = 'a', not 'b'"], "steps": [[3, "n = 1"], ...]}
+    received   {"program": "...", "code": "...", "examples": [...], ...}     the task
+    sent       {"ask": {"question": "...", ...}}                             the code asks a model ...
+    received   {"text": "..."}                                               ... and this is the answer
+    sent       {"verdict": "wrong", "differences": ["`n` is 1, but should be 2"], "steps": [[3, "n = 1"], ...]}
 
-Of the program, only what it defines is carried out: imports, classes, functions, assignments. What it
-prints goes nowhere.
+Of the program only imports, classes, functions and assignments are executed. What it prints is discarded.
 """
 
 from __future__ import annotations
 
 import ast
-import json
-import os
 import sys
+import types
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
@@ -29,6 +27,7 @@ from njc.learning.sandboxed_run import (
     pause_time_limit,
 )
 from njc.learning.verdict import evaluate_example
+from njc.worker import open_channel
 from njrt.messages import ModelMessage, Protocol, Reply, Request, UserMessage
 from njrt.session.examples import example_from_json
 
@@ -36,20 +35,13 @@ MEMORY_LIMIT_BYTES = 2 << 30
 
 
 def main() -> None:
-    """Read a task, run the code on each lesson, and say what came of it."""
-    out = os.fdopen(os.dup(1), "w", encoding="utf-8")
-    os.dup2(2, 1)  # what the program prints is no answer
-    lines = os.fdopen(os.dup(0), encoding="utf-8")
-    task = WorkerTask(**json.loads(lines.readline()))
-    _limit_memory()
-
-    def say(said: Mapping[str, Any]) -> None:
-        out.write(json.dumps(said) + "\n")
-        out.flush()
+    """Read a task, run the code on each example, and send the verdicts."""
+    channel = open_channel(MEMORY_LIMIT_BYTES)
+    task = WorkerTask(**channel.receive())
 
     def ask(question: Mapping[str, Any]) -> str:
-        say({"ask": question})
-        answer: dict[str, Any] = json.loads(lines.readline())
+        channel.send({"ask": question})
+        answer = channel.receive()
         if "error" in answer:
             raise njrt.ServerError(answer["error"])
         text: str = answer["text"]
@@ -58,29 +50,21 @@ def main() -> None:
     sys.path[:0] = task.folders
     with njrt.using(model=ForwardingModel(ask), cache=False):
         namespace = execute_definitions(task)
-        for written in task.lessons:
-            say(evaluate_example(task, example_from_json(written), namespace))
-
-
-def _limit_memory() -> None:
-    with suppress(ImportError, ValueError, OSError):
-        import resource
-
-        resource.setrlimit(resource.RLIMIT_AS, (MEMORY_LIMIT_BYTES, MEMORY_LIMIT_BYTES))
-        resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+        for example in map(example_from_json, task.examples):
+            channel.send(evaluate_example(task, example, namespace))
 
 
 @dataclass(frozen=True, slots=True)
 class ForwardingModel:
-    """A model that is asked outside of this process."""
+    """A model that the parent process asks."""
 
     forward: Callable[[Mapping[str, Any]], str]
     protocol: Protocol = "text"
     name: str = "forwarded"
 
     def ask(self, request: Request) -> Reply:
-        """Hand the question out, and wait."""
-        texts = [each.text for each in request.messages if isinstance(each, UserMessage)]
+        """Send the question to the parent, and wait for its answer."""
+        texts = [message.text for message in request.messages if isinstance(message, UserMessage)]
         with pause_time_limit():
             text = self.forward({"system": request.system, "question": "\n".join(texts)})
         return Reply(ModelMessage(text))
@@ -91,9 +75,7 @@ class ForwardingModel:
 
 
 def execute_definitions(task: WorkerTask) -> dict[str, ProgramValue]:
-    """Carry out what the program defines; what fails is left out, and so is everything else."""
-    import types
-
+    """Execute what the program defines; a definition that fails is left out, and so is everything else."""
     module = types.ModuleType("program")
     sys.modules["program"] = module  # where dataclasses and pydantic look for their annotations
     namespace = vars(module)
