@@ -1,33 +1,33 @@
-"""What can go wrong in a natural block, as one tree.
+"""The exceptions of the runtime, as one tree.
 
     NaturalError
     ├── ConfigurationError          no model, unknown option, a missing extra     exit code 2
-    │   └── NoModelError            nothing says which model to ask
+    │   └── NoModelError            no model is configured
     ├── ModelError                  the model or its server failed                exit code 3
     │   ├── AuthenticationError     the key is missing or wrong
     │   ├── ModelNotFoundError      the server does not know this model
     │   ├── ServerError             unreachable, overloaded, timed out, broken reply
-    │   ├── RejectedRequestError    the server says that our request is wrong
-    │   └── ReplyError              empty, cut off or refused, however often asked
+    │   ├── RejectedRequestError    the server rejected the request as invalid
+    │   └── ReplyError              empty, cut off or refused, after all retries
     ├── LimitError                  a limit of the block was reached              exit code 3
     │   ├── EffectLimitError        ├── CallLimitError      ├── TimeLimitError
     │   ├── CodeTimeLimitError      ├── TokenLimitError     └── CostLimitError
     ├── RecordingError              replay is impossible                          exit code 3
     │   ├── RecordingMissingError   no such file
-    │   └── RecordingMismatchError  the program asks what was not recorded
+    │   └── RecordingMismatchError  a request differs from the recorded ones
     └── OutputTypeError             an output does not fit its type (also a TypeError)
 
-An exception that the *block* raises in the program is the program's own and never one of these.
+An exception that the *block* raises in the program is an exception of the program and not in this tree.
 """
 
 from __future__ import annotations
 
 
 class NaturalError(Exception):
-    """Root of every error that the runtime itself raises into the program.
+    """Root of the errors that the runtime raises.
 
-    `place` is `file.njpy:line` of the block, where one is known. `run` is the finished account of
-    the block's run (`njrt.Run`) with its calls and effects, where one had begun.
+    `place` is `file.njpy:line` of the block, if known. `run` is the account of the block's run (`njrt.Run`)
+    with its calls and effects, if a run had begun.
     """
 
     exit_code = 3
@@ -36,21 +36,21 @@ class NaturalError(Exception):
 
 
 class ConfigurationError(NaturalError):
-    """The program, its options or its environment ask for something that is not there."""
+    """The program, its options or its environment ask for something that does not exist."""
 
     exit_code = 2
 
 
 class NoModelError(ConfigurationError):
-    """No model is configured; the message lists every way to configure one."""
+    """No model is configured; the message lists the ways to configure one."""
 
 
 class ModelError(NaturalError):
-    """The model, or the server in front of it, failed to answer."""
+    """The model or its server failed."""
 
 
 class AuthenticationError(ModelError):
-    """The server refused the key."""
+    """The key is missing, or the server rejected it."""
 
 
 class ModelNotFoundError(ModelError):
@@ -58,19 +58,19 @@ class ModelNotFoundError(ModelError):
 
 
 class ServerError(ModelError):
-    """The server could not be reached, was overloaded, timed out or sent something unreadable."""
+    """The server could not be reached, was overloaded, timed out or sent an invalid response."""
 
 
 class RejectedRequestError(ModelError):
-    """The server answered that the request itself is wrong (HTTP 400 or 422)."""
+    """The server rejected the request as invalid (HTTP 400 or 422)."""
 
 
 class ReplyError(ModelError):
-    """The model answered, but never with anything that can be carried out."""
+    """The replies of the model could not be used: empty, cut off or refused."""
 
 
 class LimitError(NaturalError):
-    """A limit of this block's run was reached. Counters belong to one run, never to the process."""
+    """A limit of the block's run was reached. Counters belong to one run, not to the process."""
 
 
 class EffectLimitError(LimitError):
@@ -86,7 +86,7 @@ class TimeLimitError(LimitError):
 
 
 class CodeTimeLimitError(LimitError):
-    """`max_code_seconds` of running the model's code was reached."""
+    """The model's code ran for longer than `max_code_seconds`."""
 
 
 class TokenLimitError(LimitError):
@@ -102,12 +102,12 @@ class RecordingError(NaturalError):
 
 
 class RecordingMissingError(RecordingError):
-    """The recording that should be replayed is not there, or holds nothing."""
+    """The recording to be replayed does not exist, or is empty."""
 
 
 class RecordingMismatchError(RecordingError):
-    """The program shows the model something else than when it was recorded."""
+    """A request of the program differs from the recorded one."""
 
 
 class OutputTypeError(NaturalError, TypeError):
-    """The model could not be brought to bind an output of the declared type."""
+    """The model did not bind an output of the declared type, after all retries."""

@@ -1,4 +1,4 @@
-"""The jumps by which a block leaves into the program around it: what compiled code catches.
+"""The exceptions by which a block jumps in the program around it; compiled code catches them.
 
     try:
         _nj.run(...)
@@ -7,26 +7,26 @@
     except _nj.Return as _nj_r:
         return _nj_r.value
 
-They are BaseExceptions, caught in the innermost `except` arms, so that no handler of the program ever sees one.
+They are BaseExceptions and are caught by the innermost `except` clauses: no handler of the program sees one.
 """
 
 from __future__ import annotations
 
 
 class Jump(BaseException):
-    """Base of the three jumps; never caught by a program, always by the arms njc wrote around the call."""
+    """Base of the three jumps; caught by the clauses that njc emits around the call."""
 
 
 class Break(Jump):
-    """The program must `break`."""
+    """The program executes `break`."""
 
 
 class Continue(Jump):
-    """The program must `continue`."""
+    """The program executes `continue`."""
 
 
 class Return(Jump):
-    """The program must `return self.value`."""
+    """The program executes `return value`."""
 
     def __init__(self, value: object = None) -> None:
         super().__init__()

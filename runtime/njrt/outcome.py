@@ -1,4 +1,4 @@
-"""How a natural block can end, and how compiled code is told.
+"""How a natural block can end, and what `run` then does.
 
     Completed()          run(...) returns
     Broke()              run(...) raises Break       `except _nj.Break: break`
@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from typing import Any
 
 UserValue = Any
-"""A value of the user's program: the one place where any type may enter the runtime."""
+"""A value of the user's program, of any type."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,24 +25,24 @@ class Completed:
 
 @dataclass(frozen=True, slots=True)
 class Broke:
-    """The block broke out of the enclosing loop."""
+    """The block breaks out of the enclosing loop."""
 
 
 @dataclass(frozen=True, slots=True)
 class Continued:
-    """The block went on with the next round of the enclosing loop."""
+    """The block continues with the next iteration of the enclosing loop."""
 
 
 @dataclass(frozen=True, slots=True)
 class Returned:
-    """The block returned from the enclosing function."""
+    """The block returns from the enclosing function."""
 
     value: UserValue
 
 
 @dataclass(frozen=True, slots=True)
 class Raised:
-    """The block raised an exception in the program."""
+    """The block raises an exception in the program."""
 
     exception: BaseException
 

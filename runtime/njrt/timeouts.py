@@ -253,7 +253,9 @@ class _Watchdog:
         """After a fork only the forking thread is left: the lock is new, and so is the watchdog."""
         self.lock, self.needed = threading.Lock(), threading.Event()
         here = threading.get_ident()
-        self.regions = {key: each for key, each in self.regions.items() if each.thread == here}
+        self.regions = {
+            key: region for key, region in self.regions.items() if region.thread == here
+        }
         self.runs = False
         if self.regions:
             self.start()

@@ -242,7 +242,7 @@ def test_bindings_made_before_a_jump_persist() -> None:
         except (Break, Continue, Return, KeyError):
             return y
 
-    assert [f(each) for each in ("break", "continue", "return 5", "raise KeyError")] == [1, 1, 1, 1]
+    assert [f(jump) for jump in ("break", "continue", "return 5", "raise KeyError")] == [1, 1, 1, 1]
 
 
 def test_a_jump_passes_the_snippets_own_bare_except() -> None:

@@ -303,7 +303,7 @@ def test_late_binding_of_a_loop_variable() -> None:
         found = []
         for i in range(3):
             play(lambda: (i, found), "found.append(lambda: i)")
-        return [each() for each in found]
+        return [function() for function in found]
 
     assert f() == [2, 2, 2]
 
@@ -418,7 +418,7 @@ def test_class_body_of_an_enum() -> None:
         A = 1
         play(lambda: (), "B = A + 1\n'the value of a snippet'", writes="B", ns=locals(), own="A B")
 
-    assert [(each.name, each.value) for each in E] == [("A", 1), ("B", 2)]
+    assert [(member.name, member.value) for member in E] == [("A", 1), ("B", 2)]
 
 
 def test_class_body_with_nonlocal_and_global() -> None:

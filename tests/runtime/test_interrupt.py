@@ -13,8 +13,9 @@ from collections.abc import Callable
 
 import pytest
 from playing import aplay, ready
+from programs import Program, ended_by
 
-from njrt.errors import CodeTimeLimitError
+from njrt.errors import CodeTimeLimitError, TimeLimitError
 from njrt.execution.execute import execute
 from njrt.scope.scope import make_scope
 from njrt.timeouts import DeadlineExceeded, await_with_timeout, call_with_timeout
@@ -102,11 +103,11 @@ def test_nothing_strikes_after_the_region() -> None:
 def test_eight_threads_are_stopped_at_once() -> None:
     start = time.monotonic()
     threads = [threading.Thread(target=limited, args=(0.2, loop), daemon=True) for _ in range(8)]
-    for each in threads:
-        each.start()
-    for each in threads:
-        each.join(10)
-    assert not any(each.is_alive() for each in threads)
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join(10)
+    assert not any(thread.is_alive() for thread in threads)
     assert time.monotonic() - start < 3
 
 
@@ -156,6 +157,23 @@ def test_runaway_snippets_raise_the_named_error() -> None:
 def test_a_snippets_own_timeout_is_its_own() -> None:
     result = execute(ready("raise TimeoutError('mine')", make_scope(lambda: ())), seconds=5)
     assert "mine" in repr(result)
+
+
+@pytest.mark.parametrize(
+    ("limits", "error"),
+    [
+        ({"max_code_seconds": 0.2, "max_seconds": 30}, CodeTimeLimitError),
+        ({"max_code_seconds": 30, "max_seconds": 0.3}, TimeLimitError),
+    ],
+)
+def test_code_is_stopped_by_the_smaller_of_its_limits(
+    limits: dict[str, float], error: type[Exception]
+) -> None:
+    program = Program('def f(x):\n    """natural\n    Use <x>.\n    """\n')
+    start = time.monotonic()
+    with pytest.raises(error):
+        program.call("f", 1, says=ended_by("while True: pass"), **limits)
+    assert time.monotonic() - start < 2
 
 
 async def forever() -> None:

@@ -1,9 +1,15 @@
-"""What a snippet may not do in its block, found before it runs, each with a way out.
+"""Checks of a snippet against its block before it runs, with a hint for each problem.
 
-yield x                  a block cannot yield
-break                    `break` is not possible here; possible are: raise, return
-answer = respones        `respones` is not visible in this block; did you mean `response`? Visible are ...
-item = 1                 `item` is read-only in this block: the prompt says `<item>`, not `<:item>` ...
+    yield x                  a block cannot yield
+    break                    `break` is not possible here; possible are: raise, return
+    answer = respones        `respones` is not visible in this block; did you mean `response`? Visible are ...
+    item = 1                 `item` is read-only in this block: the prompt says `<item>`, not `<:item>` ...
+
+Small models often begin by writing the inputs down again. A statement that binds an input to its own value is
+replaced by `pass`, for plain values only (text, numbers, bytes, truth values, None):
+
+    text = 'four'            pass         where the prompt reads <text>, which is 'four'
+    text = 'five'            refused, like any other binding of a name that the prompt only reads
 """
 
 from __future__ import annotations
@@ -17,10 +23,16 @@ from collections.abc import Collection, Iterator, Sequence
 from njrt.effects import Refusal
 from njrt.execution.lowering import HostJump, find_host_jumps, is_bare_super
 from njrt.execution.symbols import SnippetNames, format_line_prefix
-from njrt.scope.scope import Bound, Scope, format_read_only_error, format_redefinition_error
+from njrt.scope.scope import (
+    Bound,
+    Scope,
+    format_read_only_error,
+    format_redefinition_error,
+    mangle,
+)
 
 MODULE_NAMES = frozenset({"__name__", "__file__", "__doc__", "__debug__"})
-"""Names that every module has; a block may read them unasked."""
+"""Names that every module has; a block may read them without a reference."""
 
 
 def find_snippet_refusal(
@@ -31,10 +43,7 @@ def find_snippet_refusal(
     labels: Collection[str],
     is_async: bool,
 ) -> Refusal | None:
-    """The first reason why this snippet cannot run as part of the block, or None.
-
-    `nodes` are all nodes of `tree`.
-    """
+    """Return the first reason why this snippet cannot run in its block, or None; `nodes` are all nodes of `tree`."""
     for problem in find_snippet_problems(tree, nodes, names, scope, labels, is_async):
         return Refusal(problem)
     return None
@@ -48,7 +57,7 @@ def find_snippet_problems(
     labels: Collection[str],
     is_async: bool,
 ) -> Iterator[str]:
-    """Say why this snippet cannot run as part of the block: each reason, with its line."""
+    """Yield every reason why this snippet cannot run in its block, with its line."""
     yield from (f"{format_line_prefix(node)}a block cannot yield" for node in names.yields)
     if not is_async or scope.namespace is not None:
         for node in names.awaits:
@@ -78,13 +87,13 @@ def _explain_illegal_jump(jump: HostJump, labels: Collection[str]) -> str | None
             label = "bare_return" if "bare_return" in labels else "return"
     if label in labels:
         return None
-    possible = ", ".join(["raise", *(each.removeprefix("bare_") for each in labels)])
+    possible = ", ".join(["raise", *(name.removeprefix("bare_") for name in labels)])
     return f"{format_line_prefix(jump)}`{label}` is not possible here; possible are: {possible}"
 
 
 def _find_star_imports(nodes: Sequence[ast.AST]) -> Iterator[str]:
     for node in nodes:
-        if isinstance(node, ast.ImportFrom) and any(each.name == "*" for each in node.names):
+        if isinstance(node, ast.ImportFrom) and any(alias.name == "*" for alias in node.names):
             yield f"{format_line_prefix(node)}`import *` is not possible in a block; import the names you need"
 
 
@@ -149,7 +158,7 @@ _DEFINITION_NODES = (
 
 
 def _is_same_import(name: str, node: ast.AST, scope: Scope) -> bool:
-    """Whether this imports, under its own name, what the program's variable already is."""
+    """Whether this imports what the program's variable of the same name already holds."""
     found = scope.lookup(name)
     if not isinstance(found, Bound):
         return False
@@ -172,17 +181,16 @@ _SUGGESTED_BUILTINS = [
     for name, value in vars(builtins).items()
     if isinstance(value, type(len) | type) and not name.startswith("_")
 ]
-"""Those that may be meant; not `license` and the like, which Python has for its prompt."""
+"""Builtins to suggest; not `license` and the like, which `site` adds for the interactive prompt."""
 
 _MATCH_CUTOFF = 0.8
-"""What a builtin's name and the one that was written must have in common: of `words` and `ord` it is 0.75, and a
-model follows every hint."""
+"""Similarity from which a builtin is suggested. That of `words` and `ord` is 0.75; a model follows every hint."""
 
 
 def _format_name_hint(name: str, names: SnippetNames, scope: Scope) -> str:
     shown = (*scope.names, *scope.type_names)
-    visible = [*shown, *(each for each in scope.scratch if each not in shown)]
-    plain = [_unmangle(each, scope) for each in visible]
+    visible = dict.fromkeys((*shown, *scope.scratch))
+    plain = [_unmangle(visible_name, scope) for visible_name in visible]
     meant = _unmangle(name, scope)
     close = difflib.get_close_matches(meant, [*plain, *names.bound], n=1)
     close = close or difflib.get_close_matches(
@@ -195,6 +203,50 @@ def _format_name_hint(name: str, names: SnippetNames, scope: Scope) -> str:
 def _unmangle(name: str, scope: Scope) -> str:
     """The name as the source spells it."""
     prefix = f"_{(scope.class_name or '').lstrip('_')}"
-    return (
-        name.removeprefix(prefix) if scope.class_name and name.startswith(f"{prefix}__") else name
-    )
+    is_private = scope.class_name and name.startswith(f"{prefix}__")
+    return name.removeprefix(prefix) if is_private else name
+
+
+# --- restated inputs
+
+_PLAIN_TYPES = (str, bytes, int, float, bool, type(None))
+
+
+def remove_restated_inputs(source: str, tree: ast.Module, names: SnippetNames, scope: Scope) -> str:
+    """Replace each statement that binds an input to its own value by `pass`; line numbers do not change."""
+    if scope.shadowing or all(map(scope.can_bind, names.bound)):
+        return source
+    lines = source.encode().splitlines(keepends=True)
+    for statement in _find_restated_inputs(tree, scope):
+        first, last = statement.lineno - 1, (statement.end_lineno or statement.lineno) - 1
+        head = lines[first][: statement.col_offset]
+        tail = lines[last][statement.end_col_offset :]
+        lines[first : last + 1] = [head + b"pass" + tail, *[b"\n"] * (last - first)]
+    return b"".join(lines).decode()
+
+
+def _find_restated_inputs(tree: ast.Module, scope: Scope) -> Iterator[ast.Assign | ast.AnnAssign]:
+    """Find the statements that bind an input to its own value, the last one first."""
+    for statement in reversed(tree.body):
+        match statement:
+            case (
+                ast.Assign(targets=[ast.Name(name)], value=literal)
+                | ast.AnnAssign(target=ast.Name(name), value=ast.expr() as literal)
+            ):
+                is_input = not scope.can_bind(mangle(scope.class_name, name))
+                if is_input and _is_current_value(literal, name, scope):
+                    yield statement
+            case _:
+                pass
+
+
+def _is_current_value(literal: ast.expr, name: str, scope: Scope) -> bool:
+    """Whether an expression is a literal of the value of this variable."""
+    found = scope.lookup(name)
+    if not isinstance(found, Bound) or type(found.value) not in _PLAIN_TYPES:
+        return False
+    try:
+        value = ast.literal_eval(literal)
+    except (ValueError, TypeError, SyntaxError, RecursionError, MemoryError):
+        return False
+    return type(value) is type(found.value) and repr(value) == repr(found.value)

@@ -1,11 +1,11 @@
-"""From the model's text to code that is checked, compiled and tied to the variables of its block.
+"""From the model's text to code that is checked, compiled and bound to the variables of its block.
 
     prepare("n += 1\\nif n > 3: break", scope, labels=("break",))      Snippet(...)
     prepare("m = 1", scope)                                           Refusal("line 1: `m` is read-only ...")
 
-    text -> parsed -> names -> checks -> guard -> lowered -> code + the program's cells = Snippet
+    text -> tree -> names -> checks -> guard -> lowered tree -> code + the program's cells = Snippet
 
-Nothing has run and no variable has changed when this is done.
+It runs no code and changes no variable.
 """
 
 from __future__ import annotations
@@ -20,7 +20,11 @@ from functools import lru_cache
 from types import CellType, CodeType
 
 from njrt.effects import Refusal
-from njrt.execution.checks import MODULE_NAMES, find_snippet_refusal
+from njrt.execution.checks import (
+    MODULE_NAMES,
+    find_snippet_refusal,
+    remove_restated_inputs,
+)
 from njrt.execution.guard.check import find_guard_refusal
 from njrt.execution.guard.runtime import CHECKED_BUILTINS, get_format_method
 from njrt.execution.lowering import (
@@ -33,7 +37,6 @@ from njrt.execution.lowering import (
     ScopeLayout,
     lower_snippet,
 )
-from njrt.execution.restated import remove_restated_inputs
 from njrt.execution.source_cache import register_source
 from njrt.execution.symbols import SnippetNames, find_names
 from njrt.execution.syntax import parse_python
@@ -44,10 +47,10 @@ from njrt.scope.scope import Scope
 from njrt.timeouts import Interruption
 
 MAX_CHARACTERS = 1_000_000
-"""Code longer than this is refused unread."""
+"""Longer code is refused without being parsed."""
 
 _MAX_CACHED_CHARACTERS = 4_000
-"""Longer code is not kept for the next time that the same is run."""
+"""Longer code is not cached."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,32 +62,34 @@ class Snippet:
     code: CodeType
     closure: tuple[CellType, ...]
     raised: RaiseTracker
-    how: CellType
-    value: CellType
+    exit_kind: CellType
+    exit_value: CellType
     is_async: bool
 
 
 class RaiseTracker:
-    """Remembers which exception the snippet's own `raise` statements raised last."""
+    """Records the exception that the snippet's own `raise` statements raised last."""
 
     def __init__(self) -> None:
         self.last: BaseException | None = None
 
     def record(self, error: UserValue = None) -> UserValue:
-        """Stand between `raise` and its operand, or before a bare `raise`; changes nothing in what it does."""
+        """Return the operand of `raise` as it is; a bare `raise` calls this without one."""
         if isinstance(error, type) and issubclass(error, BaseException):
             error = error()
         self.last = error if isinstance(error, BaseException) else sys.exception()
         return error
 
     def is_own_error(self, error: BaseException) -> bool:
-        """Whether `error`, or one in the group that `except*` made of it, was raised by the snippet."""
+        """Whether the snippet raised `error`, or a member of the group that `except*` made of it."""
         if self.last is None:
             return False
         if isinstance(error, BaseExceptionGroup):
-            return error is self.last or error.subgroup(lambda each: each is self.last) is not None
+            return (
+                error is self.last or error.subgroup(lambda member: member is self.last) is not None
+            )
         if isinstance(self.last, StopIteration) and error.__cause__ is self.last:
-            return True  # what a coroutine makes of a StopIteration (PEP 479)
+            return True  # a coroutine turns StopIteration into RuntimeError (PEP 479)
         return error is self.last
 
 
@@ -99,7 +104,7 @@ def prepare(
 ) -> Snippet | Refusal:
     """Check and compile `source` for `scope`; with `expression` it must be a single expression.
 
-    `labels` are the jumps that are legal beyond `raise`, as compiled code gives them to `run`.
+    `labels` are the jumps that are legal besides `raise`, as compiled code passes them to `run`.
     """
     if len(source) > MAX_CHARACTERS:
         return Refusal(
@@ -123,13 +128,12 @@ def _check_and_compile(
     policy: Policy,
     expression: bool,
 ) -> Snippet | Refusal:
-    reads = (
-        analyze_snippet if len(source) <= _MAX_CACHED_CHARACTERS else analyze_snippet.__wrapped__
-    )
-    tree, nodes, names, _ = reads(source, scope.class_name, scope.future_flags)
-    if (less := remove_restated_inputs(source, tree, names, scope)) != source:
-        source = less
-        tree, nodes, names, _ = reads(source, scope.class_name, scope.future_flags)
+    is_short = len(source) <= _MAX_CACHED_CHARACTERS
+    analyze = analyze_snippet if is_short else analyze_snippet.__wrapped__
+    tree, nodes, names, _ = analyze(source, scope.class_name, scope.future_flags)
+    if (shortened := remove_restated_inputs(source, tree, names, scope)) != source:
+        source = shortened
+        tree, nodes, names, _ = analyze(source, scope.class_name, scope.future_flags)
     if expression and not (len(tree.body) == 1 and isinstance(tree.body[0], ast.Expr)):
         return Refusal("this must be one expression; statements are not possible here")
     if refusal := find_snippet_refusal(tree, nodes, names, scope, labels, is_async):
@@ -137,35 +141,34 @@ def _check_and_compile(
     if policy == "guarded" and (refusal := find_guard_refusal(nodes, names, scope)):
         return refusal
     _provide_cells(names, scope, policy)
-    compiles = (
-        compile_snippet if len(source) <= _MAX_CACHED_CHARACTERS else compile_snippet.__wrapped__
-    )
-    code = compiles(source, scope.place, _make_layout(names, scope, policy), scope.future_flags)
-    mark, how, value = RaiseTracker(), CellType(int(ExitKind.FELL_OFF)), CellType()
+    compile_source = compile_snippet if is_short else compile_snippet.__wrapped__
+    layout = _make_layout(names, scope, policy)
+    code = compile_source(source, scope.place, layout, scope.future_flags)
+    tracker, exit_kind, exit_value = RaiseTracker(), CellType(int(ExitKind.FELL_OFF)), CellType()
     private = {
-        RAISED_NAME: CellType(mark.record),
-        EXIT_KIND_NAME: how,
-        EXIT_VALUE_NAME: value,
+        RAISED_NAME: CellType(tracker.record),
+        EXIT_KIND_NAME: exit_kind,
+        EXIT_VALUE_NAME: exit_value,
         **_PRIVATE_CELLS,
     }
-    # Where `super` is named outside a class, Python looks for a `__class__` that is not there: an empty cell.
+    # `super` outside a class reads a cell `__class__`, which is empty there.
     closure = tuple(
         private.get(name) or scope.find_cell(name) or scope.borrowed.get(name) or CellType()
         for name in code.co_freevars
     )
-    return Snippet(source, scope, code, closure, mark, how, value, bool(names.awaits))
+    return Snippet(source, scope, code, closure, tracker, exit_kind, exit_value, bool(names.awaits))
 
 
 _PRIVATE_CELLS = {STOPPED_NAME: CellType(Interruption), METHOD_NAME: CellType(get_format_method)}
-"""What the lowered code of every snippet calls on."""
+"""What the lowered code of every snippet uses."""
 
 SnippetAnalysis = tuple[ast.Module, tuple[ast.AST, ...], SnippetNames, int]
-"""A parsed snippet, all its nodes, its names, and the flags that its `__future__` imports add."""
+"""A parsed snippet, all its nodes, its names, and the compiler flags with those of its `__future__` imports."""
 
 
 @lru_cache(maxsize=64)
 def analyze_snippet(source: str, class_name: str | None, future_flags: int) -> SnippetAnalysis:
-    """Parse and analyse a snippet; a program's loop often gets the same one again."""
+    """Parse and analyse a snippet; cached, since the block of a loop often runs the same code again."""
     tree = parse_snippet(source)
     flags = future_flags | _read_future_flags(tree)
     names = find_names(tree, class_name, lazy_annotations=bool(flags))
@@ -173,10 +176,10 @@ def analyze_snippet(source: str, class_name: str | None, future_flags: int) -> S
 
 
 @lru_cache(maxsize=64)
-def compile_snippet(source: str, place: str, shape: ScopeLayout, future_flags: int) -> CodeType:
-    """Compile a snippet for all scopes of this shape. Lowering uses a tree up, so it gets its own."""
-    tree, _, names, flags = analyze_snippet.__wrapped__(source, shape.class_name, future_flags)
-    return lower_snippet(tree, names, shape, register_source(place, source), flags)
+def compile_snippet(source: str, place: str, layout: ScopeLayout, future_flags: int) -> CodeType:
+    """Compile a snippet for all scopes of this layout, from a tree of its own: lowering changes the tree."""
+    tree, _, names, flags = analyze_snippet.__wrapped__(source, layout.class_name, future_flags)
+    return lower_snippet(tree, names, layout, register_source(place, source), flags)
 
 
 def _make_layout(names: SnippetNames, scope: Scope, policy: Policy) -> ScopeLayout:
@@ -205,7 +208,7 @@ def _make_layout(names: SnippetNames, scope: Scope, policy: Policy) -> ScopeLayo
 
 
 def parse_snippet(source: str) -> ast.Module:
-    """Parse a snippet; one that is indented as a whole is read as if it were not, strings untouched."""
+    """Parse a snippet; common indentation is ignored, without changing its strings."""
     try:
         return parse_python(source, "<natural block>")
     except IndentationError:
@@ -219,7 +222,7 @@ def parse_snippet(source: str) -> ast.Module:
 
 
 def _provide_cells(names: SnippetNames, scope: Scope, policy: Policy) -> None:
-    """Make the cells of the block's own names, and of the builtins that it must see as they are."""
+    """Make the cells of the block's own names, and of builtins that are replaced or that the program shadows."""
     for name in names.bound:
         if not scope.is_referenced(name) or (scope.shadowing and name not in scope.bindable):
             scope.ensure_own_cell(name)
@@ -235,7 +238,7 @@ def _provide_cells(names: SnippetNames, scope: Scope, policy: Policy) -> None:
 
 
 def _is_shadowed(name: str, scope: Scope) -> bool:
-    """Whether the program has a variable, which the block may not see, in front of this builtin."""
+    """Whether a variable of the program, which the block may not see, hides this builtin."""
     if name in scope.module:
         return True
     namespace = scope.namespace

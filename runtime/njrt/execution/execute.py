@@ -1,14 +1,14 @@
-"""Running the model's code in the place of its block, on the program's own variables.
+"""Running the model's code at the place of its block, on the program's variables.
 
     prepare("n += 1\\nif n > 3: break", scope, labels=("break",))    a Snippet, or a Refusal that says why not
     execute(snippet)                                                 Ran(value=None, printed="")
                                                                      or Jumped(Broke(), printed="")
                                                                      or Failed("TypeError: ...", printed="")
 
-At the snippet's top level `break`, `continue`, `return` and `raise` mean the program's. An exception that a
-top-level `raise` raised is the block's own and goes on into the program; any other that escapes is the
-model's mistake and goes back to it. What is neither (a KeyboardInterrupt, the exit or cancellation of the
-program, an error of the runtime in a block further down) passes through both.
+At the top level of a snippet `break`, `continue`, `return` and `raise` act on the program. An exception that a
+top-level `raise` raised is the block's own and is raised in the program; any other is a mistake of the model and
+is reported to it. What is neither (KeyboardInterrupt, the exit or cancellation of the program, an error of the
+runtime in a nested block) propagates.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ __all__ = [
 
 @dataclass(frozen=True, slots=True)
 class Ran:
-    """The code ran to its end; `value` is that of its last statement, if that is an expression."""
+    """The code ran to its end; `value` is that of its last statement, if this is an expression."""
 
     value: UserValue
     printed: str
@@ -57,7 +57,7 @@ class Jumped:
 
 @dataclass(frozen=True, slots=True)
 class Failed:
-    """The code failed; `message` is meant for the model."""
+    """The code failed; `message` is for the model."""
 
     message: str
     printed: str
@@ -69,8 +69,8 @@ Execution = Ran | Jumped | Failed
 def execute(snippet: Snippet, *, seconds: float | None = None) -> Execution:
     """Run a snippet that does not await, for at most `seconds`.
 
-    Raises what is not the model's: KeyboardInterrupt, SystemExit, GeneratorExit, cancellation, an error of
-    the runtime from a block further down, and `CodeTimeLimitError` when the time is up.
+    Raises what is no mistake of the model: KeyboardInterrupt, SystemExit, GeneratorExit, cancellation, an error
+    of the runtime from a nested block, and `CodeTimeLimitError` when the time is up.
     """
     try:
         result = call_with_timeout(seconds, partial(_run_snippet, snippet))
@@ -103,12 +103,12 @@ async def aexecute(snippet: Snippet, *, seconds: float | None = None) -> Executi
 
 
 def make_time_limit_error(error: DeadlineExceeded) -> CodeTimeLimitError:
-    """The error of the runtime for code that was stopped."""
+    """Make the error for code that was stopped."""
     return CodeTimeLimitError(f"{error} and was stopped; the option max_code_seconds allows more")
 
 
 def _run_snippet(snippet: Snippet) -> Any:
-    """Run the code: a function's in a frame of its own, a class body's in the class's namespace."""
+    """Run the code: in a frame of its own, or in a class body in the namespace of the class."""
     scope = snippet.scope
     if scope.namespace is None:
         return FunctionType(
@@ -117,16 +117,16 @@ def _run_snippet(snippet: Snippet) -> Any:
     namespace: Any = ClassNamespace(scope)
     exec(snippet.code, scope.module, namespace, closure=snippet.closure or None)
     try:
-        value = snippet.value.cell_contents
+        value = snippet.exit_value.cell_contents
     except ValueError:
         value = None
-    return snippet.how.cell_contents or ExitKind.VALUE, value
+    return snippet.exit_kind.cell_contents or ExitKind.VALUE, value
 
 
 def _make_execution(result: tuple[int, UserValue] | None, snippet: Snippet) -> Execution:
     printed = snippet.scope.transcript.take()
-    how, value = result if result is not None else (ExitKind.FELL_OFF, None)
-    match ExitKind(how):
+    exit_kind, value = result if result is not None else (ExitKind.FELL_OFF, None)
+    match ExitKind(exit_kind):
         case ExitKind.FELL_OFF | ExitKind.VALUE:
             return Ran(value, printed)
         case ExitKind.RETURN:
@@ -140,13 +140,13 @@ def _make_execution(result: tuple[int, UserValue] | None, snippet: Snippet) -> E
 
 
 def _is_passed_on(error: BaseException, snippet: Snippet) -> bool:
-    """Whether an exception is neither the block's own nor the model's mistake."""
+    """Whether an exception is neither the block's own nor a mistake of the model."""
     is_mistake = isinstance(error, Exception) and not isinstance(error, NaturalError)
     return not is_mistake and not snippet.raised.is_own_error(error)
 
 
 def _classify_error(error: BaseException, snippet: Snippet) -> Execution:
-    """Tell the block's own exception and the model's mistake apart."""
+    """Distinguish the block's own exception from a mistake of the model."""
     printed = snippet.scope.transcript.take()
     if not snippet.raised.is_own_error(error):
         return Failed(format_failure(error, snippet.code), printed)
@@ -157,29 +157,29 @@ def _classify_error(error: BaseException, snippet: Snippet) -> Execution:
 
 
 class ClassNamespace:
-    """A class namespace as the snippet's code sees it: without the names that the compiler itself sets.
+    """A class namespace as the snippet's code sees it, without the names that the compiler sets.
 
-    A class body's code begins by naming its module and its qualified name and ends with more of the kind;
-    for the real class the program's own code does that.
+    The code of a class body sets `__module__` and `__qualname__` first and others last. The program's own
+    class body has done so already.
     """
 
-    __slots__ = ("_announced", "_hidden", "_names")
+    __slots__ = ("_hidden", "_ignored_once", "_names")
 
     def __init__(self, scope: Scope) -> None:
         assert scope.namespace is not None
         self._names = scope.namespace
         self._hidden = scope.scratch.keys() | scope.borrowed.keys()
-        self._announced = {"__module__", "__qualname__", "__firstlineno__"}
+        self._ignored_once = {"__module__", "__qualname__", "__firstlineno__"}
 
     def __getitem__(self, name: str) -> UserValue:
-        # A class body looks here first even for what is declared nonlocal: the block's own names are not here.
+        # A class body looks here first even for names that are declared nonlocal; the block's own are in cells.
         if name in self._hidden:
             raise KeyError(name)
         return self._names[name]
 
     def __setitem__(self, name: str, value: UserValue) -> None:
-        if name in self._announced:
-            self._announced.discard(name)
+        if name in self._ignored_once:
+            self._ignored_once.discard(name)
         elif name not in ("__static_attributes__", "__classdictcell__"):
             self._names[name] = value
 

@@ -4,7 +4,7 @@
     if y > limit:                          y = tmp = x = limit = None
         break                              class Box:                   for name mangling only
     tmp = y                   ==>              global body
-    tmp + 1                                    def body():              in truth named like the host
+    tmp + 1                                    def body():              named like the host function
                                                    nonlocal y, tmp
                                                    y = x * 2
                                                    if y > limit:
@@ -12,10 +12,9 @@
                                                    tmp = y
                                                    return (1, tmp + 1)
 
-Only the code of `body` is kept; its free variables are then given the program's real cells. Every way out
-is a `return` of a pair (how, value), so that the snippet's own `try`, `finally` and `with` see a return
-where they would see a return, a break or a continue: Python treats the three alike. In a class body, where
-there is no return, a loop of one round around the snippet takes its place.
+Only the code of `body` is kept; its free variables are then bound to the program's cells. Every exit is a `return`
+of a pair (exit kind, value): the snippet's own `try`, `finally` and `with` treat it as they treat a break or a
+continue. A class body has no return: there the snippet is wrapped in a loop that runs once.
 """
 
 from __future__ import annotations
@@ -34,11 +33,11 @@ from njrt.scope.scope import mangle
 HostJump = ast.Break | ast.Continue | ast.Return
 
 FORMAT_METHODS = ("format", "format_map")
-"""The methods of texts that read attributes which no one sees in the code."""
+"""The methods of `str` that read attributes which are not visible in the code."""
 
 
 class ExitKind(enum.IntEnum):
-    """How a snippet came to its end, as its code says it."""
+    """How a snippet ended."""
 
     FELL_OFF = 0
     VALUE = 1
@@ -48,7 +47,7 @@ class ExitKind(enum.IntEnum):
 
 
 class NodeLocation(TypedDict):
-    """Where a node of the syntax tree stands in its source."""
+    """The location of a node of the syntax tree."""
 
     lineno: int
     col_offset: int
@@ -56,16 +55,16 @@ class NodeLocation(TypedDict):
     end_col_offset: int
 
 
-# Names that no source can spell, so that no snippet can know or hit them.
+# Names that are no identifiers, so that no snippet can read or bind them.
 RAISED_NAME = ".raised"
-EXIT_KIND_NAME = ".how"
-EXIT_VALUE_NAME = ".value"
+EXIT_KIND_NAME = ".exit_kind"
+EXIT_VALUE_NAME = ".exit_value"
 STOPPED_NAME = ".stopped"
 METHOD_NAME = ".method"
 
 
 def find_host_jumps(statements: Iterable[ast.AST], in_loop: bool = False) -> Iterator[HostJump]:
-    """The jumps that mean the program's: not those of the snippet's own loops and functions."""
+    """Find the jumps that act on the program: not those of the snippet's own loops and functions."""
     for statement in statements:
         match statement:
             case ast.Return():
@@ -84,14 +83,14 @@ def find_host_jumps(statements: Iterable[ast.AST], in_loop: bool = False) -> Ite
 
 @dataclass(frozen=True, slots=True)
 class ScopeLayout:
-    """All that lowering must know of a scope: how it would be spelled in Python around the snippet."""
+    """What lowering needs to know of a scope: how the code around the snippet declares its names."""
 
     class_name: str | None
-    """The class whose private names are mangled here."""
+    """The class for name mangling."""
     host: str
     """The qualified name of the code around the block."""
     first_parameter: str | None
-    """What `super()` needs in a method."""
+    """The first parameter of the method, for `super()`."""
     in_class: bool
     """Whether the snippet runs in the namespace of a class body."""
     is_async: bool
@@ -99,7 +98,7 @@ class ScopeLayout:
     cells: tuple[str, ...]
     """The names it uses that live in cells."""
     nonlocals: tuple[str, ...]
-    """Those of them that are reached past a class namespace, in a function all of them."""
+    """Those of them that are declared nonlocal: in a function all of them."""
     bound_globals: tuple[str, ...]
     """The names it binds that live in the module."""
     own: frozenset[str]
@@ -109,35 +108,35 @@ class ScopeLayout:
 
 
 def lower_snippet(
-    tree: ast.Module, names: SnippetNames, shape: ScopeLayout, filename: str, flags: int
+    tree: ast.Module, names: SnippetNames, layout: ScopeLayout, filename: str, flags: int
 ) -> CodeType:
-    """Compile a checked snippet; `tree` is used up."""
-    jumps = {id(each) for each in find_host_jumps(tree.body)}
-    body = _Lowerer(names, shape, jumps).lower_body(tree.body)
-    if shape.in_class and jumps:
+    """Compile a checked snippet; changes `tree`."""
+    jumps = {id(jump) for jump in find_host_jumps(tree.body)}
+    body = _Lowerer(names, layout, jumps).lower_body(tree.body)
+    if layout.in_class and jumps:
         body = [_wrap_in_loop(body)]
-    code = compile_tree(_build_scaffold(shape, body), filename, flags)
+    code = compile_tree(_build_scaffold(layout, body), filename, flags)
     for _ in ("outer", "class", "body"):
-        code = next(each for each in code.co_consts if isinstance(each, CodeType))
+        code = next(constant for constant in code.co_consts if isinstance(constant, CodeType))
     return code
 
 
-def _build_scaffold(shape: ScopeLayout, body: list[ast.stmt]) -> ast.Module:
-    """The functions around the snippet that make the compiler resolve its names as needed."""
-    private_class = shape.class_name or "_"  # a class named `_` mangles nothing
-    inner = f"class {private_class}" if shape.in_class else "def body()"
-    # The class around the body is there for its mangling only: `Box` itself is still the program's.
-    is_program_name = shape.class_name not in (None, "_", *shape.cells)
+def _build_scaffold(layout: ScopeLayout, body: list[ast.stmt]) -> ast.Module:
+    """Build the functions around the snippet that make the compiler resolve its names as needed."""
+    private_class = layout.class_name or "_"  # a class named `_` mangles nothing
+    inner = f"class {private_class}" if layout.in_class else "def body()"
+    # The class around the body is there for mangling only: the name `Box` still means the program's class.
+    is_program_name = layout.class_name not in (None, "_", *layout.cells)
     text = "\n".join(
         [
             "def outer():",
             f"    global {private_class}" if is_program_name else "",
-            f"    {' = '.join([*shape.cells, '_'])} = None",
+            f"    {' = '.join([*layout.cells, '_'])} = None",
             f"    class {private_class}:",
             "        global body",
-            f"        {'async ' if shape.is_async else ''}{inner}:",
-            f"            nonlocal {', '.join([*shape.nonlocals, '_'])}",
-            f"            global {', '.join(shape.bound_globals)}" if shape.bound_globals else "",
+            f"        {'async ' if layout.is_async else ''}{inner}:",
+            f"            nonlocal {', '.join([*layout.nonlocals, '_'])}",
+            f"            global {', '.join(layout.bound_globals)}" if layout.bound_globals else "",
         ]
     )
     module = parse_python(text)
@@ -154,25 +153,25 @@ def _build_scaffold(shape: ScopeLayout, body: list[ast.stmt]) -> ast.Module:
         RAISED_NAME,
         STOPPED_NAME,
         METHOD_NAME,
-        *((EXIT_KIND_NAME, EXIT_VALUE_NAME) if shape.in_class else ()),
+        *((EXIT_KIND_NAME, EXIT_VALUE_NAME) if layout.in_class else ()),
     ]
     at = _get_location(declared)
     declared.targets[-1:] = [ast.Name(name, ast.Store(), **at) for name in private]
     host.body[0].names[-1:] = private
-    # A name that is declared global gives its bare self as the qualified name: `f.<locals>.g` follows.
-    if not (shape.in_class and shape.class_name):
-        host.name = shape.host or "<natural>"
+    # A function that is declared global has its bare name as qualified name: its own functions are `f.<locals>.g`.
+    if not (layout.in_class and layout.class_name):
+        host.name = layout.host or "<natural>"
     as_global.names = [host.name]
     host.body += body
     return module
 
 
 class _Lowerer(ast.NodeTransformer):
-    """Rewrites the snippet's own scope, and the `global` and `nonlocal` statements of nested ones."""
+    """Rewrites the snippet's own scope, and the `global` and `nonlocal` statements of nested scopes."""
 
-    def __init__(self, names: SnippetNames, shape: ScopeLayout, jumps: set[int]) -> None:
+    def __init__(self, names: SnippetNames, layout: ScopeLayout, jumps: set[int]) -> None:
         self.names = names
-        self.shape = shape
+        self.layout = layout
         self.jumps = jumps
         self.nested = False
 
@@ -187,14 +186,14 @@ class _Lowerer(ast.NodeTransformer):
             body += self.make_exit(ExitKind.VALUE, last.value, last)
         return body
 
-    def make_exit(self, how: ExitKind, value: ast.expr | None, node: ast.stmt) -> list[ast.stmt]:
+    def make_exit(self, kind: ExitKind, value: ast.expr | None, node: ast.stmt) -> list[ast.stmt]:
         at = _get_location(node)
-        kind, value = ast.Constant(int(how), **at), value or ast.Constant(None, **at)
-        if not self.shape.in_class:
-            return [ast.Return(ast.Tuple([kind, value], ast.Load(), **at), **at)]
-        if how is ExitKind.VALUE:
+        number, value = ast.Constant(int(kind), **at), value or ast.Constant(None, **at)
+        if not self.layout.in_class:
+            return [ast.Return(ast.Tuple([number, value], ast.Load(), **at), **at)]
+        if kind is ExitKind.VALUE:
             return [_make_assignment(EXIT_VALUE_NAME, value, at)]
-        return [_make_assignment(EXIT_KIND_NAME, kind, at), ast.Break(**at)]
+        return [_make_assignment(EXIT_KIND_NAME, number, at), ast.Break(**at)]
 
     def visit_Name(self, node: ast.Name) -> ast.AST:
         return node
@@ -213,17 +212,17 @@ class _Lowerer(ast.NodeTransformer):
         return self.make_exit(ExitKind.CONTINUE, None, node) if id(node) in self.jumps else node
 
     def visit_Raise(self, node: ast.Raise) -> ast.AST | list[ast.stmt]:
-        """`raise error` tells the runtime which exception is the block's own: `raise .raised(error)`."""
+        """`raise error` -> `raise .raised(error)`, which records the exception as the block's own."""
         self.generic_visit(node)
         if self.nested:
             return node
         at = _get_location(node.exc or node)
         operand = [node.exc] if node.exc else []
-        marking = ast.Call(ast.Name(RAISED_NAME, ast.Load(), **at), operand, [], **at)
+        record = ast.Call(ast.Name(RAISED_NAME, ast.Load(), **at), operand, [], **at)
         if node.exc:
-            node.exc = marking
+            node.exc = record
             return node
-        return [ast.Expr(marking, **at), node]
+        return [ast.Expr(record, **at), node]
 
     def visit_Try(self, node: ast.Try) -> ast.AST:
         """Whatever a handler catches, the end of the code's time goes past it: `except .stopped: raise`."""
@@ -235,9 +234,9 @@ class _Lowerer(ast.NodeTransformer):
         return node
 
     def visit_Attribute(self, node: ast.Attribute) -> ast.AST:
-        """`text.format` is looked up by the guard: `.method(text, "format")`."""
+        """`text.format` -> `.method(text, "format")`, by which the guard checks the format string."""
         self.generic_visit(node)
-        if not self.shape.guarded or node.attr not in FORMAT_METHODS:
+        if not self.layout.guarded or node.attr not in FORMAT_METHODS:
             return node
         if not isinstance(node.ctx, ast.Load):
             return node
@@ -246,10 +245,10 @@ class _Lowerer(ast.NodeTransformer):
         return ast.Call(ast.Name(METHOD_NAME, ast.Load(), **at), [node.value, name], [], **at)
 
     def visit_AnnAssign(self, node: ast.AnnAssign) -> ast.AST:
-        """An annotated name can be neither nonlocal nor global: the annotation goes."""
+        """Drop the annotation of a variable: an annotated name can be neither nonlocal nor global."""
         self.generic_visit(node)
-        own = isinstance(node.target, ast.Name) and node.target.id in self.shape.own
-        if self.nested or (self.shape.in_class and own):
+        own = isinstance(node.target, ast.Name) and node.target.id in self.layout.own
+        if self.nested or (self.layout.in_class and own):
             return node
         if node.value is None:
             return ast.Pass(**_get_location(node))
@@ -259,22 +258,22 @@ class _Lowerer(ast.NodeTransformer):
         return ast.Pass(**_get_location(node)) if node.module == "__future__" else node
 
     def visit_Call(self, node: ast.Call) -> ast.AST:
-        """`super()` needs a function that has a first argument: `super(__class__, self)`."""
+        """`super()` -> `super(__class__, self)`: the code has no first argument that `super()` could take."""
         self.generic_visit(node)
-        me = self.shape.first_parameter
-        if me and not self.nested and is_bare_super(node) and "super" not in self.names.bound:
+        first = self.layout.first_parameter
+        if first and not self.nested and is_bare_super(node) and "super" not in self.names.bound:
             at = _get_location(node)
-            node.args = [ast.Name(name, ast.Load(), **at) for name in ("__class__", me)]
+            node.args = [ast.Name(name, ast.Load(), **at) for name in ("__class__", first)]
         return node
 
     def visit_Global(self, node: Declaration) -> ast.AST | list[ast.stmt]:
         if not self.nested:
             return ast.Pass(**_get_location(node))
         reaching = self.names.declared.get(node, ())
-        in_globals = [name for name in reaching if name not in self.shape.cells]
-        in_cells = [name for name in reaching if name in self.shape.cells]
-        private = self.shape.class_name
-        stay = [name for name in node.names if mangle(private, name) not in reaching]
+        in_globals = [name for name in reaching if name not in self.layout.cells]
+        in_cells = [name for name in reaching if name in self.layout.cells]
+        class_name = self.layout.class_name
+        stay = [name for name in node.names if mangle(class_name, name) not in reaching]
         statements: list[ast.stmt] = []
         if in_globals:
             statements.append(ast.Global(in_globals, **_get_location(node)))
@@ -305,7 +304,7 @@ def is_bare_super(node: ast.AST) -> bool:
 
 
 def _wrap_in_loop(body: list[ast.stmt]) -> ast.While:
-    """`while True: BODY; .how = 0; break`: a loop for the jumps to leave, and nothing else."""
+    """`while True: BODY; .exit_kind = 0; break`: a loop that the jumps of a class body can leave."""
     at = NodeLocation(lineno=1, col_offset=0, end_lineno=1, end_col_offset=0)
     fell_off = _make_assignment(EXIT_KIND_NAME, ast.Constant(int(ExitKind.FELL_OFF), **at), at)
     return ast.While(ast.Constant(True, **at), [*body, fell_off, ast.Break(**at)], [], **at)
@@ -316,7 +315,7 @@ def _make_assignment(name: str, value: ast.expr, at: NodeLocation) -> ast.Assign
 
 
 def _get_location(node: ast.stmt | ast.expr | ast.excepthandler) -> NodeLocation:
-    """The location of a node, for those that are made in its stead."""
+    """Read the location of a node, for the nodes that replace it."""
     return NodeLocation(
         lineno=node.lineno,
         col_offset=node.col_offset,

@@ -1,10 +1,10 @@
-"""The source lines of snippets, for tracebacks and `inspect`, as long as their code can still run.
+"""The source lines of snippets, for tracebacks and `inspect`, for as long as their code exists.
 
     code = compile(tree, register_source("mailbox.njpy:12", "y = 1"), "exec")
     linecache.getline(code.co_filename, 1)      'y = 1'
 
-Every code object that comes out of one compilation shares one file name object, so the life of that object
-is the life of the code: when the last function made by a snippet is gone, so are its lines.
+All code objects of one compilation share one file name object. It is deleted with the last function that the
+snippet made, and its lines with it.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ _snippet_numbers = itertools.count(1)
 
 
 class SnippetFilename(str):
-    """The file name of a snippet; takes its lines along when it goes."""
+    """The file name of a snippet; its lines are removed from the cache when it is deleted."""
 
     __slots__ = ()
 
@@ -26,9 +26,9 @@ class SnippetFilename(str):
 
 
 def register_source(place: str, source: str) -> SnippetFilename:
-    """Make the source known to `linecache` under a file name of its own."""
+    """Add the source to `linecache` under a file name of its own."""
     name = SnippetFilename(f"{_FILENAME_PREFIX}{place} #{next(_snippet_numbers)}>")
-    # The cache gets a plain copy: holding the name itself it would never let it go.
+    # The cache holds a plain copy of the name: a reference to the name itself would keep it alive.
     linecache.cache[str(name)] = (len(source), None, source.splitlines(True), str(name))
     return name
 

@@ -1,10 +1,10 @@
-"""Python's own parser and compiler, whatever other threads do at the same time.
+"""Python's parser and compiler, safe to call from several threads.
 
-    tree = parse("n += 1")
-    code = compiled(tree, "mailbox.njpy:12")
+    tree = parse_python("n += 1")
+    code = compile_tree(tree, "mailbox.njpy:12")
 
-CPython before 3.12.2 counts the depth of a tree in one place for all threads, and where two threads parse at once it
-may say `SystemError: AST constructor recursion depth mismatch`, of code that is sound. Asked again, it parses.
+CPython before 3.12.2 counts the depth of a tree in one variable for all threads. Where two threads parse at once,
+it may raise `SystemError: AST constructor recursion depth mismatch` for valid code; a second call succeeds.
 """
 
 from __future__ import annotations
@@ -20,12 +20,12 @@ _MAX_ATTEMPTS = 50
 
 
 def parse_python(source: str, filename: str = "<unknown>") -> ast.Module:
-    """Do what `ast.parse` does."""
+    """Parse source as `ast.parse` does."""
     return _retry_system_error(lambda: ast.parse(source, filename))
 
 
 def compile_tree(tree: ast.Module, filename: str, flags: int = 0) -> CodeType:
-    """Compile a tree as `compile` does, with no flags of the runtime's own."""
+    """Compile a tree as `compile` does, without inheriting the flags of this module."""
     code: CodeType = _retry_system_error(
         lambda: compile(tree, filename, "exec", flags, dont_inherit=True)
     )

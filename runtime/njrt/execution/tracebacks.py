@@ -1,4 +1,4 @@
-"""What the model is told about an exception that its code did not mean to raise.
+"""Exceptions as text for the model: type, message and the lines of its code.
 
     ZeroDivisionError: division by zero
       in your code, line 2: share = total / len(items)
@@ -7,8 +7,8 @@
       in your code, line 1: price_of('b')
       in price_of (shop.py:12): return prices[name]
 
-Frames of the runtime are left out, long texts and deep stacks are cut, and an exception that cannot even
-be printed still gives its type.
+Frames of the runtime are left out, long texts and deep stacks are cut. An exception whose message cannot be
+computed is described by its type.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ _MAX_LINE_CHARACTERS = 160
 
 
 def format_failure(error: BaseException, body: CodeType) -> str:
-    """Describe `error`, which escaped from the snippet whose code is `body`."""
+    """Describe an exception that escaped from the snippet whose code is `body`."""
     lines = [
         format_error(error),
         *_cut_middle_frames(list(_format_frames(error.__traceback__, body))),
@@ -39,7 +39,7 @@ def format_failure(error: BaseException, body: CodeType) -> str:
 
 
 def format_error(error: BaseException) -> str:
-    """Type, message and notes of an exception, bounded, whatever its `__str__` does."""
+    """Format type, message and notes of an exception; never raises, bounded in length and time."""
     name = type(error).__qualname__.rpartition("<locals>.")[2]
     try:
         message = call_with_timeout(_MESSAGE_SECONDS, lambda: str(error))
@@ -52,12 +52,14 @@ def format_error(error: BaseException) -> str:
     if isinstance(notes, list):
         text = "\n".join([text, *(note for note in notes if isinstance(note, str))])
     if isinstance(error, BaseExceptionGroup):
-        text = "\n".join([text, *(f"  - {format_error(each)}" for each in error.exceptions[:5])])
+        text = "\n".join(
+            [text, *(f"  - {format_error(member)}" for member in error.exceptions[:5])]
+        )
     return cut_middle(text, _MAX_CHARACTERS)
 
 
 def cut_middle(text: str, most: int) -> str:
-    """Cut the middle out of a long text."""
+    """Cut the middle out of a text of more than `most` characters."""
     if len(text) <= most:
         return text
     half = most // 2
@@ -87,7 +89,7 @@ def _cut_middle_frames(frames: list[str]) -> list[str]:
 
 
 def format_syntax_error(error: SyntaxError) -> str:
-    """A syntax error with its line and a caret."""
+    """Format a syntax error with its line and a caret."""
     text = (
         f"syntax error, line {error.lineno}: {error.msg}"
         if error.lineno
