@@ -12,6 +12,7 @@ import ast
 import functools
 import re
 import subprocess
+from collections import Counter
 from collections.abc import Iterator, Mapping
 from graphlib import CycleError, TopologicalSorter
 from pathlib import Path
@@ -243,6 +244,18 @@ def test_public_functions_and_classes_have_docstrings(name: str) -> None:
 def test_the_runtime_prints_nothing(name: str) -> None:
     if first_part(name) == "njrt":
         assert "print" not in find_calls(MODULES[name])
+
+
+def test_tests_of_several_folders_run_together() -> None:
+    """Modules of tests are imported by their last name; `conftest` is that of whichever folder came last."""
+    files = [
+        path
+        for path in sorted((ROOT / "tests").rglob("*.py"))
+        if not {"cases", "data"} & set(path.relative_to(ROOT / "tests").parts)
+    ]
+    names = Counter(path.stem for path in files if path.stem != "conftest")
+    assert [name for name, count in names.items() if count > 1] == []
+    assert [path.name for path in files if "conftest" in find_imports(path)] == []
 
 
 def test_no_file_names_a_place_on_somebodys_machine() -> None:

@@ -14,7 +14,6 @@ import pytest
 
 from njc.worker import Worker, make_clean_environment
 
-pytestmark = pytest.mark.timeout(60)
 SECONDS = 20.0
 
 CHILD = """

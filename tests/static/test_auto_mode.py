@@ -7,7 +7,7 @@ from typing import Any
 
 import black
 import pytest
-from conftest import Studio
+from studio import Studio
 
 import njrt
 from njc.comparison.results import sum_usage_by_block

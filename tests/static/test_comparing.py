@@ -7,9 +7,9 @@ import sys
 from typing import Any
 
 import pytest
-from conftest import Studio
 from hypothesis import given
 from hypothesis import strategies as st
+from studio import Studio
 
 import njrt
 from njc.comparison.results import (

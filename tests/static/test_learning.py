@@ -8,7 +8,7 @@ import types
 from typing import Any
 
 import pytest
-from conftest import Studio
+from studio import Studio
 
 import njrt
 from njc.compiler import compile_source

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import black
 import pytest
-from conftest import Studio
+from studio import Studio
 
 LOOP = '''\
 import math

@@ -8,7 +8,7 @@ import sys
 import threading
 
 import pytest
-from conftest import Studio
+from studio import Studio
 
 from njc.static.lock import read_lock
 from njrt.errors import ServerError

@@ -9,7 +9,7 @@ import json
 from pathlib import Path
 
 import pytest
-from conftest import Studio
+from studio import Studio
 
 from njc.frontend.diagnostics import CODES
 
