@@ -1,4 +1,4 @@
-"""A natural block as the runtime knows it, and its prompt as the model reads it.
+"""A natural block at run time, and the instruction in its prompt.
 
 \"\"\"natural(max_effects=20)             extract_instruction
     Sum <a> and <b> into <:c>,     ─────────────────>   Sum <a> and <b> into <:c>,
@@ -36,8 +36,8 @@ class Block:
 def extract_instruction(prompt: str) -> str:
     """The instruction in a prompt: no marker line, no margin, no trailing blanks, `<<` as `<`.
 
-    Formatting a file changes margins and trailing blanks, never the instruction, so that caches and
-    recordings live on.
+    Formatting a file changes margins and trailing blanks, not the instruction, so that caches and
+    recordings stay valid.
     """
     marker = MARKER_LINE.match(prompt)
     text = prompt[marker.end() :] if marker else prompt

@@ -1,4 +1,4 @@
-"""Putting objects back: each the same object, as it was, and nothing else touched."""
+"""Snapshots restore each object in place, and touch nothing else."""
 
 from __future__ import annotations
 
@@ -22,6 +22,42 @@ class Slotted:
     value: Any
 
 
+class Account:
+    """Slots that are private, unset, and hidden by a property of a subclass."""
+
+    __slots__ = ("__balance", "__limit", "log", "owner")
+
+    def __init__(self) -> None:
+        self.__balance, self.owner = 1, "a"
+
+    def pay(self) -> None:
+        self.__balance, self.__limit, self.log = 2, 3, ["paid"]
+
+    def drop(self) -> None:
+        del self.__balance
+
+    def __repr__(self) -> str:
+        names = ("_Account__balance", "_Account__limit", "owner", "log")
+        return repr([getattr(self, name, None) for name in names])
+
+
+class SubAccount(Account):
+    __slots__ = ("__balance", "owner")
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.__balance = 5
+        Account.owner.__set__(self, "hidden")  # type: ignore[attr-defined]
+
+    def pay(self) -> None:
+        super().pay()
+        self.__balance = 6
+        Account.owner.__set__(self, "changed")  # type: ignore[attr-defined]
+
+    def __repr__(self) -> str:
+        return f"{super().__repr__()} {self.__balance} {Account.owner.__get__(self)}"  # type: ignore[attr-defined]
+
+
 @pytest.mark.parametrize(
     ("value", "change"),
     [
@@ -37,15 +73,18 @@ class Slotted:
         (defaultdict(list, {"a": [1]}), lambda it: it["b"].append(1)),
         (OrderedDict(a=1, b=2), lambda it: it.move_to_end("a")),
         (Counter("abc"), lambda it: it.update("a")),
+        (Account(), lambda it: it.pay()),
+        (Account(), lambda it: it.drop()),
+        ([SubAccount()], lambda it: it[0].pay()),
         (([1], {"a"}), lambda it: (it[0].pop(), it[1].pop())),
     ],
 )
 def test_changes_are_undone(value: Any, change: Any) -> None:
     before = repr(value)
-    kept = take_snapshot([value])
+    snapshot = take_snapshot([value])
     change(value)
     assert repr(value) != before or hasattr(value, "extra")
-    kept.restore()
+    snapshot.restore()
     assert repr(value) == before
     assert not hasattr(value, "extra")
 
@@ -54,10 +93,10 @@ def test_identity_and_cycles_stay() -> None:
     inner: list[Any] = [1]
     outer: dict[str, Any] = {"inner": inner}
     inner.append(outer)
-    kept = take_snapshot([outer])
+    snapshot = take_snapshot([outer])
     outer["inner"] = None
     inner.clear()
-    kept.restore()
+    snapshot.restore()
     assert outer["inner"] is inner
     assert inner[1] is outer
 
@@ -68,5 +107,5 @@ def test_too_much_is_not_kept() -> None:
 
 
 def test_modules_classes_and_functions_are_left_alone() -> None:
-    kept = take_snapshot([pytest, Node, take_snapshot, print])
-    assert kept.steps == ()
+    snapshot = take_snapshot([pytest, Node, take_snapshot, print])
+    assert snapshot.steps == ()

@@ -1,16 +1,16 @@
-"""What the model is shown of the program's values: type and value, by structure, within a budget.
+"""Describing the program's values to a model: type, value and members, within a budget of characters.
 
-    describe("items", items, 1000)
+    describe_variable("items", items, 1000)
 
     items: list[Item], 3 items = [Item(name='lamp', price=20), ...]
         Item: An article of the shop.
         Item.discount(percent: float) -> None  # Lower the price.
 
-    show(1 + 2, 1000)      3
+    render_value(1 + 2, 1000)      3
 
-The same state gives the same text in every process. Nothing of the program's own is evaluated but a
-`__repr__` written by hand: no property, no descriptor, no `__getattr__`, no `__len__`; and no failure of
-such a `__repr__` leaves this module. The work depends on the budget, never on the size of the value.
+The same state gives the same text in every process. Of the program's own code only a `__repr__` written by
+hand runs: no property, no descriptor, no `__getattr__`, no `__len__`. Its failures do not leave this module.
+The work depends on the budget, never on the size of the value.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from typing import Any
 from njrt.outcome import UserValue
 from njrt.rendering.libraries import find_library_kind, format_library_title
 from njrt.rendering.members import describe_class, describe_members, describe_module
-from njrt.rendering.one_line import find_writer, has_custom_repr, list_shown_attributes
+from njrt.rendering.one_line import find_write_function, has_custom_repr, list_shown_attributes
 from njrt.rendering.signatures import (
     describe_function_kind,
     format_signature,
@@ -48,7 +48,7 @@ from njrt.values.introspection import (
 )
 
 MAX_TYPED_ITEMS = 256
-"""Items up to which a collection's type says what its items are; that of a longer one says less."""
+"""Items up to which the type of a collection names the types of its items."""
 _MAX_TYPES = 3
 _INDENT = "    "
 _COUNTED_TYPES: tuple[tuple[type, str], ...] = (
@@ -64,7 +64,7 @@ _FUNCTION_TYPES = (types.FunctionType, types.MethodType, types.BuiltinFunctionTy
 
 @dataclass(frozen=True, slots=True)
 class ValueDescription:
-    """What is known of a value: `title` is its type and size, `text` itself, `lines` its structure."""
+    """A value as text: `title` is its type and size, `text` the value, `lines` its structure."""
 
     title: str
     text: str
@@ -73,22 +73,22 @@ class ValueDescription:
 
 
 def describe_variable(name: str, value: UserValue, budget: int = 1000) -> str:
-    """Describe a variable: its name, type and value, then, indented, what is worth knowing of its type.
+    """Describe a variable: its name, type and value, then, indented, what its type offers.
 
-    The text has at most `budget` characters (but for a budget that not even name and type fit into).
+    The text has at most `budget` characters.
     """
-    portrait = _describe_value(value, max(0, budget - len(name) - 2))
-    text = f" = {portrait.text}" if portrait.text and value is not None else ""
-    return _join_lines(budget, f"{name}: {portrait.title}{text}", portrait.lines)
+    description = _describe_value(value, max(0, budget - len(name) - 2))
+    text = f" = {description.text}" if description.text and value is not None else ""
+    return _join_lines(budget, f"{name}: {description.title}{text}", description.lines)
 
 
 def render_value(value: UserValue, budget: int = 1000) -> str:
     """Write the result of an expression: its value alone if all of it fits, else as `describe_variable` does."""
-    portrait = _describe_value(value, budget)
-    if portrait.is_whole:
-        return clip(escape_unprintable(portrait.text), budget)
-    text = f" = {portrait.text}" if portrait.text else ""
-    return _join_lines(budget, portrait.title + text, portrait.lines)
+    description = _describe_value(value, budget)
+    if description.is_whole:
+        return clip(escape_unprintable(description.text), budget)
+    text = f" = {description.text}" if description.text else ""
+    return _join_lines(budget, description.title + text, description.lines)
 
 
 def _join_lines(budget: int, first: str, lines: Iterator[str]) -> str:
@@ -103,7 +103,7 @@ def _join_lines(budget: int, first: str, lines: Iterator[str]) -> str:
                 break
             written.append(_INDENT + line)
             left -= len(_INDENT) + len(line) + 1
-    except Exception:  # a class that is not what it seems: what is known of it has been said
+    except Exception:  # a class with unusual members: the lines so far are shown
         pass
     return "\n".join(written)
 
@@ -113,50 +113,52 @@ _MORE_LINE = f"\n{_INDENT}..."
 
 def _describe_value(value: UserValue, room: int) -> ValueDescription:
     try:
-        return _build_description(value, room, ValueWriter(find_writer))
+        return _build_description(value, room, ValueWriter(find_write_function))
     except Exception as error:
-        # Beyond what was thought of: the program must not break by being looked at.
+        # Showing a value must never raise in the program.
         name = get_class_name(type(value))
         return ValueDescription(
             name, f"<cannot be shown: {get_class_name(type(error))}>", iter(()), False
         )
 
 
-def _build_description(value: UserValue, room: int, pen: ValueWriter) -> ValueDescription:
-    """Find out what kind of thing a value is, and how such a thing is shown."""
+def _build_description(value: UserValue, room: int, writer: ValueWriter) -> ValueDescription:
+    """Describe a value according to its kind: class, function, module, type form or object."""
     cls = type(value)
     if is_a(value, type):
-        return ValueDescription(_format_class_title(value), "", describe_class(value, pen), False)
+        return ValueDescription(
+            _format_class_title(value), "", describe_class(value, writer), False
+        )
     if is_exactly(value, *_FUNCTION_TYPES):
         return ValueDescription(
-            _format_function_title(value, pen), "", _read_doc_lines(value), False
+            _format_function_title(value, writer), "", _read_doc_lines(value), False
         )
     if is_a(value, types.ModuleType):
         title = f"module {read_attributes(value).get('__name__', '?')}"
-        return ValueDescription(title, "", describe_module(value, pen), False)
+        return ValueDescription(title, "", describe_module(value, writer), False)
     if get_module_name(cls) in ("typing", "types") and get_class_name(cls).endswith(
         ("Alias", "Union", "UnionType")
     ):
         return ValueDescription(f"type {format_type(value)}", "", iter(()), False)
     title = _format_title(value)
-    lines = describe_members(_find_explained_classes(value), pen, own=is_user_class(cls))
-    text = pen.write_whole(value, room - len(title) - 3)
+    lines = describe_members(_find_explained_classes(value), writer, own=is_user_class(cls))
+    text = writer.write_whole(value, room - len(title) - 3)
     if text is not None:
         return ValueDescription(title, text, lines, True)
     if is_user_class(cls) and not _format_length(value):
-        return _describe_by_attributes(value, title, room, pen)
-    # What follows of the structure should find some room too, where there is any to follow.
+        return _describe_by_attributes(value, title, room, writer)
+    # Some room is left for the lines on the structure, where there are any.
     share = room - len(title) - 3
     return ValueDescription(
         title,
-        pen.write_brief(value, share if not _find_explained_classes(value) else share * 2 // 3),
+        writer.write_brief(value, share if not _find_explained_classes(value) else share * 2 // 3),
         lines,
         False,
     )
 
 
 def _describe_by_attributes(
-    value: UserValue, title: str, room: int, pen: ValueWriter
+    value: UserValue, title: str, room: int, writer: ValueWriter
 ) -> ValueDescription:
     """Show an object that does not fit on a line attribute by attribute."""
     attributes = list_shown_attributes(value)
@@ -166,17 +168,17 @@ def _describe_by_attributes(
         for number, (name, held) in enumerate(attributes):
             head = f".{name}: {_format_title(held)}"
             share = max(60, left // min(8, len(attributes) - number)) - len(head) - 3
-            line = f"{head} = {pen.write_brief(held, share)}"
+            line = f"{head} = {writer.write_brief(held, share)}"
             left -= len(line)
             yield line
-        yield from describe_members([type(value)], pen, own=True)
+        yield from describe_members([type(value)], writer, own=True)
 
-    text = pen.write_brief(value, room // 4) if has_custom_repr(type(value)) else ""
+    text = writer.write_brief(value, room // 4) if has_custom_repr(type(value)) else ""
     return ValueDescription(title, text, lines(), False)
 
 
 def _format_title(value: UserValue) -> str:
-    """The type of a value, and how much there is of it."""
+    """The type of a value, and its length."""
     for base in get_mro(type(value)):
         if kind := find_library_kind(base):
             return format_library_title(value, kind)
@@ -195,7 +197,7 @@ def _format_length(value: UserValue) -> str:
 
 
 def _format_value_type(value: UserValue) -> str:
-    """The type of a value as an annotation would say it: `list[int]`, `dict[str, Item]`, `Order`."""
+    """The type of a value as in an annotation: `list[int]`, `dict[str, Item]`, `Order`."""
     cls = type(value)
     name = get_class_name(cls)
     if value is None:
@@ -215,7 +217,7 @@ def _format_item_types(items: Any) -> str:
     """The few types of all items of a collection, as a union; an empty string if they are many."""
     if not 0 < len(items) <= MAX_TYPED_ITEMS:
         return ""
-    # Classes are told apart by identity: a metaclass may define __hash__ or __eq__.
+    # Classes are compared by identity: a metaclass may define __hash__ or __eq__.
     classes = {id(cls): cls for cls in map(type, items)}
     if len(classes) > _MAX_TYPES:
         return ""
@@ -225,7 +227,7 @@ def _format_item_types(items: Any) -> str:
 
 
 def _find_explained_classes(value: UserValue) -> list[type]:
-    """The program's own classes that a reader of this value should know: its own, or those of its items."""
+    """The program's own classes that are described with a value: its own, or those of its items."""
     if is_user_class(type(value)) or is_a(type(value), EnumMeta):
         return [type(value)]
     if type(value) is dict:
@@ -250,8 +252,8 @@ def _format_class_title(cls: type) -> str:
     return f"class {get_class_name(cls)}" + (f"({', '.join(bases)})" if bases else "")
 
 
-def _format_function_title(value: Any, pen: ValueWriter) -> str:
-    return f"{describe_function_kind(value)} {get_function_name(value)}{format_signature(value, lambda default: pen.write_brief(default, 40))}"
+def _format_function_title(value: Any, writer: ValueWriter) -> str:
+    return f"{describe_function_kind(value)} {get_function_name(value)}{format_signature(value, lambda default: writer.write_brief(default, 40))}"
 
 
 def _read_doc_lines(value: Any) -> Iterator[str]:

@@ -1,4 +1,4 @@
-"""Writes numpy arrays and pandas tables on one line; imports neither.
+"""Writing numpy arrays and pandas tables on one line, without importing either.
 
     array([[1., 2.], [3., 4.]])     [[1.0, 2.0], [3.0, 4.0]]
     DataFrame(...)                  {'city' (str): ['Rome', 'Oslo'], 'people' (float64): [2.8, 0.7]}
@@ -26,9 +26,9 @@ MAX_LABEL_CHARS = 40
 
 
 def find_library_kind(cls: type) -> str:
-    """Say which of the known classes `cls` is, such as `numpy.ndarray`; an empty string for another.
+    """Name the known class that `cls` is, such as `numpy.ndarray`; an empty string for another.
 
-    A class that merely claims that name is not taken for it.
+    A class that only has that name does not count.
     """
     name = get_class_name(cls)
     if name not in _CLASS_NAMES:
@@ -39,43 +39,43 @@ def find_library_kind(cls: type) -> str:
     return kind if known is cls and kind in LIBRARY_WRITERS else ""
 
 
-def find_library_writer(cls: type) -> WriteFunction | None:
-    """Find who writes instances of `cls`, if it is one of the known classes."""
+def find_library_function(cls: type) -> WriteFunction | None:
+    """Find the function that writes instances of `cls`, if it is one of the known classes."""
     kind = find_library_kind(cls)
     return LIBRARY_WRITERS[kind] if kind else None
 
 
-def _write_ndarray(pen: ValueWriter, value: Any, room: int, exact: bool) -> str:
+def _write_ndarray(writer: ValueWriter, value: Any, room: int, exact: bool) -> str:
     if value.size * 3 <= room:
-        return pen.inside(value.tolist(), room, exact)
+        return writer.write_part(value.tolist(), room, exact)
     if exact:
         raise DoesNotFit
     row = value
     while row.ndim > 1:
         row = row[0]
-    text: str = pen.inside(row[:MAX_SHOWN_ITEMS].tolist(), room - 2 * value.ndim - 8, False)
+    text: str = writer.write_part(row[:MAX_SHOWN_ITEMS].tolist(), room - 2 * value.ndim - 8, False)
     brackets: int = value.ndim - 1
     text = text if row.size <= MAX_SHOWN_ITEMS or text.endswith("...]") else f"{text[:-1]}, ...]"
     return "[" * brackets + text + (", ...]" if brackets else "") + "]" * (brackets - 1)
 
 
-def _write_dataframe(pen: ValueWriter, value: Any, room: int, exact: bool) -> str:
+def _write_dataframe(writer: ValueWriter, value: Any, room: int, exact: bool) -> str:
     rows, width = value.shape
     if exact and rows > MAX_SHOWN_ITEMS:
         raise DoesNotFit
 
     def columns() -> Iterator[tuple[str, list[Any]]]:
         for at, dtype in enumerate(value.dtypes):
-            label = f"{pen.write_brief(value.columns[at], MAX_LABEL_CHARS)} ({dtype}): "
+            label = f"{writer.write_brief(value.columns[at], MAX_LABEL_CHARS)} ({dtype}): "
             yield label, _shorten_items(value.iloc[:MAX_SHOWN_ITEMS, at].tolist(), rows)
 
-    return pen.write_row("{", columns(), width, "}", room, exact)
+    return writer.write_row("{", columns(), width, "}", room, exact)
 
 
-def _write_series(pen: ValueWriter, value: Any, room: int, exact: bool) -> str:
+def _write_series(writer: ValueWriter, value: Any, room: int, exact: bool) -> str:
     if exact and len(value) > MAX_SHOWN_ITEMS:
         raise DoesNotFit
-    return pen.inside(
+    return writer.write_part(
         _shorten_items(value.iloc[:MAX_SHOWN_ITEMS].tolist(), len(value)), room, exact
     )
 
@@ -93,7 +93,7 @@ _CLASS_NAMES = {kind.partition(".")[2] for kind in LIBRARY_WRITERS}
 
 
 def format_library_title(value: Any, kind: str) -> str:
-    """Say what an instance of a known class is: `numpy.ndarray, shape (2, 2), dtype float64`."""
+    """The type and size of an instance of a known class: `numpy.ndarray, shape (2, 2), dtype float64`."""
     match kind:
         case "numpy.ndarray":
             return f"{kind}, shape {value.shape}, dtype {value.dtype}"

@@ -1,4 +1,4 @@
-"""Writes what can be done with the objects of a class: constructor, fields, methods, properties, members.
+"""Describing the members of a class: constructor, fields, methods, properties, enumeration members.
 
     class Item:                                    Item: An article of the shop.
         '''An article of the shop.'''              Item(name: str, price: int = 0)
@@ -6,8 +6,8 @@
         def discount(self, percent: float)         Item.total -> int  (property)
         total = property(...)
 
-For a reader who has the object and wants to use it: names that start with an underscore are left out, and
-so is what Python's own classes and those of the schema libraries bring along.
+Left out: names that start with an underscore, and members inherited from Python's own classes and those of
+the libraries in `introspection._LIBRARY_MODULES`. Not seen: members that a metaclass or `__getattr__` provides.
 """
 
 from __future__ import annotations
@@ -59,31 +59,31 @@ _SPECIAL_METHODS = {
 }
 
 
-def describe_members(classes: Iterable[type], pen: ValueWriter, *, own: bool) -> Iterator[str]:
-    """What the objects of each class offer: its docstring, enum members, methods and properties.
+def describe_members(classes: Iterable[type], writer: ValueWriter, *, own: bool) -> Iterator[str]:
+    """The docstring, enum members, methods and properties of each class.
 
-    `own` says that they are those of the value itself, so that `.name` is clear without the class.
+    With `own` they are those of the value itself, and `.name` is written without the class.
     """
     for cls in classes:
         yield from _describe_doc(cls)
         if is_a(cls, EnumMeta):
-            yield _format_enum_members(cls, pen)
+            yield _format_enum_members(cls, writer)
         prefix = "" if own else get_class_name(cls)
-        yield from _describe_methods(cls, pen, prefix)
+        yield from _describe_methods(cls, writer, prefix)
 
 
-def describe_class(cls: type, pen: ValueWriter) -> Iterator[str]:
-    """What a class offers: all of the above, its constructor or fields, and its constants."""
+def describe_class(cls: type, writer: ValueWriter) -> Iterator[str]:
+    """The members of a class as `describe_members` has them, its constructor or fields, and its constants."""
     yield from _describe_doc(cls)
     if is_a(cls, EnumMeta):
-        yield _format_enum_members(cls, pen)
+        yield _format_enum_members(cls, writer)
     else:
-        yield from _describe_constructor(cls, pen)
-        yield from _describe_constants(cls, pen)
-    yield from _describe_methods(cls, pen, "")
+        yield from _describe_constructor(cls, writer)
+        yield from _describe_constants(cls, writer)
+    yield from _describe_methods(cls, writer, "")
 
 
-def describe_module(module: types.ModuleType, pen: ValueWriter) -> Iterator[str]:
+def describe_module(module: types.ModuleType, writer: ValueWriter) -> Iterator[str]:
     """The public functions and classes that one of the program's own modules defines."""
     names = read_attributes(module)
     name = names.get("__name__")
@@ -93,14 +93,14 @@ def describe_module(module: types.ModuleType, pen: ValueWriter) -> Iterator[str]
         if type(public) is not str or public.startswith("_"):
             continue
         if type(value) is types.FunctionType and value.__module__ == name:
-            yield f".{public}{_format_member_signature(value, pen)}{_format_doc_comment(value)}"
+            yield f".{public}{_format_member_signature(value, writer)}{_format_doc_comment(value)}"
         elif is_a(value, type) and get_class_namespace(value).get("__module__") == name:
             yield f".{public}: class{_format_doc_comment(get_class_namespace(value).get('__doc__'))}"
 
 
 def _describe_doc(cls: type) -> Iterator[str]:
     doc = get_doc_summary(get_class_namespace(cls).get("__doc__"))
-    # A dataclass without a docstring has its signature in its place, and an enum may have a stock phrase.
+    # A dataclass without a docstring has its signature as docstring.
     if (
         doc
         and not doc.startswith(f"{get_class_name(cls).rpartition('.')[2]}(")
@@ -109,21 +109,21 @@ def _describe_doc(cls: type) -> Iterator[str]:
         yield f"{get_class_name(cls)}: {doc}"
 
 
-def _format_enum_members(cls: type, pen: ValueWriter) -> str:
+def _format_enum_members(cls: type, writer: ValueWriter) -> str:
     members: Namespace = get_class_namespace(cls).get("_member_map_") or {}
     shown = [
-        f"{name} = {pen.write_brief(read_attributes(member).get('_value_'), _DEFAULT_CHARS)}"
+        f"{name} = {writer.write_brief(read_attributes(member).get('_value_'), _DEFAULT_CHARS)}"
         for name, member in islice(members.items(), MAX_MEMBERS)
     ]
     more = ", ..." if len(members) > MAX_MEMBERS else ""
     return f"{get_class_name(cls)} members: {', '.join(shown)}{more}"
 
 
-def _describe_constructor(cls: type, pen: ValueWriter) -> Iterator[str]:
-    """How an object of the class is made; its fields, where they say more than the constructor."""
+def _describe_constructor(cls: type, writer: ValueWriter) -> Iterator[str]:
+    """The constructor of the class; its fields, where they say more."""
     name, fields = get_class_name(cls), find_member(cls, "__pydantic_fields__")
     if type(fields) is dict:
-        yield f"{name}({', '.join(_format_field(key, field, pen) for key, field in fields.items())})"
+        yield f"{name}({', '.join(_format_field(key, field, writer) for key, field in fields.items())})"
         return
     if type(get_class_namespace(cls).get("__total__")) is bool:  # a TypedDict
         yield f"keys: {', '.join(_format_annotated_names(cls))}"
@@ -136,7 +136,7 @@ def _describe_constructor(cls: type, pen: ValueWriter) -> Iterator[str]:
         constructor = find_member(cls, "__new__")
         constructor = constructor.__func__ if type(constructor) is staticmethod else constructor
     if type(constructor) is types.FunctionType:
-        yield f"{name}{_format_member_signature(constructor, pen, bound=True).removesuffix(' -> None')}"
+        yield f"{name}{_format_member_signature(constructor, writer, bound=True).removesuffix(' -> None')}"
 
 
 def _format_annotated_names(cls: type) -> list[str]:
@@ -149,36 +149,36 @@ def _format_annotated_names(cls: type) -> list[str]:
     ]
 
 
-def _format_field(name: str, field: Any, pen: ValueWriter) -> str:
+def _format_field(name: str, field: Any, writer: ValueWriter) -> str:
     """A field of a pydantic model: type, default, constraints."""
     text = f"{name}: {format_type(field.annotation)}"
     if field.default_factory is not None:
         text += " = ..."
     elif not field.is_required():
-        text += f" = {pen.write_brief(field.default, _DEFAULT_CHARS)}"
-    notes = [pen.write_brief(constraint, _DEFAULT_CHARS) for constraint in field.metadata]
+        text += f" = {writer.write_brief(field.default, _DEFAULT_CHARS)}"
+    notes = [writer.write_brief(constraint, _DEFAULT_CHARS) for constraint in field.metadata]
     notes += [repr(get_doc_summary(field.description))] if field.description else []
     return text + (f" ({', '.join(notes)})" if notes else "")
 
 
-def _describe_constants(cls: type, pen: ValueWriter) -> Iterator[str]:
+def _describe_constants(cls: type, writer: ValueWriter) -> Iterator[str]:
     annotated = read_annotations(cls)
     for name, value in list(islice(get_class_namespace(cls).items(), MAX_MEMBERS)):
         if name.startswith(("_", "model_")) or name in annotated or _is_method_or_property(value):
             continue
         if is_exactly(value, int, float, str, bool, bytes, list, tuple, dict, set, frozenset):
-            yield f".{name} = {pen.write_brief(value, 2 * _DEFAULT_CHARS)}"
+            yield f".{name} = {writer.write_brief(value, 2 * _DEFAULT_CHARS)}"
 
 
 def _is_method_or_property(member: Any) -> bool:
     return is_exactly(member, types.FunctionType, staticmethod, classmethod, property)
 
 
-def _describe_methods(cls: type, pen: ValueWriter, owner: str) -> Iterator[str]:
-    """One line for each public method and property, then one for the operators that work."""
+def _describe_methods(cls: type, writer: ValueWriter, owner: str) -> Iterator[str]:
+    """One line for each public method and property, then one for the operators that it supports."""
     members = collect_members(cls)
     for name, member in islice(members.items(), 10 * MAX_MEMBERS):
-        if not name.startswith("_") and (line := _format_member(f"{owner}.{name}", member, pen)):
+        if not name.startswith("_") and (line := _format_member(f"{owner}.{name}", member, writer)):
             yield line
     supported = [
         word
@@ -189,7 +189,7 @@ def _describe_methods(cls: type, pen: ValueWriter, owner: str) -> Iterator[str]:
         yield f"supports {', '.join(supported)}"
 
 
-def _format_member(name: str, member: Any, pen: ValueWriter) -> str:
+def _format_member(name: str, member: Any, writer: ValueWriter) -> str:
     if type(member) is property:
         getter = member.fget
         returned = (
@@ -198,18 +198,18 @@ def _format_member(name: str, member: Any, pen: ValueWriter) -> str:
         arrow = f" -> {format_type(returned)}" if returned is not None else ""
         return f"{name}{arrow}  (property){_format_doc_comment(getter)}"
     if type(member) is staticmethod:
-        return f"{name}{_format_member_signature(member.__func__, pen)}{_format_doc_comment(member.__func__)}"
+        return f"{name}{_format_member_signature(member.__func__, writer)}{_format_doc_comment(member.__func__)}"
     if type(member) is classmethod:
-        return f"{name}{_format_member_signature(member.__func__, pen, bound=True)}{_format_doc_comment(member.__func__)}"
+        return f"{name}{_format_member_signature(member.__func__, writer, bound=True)}{_format_doc_comment(member.__func__)}"
     if type(member) is types.FunctionType:
         prefix = "async " if describe_function_kind(member).startswith("async") else ""
-        return f"{prefix}{name}{_format_member_signature(member, pen, bound=True)}{_format_doc_comment(member)}"
+        return f"{prefix}{name}{_format_member_signature(member, writer, bound=True)}{_format_doc_comment(member)}"
     return ""
 
 
-def _format_member_signature(function: Any, pen: ValueWriter, *, bound: bool = False) -> str:
+def _format_member_signature(function: Any, writer: ValueWriter, *, bound: bool = False) -> str:
     return format_signature(
-        function, lambda default: pen.write_brief(default, _DEFAULT_CHARS), skip_first=bound
+        function, lambda default: writer.write_brief(default, _DEFAULT_CHARS), skip_first=bound
     )
 
 

@@ -1,4 +1,4 @@
-"""Writes any value on one line of bounded length, the same in every process, without trusting it.
+"""Writing any value on one line of bounded length, the same in every process.
 
     [1, 2, 3]                  [1, 2, 3]
     list(range(100_000))       [0, 1, 2, 3, 4, 5, 6, 7, 8, 9, ...]
@@ -6,8 +6,8 @@
     Node("a", next=itself)     Node(name='a', next=Node(...))
     a broken __repr__          <Item whose __repr__ raised ValueError: no such row>
 
-The work depends on the room and never on the size of the value: what surely does not fit is not even
-tried. Of the program's own code only a `__repr__` written by hand is run, under a time limit.
+The work depends on the room, never on the size of the value. Of the program's own code only a `__repr__`
+written by hand is run, under a time limit.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from itertools import islice
 from typing import Any
 
 from njrt.outcome import UserValue
-from njrt.rendering.libraries import find_library_writer
+from njrt.rendering.libraries import find_library_function
 from njrt.rendering.scalars import SCALAR_WRITERS, make_subclass_writer
 from njrt.rendering.signatures import describe_function_kind, format_type, get_function_name
 from njrt.rendering.writer import (
@@ -47,24 +47,24 @@ from njrt.values.introspection import (
 )
 
 MAX_SORTED = 256
-"""Elements up to which a set is put into an order; a larger one is shown by its length."""
+"""Elements up to which a set is sorted; of a larger one only the length is shown."""
 _STRUCTURAL_MODULES = ("collections", "pydantic.main", "types")
 
 
 def write_brief(value: UserValue, room: int) -> str:
-    """Write `value` on one line of at most `room` characters, shortened if need be."""
-    return ValueWriter(find_writer).write_brief(value, room)
+    """Write `value` on one line of at most `room` characters, shortened if necessary."""
+    return ValueWriter(find_write_function).write_brief(value, room)
 
 
 def write_whole(value: UserValue, room: int) -> str | None:
-    """Write all of `value` on one line of at most `room` characters, or give None."""
-    return ValueWriter(find_writer).write_whole(value, room)
+    """Write all of `value` on one line of at most `room` characters, or return None."""
+    return ValueWriter(find_write_function).write_whole(value, room)
 
 
 def _make_collection_writer(cls: type, opening: str, closing: str) -> WriteFunction:
-    """Make the writer of a list-like class; an instance of a subclass is written as `Basket([...])`."""
+    """Make the function that writes a list-like class; an instance of a subclass is written as `Basket([...])`."""
 
-    def write(pen: ValueWriter, value: Any, room: int, exact: bool) -> str:
+    def write(writer: ValueWriter, value: Any, room: int, exact: bool) -> str:
         head, tail = (
             (opening, closing)
             if type(value) is cls
@@ -75,13 +75,13 @@ def _make_collection_writer(cls: type, opening: str, closing: str) -> WriteFunct
         if cls is tuple and length == 1 and type(value) is tuple:
             tail = ",)"
         least = _estimate_min_chars(cls.__iter__(value)) if exact and 3 * length < room else 1  # type: ignore[attr-defined]
-        return pen.write_row(head, items, length, tail, room, exact, least)
+        return writer.write_row(head, items, length, tail, room, exact, least)
 
     return write
 
 
 def _estimate_min_chars(values: Iterable[UserValue]) -> int:
-    """How many characters each of these values takes at least: objects of one class have its name in common."""
+    """The least number of characters of each of these values: that of their class name, if they have one class."""
     classes = {id(cls): cls for cls in map(type, values)}
     if len(classes) != 1:
         return 1
@@ -89,19 +89,19 @@ def _estimate_min_chars(values: Iterable[UserValue]) -> int:
     return len(get_class_name(cls)) + 2 if is_user_class(cls) and not has_custom_repr(cls) else 1
 
 
-def _write_tuple(pen: ValueWriter, value: tuple[Any, ...], room: int, exact: bool) -> str:
+def _write_tuple(writer: ValueWriter, value: tuple[Any, ...], room: int, exact: bool) -> str:
     fields = get_class_namespace(type(value)).get("_fields")
     if type(fields) is not tuple or len(fields) != tuple.__len__(value):
-        return _PLAIN_TUPLE_WRITER(pen, value, room, exact)
+        return _PLAIN_TUPLE_WRITER(writer, value, room, exact)
     parts = ((f"{name}=", item) for name, item in zip(fields, tuple.__iter__(value), strict=True))
-    return pen.write_row(f"{get_class_name(type(value))}(", parts, len(fields), ")", room, exact)
+    return writer.write_row(f"{get_class_name(type(value))}(", parts, len(fields), ")", room, exact)
 
 
 _PLAIN_TUPLE_WRITER = _make_collection_writer(tuple, "(", ")")
 
 
 def _make_set_writer(cls: type) -> WriteFunction:
-    def write(pen: ValueWriter, value: Any, room: int, exact: bool) -> str:
+    def write(writer: ValueWriter, value: Any, room: int, exact: bool) -> str:
         length = cls.__len__(value)  # type: ignore[attr-defined]
         opening, closing = (
             ("{", "}") if type(value) is set else (f"{get_class_name(type(value))}({{", "})")
@@ -113,7 +113,7 @@ def _make_set_writer(cls: type) -> WriteFunction:
                 raise DoesNotFit
             return f"{opening}...{closing}"
         share = room if exact else max(24, room // 3)
-        texts = write_sorted(pen, cls.__iter__(value), share, exact)  # type: ignore[attr-defined]
+        texts = write_sorted(writer, cls.__iter__(value), share, exact)  # type: ignore[attr-defined]
         left = room - len(opening) - len(closing)
         line = ", ".join(texts)
         if len(line) > left:
@@ -132,67 +132,71 @@ def _make_set_writer(cls: type) -> WriteFunction:
 
 
 def write_sorted(
-    pen: ValueWriter, elements: Iterable[UserValue], room: int, exact: bool
+    writer: ValueWriter, elements: Iterable[UserValue], room: int, exact: bool
 ) -> list[str]:
     """Write the elements of a set, numbers by their value and all others by their text."""
 
     def order(element: UserValue) -> tuple[bool, float, str]:
-        text = pen.inside(element, room, exact)
+        text = writer.write_part(element, room, exact)
         is_number = is_exactly(element, int, float) and element == element
         return (not is_number, element if is_number else 0, text)
 
     return [text for *_, text in sorted(map(order, elements))]
 
 
-def _write_dict(pen: ValueWriter, value: dict[Any, Any], room: int, exact: bool) -> str:
+def _write_dict(writer: ValueWriter, value: dict[Any, Any], room: int, exact: bool) -> str:
     head, tail = ("{", "}") if type(value) is dict else (f"{get_class_name(type(value))}({{", "})")
     items = OrderedDict.items(value) if type(value) is OrderedDict else dict.items(value)
-    length, pairs = dict.__len__(value), pen.label_values(items, room, exact)
+    length, pairs = dict.__len__(value), writer.label_values(items, room, exact)
     least = 3 + _estimate_min_chars(dict.values(value)) if exact and 3 * length < room else 1
-    return pen.write_row(head, pairs, length, tail, room, exact, least)
+    return writer.write_row(head, pairs, length, tail, room, exact, least)
 
 
-def _write_view(pen: ValueWriter, value: Any, room: int, exact: bool) -> str:
+def _write_view(writer: ValueWriter, value: Any, room: int, exact: bool) -> str:
     items = (("", item) for item in value)
-    return pen.write_row(f"{get_class_name(type(value))}([", items, len(value), "])", room, exact)
+    return writer.write_row(
+        f"{get_class_name(type(value))}([", items, len(value), "])", room, exact
+    )
 
 
-def _write_array(pen: ValueWriter, value: Any, room: int, exact: bool) -> str:
+def _write_array(writer: ValueWriter, value: Any, room: int, exact: bool) -> str:
     length = array.array.__len__(value)
     items = (("", item) for item in array.array.__getitem__(value, slice(MAX_SHOWN_ITEMS)))
     if exact and length > MAX_SHOWN_ITEMS:
         raise DoesNotFit
-    return pen.write_row(f"array('{value.typecode}', [", items, length, "])", room, exact)
+    return writer.write_row(f"array('{value.typecode}', [", items, length, "])", room, exact)
 
 
-def _write_mappingproxy(pen: ValueWriter, value: Any, room: int, exact: bool) -> str:
+def _write_mappingproxy(writer: ValueWriter, value: Any, room: int, exact: bool) -> str:
     return "mappingproxy({...})"
 
 
-def _write_bytearray(pen: ValueWriter, value: bytearray, room: int, exact: bool) -> str:
+def _write_bytearray(writer: ValueWriter, value: bytearray, room: int, exact: bool) -> str:
     start = bytes(memoryview(value)[: room + 1])
     if exact and len(start) > room:
         raise DoesNotFit
-    return f"{get_class_name(type(value))}({SCALAR_WRITERS[bytes](pen, start, room - 11, exact)})"
+    return (
+        f"{get_class_name(type(value))}({SCALAR_WRITERS[bytes](writer, start, room - 11, exact)})"
+    )
 
 
-def _write_class(pen: ValueWriter, value: type, room: int, exact: bool) -> str:
+def _write_class(writer: ValueWriter, value: type, room: int, exact: bool) -> str:
     return f"<class {get_class_name(value)}>"
 
 
-def _write_function(pen: ValueWriter, value: Any, room: int, exact: bool) -> str:
+def _write_function(writer: ValueWriter, value: Any, room: int, exact: bool) -> str:
     return f"<{describe_function_kind(value)} {get_function_name(value)}>"
 
 
-def _write_module(pen: ValueWriter, value: types.ModuleType, room: int, exact: bool) -> str:
+def _write_module(writer: ValueWriter, value: types.ModuleType, room: int, exact: bool) -> str:
     return f"<module {escape_unprintable(str(read_attributes(value).get('__name__', '?')))}>"
 
 
-def _write_generator(pen: ValueWriter, value: Any, room: int, exact: bool) -> str:
+def _write_generator(writer: ValueWriter, value: Any, room: int, exact: bool) -> str:
     return f"<{get_class_name(type(value))} {value.__qualname__.rpartition('<locals>.')[2]}>"
 
 
-def _write_exception(pen: ValueWriter, value: BaseException, room: int, exact: bool) -> str:
+def _write_exception(writer: ValueWriter, value: BaseException, room: int, exact: bool) -> str:
     arguments: tuple[Any, ...] = BaseException.__dict__["args"].__get__(value)
     parts = [("", argument) for argument in arguments]
     parts += [
@@ -200,57 +204,57 @@ def _write_exception(pen: ValueWriter, value: BaseException, room: int, exact: b
         for name, held in list_shown_attributes(value)
         if not any(held is a for a in arguments)
     ]
-    return pen.write_row(f"{get_class_name(type(value))}(", parts, len(parts), ")", room, exact)
+    return writer.write_row(f"{get_class_name(type(value))}(", parts, len(parts), ")", room, exact)
 
 
-def _write_type_form(pen: ValueWriter, value: Any, room: int, exact: bool) -> str:
+def _write_type_form(writer: ValueWriter, value: Any, room: int, exact: bool) -> str:
     return format_type(value)
 
 
-def _write_by_repr(pen: ValueWriter, value: UserValue, room: int, exact: bool) -> str:
+def _write_by_repr(writer: ValueWriter, value: UserValue, room: int, exact: bool) -> str:
     """Write an object by its own `__repr__`."""
-    text = pen.write_repr(value, room)
+    text = writer.write_repr(value, room)
     if exact and len(text) > room:
         raise DoesNotFit
     return text
 
 
-def _write_by_attributes(pen: ValueWriter, value: UserValue, room: int, exact: bool) -> str:
-    """Write an object by what it holds: `Item(name='lamp', price=20)`, or `<list_iterator>`."""
-    return _make_attribute_writer(type(value))(pen, value, room, exact)
+def _write_by_attributes(writer: ValueWriter, value: UserValue, room: int, exact: bool) -> str:
+    """Write an object by its attributes: `Item(name='lamp', price=20)`, or `<list_iterator>`."""
+    return _make_attribute_writer(type(value))(writer, value, room, exact)
 
 
 def _make_attribute_writer(cls: type) -> WriteFunction:
-    """Make the writer of the objects of a class, by its fields if it declares some."""
+    """Make the function that writes the objects of a class, by its fields if it declares some."""
     name, fields, read = get_class_name(cls), list_shown_fields(cls), make_attribute_reader(cls)
     nothing = None if is_user_class(cls) or fields is not None else f"<{name}>"
 
-    def write(pen: ValueWriter, value: UserValue, room: int, exact: bool) -> str:
+    def write(writer: ValueWriter, value: UserValue, room: int, exact: bool) -> str:
         attributes = _order_attributes(read(value), fields)
         if nothing is not None and not attributes:
             return nothing
         parts = [(f"{attribute}=", held) for attribute, held in attributes]
-        return pen.write_row(f"{name}(", parts, len(parts), ")", room, exact)
+        return writer.write_row(f"{name}(", parts, len(parts), ")", room, exact)
 
     return write
 
 
 def has_custom_repr(cls: type) -> bool:
-    """Whether a class has a `__repr__` that says more than its attributes, and is a plain method."""
+    """Whether a class has a `__repr__` that was written by hand, as a plain method."""
     method = find_member(cls, "__repr__")
     if type(method) is types.WrapperDescriptorType:
         return method is not object.__dict__["__repr__"]
     if type(method) is not types.FunctionType:
         return False
     function = unwrap_function(method)
-    # Dataclasses and attrs compile their methods from text; the former wrap them against recursion.
+    # Dataclasses and attrs compile their methods from text; dataclasses wrap them against recursion.
     file = function.__code__.co_filename
-    made_up = (file == "<string>" and function is not method) or file.startswith("<attrs")
-    return not made_up and function.__globals__.get("__name__") not in _STRUCTURAL_MODULES
+    is_generated = (file == "<string>" and function is not method) or file.startswith("<attrs")
+    return not is_generated and function.__globals__.get("__name__") not in _STRUCTURAL_MODULES
 
 
 def list_shown_attributes(value: UserValue) -> list[tuple[str, UserValue]]:
-    """The attributes by which an object is shown: its fields if it has some, else all, public ones first.
+    """The attributes that are shown of an object: its fields if its class has some, else all, public ones first.
 
     Fields that their class keeps out of its `repr`, such as a password, are kept out here too.
     """
@@ -272,16 +276,16 @@ def list_shown_fields(cls: type) -> list[str] | None:
         return [name for name, field in fields.items() if getattr(field, "repr", True)]
     fields = find_member(cls, "__attrs_attrs__")
     if is_a(fields, tuple):
-        return [field.name for field in fields if field.write_repr]
+        return [field.name for field in fields if field.repr]
     return None
 
 
-def _write_enum_member(pen: ValueWriter, value: Any, room: int, exact: bool) -> str:
+def _write_enum_member(writer: ValueWriter, value: Any, room: int, exact: bool) -> str:
     held = read_attributes(value)
     name = held.get("_name_")
     if type(name) is str:
         return f"{get_class_name(type(value))}.{name}"
-    return f"{get_class_name(type(value))}({pen.write_brief(held.get('_value_'), room)})"
+    return f"{get_class_name(type(value))}({writer.write_brief(held.get('_value_'), room)})"
 
 
 TYPE_WRITERS: dict[type, WriteFunction] = {
@@ -314,22 +318,22 @@ TYPE_WRITERS: dict[type, WriteFunction] = {
 }
 
 
-def find_writer(cls: type) -> WriteFunction:
-    """Find who writes instances of `cls`: the writer of its nearest ancestor that has one."""
+def find_write_function(cls: type) -> WriteFunction:
+    """Find the function that writes instances of `cls`: that of its nearest ancestor that has one."""
     if type(cls) is type and (scalar := SCALAR_WRITERS.get(cls)):
         return scalar
     if is_a(cls, EnumMeta):
         return _write_enum_member
     for base in get_mro(cls)[:-1]:
         # Only plain classes are looked up: the metaclass of another may define __hash__ or __eq__.
-        writer = TYPE_WRITERS.get(base) if type(base) is type else None
-        if writer := writer or find_library_writer(base):
-            return writer
+        write = TYPE_WRITERS.get(base) if type(base) is type else None
+        if write := write or find_library_function(base):
+            return write
     if get_module_name(cls) in ("typing", "typing_extensions"):
         return _write_type_form
     return _choose_instance_writer(cls)
 
 
 def _choose_instance_writer(cls: type) -> WriteFunction:
-    """Choose how to write an object: by its `__repr__` if one was written by hand, else by what it holds."""
+    """Choose how to write an object: by its `__repr__` if one was written by hand, else by its attributes."""
     return _write_by_repr if has_custom_repr(cls) else _make_attribute_writer(cls)

@@ -1,4 +1,4 @@
-"""Writes numbers and texts: what holds nothing else.
+"""Writing numbers, strings and bytes.
 
 3                       3
 "a" * 50_000            'aaaaaaaa'...'aaaa' (50,000 characters)
@@ -17,13 +17,13 @@ from njrt.values.introspection import get_class_name
 _MAX_INT_BITS = 2000  # bits; from about 4,300 digits on, Python refuses to write an int in decimal
 
 
-def _write_int(pen: ValueWriter, value: int, room: int, exact: bool) -> str:
+def _write_int(writer: ValueWriter, value: int, room: int, exact: bool) -> str:
     bits = int.bit_length(value)
     return int.__repr__(value) if bits <= _MAX_INT_BITS else f"<int of {bits:,} bits>"
 
 
 def _make_quoted_writer(written: Callable[[Any], str], noun: str) -> WriteFunction:
-    """Make the writer of a text: quoted whole, or its beginning, its end and its length."""
+    """Make the function that writes a text: quoted whole, or its beginning, its end and its length."""
 
     def cut(value: Any, room: int) -> str:
         text = written(value[: max(0, room)])
@@ -34,7 +34,7 @@ def _make_quoted_writer(written: Callable[[Any], str], noun: str) -> WriteFuncti
             text = written(value)
         return text
 
-    def write(pen: ValueWriter, value: Any, room: int, exact: bool) -> str:
+    def write(writer: ValueWriter, value: Any, room: int, exact: bool) -> str:
         length = len(value)
         if length + 2 <= room:
             text = written(value)
@@ -53,12 +53,12 @@ def _make_quoted_writer(written: Callable[[Any], str], noun: str) -> WriteFuncti
 
 
 SCALAR_WRITERS: dict[type, WriteFunction] = {
-    type(None): lambda pen, value, room, exact: "None",
-    type(...): lambda pen, value, room, exact: "...",
-    bool: lambda pen, value, room, exact: "True" if value else "False",
+    type(None): lambda writer, value, room, exact: "None",
+    type(...): lambda writer, value, room, exact: "...",
+    bool: lambda writer, value, room, exact: "True" if value else "False",
     int: _write_int,
-    float: lambda pen, value, room, exact: float.__repr__(value),
-    complex: lambda pen, value, room, exact: complex.__repr__(value),
+    float: lambda writer, value, room, exact: float.__repr__(value),
+    complex: lambda writer, value, room, exact: complex.__repr__(value),
     str: _make_quoted_writer(str.__repr__, "characters"),
     bytes: _make_quoted_writer(bytes.__repr__, "bytes"),
 }
@@ -68,9 +68,9 @@ def make_subclass_writer(cls: type) -> WriteFunction:
     """Write an instance of a subclass of a scalar as `UserId(3)`."""
     plain = SCALAR_WRITERS[cls]
 
-    def write(pen: ValueWriter, value: Any, room: int, exact: bool) -> str:
+    def write(writer: ValueWriter, value: Any, room: int, exact: bool) -> str:
         name = get_class_name(type(value))
         base = cls.__getitem__(value, slice(None)) if cls in (str, bytes) else value
-        return f"{name}({plain(pen, base, room - len(name) - 2, exact)})"
+        return f"{name}({plain(writer, base, room - len(name) - 2, exact)})"
 
     return write

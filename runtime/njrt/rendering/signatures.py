@@ -1,12 +1,12 @@
-"""Writes types, signatures and docstrings as a reader of Python expects them, from the objects themselves.
+"""Writing types, signatures and docstrings as in Python source.
 
     search                 search(query: str, limit: int = 10) -> list[str]
     typing.Optional[Item]  Item | None
     Item                   Item
     docstring              its first line
 
-`inspect.signature` would evaluate `__signature__` and the `repr` of every default; this reads the code
-object. Nothing of the program's own is called.
+`inspect.signature` would evaluate `__signature__` and the `repr` of every default; this module reads the code
+object and calls nothing of the program.
 """
 
 from __future__ import annotations
@@ -55,7 +55,7 @@ def format_type(annotation: UserValue, depth: int = _MAX_DEPTH) -> str:
 
 
 def _format_special_form(annotation: UserValue, depth: int) -> str:
-    """Write what `typing` and `types` make: unions, generic aliases, literals, type variables."""
+    """Write a special form of `typing` or `types`: unions, generic aliases, literals, type variables."""
     if get_module_name(type(annotation)) not in (
         "typing",
         "types",
@@ -90,7 +90,7 @@ def _format_literal(value: UserValue) -> str:
 def format_signature(
     function: UserValue, default_text: DefaultFormatter, *, skip_first: bool = False
 ) -> str:
-    """Write `(query: str, limit: int = 10) -> list[str]`, or `(...)` where nothing is known.
+    """Write `(query: str, limit: int = 10) -> list[str]`, or `(...)` where it is not known.
 
     `skip_first` leaves out `self` or `cls`.
     """
@@ -145,9 +145,9 @@ def _format_python_signature(
 
 
 def read_annotations(holder: FunctionType | type) -> dict[str, Any]:
-    """The annotations of a function, or those in a class's own body; {} where they cannot be had.
+    """The annotations of a function, or those in a class's own body; {} where they cannot be read.
 
-    From Python 3.14 on they are computed on demand, and may then fail on a name that is not there yet.
+    From Python 3.14 on they are computed on demand, and may fail on a name that is not defined yet.
     """
     try:
         if isinstance(holder, FunctionType):
@@ -162,7 +162,7 @@ def read_annotations(holder: FunctionType | type) -> dict[str, Any]:
 
 
 def describe_function_kind(function: UserValue) -> str:
-    """Say `function`, `async function`, `method` or `built-in function`."""
+    """`function`, `async function`, `method` or `built-in function`."""
     kind = "method" if type(function) is MethodType else "function"
     if type(function) is MethodType:
         function = function.__func__
@@ -173,7 +173,7 @@ def describe_function_kind(function: UserValue) -> str:
 
 
 def get_function_name(function: UserValue) -> str:
-    """The name of a function or method as one would write it near its definition: `Graph.add`."""
+    """The qualified name of a function or method, without the function that it is local to: `Graph.add`."""
     if type(function) is MethodType:
         function = function.__func__
     if not is_exactly(function, FunctionType, BuiltinFunctionType, types.MethodDescriptorType):
@@ -182,7 +182,7 @@ def get_function_name(function: UserValue) -> str:
 
 
 def get_doc_summary(doc: Any) -> str:
-    """The first line of a docstring, cut to what one line holds; an empty string where there is none."""
+    """The first line of a docstring, cut to `MAX_DOC_CHARS`; an empty string where there is none."""
     if type(doc) is not str:
         return ""
     return clip(doc[:1000].strip().partition("\n")[0].rstrip(), MAX_DOC_CHARS)

@@ -1,10 +1,10 @@
-"""The pen that writes a value on one line: room, nesting, cycles and failures, whatever the value is.
+"""Writing a value on one line: limits of room and nesting, cycles, failures.
 
-    pen.brief(value, 40)      at most 40 characters, shortened if need be
-    pen.whole(value, 40)      all of the value in at most 40 characters, or None
+    writer.write_brief(value, 40)      at most 40 characters, shortened if necessary
+    writer.write_whole(value, 40)      all of the value in at most 40 characters, or None
 
-How each kind of value is written stands in `brief.py`; a pen is given the way to find it. What surely
-does not fit is not even tried, so that the work depends on the room and never on the size of the value.
+`one_line.py` has a function for each kind of value; a writer is given the function that finds them. A value
+that cannot fit is not written at all, so that the work depends on the room, never on the size of the value.
 """
 
 from __future__ import annotations
@@ -18,9 +18,9 @@ from njrt.timeouts import Allowance, DeadlineExceeded
 from njrt.values.introspection import get_class_name, is_a
 
 REPR_SECONDS, TOTAL_REPR_SECONDS = 0.2, 1.0
-"""How long a `__repr__` of the program may run, and how long all those that one text needs."""
+"""The time limit of one `__repr__` of the program, and of all that one text needs."""
 MIN_SHOWN_ITEMS, MAX_SHOWN_ITEMS = 3, 8
-"""Items shown of a collection that does not fit: a few, shortened if need be, then more if they are short."""
+"""Items shown of a collection that does not fit: a few, shortened if necessary, then more if they are short."""
 ATOMIC_TYPES = frozenset({type(None), type(...), bool, int, float, complex, str, bytes})
 """Classes whose instances hold nothing else."""
 MAX_DEPTH_WHOLE, MAX_DEPTH_BRIEF = 8, 4
@@ -48,12 +48,12 @@ def escape_unprintable(text: str) -> str:
 
 
 def clip(text: str, room: int) -> str:
-    """Cut a text to `room` characters, the last three of which then say that it goes on."""
+    """Cut a text to `room` characters; a cut text ends with three dots."""
     return text if len(text) <= room else text[: max(0, room - 3)] + "..."
 
 
 def remove_unstable_parts(text: str) -> str:
-    """Take out of a repr what differs between processes: addresses, identities, the order of sets."""
+    """Remove from a repr what differs between processes: addresses, identities, the order of sets."""
     text = _UNSTABLE_TEXT.sub("", text)
     return _SET_DISPLAY.sub(
         lambda found: "{" + ", ".join(sorted(found[0][1:-1].split(", "))) + "}", text
@@ -61,23 +61,23 @@ def remove_unstable_parts(text: str) -> str:
 
 
 class ValueWriter:
-    """Writes one value with all that is inside it; remembers the way down, and whose `__repr__` hung."""
+    """Writes one value with all that is inside it (state: the objects around it, the classes whose `__repr__` hung)."""
 
-    def __init__(self, writer_of: Callable[[type], WriteFunction]) -> None:
-        self._writer_of = writer_of
-        self._writers: dict[int, WriteFunction] = {}
+    def __init__(self, find_function: Callable[[type], WriteFunction]) -> None:
+        self._find_function = find_function
+        self._functions: dict[int, WriteFunction] = {}
         self._path: list[int] = []
         self._too_long: dict[int, tuple[int, UserValue]] = {}
         self._hung: set[int] = set()
         self._allowance = Allowance(TOTAL_REPR_SECONDS)
 
     def write_brief(self, value: UserValue, room: int) -> str:
-        """Write `value` in at most `room` characters."""
+        """Write `value` in at most `room` characters, shortened if necessary."""
         text = self.write_whole(value, room)
         return clip(self._write(value, room, False), room) if text is None else text
 
     def write_whole(self, value: UserValue, room: int) -> str | None:
-        """Write all of `value` in at most `room` characters, or give None."""
+        """Write all of `value` in at most `room` characters, or return None."""
         try:
             text = self._write(value, room, True)
         except DoesNotFit:
@@ -85,37 +85,37 @@ class ValueWriter:
         return text if len(text) <= room else None
 
     def _write(self, value: UserValue, room: int, exact: bool) -> str:
-        """Write `value`; where all of it is asked for (`exact`) and does not fit, raise `DoesNotFit`."""
+        """Write `value`; with `exact` all of it, or raise `DoesNotFit`."""
         cls = type(value)
-        writer = self._writers.get(id(cls))
-        if writer is None:
-            writer = self._writers[id(cls)] = self._writer_of(cls)
+        write = self._functions.get(id(cls))
+        if write is None:
+            write = self._functions[id(cls)] = self._find_function(cls)
         if type(cls) is type and cls in ATOMIC_TYPES:
-            return writer(self, value, room, exact)
+            return write(self, value, room, exact)
         if id(value) in self._path:
             return _abbreviate(value)
         if len(self._path) >= (MAX_DEPTH_WHOLE if exact else MAX_DEPTH_BRIEF):
             if exact:
                 raise DoesNotFit
             return _abbreviate(value)
-        # What did not fit once is not tried again in less room: else each level would try all below it.
+        # What did not fit is not tried again in less room: each level would try all levels below it.
         if exact and self._too_long.get(id(value), (-1,))[0] >= room:
             raise DoesNotFit
         self._path.append(id(value))
         try:
-            return writer(self, value, room, exact)
+            return write(self, value, room, exact)
         except DoesNotFit:
             self._too_long[id(value)] = room, value
             raise
         except KeyboardInterrupt:
             raise
         except Exception as error:
-            # Another thread has changed the value meanwhile, or a stranger thing has happened.
+            # Another thread may have changed the value in the meantime.
             return f"<{get_class_name(cls)} that cannot be shown: {get_class_name(type(error))}>"
         finally:
             self._path.pop()
 
-    def inside(self, value: UserValue, room: int, exact: bool) -> str:
+    def write_part(self, value: UserValue, room: int, exact: bool) -> str:
         """Write a part of the value being written: all of it (`exact`, or `DoesNotFit`), or shortened."""
         return self._write(value, room, True) if exact else self.write_brief(value, room)
 
@@ -129,9 +129,9 @@ class ValueWriter:
         exact: bool,
         least: int = 1,
     ) -> str:
-        """Write `opening part, part, ... closing`, each part with its label before it, as far as they fit.
+        """Write `opening part, part, ... closing`, each part after its label, as far as they fit.
 
-        `least` is how many characters each of them takes at least: what can no longer fit is given up early.
+        `least` is the least number of characters of each part; it lets a row that cannot fit fail early.
         """
         left = room - len(opening) - len(closing)
         if exact and (least + 2) * length - 2 > left:
@@ -141,7 +141,7 @@ class ValueWriter:
             if not exact and len(written) >= MAX_SHOWN_ITEMS:
                 break
             enough = len(written) >= MIN_SHOWN_ITEMS
-            part = self._write_row_part(value, left - len(label), length, exact, enough)
+            part = self._write_item(value, left - len(label), length, exact, enough)
             if part is None:
                 break
             text = label + part
@@ -159,10 +159,10 @@ class ValueWriter:
             written.append("...")
         return opening + ", ".join(written) + closing
 
-    def _write_row_part(
+    def _write_item(
         self, value: UserValue, left: int, length: int, exact: bool, enough: bool
     ) -> str | None:
-        """Write one part of a row; once there are enough, only one that fits as a whole."""
+        """Write one part of a row; with `enough`, only if all of it fits."""
         if exact:
             return self._write(value, left, True)
         share = left if length == 1 else min(left, max(24, left // 3))
@@ -171,12 +171,12 @@ class ValueWriter:
     def label_values(
         self, pairs: Iterable[tuple[UserValue, UserValue]], room: int, exact: bool
     ) -> Iterator[tuple[str, UserValue]]:
-        """Write the keys of a dict, so that they can stand as labels of its values."""
+        """Write the keys of a dict as labels of its values."""
         for key, value in pairs:
-            yield self.inside(key, room if exact else max(16, room // 3), exact) + ": ", value
+            yield self.write_part(key, room if exact else max(16, room // 3), exact) + ": ", value
 
     def write_repr(self, value: UserValue, room: int) -> str:
-        """Write what the `__repr__` of the value says, or how it fails."""
+        """Write the result of the `__repr__` of the value, or how it failed."""
         cls = type(value)
         if id(cls) in self._hung or self._allowance.left <= 0:
             return f"<{get_class_name(cls)}>"
@@ -200,7 +200,7 @@ class ValueWriter:
 
 
 def _abbreviate(value: UserValue) -> str:
-    """Stand for a value that would lead deeper than is shown, or back into itself."""
+    """Write the type of a value that is nested too deeply, or contains itself."""
     for kind, text in ((dict, "{...}"), (list, "[...]"), (tuple, "(...)"), (set, "{...}")):
         if is_a(value, kind):
             return text
@@ -208,4 +208,4 @@ def _abbreviate(value: UserValue) -> str:
 
 
 WriteFunction = Callable[[ValueWriter, Any, int, bool], str]
-"""Writes one kind of value: (pen, value, room, exact) -> text."""
+"""Writes one kind of value: (writer, value, room, exact) -> text."""

@@ -1,9 +1,9 @@
-"""What a block printed: it reaches the program's stdout, as any print, and the model as well.
+"""Recording what a block prints, which goes to the program's stdout and to the model.
 
     print("found", n)        the program's stdout: found 3        transcript.take(): "found 3\\n"
 
-Only the block's own calls of `print` without a `file` are noted: its code sees a `print` of its own, and
-`sys.stdout`, which belongs to the program and all its threads, is left alone.
+Only the block's own calls of `print` without a `file` are recorded: its code is given this `print`, and
+`sys.stdout`, which belongs to the program and all its threads, is not replaced.
 """
 
 from __future__ import annotations
@@ -23,16 +23,16 @@ class Transcript:
     def print(
         self, *values: object, sep: str | None = " ", end: str | None = "\n", file: Any = None, flush: bool = False
     ) -> None:  # fmt: skip
-        """The builtin `print`, which also notes down what goes to stdout."""
+        """The builtin `print`, which also records what goes to stdout."""
         if file is not None or self._parts is None:
             return builtins.print(*values, sep=sep, end=end, file=file, flush=flush)
         texts = [str(value) for value in values]
         builtins.print(*texts, sep=sep, end=end, flush=flush)
-        self._note((" " if sep is None else sep).join(texts) + ("\n" if end is None else end))
+        self._record((" " if sep is None else sep).join(texts) + ("\n" if end is None else end))
         return None
 
     def take(self) -> str:
-        """The text so far, cut if it was long; the transcript starts anew."""
+        """The text so far, cut if it was long; the transcript is then empty."""
         if self._parts is None:
             return ""
         text, left_out = "".join(self._parts), self._length - self.most
@@ -40,10 +40,10 @@ class Transcript:
         return text if left_out <= 0 else f"{text}… ({left_out} more characters printed)\n"
 
     def close(self) -> None:
-        """Note nothing any more; a function that outlives the block goes on printing."""
+        """Stop recording; a function that outlives the block still prints."""
         self._parts = None
 
-    def _note(self, text: str) -> None:
+    def _record(self, text: str) -> None:
         room = self.most - self._length
         self._length += len(text)
         if room > 0 and self._parts is not None:

@@ -239,7 +239,7 @@ class Scope:
         return isinstance(binding, Bound) and (
             not attributes
             or _has_attribute_path(
-                binding.value, [mangle(self.class_name, each) for each in attributes]
+                binding.value, [mangle(self.class_name, attribute) for attribute in attributes]
             )
         )
 
@@ -313,8 +313,13 @@ def format_redefinition_error(name: str) -> str:
 def list_loaded_names(code: CodeType) -> tuple[str, ...]:
     """The names that a `lambda: (x, y)` loads, in the order in which it loads them."""
     known = {*code.co_freevars, *code.co_names}
-    loads = (each.argval for each in dis.get_instructions(code) if each.opname.startswith("LOAD_"))
-    return tuple(dict.fromkeys(name for name in loads if name in known))
+    return tuple(
+        dict.fromkeys(
+            instruction.argval
+            for instruction in dis.get_instructions(code)
+            if instruction.opname.startswith("LOAD_") and instruction.argval in known
+        )
+    )
 
 
 def _find_named_classes(

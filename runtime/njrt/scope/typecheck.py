@@ -134,7 +134,7 @@ def _require_instances(declared: Any) -> Any:
         return declared
     if origin is Annotated:
         return Annotated[(_require_instances(arguments[0]), *arguments[1:])]
-    inside = tuple(_require_instances(each) for each in arguments)
+    inside = tuple(_require_instances(argument) for argument in arguments)
     return Union[inside] if origin in (Union, UnionType) else origin[inside]  # noqa: UP007
 
 
@@ -166,10 +166,10 @@ def _format_first_errors(error: Any, most: int = 3) -> str:
     """The first few errors of a pydantic `ValidationError`, each with its place in the value."""
     found = error.errors(include_url=False, include_context=False)
     lines = []
-    for each in found[:most]:
-        where = ".".join(map(str, each["loc"]))
-        got = format_type(type(each["input"]))
-        lines.append(f"{f'at {where}: ' if where else ''}{each['msg']} (got {got})")
+    for problem in found[:most]:
+        where = ".".join(map(str, problem["loc"]))
+        got = format_type(type(problem["input"]))
+        lines.append(f"{f'at {where}: ' if where else ''}{problem['msg']} (got {got})")
     if len(found) > most:
         lines.append(f"and {len(found) - most} more")
     return "; ".join(lines)

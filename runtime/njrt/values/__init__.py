@@ -1,7 +1,7 @@
-"""Looking at Python values without changing them: their parts, their types, JSON forms, snapshots.
+"""Python values: reading their parts, inferring types, encoding as text, snapshots.
 
-introspection   an object -> its attributes and items, without running properties
-shapes          a type -> what a value of it may be
-encode, decode  a value <-> JSON
-snapshot        objects -> a copy of their state, to put back
+introspection   an object -> its attributes, without running properties
+shapes          a value -> its shape, as a Python expression
+encode, decode  a value <-> a Python expression
+snapshot        objects -> a copy of their state, to restore it
 """

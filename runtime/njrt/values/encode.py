@@ -1,14 +1,15 @@
-"""Values as Python expressions that make them again, as far as that can be done faithfully.
+"""Encoding values as Python expressions, from which njrt.values.decode makes equal values.
 
-    spelled({"graph": graph, "first": graph.nodes[0]}, own="__main__")
+    encode_values({"graph": graph, "first": graph.nodes[0]}, own="__main__")
 
         texts    {"graph": "Graph(nodes=[(_1 := Node(name='a', next=None))])", "first": "_1"}
         classes  {"Graph": "", "Node": ""}                    by their modules; "" is the program's own file
         lost     {}                                           {"log": "a TextIOWrapper"} if there were a file
 
 Keywords stand for the state of an instance (its `__init__` does not run), positional arguments for those of
-a constructor. `_1 :=` names an object that occurs again, itself included. What cannot be made again is lost
-by its reason: functions without a name, generators, files, locks, arrays, subclasses of built-in types.
+a constructor. `_1 :=` names an object that occurs again, itself included. What cannot be encoded is in
+`lost`, with the reason: functions without a name, generators, files, locks, arrays, subclasses of built-in
+types. Not seen: state that an extension type or a weak reference holds.
 """
 
 from __future__ import annotations
@@ -16,14 +17,15 @@ from __future__ import annotations
 import enum
 import types
 from collections import Counter, OrderedDict, defaultdict, deque
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
 from njrt.outcome import UserValue
+from njrt.values.introspection import find_member, list_slots, read_attributes
 
 MAX_ENCODED_OBJECTS = 5_000
-"""Objects that are spelled at most, all values together."""
+"""Objects that are encoded at most, all values together."""
 
 _PLAIN_TYPES = (bool, int, str, bytes, type(None))
 CONTAINER_TYPES = (list, tuple, dict, set, frozenset)
@@ -35,13 +37,13 @@ _CONSTRUCTIBLE_TYPES: Mapping[str, tuple[str, ...]] = {
     "pathlib": ("PosixPath", "WindowsPath", "PurePosixPath", "PureWindowsPath"),
 }
 _PUBLIC_MODULES: Mapping[str, str] = {"pathlib._local": "pathlib"}
-"""Modules that only implement another one, as Python 3.13 has it, with the one that programs import."""
+"""Modules that implement another one (Python 3.13), and the one that programs import."""
 _ConstructorParts = tuple[str, tuple[UserValue, ...], Mapping[str, UserValue]]
-"""A constructor, its positional arguments, and what it is given by keyword."""
+"""A constructor, its positional arguments, and its keyword arguments."""
 
 
 class NotEncodableError(Exception):
-    """The value cannot be spelled; the message says what it is."""
+    """The value cannot be encoded; the message says what it is."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,25 +56,25 @@ class EncodedValues:
 
 
 def encode_values(values: Mapping[str, UserValue], own: str = "__main__") -> EncodedValues:
-    """Spell values, which may share objects; `own` is the name of the program's module."""
-    pen = _Encoder(own)
+    """Encode values, which may share objects; `own` is the name of the program's module."""
+    encoder = _Encoder(own)
     lost: dict[str, str] = {}
     for name, value in values.items():
-        before = dict(pen.seen)
+        before = dict(encoder.seen)
         try:
-            pen.count(value)
+            encoder.count(value)
         except NotEncodableError as error:
-            lost[name], pen.seen = str(error), before
-        except Exception as error:  # a value that does not let itself be looked at
-            lost[name], pen.seen = f"a value that fails by {type(error).__name__}", before
+            lost[name], encoder.seen = str(error), before
+        except Exception as error:  # raised by the program's own code
+            lost[name], encoder.seen = f"a value that fails by {type(error).__name__}", before
     texts: dict[str, str] = {}
     for name, value in values.items():
         if name not in lost:
             try:
-                texts[name] = pen.text(value)
+                texts[name] = encoder.write(value)
             except RecursionError:
                 lost[name] = "a value that is nested too deeply"
-    return EncodedValues(texts, pen.classes, lost)
+    return EncodedValues(texts, encoder.classes, lost)
 
 
 @dataclass(slots=True)
@@ -86,7 +88,7 @@ class _Encoder:
     kept: list[UserValue] = field(default_factory=list)
 
     def count(self, value: UserValue) -> None:
-        """Look through a value; raise NotEncodableError where part of it cannot be spelled."""
+        """Count the objects of a value; raise NotEncodableError where part of it cannot be encoded."""
         waiting = [value]
         while waiting:
             value = waiting.pop()
@@ -98,13 +100,13 @@ class _Encoder:
                 continue
             if len(self.seen) > MAX_ENCODED_OBJECTS:
                 raise NotEncodableError(f"more than {MAX_ENCODED_OBJECTS:,} objects")
-            name, positional, named = self.parts(value)
+            name, positional, named = self.take_apart(value)
             if not name.startswith(("[", "(", "{")):
-                self.kept.append((positional, named))  # so that no id is given away anew
+                self.kept.append((positional, named))  # so that no id is reused
             waiting += (*positional, *named.values())
 
-    def parts(self, value: UserValue) -> _ConstructorParts:
-        """Take an object apart."""
+    def take_apart(self, value: UserValue) -> _ConstructorParts:
+        """Split an object into its constructor and the values that it holds."""
         cls = type(value)
         if isinstance(value, type | types.FunctionType | types.BuiltinFunctionType):
             return self.register_name(value), (), {}
@@ -138,7 +140,7 @@ class _Encoder:
             raise NotEncodableError(f"one of two things named {name}")
         return name
 
-    def text(self, value: UserValue) -> str:
+    def write(self, value: UserValue) -> str:
         """Write a value that has been counted."""
         if type(value) in _PLAIN_TYPES:
             return repr(value)
@@ -158,22 +160,22 @@ class _Encoder:
         """Write one object."""
         match value:
             case list() if type(value) is list:
-                return f"[{', '.join(map(self.text, value))}]"
+                return f"[{', '.join(map(self.write, value))}]"
             case tuple() if type(value) is tuple:
-                return f"({', '.join(map(self.text, value))}{',' if len(value) == 1 else ''})"
+                return f"({', '.join(map(self.write, value))}{',' if len(value) == 1 else ''})"
             case dict() if type(value) is dict:
-                items = (f"{self.text(key)}: {self.text(item)}" for key, item in value.items())
+                items = (f"{self.write(key)}: {self.write(item)}" for key, item in value.items())
                 return f"{{{', '.join(items)}}}"
             case set() | frozenset() if type(value) in CONTAINER_TYPES:
-                inside = f"{{{', '.join(sorted(map(self.text, value)))}}}" if value else ""
+                inside = f"{{{', '.join(sorted(map(self.write, value)))}}}" if value else ""
                 bare = inside and type(value) is set
                 return inside if bare else f"{type(value).__name__}({inside})"
-        name, positional, named = self.parts(value)
+        name, positional, named = self.take_apart(value)
         if not name.endswith("("):
             return name
         written = [
-            *map(self.text, positional),
-            *(f"{attribute}={self.text(held)}" for attribute, held in named.items()),
+            *map(self.write, positional),
+            *(f"{attribute}={self.write(item)}" for attribute, item in named.items()),
         ]
         return f"{name}{', '.join(written)})"
 
@@ -182,7 +184,7 @@ _OPENING_BRACKETS: Mapping[type, str] = {list: "[", tuple: "(", dict: "{", set: 
 
 
 def _find_constructor_arguments(value: UserValue) -> tuple[UserValue, ...] | None:
-    """The arguments that make an object of a well-known kind again; None for all others."""
+    """The arguments of a standard class's constructor that make an equal object; None for other classes."""
     cls = type(value)
     if cls is range:
         return value.start, value.stop, value.step
@@ -218,41 +220,27 @@ def _find_constructor_arguments(value: UserValue) -> tuple[UserValue, ...] | Non
 
 
 def _read_state(value: UserValue) -> dict[str, UserValue]:
-    """The attributes that make up an instance of a class of the program's."""
+    """The attributes that make up an instance of a class of the program."""
     cls = type(value)
-    own_layout = cls.__basicsize__ - 8 * len(list(list_slots(cls)))
-    if not (
-        is_inherited_from_object(cls, "__reduce__")
-        and is_inherited_from_object(cls, "__reduce_ex__")
-    ):
+    slots = list_slots(cls)
+    own_size = cls.__basicsize__ - 8 * len(slots)
+    is_extension = own_size > object.__basicsize__ + 16 or not cls.__flags__ & _HEAP_TYPE
+    has_default_pickling = all(
+        is_inherited_from_object(cls, name) for name in ("__reduce__", "__reduce_ex__")
+    )
+    if is_extension or not has_default_pickling:
         raise NotEncodableError(f"a {cls.__name__}")
-    if own_layout > object.__basicsize__ + 16 or not cls.__flags__ & 1 << 9:
-        raise NotEncodableError(
-            f"a {cls.__name__}"
-        )  # an extension type, or one that is no heap type
-    state: dict[str, UserValue] = {}
-    for name in list_slots(cls):
-        try:
-            state[name] = object.__getattribute__(value, name)
-        except AttributeError:
-            continue
-    namespace = getattr(value, "__dict__", {})
-    for name in namespace:
+    state = read_attributes(value)
+    for name in state:
         if not isinstance(name, str) or not name.isidentifier():
             raise NotEncodableError(f"a {cls.__name__} with the attribute {name!r}")
-    return state | dict(namespace)
+    return dict(state)
+
+
+_HEAP_TYPE = 1 << 9
+"""The flag Py_TPFLAGS_HEAPTYPE: the class was made by a class statement."""
 
 
 def is_inherited_from_object(cls: type, name: str) -> bool:
     """Whether a class leaves a method as it is in `object`."""
-    return next(base for base in cls.__mro__ if name in vars(base)) is object
-
-
-def list_slots(cls: type) -> Iterator[str]:
-    """The names of the slots of a class, as attributes have them."""
-    for base in cls.__mro__:
-        names = base.__dict__.get("__slots__", ())
-        for name in (names,) if isinstance(names, str) else tuple(names):
-            if name not in ("__dict__", "__weakref__"):
-                private = name.startswith("__") and not name.endswith("__")
-                yield f"_{base.__name__.lstrip('_')}{name}" if private else name
+    return find_member(cls, name) is vars(object)[name]

@@ -1,4 +1,4 @@
-"""Looks at objects without running any of their code.
+"""Reading the attributes and members of objects without running any of their code.
 
     class Item:                         read_attributes(item)    {"name": "a", "_price": 2}
         total = property(...)           collect_members(Item)       {"total": <property>, "__init__": ...}
@@ -6,7 +6,8 @@
 
 Everything here goes through the descriptors of `type`, `object` and the built-in containers themselves,
 so that no property, `__getattr__`, `__getattribute__`, `__class__`, `__dict__` or metaclass of the
-program is ever evaluated, however hostile.
+program is evaluated. Not seen: attributes that exist only in a property or a `__getattr__`, and the
+fields of extension types.
 """
 
 from __future__ import annotations
@@ -39,6 +40,9 @@ _LIBRARY_MODULES = sys.stdlib_module_names | {
 
 Namespace = dict[str, Any]
 """Names and the objects behind them, as they stand in a class or an instance, nothing bound or called."""
+
+Slot = tuple[str, MemberDescriptorType]
+"""The name of a slot, mangled if it is private, and what reads and sets it."""
 
 
 def get_mro(cls: type) -> tuple[type, ...]:
@@ -104,44 +108,43 @@ def read_attributes(value: UserValue) -> Namespace:
 
 
 def make_attribute_reader(cls: type) -> Callable[[UserValue], Namespace]:
-    """Find out, once for all its instances, where those of a class hold their attributes."""
+    """Find where instances of a class hold their attributes, once for all of them."""
     if any(base is ModuleType for base in get_mro(cls)):
         return lambda module: dict(_get_module_namespace(module))
-    slots, namespace = tuple(_find_slots(cls)), _make_namespace_reader(cls)
+    slots, read_namespace = list_slots(cls), make_namespace_reader(cls)
 
     def read(value: UserValue) -> Namespace:
-        held = namespace(value) if namespace is not None else {}
-        attributes: Namespace = held if type(held) is dict else {}
-        return {**dict(_read_slots(slots, value)), **attributes} if slots else attributes
+        attributes = read_namespace(value) or {}
+        return {**dict(read_slots(slots, value)), **attributes} if slots else attributes
 
     return read
 
 
-def _make_namespace_reader(cls: type) -> Callable[[UserValue], Any] | None:
+def make_namespace_reader(cls: type) -> Callable[[UserValue], Namespace | None]:
+    """Find the real `__dict__` of the instances of a class; the function returns None where there is none."""
     for base in get_mro(cls):
         descriptor = get_class_namespace(base).get("__dict__")
         if is_exactly(descriptor, GetSetDescriptorType, MemberDescriptorType):
-            read: Callable[[UserValue], Any] = descriptor.__get__  # type: ignore[union-attr]
-            return read
-    return None
+            get: Callable[[UserValue], Any] = descriptor.__get__  # type: ignore[union-attr]
+            return lambda value: found if type(found := get(value)) is dict else None
+    return lambda value: None
 
 
-def _find_slots(cls: type) -> Iterator[tuple[str, MemberDescriptorType]]:
-    for base in reversed(get_mro(cls)):
-        namespace = get_class_namespace(base)
-        if "__slots__" in namespace:
-            yield from (
-                (name, member)
-                for name, member in namespace.items()
-                if type(member) is MemberDescriptorType
-            )
+def list_slots(cls: type) -> tuple[Slot, ...]:
+    """The slots of a class and its ancestors, an ancestor's first, by their mangled names."""
+    return tuple(
+        (name, member)
+        for base in reversed(get_mro(cls))
+        if "__slots__" in (namespace := get_class_namespace(base))
+        for name, member in namespace.items()
+        if type(member) is MemberDescriptorType
+    )
 
 
-def _read_slots(
-    slots: tuple[tuple[str, MemberDescriptorType], ...], value: UserValue
-) -> Iterator[tuple[str, Any]]:
+def read_slots(slots: tuple[Slot, ...], value: UserValue) -> Iterator[tuple[str, Any]]:
+    """The slots of an object that are set, with their values."""
     for name, member in slots:
-        with suppress(AttributeError):  # the slot has not been set
+        with suppress(AttributeError):  # the slot is not set
             yield name, member.__get__(value)
 
 

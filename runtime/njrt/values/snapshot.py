@@ -1,11 +1,11 @@
-"""Putting objects back as they were: what is reachable from some values, as far as it can be told.
+"""Snapshots: the state of all objects that are reachable from some values, to restore it.
 
-    kept = keep([graph, answers])           shallow copies of every list, dict, set and instance reachable
+    snapshot = take_snapshot([graph, answers])  shallow copies of every list, dict, set and instance reachable
     graph.cited_by[3].add(5)
-    kept.put_back()                         in place: each object is the same object, as it was
+    snapshot.restore()                          in place: each object is the same object, as it was
 
-Files, arrays and other objects of foreign kinds are left as they are, and so is what modules, classes and
-functions hold. More than `MOST` objects are not copied at all.
+Not restored: files, arrays and other objects of extension types, what modules, classes, functions and
+methods hold, and the attributes of a class that defines `__dict__` itself. If more than `MAX_SNAPSHOT_OBJECTS` are reachable, nothing is copied.
 """
 
 from __future__ import annotations
@@ -13,9 +13,11 @@ from __future__ import annotations
 import types
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
+from contextlib import suppress
 from dataclasses import dataclass
 
 from njrt.outcome import UserValue
+from njrt.values.introspection import Slot, list_slots, make_namespace_reader, read_slots
 
 MAX_SNAPSHOT_OBJECTS = 20_000
 """Objects that are copied at most; it takes some ten milliseconds."""
@@ -34,19 +36,19 @@ RestoreStep = Callable[[], None]
 
 @dataclass(frozen=True, slots=True)
 class Snapshot:
-    """What puts each of the objects back; `is_complete` is False where there were too many."""
+    """The steps that restore the objects; `is_complete` is False where there were too many."""
 
     steps: tuple[RestoreStep, ...]
     is_complete: bool
 
     def restore(self) -> None:
-        """Make all objects what they were."""
+        """Give all objects the state that they had."""
         for step in self.steps:
             step()
 
 
 def take_snapshot(values: Iterable[UserValue], most: int = MAX_SNAPSHOT_OBJECTS) -> Snapshot:
-    """Remember all that is reachable from the values."""
+    """Copy the state of all that is reachable from the values."""
     steps: list[RestoreStep] = []
     seen: set[int] = set()
     waiting = list(values)
@@ -62,57 +64,58 @@ def take_snapshot(values: Iterable[UserValue], most: int = MAX_SNAPSHOT_OBJECTS)
 
 
 def _save_object(value: UserValue, steps: list[RestoreStep]) -> Iterator[UserValue]:
-    """Note how to put one object back, and give what it holds."""
+    """Add the steps that restore one object, and yield what it holds."""
     match value:
         case str() | bytes() | int() | float() | complex() | None:
             return
         case list() | deque() | bytearray():
-            held = list(value)
-            steps.append(lambda: _refill(value, held))
-            yield from held
-        case dict():
-            items = dict(value)
+            items = list(value)
             steps.append(lambda: _refill(value, items))
-            yield from items.keys()
-            yield from items.values()
+            yield from items
+        case dict():
+            table = dict(value)
+            steps.append(lambda: _refill(value, table))
+            yield from table.keys()
+            yield from table.values()
         case set():
             members = set(value)
             steps.append(lambda: _refill(value, members))
             yield from members
         case tuple() | frozenset():
             yield from value
-    namespace = getattr(value, "__dict__", None)
-    if type(namespace) is dict:
+    if slots := list_slots(type(value)):
+        yield from _save_slots(value, slots, steps)
+    namespace = make_namespace_reader(type(value))(value)
+    if namespace is not None:
         attributes = dict(namespace)
         steps.append(lambda: _refill(namespace, attributes))
         yield from attributes.values()
-    for name in _list_slots(value):
-        yield from _save_slot(value, name, steps)
 
 
 def _refill(
-    value: UserValue, held: list[UserValue] | dict[UserValue, UserValue] | set[UserValue]
+    value: UserValue, content: list[UserValue] | dict[UserValue, UserValue] | set[UserValue]
 ) -> None:
-    """Put the same content into the same object, unless it is there already."""
+    """Put the content back into the same object."""
     if isinstance(value, list | bytearray):
-        value[:] = held
+        value[:] = content
     else:
         value.clear()
-        value.extend(held) if isinstance(value, deque) else value.update(held)
+        value.extend(content) if isinstance(value, deque) else value.update(content)
 
 
-def _list_slots(value: UserValue) -> Iterator[str]:
-    for kind in type(value).__mro__:
-        names = kind.__dict__.get("__slots__", ())
-        yield from (names,) if isinstance(names, str) else tuple(names)
+def _save_slots(
+    value: UserValue, slots: tuple[Slot, ...], steps: list[RestoreStep]
+) -> Iterator[UserValue]:
+    # A subclass may have a slot of the same name: they are kept by descriptor, an unset one as ().
+    held = [(slot[1], tuple(item for _, item in read_slots((slot,), value))) for slot in slots]
 
+    def restore() -> None:
+        for member, items in held:
+            if items:
+                member.__set__(value, *items)
+            else:
+                with suppress(AttributeError):  # it is not set now either
+                    member.__delete__(value)
 
-def _save_slot(value: UserValue, name: str, steps: list[RestoreStep]) -> Iterator[UserValue]:
-    if name in ("__dict__", "__weakref__"):
-        return
-    try:
-        held = getattr(value, name)
-    except AttributeError:
-        return
-    steps.append(lambda: object.__setattr__(value, name, held))
-    yield held
+    steps.append(restore)
+    yield from (item for _, items in held for item in items)
