@@ -114,11 +114,11 @@ def _make_import_edit(module: Module, first_block_line: int, imports: Sequence[s
     is_import = isinstance(following, (ast.Import, ast.ImportFrom))
     if not prologue:
         at = _find_first_line(following)
-        gap = 0 if is_import else 2 if _is_definition(following) else 1
+        hole = 0 if is_import else 2 if _is_definition(following) else 1
         if not is_import:
             at = _skip_comments_above(source, at)
         return _make_insertion(
-            source, source.line_starts[at - 1], line + source.newline * (gap + 1)
+            source, source.line_starts[at - 1], line + source.newline * (hole + 1)
         )
     last = body[prologue - 1]
     end = source.get_offset(last.end_lineno or 0, last.end_col_offset or 0)
@@ -193,8 +193,8 @@ def _make_block_edit(
     start, end, before = block.start, block.end, ""
     if placement.one_line or placement.after_semicolon:
         line_start = source.line_starts[block.line - 1]
-        gap = _GAP_BEFORE.search(source.text, line_start, block.start)
-        start = gap.start() if gap else block.start
+        hole = _GAP_BEFORE.search(source.text, line_start, block.start)
+        start = hole.start() if hole else block.start
         before = newline + indent
     after = ""
     semicolon = _SEMICOLON.match(source.text, end)

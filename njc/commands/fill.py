@@ -1,4 +1,4 @@
-"""Filling the gaps of static blocks on behalf of a command, and saying what is done."""
+"""Filling the holes of static blocks on behalf of a command, and saying what is done."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def fill_and_report(
     attempts: int,
     jobs: int | None,
 ) -> StaticBuild:
-    """Fill all gaps, and tell what stays live."""
+    """Fill all holes, and tell what stays live."""
     from njc.static import files
 
     build = files.fill_units(

@@ -79,52 +79,52 @@ def command(
     units = find_units(sources, project)
     file = find_lock_file(units, project)
     found = find_static_files(units, project)
-    gaps = [gap for each in found for gap in each.gaps]
-    chosen = [find_named_hole(block, gaps) for block in blocks]
+    holes = [hole for each in found for hole in each.holes]
+    chosen = [find_named_hole(block, holes) for block in blocks]
     lock = read_lock(file)
     old = partial(_find_unused_in_units, units=units, project=project)
     if keep:
-        save_lock(_keep_code(lock, chosen or gaps), file)
+        save_lock(_keep_code(lock, chosen or holes), file)
     elif update:
-        anew = [(gap.name, gap.mode + kind) for gap in chosen for kind in ("", LEARNED_SUFFIX)]
+        anew = [(hole.name, hole.mode + kind) for hole in chosen for kind in ("", LEARNED_SUFFIX)]
         dropped = anew or [(each.name, each.mode) for each in old(lock)]
         save_lock(remove_entries(lock, dropped), file)
-        only = {gap.name for gap in chosen or gaps}
+        only = {hole.name for hole in chosen or holes}
         build = fill_units(
             units,
             project,
             attempts=attempts,
             jobs=jobs,
-            only=lambda gap: gap.name in only,
+            only=lambda hole: hole.name in only,
             told=console.note,
         )
         console.findings(format_findings(build.findings, "text"))
     lock = read_lock(file)
-    standing = find_hole_statuses(gaps, lock)
-    console.result("\n".join(_format_statuses(chosen or gaps, standing, why)))
+    standing = find_hole_statuses(holes, lock)
+    console.result("\n".join(_format_statuses(chosen or holes, standing, why)))
     for entry in old(lock):
         console.note(f"unused: {entry.name} ({entry.mode}); `njc lock --update` removes it")
     open_ = sum(not isinstance(each, Locked) for each in standing.values())
-    console.note(f"{format_count(len(gaps), 'static block')}, {open_} to be written")
+    console.note(f"{format_count(len(holes), 'static block')}, {open_} to be written")
     ctx.exit(int(bool(open_)))
 
 
-def find_named_hole(block: str, gaps: Sequence[Hole]) -> Hole:
-    """Find the gap of this name; the file may be left out."""
-    for gap in gaps:
-        if block in (gap.name, f":{gap.name.partition(':')[2]}"):
-            return gap
-    known = ", ".join(gap.name for gap in gaps) or "none"
+def find_named_hole(block: str, holes: Sequence[Hole]) -> Hole:
+    """Find the hole of this name; the file may be left out."""
+    for hole in holes:
+        if block in (hole.name, f":{hole.name.partition(':')[2]}"):
+            return hole
+    known = ", ".join(hole.name for hole in holes) or "none"
     raise ConfigurationError(
         f"there is no static block `{block}` in these sources; there are: {known}"
     )
 
 
-def _keep_code(lock: StaticLock, gaps: Sequence[Hole]) -> StaticLock:
-    """Take the code of these gaps for what they mean now."""
-    kinds = [(gap, gap.mode + kind) for gap in gaps for kind in ("", LEARNED_SUFFIX)]
-    found = [(gap, lock.entries.get((gap.name, kind))) for gap, kind in kinds]
-    return add_entries(lock, [replace(each, meaning=gap.meaning) for gap, each in found if each])
+def _keep_code(lock: StaticLock, holes: Sequence[Hole]) -> StaticLock:
+    """Take the code of these holes for what they mean now."""
+    kinds = [(hole, hole.mode + kind) for hole in holes for kind in ("", LEARNED_SUFFIX)]
+    found = [(hole, lock.entries.get((hole.name, kind))) for hole, kind in kinds]
+    return add_entries(lock, [replace(each, meaning=hole.meaning) for hole, each in found if each])
 
 
 def _find_unused_in_units(
@@ -132,7 +132,7 @@ def _find_unused_in_units(
 ) -> list[LockEntry]:
     """The entries of blocks that are gone; a block that is live for now may be static tomorrow."""
     static = replace(project, options=replace(project.options, mode="static"))
-    names = {gap.name for file in find_static_files(units, static) for gap in file.gaps}
+    names = {hole.name for file in find_static_files(units, static) for hole in file.holes}
     roots = {unit.root for unit in units}
     return find_unused_entries(
         lock,
@@ -143,12 +143,12 @@ def _find_unused_in_units(
 
 
 def _format_statuses(
-    gaps: Sequence[Hole], standing: dict[str, HoleStatus], why: bool
+    holes: Sequence[Hole], standing: dict[str, HoleStatus], why: bool
 ) -> Iterator[str]:
-    width = max((len(gap.name) for gap in gaps), default=0)
-    for gap in gaps:
-        stands = standing[gap.name]
-        yield f"{gap.name:{width}}  {gap.mode:10}  {describe_hole_status(stands)}"
+    width = max((len(hole.name) for hole in holes), default=0)
+    for hole in holes:
+        stands = standing[hole.name]
+        yield f"{hole.name:{width}}  {hole.mode:10}  {describe_hole_status(stands)}"
         if why and isinstance(stands, Locked | Stale):
             yield from (f"    {line}" for line in _format_history(stands.entry))
 

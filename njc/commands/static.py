@@ -66,15 +66,15 @@ def command(
     units = find_units(sources, project)
     file = find_lock_file(units, project)
     found = find_static_files(units, project)
-    gaps = [gap for each in found for gap in each.gaps]
-    chosen = {find_named_hole(each, gaps).name for each in places if ":" in each}
+    holes = [hole for each in found for hole in each.holes]
+    chosen = {find_named_hole(each, holes).name for each in places if ":" in each}
     request = HoleRequest(
         attempts=attempts,
         today=lambda: time.strftime("%Y-%m-%d"),
         keep=lambda lock: save_lock(lock, file),
-        keep_attempts=lambda gap, result: keep_attempts(gap, result, file.parent),
+        keep_attempts=lambda hole, result: keep_attempts(hole, result, file.parent),
         told=console.note,
-        only=lambda gap: not chosen or gap.name in chosen,
+        only=lambda hole: not chosen or hole.name in chosen,
     )
     examples = read_examples(traces)
     console.note(f"{format_count(len(examples), 'recorded run')} in {', '.join(map(str, traces))}")
@@ -83,18 +83,18 @@ def command(
         console.result(format_text_table(TABLE_HEADINGS, rows))
     for each in studied:
         if each.trouble:
-            console.note(f"{each.gap.name}: {each.trouble}")
+            console.note(f"{each.hole.name}: {each.trouble}")
         elif each.lessons.unusable:
             console.note(
-                f"{each.gap.name}: some runs cannot be used: {'; '.join(each.lessons.unusable)}"
+                f"{each.hole.name}: some runs cannot be used: {'; '.join(each.lessons.unusable)}"
             )
     ctx.exit(int(any(each.score and each.score.wrong for each in studied)))
 
 
 def _make_row(studied: LearningResult) -> tuple[str, ...]:
     return (
-        studied.gap.name,
-        studied.gap.mode,
+        studied.hole.name,
+        studied.hole.mode,
         str(len(studied.lessons.all)),
         str(studied.first),
         str(studied.score),

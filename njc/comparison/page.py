@@ -25,13 +25,13 @@ h1 { line-height: 1.2; } h2 { font-size: 1.15rem; margin: 2rem 0 .5rem; }
 table { border-collapse: collapse; font-variant-numeric: tabular-nums; white-space: nowrap; }
 th, td { padding: .3rem .8rem; text-align: right; border-bottom: 1px solid var(--faint); }
 th.word, td.word { text-align: left; } th:first-child, td:first-child { padding-left: 0; }
-.plots { display: grid; grid-template-columns: repeat(auto-fit, minmax(20rem, 1fr)); column-gap: 3rem; }
-.plot { display: grid; grid-template-columns: max-content 1fr max-content; gap: .25rem .75rem;
+.plots { display: grid; grid-template-columns: repeat(auto-fit, minmax(20rem, 1fr)); column-hole: 3rem; }
+.plot { display: grid; grid-template-columns: max-content 1fr max-content; hole: .25rem .75rem;
   align-items: center; font-size: .9rem; font-variant-numeric: tabular-nums; }
 .plot svg { width: 100%; height: 1.4rem; overflow: visible; border-left: 1px solid var(--faint); }
 .plot span:nth-child(3n) { text-align: right; }
 .bar { fill: var(--bar); } .whisker { stroke: currentColor; stroke-width: 1.5; }
-dl { display: grid; grid-template-columns: max-content 1fr; gap: .25rem 1rem; } dt { font-weight: 600; }
+dl { display: grid; grid-template-columns: max-content 1fr; hole: .25rem 1rem; } dt { font-weight: 600; }
 dd { margin: 0; } code { font-size: .9em; overflow-wrap: anywhere; } .small { font-size: .9rem; }
 """
 _MODE_DESCRIPTIONS = {

@@ -25,7 +25,7 @@ _USABLE_OUTCOMES = ("completed", "broke", "continued", "returned", "raised")
 
 @dataclass(frozen=True, slots=True)
 class ExampleSet:
-    """What code for a gap is held against."""
+    """What code for a hole is held against."""
 
     shown: tuple[Example, ...] = ()
     held_out: tuple[Example, ...] = ()
@@ -50,53 +50,57 @@ def parse_examples(lines: Iterable[str]) -> Iterator[Example]:
                 continue
 
 
-def select_examples(gap: Hole, examples: Iterable[Example]) -> ExampleSet:
-    """Choose the lessons of a gap: runs of a block with just its instruction."""
-    own = [each for each in examples if each.instruction == gap.instruction]
+def select_examples(hole: Hole, examples: Iterable[Example]) -> ExampleSet:
+    """Choose the lessons of a hole: runs of a block with just its instruction."""
+    own = [example for example in examples if example.instruction == hole.instruction]
     unusable: dict[str, None] = {}
     usable = []
-    for each in own:
-        if problem := _find_problem(each, gap):
+    for example in own:
+        if problem := _find_problem(example, hole):
             unusable[problem] = None
         else:
-            usable.append(each)
+            usable.append(example)
     chosen = _sample_evenly(_merge_by_majority(usable), MAX_EXAMPLES)
     hold = len(chosen) >= _MIN_TO_HOLD_OUT
     return ExampleSet(
-        tuple(each for at, each in enumerate(chosen) if not (hold and at % 3 == 2)),
-        tuple(each for at, each in enumerate(chosen) if hold and at % 3 == 2),
+        tuple(example for at, example in enumerate(chosen) if not (hold and at % 3 == 2)),
+        tuple(example for at, example in enumerate(chosen) if hold and at % 3 == 2),
         tuple(unusable),
     )
 
 
-def _find_problem(example: Example, gap: Hole) -> str:
+def _find_problem(example: Example, hole: Hole) -> str:
     """Why a run cannot be used, if so."""
     for name, what in example.lost.items():
-        if name in list_hole_inputs(gap) or name in gap.writes or name == RETURN_VALUE:
+        if name in list_hole_inputs(hole) or name in hole.writes or name == RETURN_VALUE:
             return f"`{name}` holds {what}"
     if example.outcome not in _USABLE_OUTCOMES:
         return f"it ended as {example.outcome}"
     return ""
 
 
-def list_hole_inputs(gap: Hole) -> tuple[str, ...]:
+def list_hole_inputs(hole: Hole) -> tuple[str, ...]:
     """The variables that the prompt reads."""
-    read = (each.root for each in gap.block.references if not each.writes or each.is_dotted)
+    read = (
+        reference.root
+        for reference in hole.block.references
+        if not reference.writes or reference.is_dotted
+    )
     return tuple(dict.fromkeys(read))
 
 
 def _merge_by_majority(examples: Sequence[Example]) -> list[Example]:
     """Of runs that saw the same, the one that did what most of them did."""
     groups: defaultdict[str, list[Example]] = defaultdict(list)
-    for each in examples:
-        groups[json.dumps(each.before, sort_keys=True)].append(each)
+    for example in examples:
+        groups[json.dumps(example.before, sort_keys=True)].append(example)
     return [_pick_most_common(group) for group in groups.values()]
 
 
 def _pick_most_common(group: Sequence[Example]) -> Example:
     done = Counter(map(_make_outcome_key, group))
     (most, _), *_ = done.most_common(1)
-    return next(each for each in group if _make_outcome_key(each) == most)
+    return next(example for example in group if _make_outcome_key(example) == most)
 
 
 def _make_outcome_key(example: Example) -> str:
@@ -109,11 +113,11 @@ def _sample_evenly(examples: Sequence[Example], most: int) -> list[Example]:
     return [examples[int(at * step)] for at in range(min(len(examples), most))]
 
 
-def find_observed_shapes(gap: Hole, examples: Sequence[Example]) -> Mapping[str, str]:
+def find_observed_shapes(hole: Hole, examples: Sequence[Example]) -> Mapping[str, str]:
     """What the variables were like that a block finds bound, in all runs; those of any kind are left out."""
     seen = {}
-    for name in dict.fromkeys((*list_hole_inputs(gap), *sorted(gap.bound_before))):
-        found = [each.shapes[name] for each in examples if name in each.shapes]
+    for name in dict.fromkeys((*list_hole_inputs(hole), *sorted(hole.bound_before))):
+        found = [example.shapes[name] for example in examples if name in example.shapes]
         shape = merge_shapes(found) if found and len(found) == len(examples) else ANY_SHAPE
         if shape != ANY_SHAPE:
             seen[name] = shape

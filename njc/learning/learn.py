@@ -61,7 +61,7 @@ EvaluateCode = Callable[[str], Evaluation]
 
 
 def learn_code(
-    gap: Hole,
+    hole: Hole,
     check: CodeCheck,
     rehearse: EvaluateCode,
     code: str,
@@ -76,14 +76,14 @@ def learn_code(
     for turn in range(most):
         if not best.failures:
             break
-        lesson = make_correction_prompt(gap, code, best, best.failures[turn % len(best.failures)])
-        question = UserMessage(f"{gap.shown}\n\n{lesson}")
+        lesson = make_correction_prompt(hole, code, best, best.failures[turn % len(best.failures)])
+        question = UserMessage(f"{hole.shown}\n\n{lesson}")
         reply = yield make_code_request(
-            gap, (*EXAMPLE_MESSAGES, question, *said), temperature, turn + 1
+            hole, (*EXAMPLE_MESSAGES, question, *said), temperature, turn + 1
         )
         cost = cost.add_reply(reply)
         found = extract_code(reply.message.text)
-        found = "" if found is None else add_missing_imports(unwrap_code(found, gap), gap)
+        found = "" if found is None else add_missing_imports(unwrap_code(found, hole), hole)
         refusals = (
             (NO_CODE,)
             if not found
@@ -108,12 +108,14 @@ def learn_code(
 REPEATED_CODE = "this code was tried before, and it went wrong: write other code"
 
 
-def make_correction_prompt(gap: Hole, code: str, marks: Evaluation, failure: ExampleFailure) -> str:
+def make_correction_prompt(
+    hole: Hole, code: str, marks: Evaluation, failure: ExampleFailure
+) -> str:
     """Say what went wrong in one run, with the run written into the code."""
     before = "\n".join(
         f"{name} = {_truncate(text)}" for name, text in failure.lesson.before.items()
     )
-    wrong = "\n".join(f"- {each}" for each in failure.differences)
+    wrong = "\n".join(f"- {difference}" for difference in failure.differences)
     return f"""\
 There is code for this place already. It was run on recorded runs of the program: {marks.score}. In one that went \
 wrong there was
@@ -128,15 +130,15 @@ and the code did this; the comments are the values after each step:
 
 {wrong}
 
-Find the mistake in the code, and mend it for all such values: write no special case for these.{_make_hint(gap, code)} \
+Find the mistake in the code, and mend it for all such values: write no special case for these.{_make_hint(hole, code)} \
 Send the code anew, corrected and without these comments: only the statements for the marked place."""
 
 
-def _make_hint(gap: Hole, code: str) -> str:
+def _make_hint(hole: Hole, code: str) -> str:
     """What code that asks no model may be lacking."""
-    if gap.helper in code or gap.mode == "auto":
+    if hole.helper in code or hole.mode == "auto":
         return ""
-    return f" If it takes understanding of a text, ask for what the text says: {format_question_form(gap)}."
+    return f" If it takes understanding of a text, ask for what the text says: {format_question_form(hole)}."
 
 
 _MAX_CHARS = 600

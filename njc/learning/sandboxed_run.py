@@ -100,12 +100,16 @@ def _find_guard_lines(task: WorkerTask) -> set[int]:
     if not task.guards:
         return set()
     body = [
-        each
-        for each in ast.parse(task.code).body
-        if not isinstance(each, ast.Import | ast.ImportFrom)
+        statement
+        for statement in ast.parse(task.code).body
+        if not isinstance(statement, ast.Import | ast.ImportFrom)
     ]
-    asserts = itertools.takewhile(lambda each: isinstance(each, ast.Assert), body)
-    return {line for each in asserts for line in range(each.lineno, (each.end_lineno or 0) + 1)}
+    asserts = itertools.takewhile(lambda statement: isinstance(statement, ast.Assert), body)
+    return {
+        line
+        for statement in asserts
+        for line in range(statement.lineno, (statement.end_lineno or 0) + 1)
+    }
 
 
 def _make_function(
@@ -113,9 +117,9 @@ def _make_function(
 ) -> Callable[..., Any]:
     """Make a function of the code: its parameters are the variables that have values."""
     body = ast.parse(task.code, CODE_FILENAME).body
-    jumps = {id(each) for each in find_host_jumps(body)}
-    body = [_JumpRewriter(jumps).visit(each) for each in body]
-    awaits = any(isinstance(node, ast.Await) for each in body for node in ast.walk(each))
+    jumps = {id(jump) for jump in find_host_jumps(body)}
+    body = [_JumpRewriter(jumps).visit(statement) for statement in body]
+    awaits = any(isinstance(node, ast.Await) for statement in body for node in ast.walk(statement))
     head = f"{'async ' if awaits else ''}def {_FUNCTION_NAME}({', '.join(names)}): pass"
     around = ast.parse(head, CODE_FILENAME).body[0]
     assert isinstance(around, ast.FunctionDef | ast.AsyncFunctionDef)

@@ -1,6 +1,6 @@
-"""Learning on behalf of a command: for each gap its lessons, the code to begin with, and what became of it.
+"""Learning on behalf of a command: for each hole its lessons, the code to begin with, and what became of it.
 
-    traces/*.jsonl + njc.lock  ->  [Studied(gap, first=Score(5, 4, 9), score=Score(9, 0, 9))]  ->  njc.lock
+    traces/*.jsonl + njc.lock  ->  [Studied(hole, first=Score(5, 4, 9), score=Score(9, 0, 9))]  ->  njc.lock
 
 Code is learned from that which is locked, or which a model writes to begin with. The better code is locked
 beside the other, as `static-learned` or `auto-learned`, and kept at once.
@@ -37,9 +37,9 @@ NO_JUDGEMENT_MESSAGE = (
 
 @dataclass(frozen=True, slots=True)
 class LearningResult:
-    """What has become of one gap; `trouble` says why nothing was learned, if so."""
+    """What has become of one hole; `trouble` says why nothing was learned, if so."""
 
-    gap: Hole
+    hole: Hole
     lessons: ExampleSet
     first: LockScore | None = None
     score: LockScore | None = None
@@ -64,36 +64,40 @@ def read_examples(places: Sequence[Path]) -> list[Example]:
 def learn_from_examples(
     files: Sequence[StaticFile], lock: StaticLock, examples: Sequence[Example], request: HoleRequest
 ) -> Iterator[LearningResult]:
-    """Learn the code of each gap that has lessons, one after the other, and keep what is better."""
+    """Learn the code of each hole that has lessons, one after the other, and keep what is better."""
     require_extra()
     for file in files:
-        for gap in filter(request.only, file.gaps):
-            studied, lock = _learn_hole(file, gap, lock, examples, request)
+        for hole in filter(request.only, file.holes):
+            studied, lock = _learn_hole(file, hole, lock, examples, request)
             yield studied
 
 
 def _learn_hole(
-    file: StaticFile, gap: Hole, lock: StaticLock, examples: Sequence[Example], request: HoleRequest
+    file: StaticFile,
+    hole: Hole,
+    lock: StaticLock,
+    examples: Sequence[Example],
+    request: HoleRequest,
 ) -> tuple[LearningResult, StaticLock]:
-    lessons = select_examples(gap, examples)
-    studied = LearningResult(gap, lessons)
+    lessons = select_examples(hole, examples)
+    studied = LearningResult(hole, lessons)
     if not lessons.all:
         return replace(studied, trouble=_explain_no_examples(lessons)), lock
-    if gap.mode == "static-raw" or gap.first_parameter:
+    if hole.mode == "static-raw" or hole.first_parameter:
         return replace(studied, trouble="not learned: it is raw, or speaks of super()"), lock
-    lock, entry, trouble = _find_initial_entry(file, gap, lock, request)
+    lock, entry, trouble = _find_initial_entry(file, hole, lock, request)
     if entry is None:
         return replace(studied, trouble=trouble), lock
-    request.told(f"learning {gap.name} from {len(lessons.all)} runs")
-    author = choose_author(file, gap)
+    request.told(f"learning {hole.name} from {len(lessons.all)} runs")
+    author = choose_author(file, hole)
     stage = ProgramRunner(
-        gap, _compile_live(file), (file.unit.root, file.unit.source.parent), lessons
+        hole, _compile_live(file), (file.unit.root, file.unit.source.parent), lessons
     )
     asked = CachedAnswers(author)
     learned = author.run_conversation(
         learn_code(
-            gap,
-            _make_learning_check(file, gap),
+            hole,
+            _make_learning_check(file, hole),
             lambda code: evaluate_code(stage, code, asked),
             entry.code,
             request.attempts,
@@ -101,12 +105,12 @@ def _learn_hole(
         )
     )
     if learned.attempts:
-        request.keep_attempts(gap, Generated(learned.code, learned.attempts, learned.cost))
+        request.keep_attempts(hole, Generated(learned.code, learned.attempts, learned.cost))
     seen = find_observed_shapes(
-        gap, [each for each in examples if each.instruction == gap.instruction]
+        hole, [example for example in examples if example.instruction == hole.instruction]
     )
     lock = add_entries(
-        lock, [_make_learned_entry(gap, entry, learned, seen, asked, request.today())]
+        lock, [_make_learned_entry(hole, entry, learned, seen, asked, request.today())]
     )
     request.keep(lock)
     return (
@@ -115,11 +119,11 @@ def _learn_hole(
     )
 
 
-def _make_learning_check(file: StaticFile, gap: Hole) -> CodeCheck:
+def _make_learning_check(file: StaticFile, hole: Hole) -> CodeCheck:
     """All checks, and that code for the mode `auto` leaves judgement to the live block."""
-    check = make_code_check(file, gap)
+    check = make_code_check(file, hole)
     return lambda code: (
-        check(code) or ((NO_JUDGEMENT_MESSAGE,) if needs_judgement(gap, code) else ())
+        check(code) or ((NO_JUDGEMENT_MESSAGE,) if needs_judgement(hole, code) else ())
     )
 
 
@@ -130,17 +134,17 @@ def _explain_no_examples(lessons: ExampleSet) -> str:
 
 
 def _find_initial_entry(
-    file: StaticFile, gap: Hole, lock: StaticLock, request: HoleRequest
+    file: StaticFile, hole: Hole, lock: StaticLock, request: HoleRequest
 ) -> tuple[StaticLock, LockEntry | None, str]:
     """The entry to begin with: what is locked, else what is written now."""
-    standing = find_hole_statuses([gap], lock)[gap.name]
+    standing = find_hole_statuses([hole], lock)[hole.name]
     if not isinstance(standing, Locked):
-        only = replace(request, only=lambda each: each.name == gap.name)
-        build = fill_holes([replace(file, gaps=(gap,))], lock, only)
+        only = replace(request, only=lambda other: other.name == hole.name)
+        build = fill_holes([replace(file, holes=(hole,))], lock, only)
         lock = build.lock
         if build.findings:
             return lock, None, build.findings[0].diagnostic.message
-        standing = find_hole_statuses([gap], lock)[gap.name]
+        standing = find_hole_statuses([hole], lock)[hole.name]
     if not isinstance(standing, Locked):
         return lock, None, "there is no code for it"
     if standing.entry.live:
@@ -149,7 +153,7 @@ def _find_initial_entry(
 
 
 def _make_learned_entry(
-    gap: Hole,
+    hole: Hole,
     began: LockEntry,
     learned: LearnedCode,
     seen: Mapping[str, str],
@@ -158,10 +162,10 @@ def _make_learned_entry(
 ) -> LockEntry:
     """What is locked of learned code, with what it took in all; code that is as it was keeps its author."""
     cost = learned.cost
-    code = normalize_code(learned.code, gap) if learned.code != began.code else began.code
+    code = normalize_code(learned.code, hole) if learned.code != began.code else began.code
     kept = replace(
         began,
-        mode=gap.mode + LEARNED_SUFFIX,
+        mode=hole.mode + LEARNED_SUFFIX,
         attempts=began.attempts + len(learned.attempts),
         input_tokens=began.input_tokens + cost.input + asked.input,
         output_tokens=began.output_tokens + cost.output + asked.output,
@@ -177,7 +181,7 @@ def _make_learned_entry(
 def _compile_live(file: StaticFile) -> str:
     """The program with live blocks: whatever of it code may call."""
     output = compile_source(file.module.source, project=Options()).output
-    assert output is not None, "gaps are those of programs that compile"
+    assert output is not None, "holes are those of programs that compile"
     return output.decode(file.module.source.encoding)
 
 

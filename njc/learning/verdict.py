@@ -39,7 +39,7 @@ def evaluate_example(
             "reason": f"its values cannot be made again: {write_brief(error, 200)}",
         }
     returned = wanted.pop(RETURN_VALUE, None)
-    untouched = {name: each for name, each in untouched.items() if name not in lesson.after}
+    untouched = {name: value for name, value in untouched.items() if name not in lesson.after}
     watched = RunTrace()
     try:
         how, result, variables = execute_once(task, given, namespace, watched)

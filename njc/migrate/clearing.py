@@ -74,11 +74,11 @@ class UnusedCodeRemover(cst.CSTTransformer):
             return statement
         small = [
             left
-            for each in statement.body
-            if (left := self._clear_small_statement(each)) is not None
+            for part in statement.body
+            if (left := self._clear_small_statement(part)) is not None
         ]
         if len(small) == len(statement.body) and all(
-            left is each for left, each in zip(small, statement.body, strict=True)
+            left is part for left, part in zip(small, statement.body, strict=True)
         ):
             return statement
         if not small:
@@ -98,7 +98,7 @@ class UnusedCodeRemover(cst.CSTTransformer):
                 return None
             case cst.Import(names=names):
                 return self._keep_names(
-                    statement, [each for each in names if self._is_kept(each, "")]
+                    statement, [alias for alias in names if self._is_kept(alias, "")]
                 )
             case cst.ImportFrom(names=names, module=module) if not isinstance(
                 names, cst.ImportStar
@@ -107,7 +107,7 @@ class UnusedCodeRemover(cst.CSTTransformer):
                 if origin.split(".")[0] != NIGHTJARPY or statement.relative:
                     return statement
                 return self._keep_names(
-                    statement, [each for each in names if self._is_kept(each, origin)]
+                    statement, [alias for alias in names if self._is_kept(alias, origin)]
                 )
         return statement
 

@@ -106,6 +106,6 @@ class MigrationTransformer(NightjarpyTransformer):
                 code = cst.Module([]).code_for_node(argument.value)
                 found = found or Configuration({}, (f"`{code}` cannot be read",))
                 line = self.get_line_number(node)
-                self.remarks |= {Remark(line, f"config: {each}") for each in found.missed}
+                self.remarks |= {Remark(line, f"config: {text}") for text in found.missed}
                 return found
         return Configuration()

@@ -135,17 +135,17 @@ class LeftoverFinder(NightjarpyTransformer):
             )
             self.remarks.add(Remark(self.get_line_number(node), message))
         else:
-            for each in node.names:
-                self._imported[each.evaluated_alias or each.evaluated_name] = self.get_line_number(
-                    node
+            for alias in node.names:
+                self._imported[alias.evaluated_alias or alias.evaluated_name] = (
+                    self.get_line_number(node)
                 )
         return False
 
     def visit_Import(self, node: cst.Import) -> bool:
-        for each in node.names:
-            root = each.evaluated_name.split(".")[0]
+        for alias in node.names:
+            root = alias.evaluated_name.split(".")[0]
             if root == NIGHTJARPY:
-                self._imported[each.evaluated_alias or root] = self.get_line_number(node)
+                self._imported[alias.evaluated_alias or root] = self.get_line_number(node)
         return False
 
     def leave_Module(self, original_node: cst.Module, updated_node: cst.Module) -> cst.Module:

@@ -85,7 +85,7 @@ def _run_passes(module: cst.Module) -> tuple[str, set[Remark], set[Remark]]:
         used = {name for name in known if name in loaded.names}
         if not used:
             break
-        known = {name: each for name, each in known.items() if name not in used}
+        known = {name: configuration for name, configuration in known.items() if name not in used}
     cleared = migrated.visit(UnusedCodeRemover(loaded.names, configurations.known, calls.functions))
     leftovers = LeftoverFinder()
     MetadataWrapper(cleared).visit(leftovers)
@@ -96,7 +96,9 @@ def _escape_markup(source: SourceFile) -> tuple[SourceFile, set[Remark]]:
     """Write `<<br>` where `<br>` names no variable and looks like markup."""
     compilation = compile_source(source)
     undefined = {
-        (each.line, each.column) for each in compilation.diagnostics if each.code == "NJ201"
+        (diagnostic.line, diagnostic.column)
+        for diagnostic in compilation.diagnostics
+        if diagnostic.code == "NJ201"
     }
     text, remarks = source.text, set()
     for block in reversed(compilation.blocks):

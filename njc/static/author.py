@@ -1,7 +1,7 @@
 """Who writes code: the model that a block's options choose, behind its limits, its recording and its cache.
 
-author = choose_author(file, gap)
-author.driven(generating(gap, check, most, author.temperature))     what the conversation returns
+author = choose_author(file, hole)
+author.driven(generating(hole, check, most, author.temperature))     what the conversation returns
 """
 
 from __future__ import annotations
@@ -55,19 +55,19 @@ class Author:
         return replace(reply, model=f"{asked} ({reply.model})" if reply.model else asked)
 
 
-def choose_author(file: StaticFile, gap: Hole) -> Author:
-    """Choose the author of a gap."""
+def choose_author(file: StaticFile, hole: Hole) -> Author:
+    """Choose the author of a hole."""
     settings = get_settings()
     options = merge_option_layers(
         settings.options,
-        gap.block.options,
+        hole.block.options,
         read_environment_options(os.environ),
         file.project,
         DEFAULTS,
     )
     recorder = find_recorder(settings, os.environ)
     model = resolve_model(settings, options, recorder)
-    meter = Meter(read_limits(options), place=gap.place, around=list_open_meters())
+    meter = Meter(read_limits(options), place=hole.place, around=list_open_meters())
     layers = make_layers(settings, options, model, recorder)
     temperature = options.temperature
     if temperature is None and model.protocol == "text":

@@ -59,17 +59,17 @@ class HoleRequest:
     """Blocks to write at once; None leaves it to the models."""
     today: Callable[[], str] = lambda: ""
     keep: Callable[[StaticLock], None] = lambda lock: None
-    keep_attempts: Callable[[Hole, GenerationFailed | Generated], str] = lambda gap, result: ""
+    keep_attempts: Callable[[Hole, GenerationFailed | Generated], str] = lambda hole, result: ""
     """Takes the attempts of a conversation; says where they can be read."""
     told: Callable[[str], None] = lambda line: None
     """Is told what is being done."""
-    only: Callable[[Hole], bool] = lambda gap: True
-    """Which gaps models are asked for; others that are not locked are passed over."""
+    only: Callable[[Hole], bool] = lambda hole: True
+    """Which holes models are asked for; others that are not locked are passed over."""
 
 
 @dataclass(frozen=True, slots=True)
 class HoleResult:
-    """What has become of one gap: an entry of the lock, or findings that say why not."""
+    """What has become of one hole: an entry of the lock, or findings that say why not."""
 
     entry: LockEntry | None = None
     findings: tuple[Finding, ...] = ()
@@ -78,78 +78,82 @@ class HoleResult:
 
 @dataclass(frozen=True, slots=True)
 class StaticBuild:
-    """What has become of all gaps."""
+    """What has become of all holes."""
 
     lock: StaticLock
     used: tuple[LockEntry, ...] = ()
-    """The entries that the gaps are filled from."""
+    """The entries that the holes are filled from."""
     written: Mapping[Unit, Sequence[WrittenBlock]] = field(default_factory=dict)
     findings: tuple[Finding, ...] = ()
     notes: tuple[str, ...] = ()
 
 
 def fill_holes(files: Sequence[StaticFile], lock: StaticLock, request: HoleRequest) -> StaticBuild:
-    """Fill the gaps of all files, from the lock or by asking models."""
-    gaps = [(file, gap) for file in files for gap in file.gaps]
-    standing = find_hole_statuses([gap for _, gap in gaps], lock, learned=request.learned)
+    """Fill the holes of all files, from the lock or by asking models."""
+    holes = [(file, hole) for file in files for hole in file.holes]
+    status = find_hole_statuses([hole for _, hole in holes], lock, learned=request.learned)
     to_write = [
-        (file, gap) for file, gap in gaps if _needs_generation(gap, standing[gap.name], request)
+        (file, hole) for file, hole in holes if _needs_generation(hole, status[hole.name], request)
     ]
     if to_write:
         require_extra()
     new = _generate_all(to_write, lock, request)
     fillings = [
-        new.get(gap.name) or _fill_without_model(file, gap, standing[gap.name], request)
-        for file, gap in gaps
+        new.get(hole.name) or _fill_without_model(file, hole, status[hole.name], request)
+        for file, hole in holes
     ]
-    used = tuple(each.entry for each in fillings if each.entry is not None)
+    used = tuple(result.entry for result in fillings if result.entry is not None)
     lock = add_entries(lock, used)
     written: dict[Unit, list[WrittenBlock]] = {file.unit: [] for file in files}
-    for (file, gap), filling in zip(gaps, fillings, strict=True):
+    for (file, hole), filling in zip(holes, fillings, strict=True):
         entry = filling.entry
         if entry is not None and not entry.live and not filling.findings:
             written[file.unit].append(
-                place_code(file, gap, entry.code, find_learned_shapes(gap, lock))
+                place_code(file, hole, entry.code, find_learned_shapes(hole, lock))
             )
     return StaticBuild(
         lock,
         used,
         written,
-        tuple(each for filling in fillings for each in filling.findings),
+        tuple(finding for filling in fillings for finding in filling.findings),
         (
             *(filling.note for filling in fillings if filling.note),
-            *(_list_stale_learned([gap for _, gap in gaps], used, lock) if request.learned else ()),
+            *(
+                _list_stale_learned([hole for _, hole in holes], used, lock)
+                if request.learned
+                else ()
+            ),
         ),
     )
 
 
 def _list_stale_learned(
-    gaps: Sequence[Hole], used: Sequence[LockEntry], lock: StaticLock
+    holes: Sequence[Hole], used: Sequence[LockEntry], lock: StaticLock
 ) -> Iterator[str]:
-    """Name the gaps whose learned code is stale."""
+    """Name the holes whose learned code is stale."""
     kinds = {(entry.name, entry.mode) for entry in used}
-    for gap in gaps:
-        key = (gap.name, gap.mode + LEARNED_SUFFIX)
+    for hole in holes:
+        key = (hole.name, hole.mode + LEARNED_SUFFIX)
         if key in lock.entries and key not in kinds:
-            yield f"what was learned of {gap.name} is stale; `njc static --learn` does it again"
+            yield f"what was learned of {hole.name} is stale; `njc static --learn` does it again"
 
 
-def find_learned_shapes(gap: Hole, lock: StaticLock) -> Mapping[str, str]:
+def find_learned_shapes(hole: Hole, lock: StaticLock) -> Mapping[str, str]:
     """The shapes of a block's values, where they have been learned in this mode or another."""
     found = [
         entry.shapes
         for (name, kind), entry in sorted(lock.entries.items())
-        if name == gap.name
+        if name == hole.name
         and kind.endswith(LEARNED_SUFFIX)
-        and entry.meaning.instruction == gap.meaning.instruction
+        and entry.meaning.instruction == hole.meaning.instruction
     ]
     return found[0] if found else {}
 
 
-def _needs_generation(gap: Hole, standing: HoleStatus, request: HoleRequest) -> bool:
-    if request.locked or not request.only(gap):
+def _needs_generation(hole: Hole, status: HoleStatus, request: HoleRequest) -> bool:
+    if request.locked or not request.only(hole):
         return False
-    match standing:
+    match status:
         case Locked():
             return False
         case Stale(entry):
@@ -157,65 +161,65 @@ def _needs_generation(gap: Hole, standing: HoleStatus, request: HoleRequest) -> 
         case Missing():
             return True
         case _:
-            assert_never(standing)
+            assert_never(status)
 
 
 def _fill_without_model(
-    file: StaticFile, gap: Hole, standing: HoleStatus, request: HoleRequest
+    file: StaticFile, hole: Hole, status: HoleStatus, request: HoleRequest
 ) -> HoleResult:
-    """Fill a gap for which nothing is asked."""
-    match standing:
+    """Fill a hole for which nothing is asked."""
+    match status:
         case Locked(entry):
-            return HoleResult(entry, tuple(_check_locked_code(file, gap, entry)))
-        case Stale() | Missing() if not request.only(gap):
+            return HoleResult(entry, tuple(_check_locked_code(file, hole, entry)))
+        case Stale() | Missing() if not request.only(hole):
             return HoleResult()
         case Stale() | Missing() if request.locked:
             message = (
-                f"`{gap.name}` is not locked for mode {gap.mode}; {describe_hole_status(standing)}"
+                f"`{hole.name}` is not locked for mode {hole.mode}; {describe_hole_status(status)}"
             )
             hint = "build without --locked, and commit njc.lock"
-            return HoleResult(findings=(make_hole_finding(file, gap, "NJ402", message, hint),))
+            return HoleResult(findings=(make_hole_finding(file, hole, "NJ402", message, hint),))
         case Stale() | Missing():
-            message = f"`{gap.name}` is {describe_hole_status(standing)}"
+            message = f"`{hole.name}` is {describe_hole_status(status)}"
             hint = (
-                f"`njc lock --update {gap.name}` has it written anew, "
-                f"`njc lock --keep {gap.name}` keeps your code"
+                f"`njc lock --update {hole.name}` has it written anew, "
+                f"`njc lock --keep {hole.name}` keeps your code"
             )
-            return HoleResult(findings=(make_hole_finding(file, gap, "NJ403", message, hint),))
+            return HoleResult(findings=(make_hole_finding(file, hole, "NJ403", message, hint),))
         case _:
-            assert_never(standing)
+            assert_never(status)
 
 
-def _check_locked_code(file: StaticFile, gap: Hole, entry: LockEntry) -> Iterator[Finding]:
+def _check_locked_code(file: StaticFile, hole: Hole, entry: LockEntry) -> Iterator[Finding]:
     """Check locked code again: it may have been edited, or the checks may have grown."""
     if entry.live:
         return
-    if reasons := make_code_check(file, gap, settle=False)(entry.code):
+    if reasons := make_code_check(file, hole, settle=False)(entry.code):
         whose = "edited" if entry.is_edited else "locked"
-        message = f"the {whose} code of `{gap.name}` is refused: {'; '.join(reasons)}"
-        hint = f"mend it in njc.lock, or have it written anew by `njc lock --update {gap.name}`"
-        yield make_hole_finding(file, gap, "NJ404", message, hint)
+        message = f"the {whose} code of `{hole.name}` is refused: {'; '.join(reasons)}"
+        hint = f"mend it in njc.lock, or have it written anew by `njc lock --update {hole.name}`"
+        yield make_hole_finding(file, hole, "NJ404", message, hint)
 
 
 def _generate_all(
-    gaps: Sequence[tuple[StaticFile, Hole]], lock: StaticLock, request: HoleRequest
+    holes: Sequence[tuple[StaticFile, Hole]], lock: StaticLock, request: HoleRequest
 ) -> dict[str, HoleResult]:
-    """Have the code of gaps written, side by side where the models allow it, and keep each at once."""
-    authors = [choose_author(file, gap) for file, gap in gaps]
-    jobs = request.jobs or (DEFAULT_JOBS if all(each.is_remote for each in authors) else 1)
+    """Have the code of holes written, side by side where the models allow it, and keep each at once."""
+    authors = [choose_author(file, hole) for file, hole in holes]
+    jobs = request.jobs or (DEFAULT_JOBS if all(author.is_remote for author in authors) else 1)
     fillings: dict[str, HoleResult] = {}
     mutex = Mutex()
 
-    def write(file: StaticFile, gap: Hole, author: Author) -> None:
-        request.told(f"writing {gap.name}")
-        filling = _generate_hole(file, gap, author, request)
+    def write(file: StaticFile, hole: Hole, author: Author) -> None:
+        request.told(f"writing {hole.name}")
+        filling = _generate_hole(file, hole, author, request)
         with mutex:
-            fillings[gap.name] = filling
-            entries = [each.entry for each in fillings.values() if each.entry is not None]
+            fillings[hole.name] = filling
+            entries = [result.entry for result in fillings.values() if result.entry is not None]
             if filling.entry is not None:
                 request.keep(add_entries(lock, entries))
 
-    tasks = [(file, gap, author) for (file, gap), author in zip(gaps, authors, strict=True)]
+    tasks = [(file, hole, author) for (file, hole), author in zip(holes, authors, strict=True)]
     if jobs == 1 or len(tasks) < 2:
         for task in tasks:
             write(*task)
@@ -223,31 +227,33 @@ def _generate_all(
     with ThreadPoolExecutor(jobs) as pool:
         running = [pool.submit(partial(copy_context().run, write, *task)) for task in tasks]
         try:
-            for each in running:
-                each.result()
+            for future in running:
+                future.result()
         except BaseException:
             pool.shutdown(wait=False, cancel_futures=True)
             raise
     return fillings
 
 
-def _generate_hole(file: StaticFile, gap: Hole, author: Author, request: HoleRequest) -> HoleResult:
-    """Have a model write the code of a gap."""
-    most = 1 if gap.mode == "static-raw" else request.attempts
+def _generate_hole(
+    file: StaticFile, hole: Hole, author: Author, request: HoleRequest
+) -> HoleResult:
+    """Have a model write the code of a hole."""
+    most = 1 if hole.mode == "static-raw" else request.attempts
     result = author.run_conversation(
-        generate_code(gap, make_code_check(file, gap), most, author.temperature)
+        generate_code(hole, make_code_check(file, hole), most, author.temperature)
     )
-    at = request.keep_attempts(gap, result)
+    at = request.keep_attempts(hole, result)
     match result:
-        case Generated(code) if needs_judgement(gap, code):
-            return _make_live_result(gap, result, request, JUDGEMENT_REASON)
+        case Generated(code) if needs_judgement(hole, code):
+            return _make_live_result(hole, result, request, JUDGEMENT_REASON)
         case Generated(code):
             return HoleResult(
-                make_lock_entry(gap, normalize_code(code, gap), result, request.today())
+                make_lock_entry(hole, normalize_code(code, hole), result, request.today())
             )
-        case GenerationFailed(attempts) if _can_stay_live(gap):
+        case GenerationFailed(attempts) if _can_stay_live(hole):
             return _make_live_result(
-                gap,
+                hole,
                 result,
                 request,
                 f"no code passed the checks in {_format_attempt_count(attempts)}",
@@ -255,19 +261,19 @@ def _generate_hole(file: StaticFile, gap: Hole, author: Author, request: HoleReq
         case GenerationFailed(attempts):
             reasons = "; ".join(attempts[-1].refusals) if attempts else "nothing was said"
             message = (
-                f"no code for `{gap.name}` passed the checks in {_format_attempt_count(attempts)}"
+                f"no code for `{hole.name}` passed the checks in {_format_attempt_count(attempts)}"
                 f"{f' (all are in {at})' if at else ''}; the last: {reasons}"
             )
             hint = 'say more in the prompt, let it run live (mode="live"), or say fallback="live"'
-            return HoleResult(findings=(make_hole_finding(file, gap, "NJ401", message, hint),))
+            return HoleResult(findings=(make_hole_finding(file, hole, "NJ401", message, hint),))
         case _:
             assert_never(result)
 
 
-def _can_stay_live(gap: Hole) -> bool:
+def _can_stay_live(hole: Hole) -> bool:
     """Whether a block without code runs live: as its option says, else where a live block stands behind all code."""
-    chosen = gap.options.fallback
-    return gap.mode == "auto" if chosen is None else chosen == "live"
+    chosen = hole.options.fallback
+    return hole.mode == "auto" if chosen is None else chosen == "live"
 
 
 def _format_attempt_count(attempts: Sequence[object]) -> str:
@@ -275,21 +281,21 @@ def _format_attempt_count(attempts: Sequence[object]) -> str:
 
 
 def _make_live_result(
-    gap: Hole, result: Generated | GenerationFailed, request: HoleRequest, reason: str
+    hole: Hole, result: Generated | GenerationFailed, request: HoleRequest, reason: str
 ) -> HoleResult:
-    entry = replace(make_lock_entry(gap, "", result, request.today()), live=reason)
-    return HoleResult(entry, note=f"{gap.name} stays live: {reason}")
+    entry = replace(make_lock_entry(hole, "", result, request.today()), live=reason)
+    return HoleResult(entry, note=f"{hole.name} stays live: {reason}")
 
 
 def make_lock_entry(
-    gap: Hole, code: str, result: Generated | GenerationFailed, date: str
+    hole: Hole, code: str, result: Generated | GenerationFailed, date: str
 ) -> LockEntry:
     """What is locked of a conversation."""
     cost = result.cost
     return LockEntry(
-        gap.name,
-        gap.mode,
-        gap.meaning,
+        hole.name,
+        hole.mode,
+        hole.meaning,
         cost.model,
         date,
         len(result.attempts),

@@ -24,15 +24,15 @@ _IMPORT_SOURCES = {
 }
 
 
-def add_missing_imports(code: str, gap: Hole) -> str:
+def add_missing_imports(code: str, hole: Hole) -> str:
     """Put the imports that are missing before the code."""
     try:
-        names = find_names(ast.parse(code), gap.class_name)
+        names = find_names(ast.parse(code), hole.class_name)
     except (SyntaxError, ValueError, RecursionError):
         return code
-    missing = [name for name in names.read if name not in names.bound and name not in gap.visible]
+    missing = [name for name in names.read if name not in names.bound and name not in hole.visible]
     imports = [
-        text for name in missing if (text := _make_import(name)) and _is_free(name, text, gap)
+        text for name in missing if (text := _make_import(name)) and _is_free(name, text, hole)
     ]
     return "\n".join([*imports, code])
 
@@ -43,6 +43,6 @@ def _make_import(name: str) -> str | None:
     return f"import {name}" if name in IMPORTABLE_MODULES else None
 
 
-def _is_free(name: str, text: str, gap: Hole) -> bool:
+def _is_free(name: str, text: str, hole: Hole) -> bool:
     """Whether the name means nothing else in the file, or just what it would be imported as."""
-    return name not in gap.taken or text in gap.imports
+    return name not in hole.taken or text in hole.imports

@@ -49,10 +49,10 @@ def render_context(module: Module, block: NaturalBlock) -> str:
 def _find_host(module: Module, block: NaturalBlock) -> ast.stmt:
     """The statement of the module that the block stands in."""
     return next(
-        each
-        for each in module.tree.body
-        if _find_first_line(each) <= block.line <= (each.end_lineno or each.lineno)
-        and module.source.get_offset(each.lineno, each.col_offset) <= block.start
+        statement
+        for statement in module.tree.body
+        if _find_first_line(statement) <= block.line <= (statement.end_lineno or statement.lineno)
+        and module.source.get_offset(statement.lineno, statement.col_offset) <= block.start
     )
 
 
@@ -91,10 +91,10 @@ def _find_mentioned_names(
 ) -> set[str]:
     """The names that the shown text speaks of, and those that their outlines speak of in turn."""
     outlines = {
-        name: _render_outline(module, each)
-        for each in module.tree.body
-        if each is not host
-        for name in _list_defined_names(each)
+        name: _render_outline(module, statement)
+        for statement in module.tree.body
+        if statement is not host
+        for name in _list_defined_names(statement)
     }
     found: set[str] = set()
     waiting = set(_WORD.findall(text)) | set(_WORD.findall(block.literal))
@@ -112,7 +112,10 @@ def _list_defined_names(statement: ast.stmt) -> list[str]:
             return [name]
         case ast.Assign(targets=targets):
             return [
-                part.id for each in targets for part in ast.walk(each) if isinstance(part, ast.Name)
+                part.id
+                for target in targets
+                for part in ast.walk(target)
+                if isinstance(part, ast.Name)
             ]
         case ast.AnnAssign(target=ast.Name(id=name)):
             return [name]
@@ -126,8 +129,8 @@ def _render_outline(module: Module, statement: ast.stmt) -> str:
     """A definition without what it does; a short statement in full."""
     match statement:
         case ast.ClassDef(body=body):
-            members = [textwrap.dedent(_render_outline(module, each)) for each in body]
-            inner = "\n".join(each for each in members if each) or "..."
+            members = [textwrap.dedent(_render_outline(module, statement)) for statement in body]
+            inner = "\n".join(member for member in members if member) or "..."
             return f"{_get_head(module, statement)}\n{textwrap.indent(inner, '    ')}"
         case ast.FunctionDef(name="__init__") if _count_lines(statement) <= _MAX_FULL_LINES:
             return _get_source(module, statement)
@@ -165,7 +168,7 @@ def _get_source(module: Module, statement: ast.stmt) -> str:
 
 def _find_first_line(statement: ast.stmt) -> int:
     decorators: list[ast.expr] = getattr(statement, "decorator_list", [])
-    return min([statement.lineno, *(each.lineno for each in decorators)])
+    return min([statement.lineno, *(decorator.lineno for decorator in decorators)])
 
 
 def _count_lines(statement: ast.stmt) -> int:

@@ -20,25 +20,29 @@ from njc.static.holes import Hole
 StatementList = Sequence[ast.stmt]
 
 
-def unwrap_code(code: str, gap: Hole) -> str:
-    """Take the code of the gap out of a copy of the function around it; anything else is left as it is."""
-    scope = _find_outermost_scope(gap.block.scope)
+def unwrap_code(code: str, hole: Hole) -> str:
+    """Take the code of the hole out of a copy of the function around it; anything else is left as it is."""
+    scope = _find_outermost_scope(hole.block.scope)
     try:
         tree = ast.parse(code)
     except (SyntaxError, ValueError):
         return code
-    copies = [each for each in tree.body if _is_copy(each, scope)]
+    copies = [statement for statement in tree.body if _is_copy(statement, scope)]
     if scope.kind == "module" or len(copies) != 1:
         return code
-    found = _find_added_statements([copies[0]], [scope.node], gap)  # type: ignore[list-item]
+    found = _find_added_statements([copies[0]], [scope.node], hole)  # type: ignore[list-item]
     if not found:
         return code
-    imports = [each for each in tree.body if isinstance(each, ast.Import | ast.ImportFrom)]
-    return "".join(_get_text(code, part) for part in (*([each] for each in imports), found))
+    imports = [
+        statement for statement in tree.body if isinstance(statement, ast.Import | ast.ImportFrom)
+    ]
+    return "".join(
+        _get_text(code, part) for part in (*([statement] for statement in imports), found)
+    )
 
 
 def _find_outermost_scope(scope: NameScope) -> NameScope:
-    around = [each for each in walk_outwards(scope) if each.kind != "module"]
+    around = [around for around in walk_outwards(scope) if around.kind != "module"]
     return around[-1] if around else scope
 
 
@@ -47,19 +51,21 @@ def _is_copy(statement: ast.stmt, scope: NameScope) -> bool:
 
 
 def _find_added_statements(
-    theirs: StatementList, ours: StatementList, gap: Hole
+    theirs: StatementList, ours: StatementList, hole: Hole
 ) -> StatementList | None:
     """What stands in their suite at the place of the block in ours; None if the suites differ elsewhere."""
-    at = next((index for index, each in enumerate(ours) if _has_block(each, gap)), None)
+    at = next((index for index, statement in enumerate(ours) if _has_block(statement, hole)), None)
     if at is None:
         return None
     around = ours[at]
     if isinstance(around, FunctionDefinition | ast.ClassDef):
         # Of a class, models often write only the method; the rest of it does not matter.
-        copies = [each for each in theirs if getattr(each, "name", None) == around.name]
+        copies = [
+            statement for statement in theirs if getattr(statement, "name", None) == around.name
+        ]
         pairs = zip(_list_suites(copies[0]), _list_suites(around), strict=False) if copies else ()
         return next(
-            (found for pair in pairs if (found := _find_added_statements(*pair, gap))), None
+            (found for pair in pairs if (found := _find_added_statements(*pair, hole))), None
         )
     after = len(ours) - at - 1
     if len(theirs) < len(ours) - 1:
@@ -74,12 +80,12 @@ def _find_added_statements(
     if len(middle) != 1 or type(middle[0]) is not type(around):
         return None
     pairs = zip(_list_suites(middle[0]), _list_suites(around), strict=False)
-    return next((found for pair in pairs if (found := _find_added_statements(*pair, gap))), None)
+    return next((found for pair in pairs if (found := _find_added_statements(*pair, hole))), None)
 
 
-def _has_block(statement: ast.stmt, gap: Hole) -> bool:
+def _has_block(statement: ast.stmt, hole: Hole) -> bool:
     """Whether the block stands in this statement."""
-    return statement.lineno <= gap.block.line <= (statement.end_lineno or 0)
+    return statement.lineno <= hole.block.line <= (statement.end_lineno or 0)
 
 
 def _list_suites(statement: ast.stmt) -> list[list[ast.stmt]]:
@@ -89,13 +95,17 @@ def _list_suites(statement: ast.stmt) -> list[list[ast.stmt]]:
 
 
 def _is_same_code(theirs: StatementList, ours: StatementList) -> bool:
-    return [ast.dump(each) for each in theirs] == [ast.dump(each) for each in ours]
+    return [ast.dump(statement) for statement in theirs] == [
+        ast.dump(statement) for statement in ours
+    ]
 
 
 def _get_text(code: str, statements: StatementList) -> str:
     """The lines of some statements without their margin, comments between and above them included."""
     lines = code.split("\n")
-    first = min([statements[0].lineno, *(each.lineno for each in _get_decorators(statements[0]))])
+    first = min(
+        [statements[0].lineno, *(decorator.lineno for decorator in _get_decorators(statements[0]))]
+    )
     while first > 1 and lines[first - 2].lstrip().startswith("#"):
         first -= 1
     last = statements[-1].end_lineno or statements[-1].lineno

@@ -1,4 +1,4 @@
-"""Static builds on disk: the sources that have gaps, the lock file, the attempts that failed.
+"""Static builds on disk: the sources that have holes, the lock file, the attempts that failed.
 
 njc.lock                                    beside pyproject.toml, else in the source root
 .njc_cache/attempts/mailbox.njpy-triage.md  what a model tried, and why it was refused
@@ -35,7 +35,7 @@ def _can_be_static(source: SourceFile, project: Project) -> bool:
 
 
 def find_static_files(units: Sequence[Unit], project: Project) -> list[StaticFile]:
-    """Find the files with gaps."""
+    """Find the files with holes."""
     sources = {unit: read_source(unit) for unit in units}
     files = (
         make_static_file(unit, source, project.options)
@@ -53,10 +53,10 @@ def fill_units(
     learned: bool = True,
     attempts: int = MAX_ATTEMPTS,
     jobs: int | None = None,
-    only: Callable[[Hole], bool] = lambda gap: True,
+    only: Callable[[Hole], bool] = lambda hole: True,
     told: Callable[[str], None] = lambda line: None,
 ) -> StaticBuild:
-    """Fill the gaps of all units, and keep what is new in the lock; models are asked for `only` some."""
+    """Fill the holes of all units, and keep what is new in the lock; models are asked for `only` some."""
     files = find_static_files(units, project)
     file = find_lock_file(units, project)
     request = HoleRequest(
@@ -66,7 +66,7 @@ def fill_units(
         jobs,
         lambda: time.strftime("%Y-%m-%d"),
         lambda lock: save_lock(lock, file),
-        lambda gap, result: keep_attempts(gap, result, file.parent),
+        lambda hole, result: keep_attempts(hole, result, file.parent),
         told,
         only,
     )
@@ -84,22 +84,22 @@ def save_lock(lock: StaticLock, file: Path) -> None:
         write_all({file: text}, {})
 
 
-def keep_attempts(gap: Hole, result: Generated | GenerationFailed, folder: Path) -> str:
+def keep_attempts(hole: Hole, result: Generated | GenerationFailed, folder: Path) -> str:
     """Write down what was refused on the way to some code, or to none; say where."""
-    if not any(each.refusals for each in result.attempts):
+    if not any(attempt.refusals for attempt in result.attempts):
         return ""
-    name = re.sub(r"[^\w.]+", "-", gap.name).strip("-")
+    name = re.sub(r"[^\w.]+", "-", hole.name).strip("-")
     file = folder / ".njc_cache" / "attempts" / f"{name}.md"
     file.parent.mkdir(parents=True, exist_ok=True)
-    file.write_text(render_attempts(gap, result), encoding="utf-8")
+    file.write_text(render_attempts(hole, result), encoding="utf-8")
     return format_path(file)
 
 
-def render_attempts(gap: Hole, result: Generated | GenerationFailed) -> str:
+def render_attempts(hole: Hole, result: Generated | GenerationFailed) -> str:
     """Write the attempts of a conversation for people."""
-    parts = [f"# {gap.name} ({gap.mode})\n\n{_quote_lines(gap.shown)}"]
+    parts = [f"# {hole.name} ({hole.mode})\n\n{_quote_lines(hole.shown)}"]
     for number, attempt in enumerate(result.attempts, 1):
-        verdict = "\n".join(f"- {each}" for each in attempt.refusals) or "accepted"
+        verdict = "\n".join(f"- {refusal}" for refusal in attempt.refusals) or "accepted"
         parts.append(f"## attempt {number}\n\n```python\n{attempt.code.rstrip()}\n```\n\n{verdict}")
     return "\n\n".join(parts) + "\n"
 

@@ -35,45 +35,45 @@ def require_extra() -> None:
         ) from None
 
 
-def normalize_code(code: str, gap: Hole) -> str:
+def normalize_code(code: str, hole: Hole) -> str:
     """Rename the code's own names where they are taken, and format it as it will stand."""
-    renamed = find_renames(code, gap)
-    placement = gap.block.placement
-    depth = len(placement.indent.expandtabs(4)) // 4 + placement.one_line + (gap.mode == "auto")
+    renamed = find_renames(code, hole)
+    placement = hole.block.placement
+    depth = len(placement.indent.expandtabs(4)) // 4 + placement.one_line + (hole.mode == "auto")
     return format_with_black(rename_variables(code, renamed) if renamed else code, depth)
 
 
-def find_renames(code: str, gap: Hole) -> dict[str, str]:
+def find_renames(code: str, hole: Hole) -> dict[str, str]:
     """The new names of those of the code's own that mean something else around it."""
     tree = ast.parse(code)
     imported = [
-        each
+        pair
         for statement in ast.walk(tree)
         if isinstance(statement, ast.Import | ast.ImportFrom)
-        for each in split_import(statement)
+        for pair in split_import(statement)
     ]
-    same = {name for text, name in imported if text in gap.imports}
+    same = {name for text, name in imported if text in hole.imports}
     modules = IMPORTABLE_MODULES - {name for _, name in imported}
-    taken = gap.taken_here | modules | {name for _, name in imported if name in gap.taken}
-    own = collect_bindings(tree, None).bound - {*gap.block.binds, *gap.visible} - same
+    taken = hole.taken_here | modules | {name for _, name in imported if name in hole.taken}
+    own = collect_bindings(tree, None).bound - {*hole.block.binds, *hole.visible} - same
     used = taken | own
     return {name: make_fresh_name(name, used) for name in sorted(own & taken)}
 
 
-def find_unrenamable_names(code: str, gap: Hole) -> list[str]:
+def find_unrenamable_names(code: str, hole: Hole) -> list[str]:
     """Those of the names to be renamed that the code uses for something else too: parameters, attributes."""
     others = {
         name
         for node in ast.walk(ast.parse(code))
         for name in (
-            {each.arg for each in ast.walk(node.args) if isinstance(each, ast.arg)}
+            {argument.arg for argument in ast.walk(node.args) if isinstance(argument, ast.arg)}
             if isinstance(node, FunctionDefinition | ast.Lambda)
             else collect_bindings(node, None).bound
             if isinstance(node, ast.ClassDef)
             else ()
         )
     }
-    return [name for name in find_renames(code, gap) if name in others]
+    return [name for name in find_renames(code, hole) if name in others]
 
 
 def rename_variables(code: str, renamed: Mapping[str, str]) -> str:

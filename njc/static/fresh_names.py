@@ -39,4 +39,4 @@ def make_fresh_name(name: str, taken: Collection[str]) -> str:
     """The name, or the first numbered one that is not taken."""
     if name not in taken:
         return name
-    return next(each for number in count(2) if (each := f"{name}_{number}") not in taken)
+    return next(candidate for number in count(2) if (candidate := f"{name}_{number}") not in taken)

@@ -1,4 +1,4 @@
-"""Writing the code of one gap: a conversation with a model, as a generator without any I/O.
+"""Writing the code of one hole: a conversation with a model, as a generator without any I/O.
 
     Request   ──yielded──>  the driver asks a model  ──sent back──>  Reply
 
@@ -73,25 +73,25 @@ class GenerationFailed:
 
 
 CodeCheck = Callable[[str], tuple[str, ...]]
-"""Gives the reasons why code cannot stand in the gap."""
+"""Gives the reasons why code cannot stand in the hole."""
 Generation = Generator[Request, Reply, Generated | GenerationFailed]
 
 
 def generate_code(
-    gap: Hole, check: CodeCheck, most: int = MAX_ATTEMPTS, temperature: float | None = None
+    hole: Hole, check: CodeCheck, most: int = MAX_ATTEMPTS, temperature: float | None = None
 ) -> Generation:
-    """Ask for the code of a gap, and have it mended until nothing is wrong with it or `most` is reached.
+    """Ask for the code of a hole, and have it mended until nothing is wrong with it or `most` is reached.
 
     A `temperature`, if there is one, rises with each refusal: at the same one, small models say the same.
     """
     attempts: tuple[GenerationAttempt, ...] = ()
     cost = GenerationCost()
-    messages: tuple[Message, ...] = (*EXAMPLE_MESSAGES, UserMessage(gap.shown))
+    messages: tuple[Message, ...] = (*EXAMPLE_MESSAGES, UserMessage(hole.shown))
     for turn in range(1, most + 1):
-        reply = yield make_code_request(gap, messages, temperature, turn)
+        reply = yield make_code_request(hole, messages, temperature, turn)
         cost = cost.add_reply(reply)
         code = extract_code(reply.message.text)
-        code = code if code is None else add_missing_imports(unwrap_code(code, gap), gap)
+        code = code if code is None else add_missing_imports(unwrap_code(code, hole), hole)
         refusals = (NO_CODE,) if code is None else check(code)
         if code is not None and not refusals:
             return Generated(code, (*attempts, GenerationAttempt(code, ())), cost)
@@ -102,22 +102,22 @@ def generate_code(
         said = (
             make_refusal_messages(code, refusals) if code is not None else (UserMessage(NO_CODE),)
         )
-        messages = (*EXAMPLE_MESSAGES, UserMessage(gap.shown), *said)
+        messages = (*EXAMPLE_MESSAGES, UserMessage(hole.shown), *said)
         if temperature is not None:
             temperature = min(1.0, temperature + TEMPERATURE_STEP)
     return GenerationFailed(attempts, cost)
 
 
 def make_code_request(
-    gap: Hole, messages: tuple[Message, ...], temperature: float | None, turn: int
+    hole: Hole, messages: tuple[Message, ...], temperature: float | None, turn: int
 ) -> Request:
-    """A question about a gap."""
+    """A question about a hole."""
     return Request(
         system=SYSTEM_PROMPT,
         messages=messages,
         temperature=temperature,
-        max_reply_tokens=gap.options.max_reply_tokens or 4096,
-        timeout=gap.options.max_call_seconds or 120.0,
-        place=gap.place,
+        max_reply_tokens=hole.options.max_reply_tokens or 4096,
+        timeout=hole.options.max_call_seconds or 120.0,
+        place=hole.place,
         turn=turn,
     )

@@ -20,11 +20,11 @@ _SCALARS = ("str", "int", "float", "bool", "bytes", "complex", "None", "object")
 _COLLECTIONS = ("list", "set", "frozenset", "tuple", "dict")
 
 
-def find_annotated_shapes(gap: Hole, classes: Mapping[str, ast.ClassDef]) -> dict[str, str]:
+def find_annotated_shapes(hole: Hole, classes: Mapping[str, ast.ClassDef]) -> dict[str, str]:
     """The shapes of the parameters that the block reads, as far as they are annotated."""
-    parameters = gap.block.scope.bindings.parameters
+    parameters = hole.block.scope.bindings.parameters
     found = {}
-    for name in gap.block.names:
+    for name in hole.block.names:
         if annotation := parameters.get(name):
             shape = _parse_shape(annotation, classes)
             if shape != ANY_SHAPE:
@@ -61,7 +61,7 @@ def _parse_shape(annotation: ast.expr, classes: Mapping[str, ast.ClassDef]) -> s
 
 def _is_protocol(class_: ast.ClassDef) -> bool:
     """Whether instances need not name the class among their bases."""
-    names = {ast.unparse(each).rpartition(".")[2].partition("[")[0] for each in class_.bases}
+    names = {ast.unparse(base).rpartition(".")[2].partition("[")[0] for base in class_.bases}
     return not names.isdisjoint({"Protocol", "TypedDict", "NamedTuple", "NewType"}) or bool(
         class_.keywords
     )

@@ -1,12 +1,12 @@
 '''Where generated code is to stand, what it may see, and what it must leave bound.
 
     def read(letter: str) -> Order:
-        """natural                                  Gap(name="order.njpy:read", visible=("letter", "Order"),
+        """natural                                  Hole(name="order.njpy:read", visible=("letter", "Order"),
         Read <letter> into <:order: Order>.             writes=("order",), types={"order": "Order"},
         """                                             labels=("return",), find_bound_before={"letter"}, ...)
         return order
 
-A gap has a name that survives edits elsewhere in its file, and a meaning: a digest of all that the model is
+A hole has a name that survives edits elsewhere in its file, and a meaning: a digest of all that the model is
 shown of it. Code that was written for one meaning is stale for any other.
 '''
 
@@ -77,7 +77,7 @@ class Hole:
 
     @property
     def shown(self) -> str:
-        """All that the model is told of the gap."""
+        """All that the model is told of the hole."""
         return "\n".join([self.program, "", self.instruction, "---", *_describe_interface(self)])
 
     @property
@@ -128,7 +128,7 @@ def _make_hole(
         options.mode or "live",
         options,
         extract_instruction(ast.literal_eval(block.literal)),
-        tuple(dict.fromkeys((*block.names, *(each for each in names if each in taken)))),
+        tuple(dict.fromkeys((*block.names, *(alias for alias in names if alias in taken)))),
         types,
         tuple(list_offered_labels(block)),
         find_super_parameter(block, outputs),
@@ -137,7 +137,8 @@ def _make_hole(
         make_fresh_name("allm" if block.scope.is_async else "llm", taken),
         taken,
         find_taken_names(
-            block.scope.node, [each for each in blocks if block.scope in walk_outwards(each.scope)]
+            block.scope.node,
+            [other for other in blocks if block.scope in walk_outwards(other.scope)],
         ),
         frozenset(_list_imports(module, block)),
         f"{module.source.path}:{block.line}",
@@ -194,7 +195,11 @@ def _add_number(name: str, number: int) -> str:
 
 def _find_output_types(block: NaturalBlock) -> dict[str, str]:
     """The declared types of outputs: from the prompt, or from an annotation in the scope itself."""
-    types = {each.path: each.type for each in block.references if each.writes and each.type}
+    types = {
+        reference.path: reference.type
+        for reference in block.references
+        if reference.writes and reference.type
+    }
     bindings = block.scope.bindings
     for path in block.binds:
         stored = mangle(path, block.scope.mangling_class)
@@ -210,25 +215,25 @@ def _find_names_in_type(type_: str) -> list[str]:
     return [node.id for node in nodes if isinstance(node, ast.Name)]
 
 
-def _describe_interface(gap: Hole) -> Iterator[str]:
+def _describe_interface(hole: Hole) -> Iterator[str]:
     """A line for what may be read, for each output, and for the jumps."""
-    read_only = [name for name in gap.visible if name not in gap.block.binds]
+    read_only = [name for name in hole.visible if name not in hole.block.binds]
     if read_only:
         yield f"may be read: {', '.join(read_only)}"
-    for path in gap.writes:
-        type_ = f": {gap.types[path]}" if path in gap.types else ""
+    for path in hole.writes:
+        type_ = f": {hole.types[path]}" if path in hole.types else ""
         yield f"{path}{type_}, to be {'set' if '.' in path else 'bound'}"
-    if gap.labels:
-        yield f"jumps: {', '.join(_JUMP_STATEMENTS[label] for label in gap.labels)}"
-    if gap.mode == "auto":
+    if hole.labels:
+        yield f"jumps: {', '.join(_JUMP_STATEMENTS[label] for label in hole.labels)}"
+    if hole.mode == "auto":
         yield "begin with `assert` lines: what must hold of the values for your code to be right"
-    yield f"to ask a language model: {format_question_form(gap)}"
+    yield f"to ask a language model: {format_question_form(hole)}"
 
 
-def format_question_form(gap: Hole) -> str:
+def format_question_form(hole: Hole) -> str:
     """The form of a question, with a type that may well be asked for."""
-    call = f"{'await ' if gap.block.scope.is_async else ''}{gap.helper}"
-    types = [gap.types[path] for path in gap.writes if path in gap.types]
+    call = f"{'await ' if hole.block.scope.is_async else ''}{hole.helper}"
+    types = [hole.types[path] for path in hole.writes if path in hole.types]
     return f"{call}(prompt, schema)" + (f', such as {call}(f"...", {types[0]})' if types else "")
 
 

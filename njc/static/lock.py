@@ -122,7 +122,7 @@ def hash_code(code: str) -> str:
 
 def add_entries(lock: StaticLock, entries: Iterable[LockEntry]) -> StaticLock:
     """The lock with entries added, or put in place of older ones."""
-    return StaticLock({**lock.entries, **{(each.name, each.mode): each for each in entries}})
+    return StaticLock({**lock.entries, **{(entry.name, entry.mode): entry for entry in entries}})
 
 
 def remove_entries(lock: StaticLock, keys: Iterable[LockKey]) -> StaticLock:

@@ -85,7 +85,7 @@ def extract_code(text: str) -> str | None:
 
 def make_refusal_messages(code: str, refusals: Sequence[str]) -> tuple[Message, ...]:
     """The code as the model sent it, and what it is told of it."""
-    reasons = "\n".join(f"- {each}" for each in refusals)
+    reasons = "\n".join(f"- {refusal}" for refusal in refusals)
     again = "Send the code again, corrected: only the statements for the marked place."
     return (
         ModelMessage(f"```python\n{code.rstrip()}\n```"),

@@ -1,4 +1,4 @@
-"""For each gap: is its code locked, is what is locked stale, and why.
+"""For each hole: is its code locked, is what is locked stale, and why.
 
 lock has it, same meaning           Locked(entry)
 lock has it, of another meaning     Stale(entry, changed=("instruction",))
@@ -40,36 +40,38 @@ HoleStatus = Locked | Stale | Missing
 
 
 def find_hole_statuses(
-    gaps: Sequence[Hole], lock: StaticLock, *, learned: bool = True
+    holes: Sequence[Hole], lock: StaticLock, *, learned: bool = True
 ) -> dict[str, HoleStatus]:
-    """Hold every gap against the lock, by name; with `learned`, code that was learned comes first."""
-    names = {gap.name for gap in gaps}
+    """Hold every hole against the lock, by name; with `learned`, code that was learned comes first."""
+    names = {hole.name for hole in holes}
     found = {}
-    for gap in gaps:
+    for hole in holes:
         best = (
-            find_hole_status(gap, lock, names, gap.mode + LEARNED_SUFFIX) if learned else Missing()
+            find_hole_status(hole, lock, names, hole.mode + LEARNED_SUFFIX)
+            if learned
+            else Missing()
         )
         # Learned code that is stale is passed over, unless a person has edited it.
         is_good = isinstance(best, Locked) or (isinstance(best, Stale) and best.entry.is_edited)
-        found[gap.name] = best if is_good else find_hole_status(gap, lock, names, gap.mode)
+        found[hole.name] = best if is_good else find_hole_status(hole, lock, names, hole.mode)
     return found
 
 
-def find_hole_status(gap: Hole, lock: StaticLock, names: Collection[str], kind: str) -> HoleStatus:
-    """Hold a gap against the entries of one kind, that is, of one mode, learned or not.
+def find_hole_status(hole: Hole, lock: StaticLock, names: Collection[str], kind: str) -> HoleStatus:
+    """Hold a hole against the entries of one kind, that is, of one mode, learned or not.
 
-    `names` are those of all gaps, whose entries are not up for renaming.
+    `names` are those of all holes, whose entries are not up for renaming.
     """
-    entry = lock.entries.get((gap.name, kind))
-    meaning = gap.meaning
+    entry = lock.entries.get((hole.name, kind))
+    meaning = hole.meaning
     if entry is None:
         moved = (
-            each
-            for (name, mode), each in lock.entries.items()
-            if mode == kind and name not in names and each.meaning == meaning
+            entry
+            for (name, mode), entry in lock.entries.items()
+            if mode == kind and name not in names and entry.meaning == meaning
         )
         found = next(moved, None)
-        return Missing() if found is None else Locked(replace(found, name=gap.name))
+        return Missing() if found is None else Locked(replace(found, name=hole.name))
     changed = list_changed_parts(entry.meaning, meaning)
     return Stale(entry, changed) if changed else Locked(entry)
 
@@ -95,9 +97,9 @@ def find_unused_entries(
     return [entry for _, entry in sorted(lock.entries.items()) if is_unused(entry)]
 
 
-def describe_hole_status(standing: HoleStatus) -> str:
-    """Say how a gap stands, in one line."""
-    match standing:
+def describe_hole_status(status: HoleStatus) -> str:
+    """Say how a hole stands, in one line."""
+    match status:
         case Missing():
             return "missing: no code has been written for it"
         case Stale(entry, changed):

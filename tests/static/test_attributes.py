@@ -71,7 +71,7 @@ def refused(code: str) -> str:
     source = SourceFile("program.njpy", PROGRAM.encode())
     file = make_static_file(unit, source, Options(mode="static", policy="open"))
     assert file is not None
-    return " / ".join(make_code_check(file, file.gaps[0])(f"print({code})"))
+    return " / ".join(make_code_check(file, file.holes[0])(f"print({code})"))
 
 
 @pytest.mark.parametrize("code", FINE)

@@ -45,12 +45,12 @@ INNER = "# by its length\nkind = len(mail)\nif kind > 3:\n    continue\n"
 
 
 @pytest.fixture
-def gap() -> Hole:
+def hole() -> Hole:
     unit = Unit(Path("program.njpy"), Path(), Path("program.py"))
     source = SourceFile("program.njpy", PROGRAM.encode())
     file = make_static_file(unit, source, Options(mode="static"))
     assert file is not None
-    return file.gaps[0]
+    return file.holes[0]
 
 
 @pytest.mark.parametrize(
@@ -61,12 +61,12 @@ def gap() -> Hole:
         f"class Box:\n    size = 3\n\n{METHOD}\n\nBox([]).triage(1)\n",
     ],
 )
-def test_a_copy_of_the_program_is_taken_away(code: str, gap: Hole) -> None:
-    assert unwrap_code(code, gap) == INNER
+def test_a_copy_of_the_program_is_taken_away(code: str, hole: Hole) -> None:
+    assert unwrap_code(code, hole) == INNER
 
 
-def test_its_imports_are_kept(gap: Hole) -> None:
-    assert unwrap_code(f"import re\nclass Box:\n{METHOD}", gap) == f"import re\n{INNER}"
+def test_its_imports_are_kept(hole: Hole) -> None:
+    assert unwrap_code(f"import re\nclass Box:\n{METHOD}", hole) == f"import re\n{INNER}"
 
 
 @pytest.mark.parametrize(
@@ -80,8 +80,8 @@ def test_its_imports_are_kept(gap: Hole) -> None:
         "def (",
     ],
 )
-def test_anything_else_is_left_alone(code: str, gap: Hole) -> None:
-    assert unwrap_code(code, gap) == code
+def test_anything_else_is_left_alone(code: str, hole: Hole) -> None:
+    assert unwrap_code(code, hole) == code
 
 
 @pytest.mark.parametrize(

@@ -59,7 +59,7 @@ def file_of(program: str, mode: str = "static") -> StaticFile:
 
 def refused(program: str, code: str, mode: str = "static") -> str:
     file = file_of(program, mode)
-    return " / ".join(make_code_check(file, file.gaps[0])(code))
+    return " / ".join(make_code_check(file, file.holes[0])(code))
 
 
 ACCEPTED = [
@@ -182,23 +182,23 @@ def test_what_the_prompt_names_may_be_used() -> None:
     ],
 )
 def test_what_is_shown(scope: str, names: set[str]) -> None:
-    (gap,) = file_of(PROGRAM + "\ndef unrelated():\n    return 1\n").gaps
-    assert gap.name == f"program.njpy:{scope}"
-    assert all(name in gap.program for name in names)
-    assert "unrelated" not in gap.program
-    assert "...  # YOUR CODE STANDS HERE" in gap.program
-    ast.parse(gap.program)
+    (hole,) = file_of(PROGRAM + "\ndef unrelated():\n    return 1\n").holes
+    assert hole.name == f"program.njpy:{scope}"
+    assert all(name in hole.program for name in names)
+    assert "unrelated" not in hole.program
+    assert "...  # YOUR CODE STANDS HERE" in hole.program
+    ast.parse(hole.program)
 
 
 def test_a_meaning_survives_formatting_and_edits_elsewhere() -> None:
-    (gap,) = file_of(PROGRAM).gaps
+    (hole,) = file_of(PROGRAM).holes
     (moved,) = file_of(
         '"""Doc."""\n\n\n' + PROGRAM.replace("\n\ndef", "\n\n\n\ndef") + "\nx = 1\n"
-    ).gaps
-    assert moved.meaning == gap.meaning
-    (reworded,) = file_of(PROGRAM.replace("Put the kind", "Put  the kind")).gaps
-    assert reworded.meaning.instruction != gap.meaning.instruction
-    assert reworded.meaning.context == gap.meaning.context
+    ).holes
+    assert moved.meaning == hole.meaning
+    (reworded,) = file_of(PROGRAM.replace("Put the kind", "Put  the kind")).holes
+    assert reworded.meaning.instruction != hole.meaning.instruction
+    assert reworded.meaning.context == hole.meaning.context
 
 
 def test_prompts_made_at_run_time_stay_live() -> None:

@@ -52,7 +52,7 @@ def find_attribute_problems(
 def _describe_missing_attribute(
     name: str, type_: ast.expr, attribute: str, known: frozenset[str]
 ) -> str:
-    shown = sorted(each for each in known if each.isidentifier() and not each.startswith("_"))
+    shown = sorted(name for name in known if name.isidentifier() and not name.startswith("_"))
     close = difflib.get_close_matches(attribute, shown, n=1)
     few = f"; it has {', '.join(shown)}" if 0 < len(shown) <= 12 else ""
     hint = f"; did you mean `{close[0]}`?" if close else few
@@ -61,7 +61,7 @@ def _describe_missing_attribute(
 
 def _has_attribute(attribute: str, known: frozenset[str]) -> bool:
     is_special = attribute.startswith("__") and attribute.endswith("__")
-    begins = any(attribute.startswith(each[:-1]) for each in known if each.endswith("*"))
+    begins = any(attribute.startswith(name[:-1]) for name in known if name.endswith("*"))
     return attribute in known or is_special or begins
 
 
@@ -71,7 +71,7 @@ def infer_variable_types(scope: NameScope, classes: Classes) -> dict[str, ast.ex
         return {}
     bindings = scope.bindings
     said = {**bindings.parameters, **bindings.annotations}
-    types = {name: each for name, each in said.items() if each is not None}
+    types = {name: annotation for name, annotation in said.items() if annotation is not None}
     if scope.parent and scope.parent.kind == "class" and isinstance(scope.node, FunctionDefinition):
         arguments = [*scope.node.args.posonlyargs, *scope.node.args.args]
         if arguments and arguments[0].arg == "self" and scope.parent.name in classes:
@@ -123,7 +123,7 @@ def _find_attribute_type(class_: ast.ClassDef, attribute: str) -> ast.expr | Non
                 return found
     for method in class_.body:
         if isinstance(method, ast.FunctionDef) and method.name == "__init__":
-            given = {each.arg: each.annotation for each in method.args.args}
+            given = {argument.arg: argument.annotation for argument in method.args.args}
             for node in ast.walk(method):
                 match node:
                     case ast.Assign(
@@ -182,7 +182,7 @@ def _find_class_attributes(
 
 
 def _has_dynamic_attributes(class_: ast.ClassDef) -> bool:
-    names = {each.name for each in class_.body if isinstance(each, FunctionDefinition)}
+    names = {member.name for member in class_.body if isinstance(member, FunctionDefinition)}
     return not names.isdisjoint({"__getattr__", "__getattribute__"})
 
 

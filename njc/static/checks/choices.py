@@ -50,7 +50,7 @@ def _parse_choices(type_: str) -> tuple[str, ...]:
         ):
             parts = inner.elts if isinstance(inner, ast.Tuple) else [inner]
             texts = tuple(part.value for part in parts if isinstance(part, ast.Constant))
-            is_text = len(texts) == len(parts) and all(isinstance(each, str) for each in texts)
+            is_text = len(texts) == len(parts) and all(isinstance(text, str) for text in texts)
             return tuple(map(str, texts)) if is_text else ()
     return ()
 

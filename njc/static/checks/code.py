@@ -31,41 +31,41 @@ InPlaceCheck = Callable[[str], str | None]
 
 
 def find_code_refusals(
-    code: str, gap: Hole, classes: Classes, in_place: InPlaceCheck
+    code: str, hole: Hole, classes: Classes, in_place: InPlaceCheck
 ) -> tuple[str, ...]:
-    """Give every reason why the code cannot stand in the gap; none if it can."""
+    """Give every reason why the code cannot stand in the hole; none if it can."""
     try:
-        own, known = _blank_known_imports(code, gap)
-        tree, nodes, names, _ = analyze_snippet(own, gap.class_name, 0)
+        own, known = _blank_known_imports(code, hole)
+        tree, nodes, names, _ = analyze_snippet(own, hole.class_name, 0)
     except SyntaxError as error:
         return (format_syntax_error(error),)
     except (ValueError, RecursionError, MemoryError) as error:
         return (f"the code cannot be read as Python: {error}",)
-    if repeated := _find_repeated_host(tree, gap):
+    if repeated := _find_repeated_host(tree, hole):
         return (repeated,)
-    if called := _find_host_call(names, gap):
+    if called := _find_host_call(names, hole):
         return (called,)
-    scope = make_static_scope(gap, known)
+    scope = make_static_scope(hole, known)
     problems = list(
-        find_snippet_problems(tree, nodes, names, scope, gap.labels, gap.block.scope.is_async)
+        find_snippet_problems(tree, nodes, names, scope, hole.labels, hole.block.scope.is_async)
     )
-    if gap.options.policy != "open":
-        _, all_nodes, all_names, _ = analyze_snippet(code, gap.class_name, 0)
-        problems += find_guard_problems(all_nodes, all_names, make_static_scope(gap))
-    problems += find_attribute_problems(tree, gap.block.scope, names.bound, classes)
-    problems += find_choice_problems(nodes, gap.types, _format_question_template(gap))
+    if hole.options.policy != "open":
+        _, all_nodes, all_names, _ = analyze_snippet(code, hole.class_name, 0)
+        problems += find_guard_problems(all_nodes, all_names, make_static_scope(hole))
+    problems += find_attribute_problems(tree, hole.block.scope, names.bound, classes)
+    problems += find_choice_problems(nodes, hole.types, _format_question_template(hole))
     problems += _find_future_imports(nodes)
-    problems += _find_unbound_outputs(tree, gap)
+    problems += _find_unbound_outputs(tree, hole)
     problems += _find_endless_loops(nodes)
     problems += find_question_problems(
-        tree, gap.helper, gap.block.scope.is_async, gap.visible, classes
+        tree, hole.helper, hole.block.scope.is_async, hole.visible, classes
     )
     if not problems and (complaint := in_place(code)):
         problems.append(complaint)
     return tuple(dict.fromkeys(problems))
 
 
-def _blank_known_imports(code: str, gap: Hole) -> tuple[str, list[str]]:
+def _blank_known_imports(code: str, hole: Hole) -> tuple[str, list[str]]:
     """Blank the lines that import again what the head of the file imports; give the names that they bind."""
     lines, tree = code.split("\n"), ast.parse(code)
     names: list[str] = []
@@ -75,7 +75,7 @@ def _blank_known_imports(code: str, gap: Hole) -> tuple[str, list[str]]:
         ):
             continue
         found = list(split_import(statement))
-        if gap.imports.issuperset(text for text, _ in found):
+        if hole.imports.issuperset(text for text, _ in found):
             names += [name for _, name in found]
             for number in range(statement.lineno, (statement.end_lineno or 0) + 1):
                 lines[number - 1] = ""
@@ -88,35 +88,35 @@ def _find_future_imports(nodes: Sequence[ast.AST]) -> Iterator[str]:
             yield f"line {node.lineno}: `from __future__` imports are for the head of the file; leave it out"
 
 
-def make_static_scope(gap: Hole, imported: Sequence[str] = ()) -> Scope:
-    """The scope that a running block in this gap would have, with the helper in it and without values."""
-    class_name, in_class = gap.class_name, gap.block.scope.kind == "class"
-    names = [mangle(name, class_name) for name in (*gap.visible, *imported, gap.helper)]
-    names += [name for name in ("__class__", gap.first_parameter) if gap.first_parameter and name]
-    own = [name for name in gap.block.names if in_class and _is_bound_by_class(name, gap)]
+def make_static_scope(hole: Hole, imported: Sequence[str] = ()) -> Scope:
+    """The scope that a running block in this hole would have, with the helper in it and without values."""
+    class_name, in_class = hole.class_name, hole.block.scope.kind == "class"
+    names = [mangle(name, class_name) for name in (*hole.visible, *imported, hole.helper)]
+    names += [name for name in ("__class__", hole.first_parameter) if hole.first_parameter and name]
+    own = [name for name in hole.block.names if in_class and _is_bound_by_class(name, hole)]
     variables = eval(f"lambda: ({', '.join(name for name in names if name not in own)},)", {})
     return make_scope(
         variables,
-        writes=" ".join(gap.writes),
+        writes=" ".join(hole.writes),
         cls=class_name,
-        me=gap.first_parameter,
+        me=hole.first_parameter,
         ns={} if in_class else None,
         own=" ".join(own),
     )
 
 
-def _is_bound_by_class(name: str, gap: Hole) -> bool:
-    scope = gap.block.scope
+def _is_bound_by_class(name: str, hole: Hole) -> bool:
+    scope = hole.block.scope
     bindings = scope.bindings
     stored = mangle(name, scope.mangling_class)
     return stored in bindings.bound or (
-        name in gap.block.binds and stored not in bindings.globals | bindings.nonlocals
+        name in hole.block.binds and stored not in bindings.globals | bindings.nonlocals
     )
 
 
-def _find_repeated_host(tree: ast.Module, gap: Hole) -> str | None:
-    scope = gap.block.scope
-    around = {scope.name, gap.class_name} - {"<module>", *gap.block.binds}
+def _find_repeated_host(tree: ast.Module, hole: Hole) -> str | None:
+    scope = hole.block.scope
+    around = {scope.name, hole.class_name} - {"<module>", *hole.block.binds}
     for statement in tree.body:
         if isinstance(statement, FunctionDefinition | ast.ClassDef) and statement.name in around:
             return (
@@ -126,14 +126,14 @@ def _find_repeated_host(tree: ast.Module, gap: Hole) -> str | None:
     return None
 
 
-def _find_host_call(names: SnippetNames, gap: Hole) -> str | None:
-    host = gap.block.scope.name
+def _find_host_call(names: SnippetNames, hole: Hole) -> str | None:
+    host = hole.block.scope.name
     node = names.read.get(host)
-    if node is None or host in (*gap.visible, *names.bound) or not gap.block.scope.is_function:
+    if node is None or host in (*hole.visible, *names.bound) or not hole.block.scope.is_function:
         return None
-    outputs = gap.block.binds[:1]
+    outputs = hole.block.binds[:1]
     example = "".join(
-        f", such as `{path} = {_format_output_question(path, gap)}`" for path in outputs
+        f", such as `{path} = {_format_output_question(path, hole)}`" for path in outputs
     )
     return (
         f"line {getattr(node, 'lineno', 1)}: `{host}` is the function that your code is a part of: "
@@ -141,31 +141,31 @@ def _find_host_call(names: SnippetNames, gap: Hole) -> str | None:
     )
 
 
-def _find_unbound_outputs(tree: ast.Module, gap: Hole) -> Iterator[str]:
+def _find_unbound_outputs(tree: ast.Module, hole: Hole) -> Iterator[str]:
     if not tree.body:
         yield "there is no code"
         return
-    if gap.block.binds and not can_reach_end(tree.body):
+    if hole.block.binds and not can_reach_end(tree.body):
         yield (
-            f"every path leaves by a jump, so `{gap.block.binds[0]}` is of no use: let the code end normally, "
+            f"every path leaves by a jump, so `{hole.block.binds[0]}` is of no use: let the code end normally, "
             "and jump only where the instruction says so"
         )
-    for path, reason in find_unbound_at_end(tree.body, gap.writes, gap.bound_before).items():
+    for path, reason in find_unbound_at_end(tree.body, hole.writes, hole.bound_before).items():
         yield (
             f"`{path}` must be bound on every path to the end of the code, but {reason}; "
-            f"compute it (`{path} = ...`) or ask for it (`{path} = {_format_output_question(path, gap)}`)"
+            f"compute it (`{path} = ...`) or ask for it (`{path} = {_format_output_question(path, hole)}`)"
         )
 
 
-def _format_output_question(path: str, gap: Hole) -> str:
+def _format_output_question(path: str, hole: Hole) -> str:
     """The question for an output, with its type."""
-    question = _format_question_template(gap)
-    return question.format(gap.types[path]) if path in gap.types else question.replace(", {}", "")
+    question = _format_question_template(hole)
+    return question.format(hole.types[path]) if path in hole.types else question.replace(", {}", "")
 
 
-def _format_question_template(gap: Hole) -> str:
+def _format_question_template(hole: Hole) -> str:
     """The form of a question, with `{}` for its type."""
-    return f'{"await " if gap.block.scope.is_async else ""}{gap.helper}(f"...", {{}})'
+    return f'{"await " if hole.block.scope.is_async else ""}{hole.helper}(f"...", {{}})'
 
 
 def _find_endless_loops(nodes: Sequence[ast.AST]) -> Iterator[str]:
@@ -179,8 +179,8 @@ def _find_endless_loops(nodes: Sequence[ast.AST]) -> Iterator[str]:
 
 def _has_exit(loop: ast.While) -> bool:
     jumps = find_host_jumps(loop.body)
-    return any(isinstance(each, ast.Break | ast.Return) for each in jumps) or any(
-        isinstance(each, ast.Raise | ast.Return | ast.Yield | ast.YieldFrom)
+    return any(isinstance(jump, ast.Break | ast.Return) for jump in jumps) or any(
+        isinstance(node, ast.Raise | ast.Return | ast.Yield | ast.YieldFrom)
         for statement in loop.body
-        for each in ast.walk(statement)
+        for node in ast.walk(statement)
     )

@@ -57,7 +57,7 @@ def find_question_problems(
 def _check_call(
     call: ast.Call, helper: str, names: Sequence[str], classes: Classes
 ) -> Iterator[str]:
-    given = {each.arg: each.value for each in call.keywords}
+    given = {keyword.arg: keyword.value for keyword in call.keywords}
     given |= dict(zip(("prompt", "schema"), call.args, strict=False))
     if len(call.args) > 2 or given.keys() - {"prompt", "schema"} or "prompt" not in given:
         yield f"`{helper}` takes a prompt and, if need be, a schema: `{helper}(prompt, schema)`"
