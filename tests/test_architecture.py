@@ -61,10 +61,10 @@ LAYERS: Mapping[str, str] = {
 EDGE = """
     njrt                timeouts pytest_plugin
     njrt.execution      source_cache tracebacks
-    njrt.models         anthropic network openai scripted
-    njrt.observability  trace
+    njrt.models         anthropic fallback network openai scripted
+    njrt.observability  listeners trace
     njrt.persistence    folder_lock recorder recording_file store
-    njrt.session        ask attempt drive limits session settings
+    njrt.session        attempt drive limits session settings
     njc                 doctor hatch_plugin hook run setuptools_plugin worker
     njc.project         build config load outputs units wheel where
     njc.sandbox         bubblewrap forwarder proxy

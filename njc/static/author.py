@@ -14,11 +14,10 @@ from typing import TypeVar
 from njc.static.fit import StaticFile
 from njc.static.holes import Hole
 from njrt.messages import Reply, Request
-from njrt.models.model import LayeredModel, Model
+from njrt.models.model import Model
 from njrt.options import DEFAULTS, merge_option_layers, read_environment_options
-from njrt.session.limits import Meter, list_open_meters, read_limits
-from njrt.session.session import Metered
-from njrt.session.settings import find_recorder, get_settings, make_layers, resolve_model
+from njrt.session.limits import Meter, Metered, list_open_meters, read_limits
+from njrt.session.settings import find_recorder, get_settings, make_layered_model
 
 ConversationResult = TypeVar("ConversationResult")
 
@@ -65,12 +64,11 @@ def choose_author(file: StaticFile, hole: Hole) -> Author:
         file.project,
         DEFAULTS,
     )
-    recorder = find_recorder(settings, os.environ)
-    model = resolve_model(settings, options, recorder)
     meter = Meter(read_limits(options), place=hole.place, around=list_open_meters())
-    layers = make_layers(settings, options, model, recorder)
+    model = make_layered_model(settings, options, Metered(meter))
     temperature = options.temperature
     if temperature is None and model.protocol == "text":
         temperature = 0.0
-    is_remote = settings.model is None and recorder is None and not options.base_url
-    return Author(LayeredModel(model, (Metered(meter), *layers)), temperature, is_remote)
+    is_recorded = find_recorder(settings, os.environ) is not None
+    is_remote = settings.model is None and not is_recorded and not options.base_url
+    return Author(model, temperature, is_remote)

@@ -93,9 +93,10 @@ class Tool:
 class Request:
     """One question to a model: the whole conversation so far.
 
-    `temperature` None means the vendor's default. `timeout` is in seconds. `place` and `turn` say which
-    block asks (`file.njpy:line`) and for the how-manieth time in this run (from 1): they are for people,
-    recordings and traces, never sent to a model and never part of a cache key.
+    `temperature` None means the vendor's default. `timeout` is in seconds, for one model; `seconds_left` is what
+    all models may take together, None where there is no limit. `place` is that of the block that asks
+    (`file.njpy:line`), `turn` the number of the request in this run, from 1. Both are for people, recordings and
+    traces: never sent to a model, never part of a cache key.
     """
 
     system: str
@@ -104,6 +105,7 @@ class Request:
     temperature: float | None = None
     max_reply_tokens: int = 4096
     timeout: float = 120.0
+    seconds_left: float | None = None
     place: str = ""
     turn: int = 1
 

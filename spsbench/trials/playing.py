@@ -28,11 +28,11 @@ from njrt.messages import Json
 from njrt.models.choose import choose_model
 from njrt.models.model import Layer, LayeredModel, Model
 from njrt.models.scripted import Scripted
+from njrt.observability.listeners import Notified
 from njrt.observability.trace import TraceFile
 from njrt.options import Options
 from njrt.persistence.cache import Cache
 from njrt.persistence.store import Store
-from njrt.session.session import Notified
 from spsbench.checks import CheckResult, check_case
 from spsbench.llm import use_model
 from spsbench.methods import METHODS, Method

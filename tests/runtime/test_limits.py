@@ -2,20 +2,27 @@
 
 from __future__ import annotations
 
+import asyncio
 import threading
+import time
 from collections.abc import Callable
+from typing import Any
 
 import pytest
+from programs import Program
 
+import njrt
 from njrt.errors import (
     CallLimitError,
     CostLimitError,
     EffectLimitError,
     LimitError,
+    ServerError,
     TimeLimitError,
     TokenLimitError,
 )
-from njrt.messages import ModelMessage, Reply, Usage
+from njrt.messages import ModelMessage, Protocol, Reply, Request, Usage
+from njrt.models.fallback import FallbackModel
 from njrt.options import DEFAULTS
 from njrt.session.limits import Limits, Meter, MeterReading, limit, list_open_meters, read_limits
 
@@ -200,3 +207,70 @@ def test_counting_is_exact_across_threads() -> None:
         thread.join()
     spent = around.spent()
     assert (spent.calls, spent.effects, spent.tokens) == (2000, 2000, 2000)
+
+
+class Silent:
+    """A server that never answers: each call ends by its timeout."""
+
+    name = "silent"
+    protocol: Protocol = "tools"
+
+    def __init__(self) -> None:
+        self.timeouts: list[float] = []
+
+    def ask(self, request: Request) -> Reply:
+        self.timeouts.append(request.timeout)
+        time.sleep(request.timeout)
+        raise ServerError(f"no answer within {request.timeout:g} seconds")
+
+    async def aask(self, request: Request) -> Reply:
+        self.timeouts.append(request.timeout)
+        await asyncio.sleep(request.timeout)
+        raise ServerError(f"no answer within {request.timeout:g} seconds")
+
+
+WAITING = Program('''
+    def f():
+        """natural(max_seconds=0.3)
+        Put a number into <:y>.
+        """
+        return y
+
+    async def g():
+        """natural(max_seconds=0.3)
+        Put a number into <:y>.
+        """
+        return y
+''')
+
+
+@pytest.mark.parametrize("function", ["f", "g"])
+@pytest.mark.parametrize("count", [1, 3])
+def test_the_time_limit_holds_in_a_call_and_over_fallbacks(function: str, count: int) -> None:
+    models = tuple(Silent() for _ in range(count))
+    call: Any = WAITING.load()[function]
+    with (
+        njrt.using(model=FallbackModel(models) if count > 1 else models[0]),
+        pytest.raises(TimeLimitError, match=r"limit of 0.3 seconds") as caught,
+    ):
+        call() if function == "f" else asyncio.run(call())
+    assert isinstance(caught.value.__cause__, ServerError)
+    assert sum(seconds for model in models for seconds in model.timeouts) <= 0.35
+
+
+def test_a_server_that_fails_in_time_is_a_server_error() -> None:
+    with (
+        njrt.using(model=Silent(), max_call_seconds=0.05, max_seconds=30),
+        pytest.raises(ServerError, match=r"no answer within 0.05 seconds"),
+    ):
+        njrt.llm("Well?")
+
+
+def test_each_fallback_has_the_timeout_of_a_call() -> None:
+    models = Silent(), Silent()
+    with (
+        njrt.using(model=FallbackModel(models), max_call_seconds=0.05, max_seconds=30),
+        pytest.raises(ServerError),
+    ):
+        njrt.llm("Well?")
+    assert [model.timeouts for model in models] == [[0.05], [0.05]]

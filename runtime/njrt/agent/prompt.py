@@ -1,10 +1,10 @@
-"""What the model is told: one system prompt for each effect set and protocol, one opening for each block.
+"""The texts for the model: a system prompt for each effect set and protocol, an opening for each block.
 
-    Put the sum of <prices> into <:total>.       the instruction, as it stands in the program
+    Put the sum of <prices> into <:total>.       the instruction
     ---
-    prices: list[int], 3 items = [3, 4, 5]       what it may read, by type and value
-    total: float, to be bound                    what it must bind
-    jumps: break, continue                       where it may go
+    prices: list[int], 3 items = [3, 4, 5]       an input: its type and value
+    total: float, to be bound                    an output
+    jumps: break, continue                       the legal jumps
 
 The system prompts are byte-stable, so that a vendor's prompt cache can hold them. They are short: a small
 model reads them at about a hundred tokens a second, before every first call.
@@ -17,6 +17,9 @@ from collections.abc import Sequence
 from njrt.block import Block
 from njrt.messages import Protocol
 from njrt.options import EffectSet
+from njrt.rendering.describe import describe_variable, render_value
+from njrt.rendering.signatures import format_type
+from njrt.scope.scope import Absent, Bound, Scope
 
 INTRODUCTION = """\
 You are part of a running Python program. It gives you an instruction and the variables that the \
@@ -126,10 +129,10 @@ EXAMPLE_CALLS: dict[EffectSet, tuple[tuple[str, str], ...]] = {
     "isolated-eval": (LOOKUP_EXAMPLE, ASSIGN_EXAMPLE),
     "baseline": (LOOKUP_EXAMPLE, ASSIGN_EXAMPLE),
 }
-"""The calls of the example that models of plain text are shown, each with what comes back."""
+"""The calls of the example in the text protocol, each with its result."""
 
 EFFECTS_SHOWING_VALUES = ("direct", "nightjar")
-"""The effect sets in which the model is shown the values of its inputs without asking."""
+"""The effect sets in which the opening shows the values of the inputs."""
 
 
 def build_system_prompt(effects: EffectSet, protocol: Protocol, signatures: Sequence[str]) -> str:
@@ -148,7 +151,7 @@ def build_system_prompt(effects: EffectSet, protocol: Protocol, signatures: Sequ
 
 
 def format_example_block(effects: EffectSet) -> str:
-    """A block that is carried out by calls, as a model of plain text is to write them."""
+    """An example of a block that is carried out by calls in the text protocol."""
     note = "note: str = 'What a day!'" if effects in EFFECTS_SHOWING_VALUES else "note"
     lines = [
         "Example:",
@@ -163,11 +166,37 @@ def format_example_block(effects: EffectSet) -> str:
     return "\n".join([*lines, "```json", '{"name": "done", "arguments": {}}', "```", ""])
 
 
-def format_opening(block: Block, inputs: Sequence[str], outputs: Sequence[str]) -> str:
-    """The first message of a block: its instruction, then a line for each name and one for the jumps."""
-    jumps = [JUMP_FORMS[label] for label in block.labels]
-    lines = [*inputs, *outputs, *([f"jumps: {', '.join(jumps)}"] if jumps else [])]
+def build_opening(block: Block, scope: Scope) -> str:
+    """The first message of a block: its instruction, then a line for each input, each output and the jumps."""
+    budget = block.options.show_chars or 1000
+    if block.options.effects not in EFFECTS_SHOWING_VALUES:
+        budget = 0
+    lines = []
+    for name in (*scope.names, *scope.type_names):
+        match scope.lookup(name):
+            case Bound(value) if name not in scope.outputs:
+                lines.append(describe_variable(name, value, budget) if budget else name)
+            case Absent() if name not in scope.outputs:
+                lines.append(f"{name}: not bound")
+    lines += [format_output_line(block, scope, path, budget) for path in scope.outputs]
+    if block.labels:
+        lines.append(f"jumps: {', '.join(JUMP_FORMS[label] for label in block.labels)}")
     return "\n".join([block.instruction, *(["---", *lines] if lines else [])])
+
+
+def format_output_line(block: Block, scope: Scope, path: str, budget: int) -> str:
+    """What must be bound, with its type; and its value, where the prompt also reads it.
+
+    A value that the prompt does not read is not shown: it would only lead a model to repeat it.
+    """
+    declared = scope.types.get(path)
+    typed = path if declared is None else f"{path}: {format_type(declared)}"
+    line = f"{typed}, to be {'set' if '.' in path else 'bound'}"
+    if "." in path or not isinstance(found := scope.lookup(path), Bound):
+        return line
+    if budget and (f"<{path}>" in block.instruction or f"<{path}." in block.instruction):
+        return f"{line} anew; now {render_value(found.value, budget)}"
+    return f"{line} anew"
 
 
 JUMP_FORMS = {

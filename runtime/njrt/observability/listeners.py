@@ -6,9 +6,13 @@ tell(Began(...))
 
 from __future__ import annotations
 
+import time
+from dataclasses import dataclass
 from functools import lru_cache
 
-from njrt.events import Event, Listener, combine_listeners
+from njrt.events import Asked, Event, Listener, Replied, RunId, Unanswered, combine_listeners
+from njrt.messages import Reply, Request
+from njrt.models.model import Ask
 from njrt.observability.accounts import record_event
 from njrt.observability.logs import log_event, warn
 from njrt.observability.telemetry import Telemetry
@@ -40,3 +44,24 @@ def make_safe_listener(listener: Listener) -> Listener:
                 warn("a listener to natural blocks failed: %s: %s", type(error).__name__, error)
 
     return tell
+
+
+@dataclass(frozen=True, slots=True)
+class Notified:
+    """A layer that reports each request to the model, and its reply or error, to a listener."""
+
+    run: RunId
+    listener: Listener
+
+    async def answer(self, request: Request, ask: Ask) -> Reply:
+        began = time.monotonic()
+        self.listener(Asked(self.run, time.time(), request))
+        try:
+            reply = await ask(request)
+        except BaseException as error:
+            seconds = time.monotonic() - began
+            self.listener(Unanswered(self.run, time.time(), request.turn, error, seconds))
+            raise
+        seconds = time.monotonic() - began
+        self.listener(Replied(self.run, time.time(), request.turn, reply, seconds))
+        return reply

@@ -5,41 +5,22 @@
     njrt.llm(f"Whose job is this? {ticket}", Literal["billing", "it"])
     await njrt.allm(f"Read this order: {letter}", Order)               a dataclass, pydantic model, list, ...
 
-It is what generated code calls where a judgement is needed. The answer is checked, and sent back once if it
-does not fit. Settings, recordings, the cache, limits, accounts and traces are those of natural blocks; in
-compiled files `llm_at("mail.njpy:12", model=...)` gives the helper its place and options.
+Static code calls it where a judgement is needed. The answer is checked, and asked for once more if it does not
+fit. Settings, recordings, the cache, limits, accounts and traces are those of natural blocks; in compiled files
+`llm_at("mail.njpy:12", model=...)` gives the function its place and options.
 """
 
 from __future__ import annotations
 
-import os
 from collections.abc import Awaitable, Callable, Mapping
 from typing import Any
 
 from njrt.agent.conversation import Conversation
-from njrt.errors import NaturalError, ReplyError
-from njrt.messages import Message, Protocol, Reply, Request, Tool, UserMessage
-from njrt.models.model import LayeredModel
-from njrt.options import Options
-from njrt.outcome import Returned, UserValue
-from njrt.session.drive import adrive, drive
-from njrt.session.limits import Meter, list_open_meters, read_limits
-from njrt.session.session import (
-    Metered,
-    Notified,
-    Session,
-    add_place,
-    make_run_id,
-    with_lifecycle_events,
-)
-from njrt.session.settings import (
-    find_recorder,
-    get_listener,
-    get_settings,
-    make_layers,
-    resolve_model,
-    resolve_options,
-)
+from njrt.errors import ReplyError
+from njrt.messages import Message, Reply, Request, Tool, UserMessage
+from njrt.outcome import Outcome, Returned, UserValue
+from njrt.session.drive import adrive, drive, hidden_frames
+from njrt.session.session import RunSetup, Session, set_up_run, with_lifecycle_events
 from njrt.session.structured_output import (
     AnswerType,
     convert_answer,
@@ -55,137 +36,100 @@ You are a function in a running program. Answer the question with exactly what i
 no greeting, nothing around it."""
 
 MAX_ANSWERS = 2
-"""Answers that are looked at: the first, and one that mends it."""
+"""Answers that are read: the first, and one more if it does not fit."""
 
 Asker = Callable[..., UserValue]
 AsyncAsker = Callable[..., Awaitable[UserValue]]
 
 
 def llm(prompt: str, schema: AnswerType = None) -> UserValue:
-    """Ask a model, and return its answer as text or, with `schema`, as a value that fits it.
+    """Ask the model `prompt`; give text, or a value that fits `schema`.
 
-    `schema` is str, bool, int, float, an Enum, a Literal, a list of such, a dataclass, a pydantic model, or
-    a JSON schema as a dict. Raises `ReplyError` where the answer does not fit even when mended.
+    `schema` is a type that pydantic knows (`bool`, an Enum, a dataclass, `list[str]`, ...). Raises `ReplyError`
+    where the second answer does not fit either.
     """
-    return _ask(prompt, schema, "", None, {})
+    return llm_at("")(prompt, schema)
 
 
 def allm(prompt: str, schema: AnswerType = None) -> Awaitable[UserValue]:
-    """Do what `llm` does, in an `async` function: the event loop runs on meanwhile."""
-    return _aask(prompt, schema, "", None, {})
+    """Do what `llm` does, in an `async` function, without blocking the event loop."""
+    return allm_at("")(prompt, schema)
 
 
 def llm_at(place: str, *, project: Mapping[str, Any] | None = None, **options: Any) -> Asker:
-    """Give the `llm` of one place in a program, with the options of its block, file and project."""
+    """The `llm` of one place in a program, with the options of its block, file and project."""
 
     def llm(prompt: str, schema: AnswerType = None) -> UserValue:
-        return _ask(prompt, schema, place, project, options)
+        with hidden_frames:
+            return _get_answer(drive(_start_question(prompt, schema, place, project, options)))
 
     return llm
 
 
 def allm_at(place: str, *, project: Mapping[str, Any] | None = None, **options: Any) -> AsyncAsker:
-    """Give the `allm` of one place in a program."""
+    """The `allm` of one place in a program."""
 
-    def allm(prompt: str, schema: AnswerType = None) -> Awaitable[UserValue]:
-        return _aask(prompt, schema, place, project, options)
+    async def allm(prompt: str, schema: AnswerType = None) -> UserValue:
+        with hidden_frames:
+            session = _start_question(prompt, schema, place, project, options)
+            return _get_answer(await adrive(session))
 
     return allm
 
 
-def _ask(
-    prompt: str,
-    wanted: AnswerType,
-    place: str,
-    project: Mapping[str, Any] | None,
-    options: Mapping[str, Any],
-) -> UserValue:
-    try:
-        outcome = drive(_make_question_session(prompt, wanted, place, project, options))
-    except NaturalError as error:
-        error.__traceback__ = None
-        raise
+def _get_answer(outcome: Outcome) -> UserValue:
     assert isinstance(outcome, Returned)
     return outcome.value
 
 
-async def _aask(
-    prompt: str,
-    wanted: AnswerType,
-    place: str,
-    project: Mapping[str, Any] | None,
-    options: Mapping[str, Any],
-) -> UserValue:
-    try:
-        outcome = await adrive(_make_question_session(prompt, wanted, place, project, options))
-    except NaturalError as error:
-        error.__traceback__ = None
-        raise
-    assert isinstance(outcome, Returned)
-    return outcome.value
-
-
-def _make_question_session(
+def _start_question(
     prompt: str,
     wanted: AnswerType,
     place: str,
     project: Mapping[str, Any] | None,
     options: Mapping[str, Any],
 ) -> Session:
-    """Put one question together, behind the layers that surround every natural block."""
-    try:
-        settings = get_settings()
-        chosen = resolve_options(options, project, settings, place or "njrt.llm")
-        recorder = find_recorder(settings, os.environ)
-        model = resolve_model(settings, chosen, recorder)
-        layers = make_layers(settings, chosen, model, recorder)
-    except NaturalError as error:
-        raise add_place(error, place or "njrt.llm") from None
-    run, tell = make_run_id(), get_listener(settings)
-    meter = Meter(read_limits(chosen), place=place, around=list_open_meters())
-    conversation = ask_until_valid(prompt, wanted, place, chosen, chosen.protocol or model.protocol)
+    """Prepare one question, with the layers that surround every natural block."""
+    setup = set_up_run(place, options, project)
+    conversation = ask_until_valid(prompt, wanted, setup)
     return Session(
-        with_lifecycle_events(conversation, place, "llm", run, model.name, tell),
-        LayeredModel(model, (Metered(meter), Notified(run, tell), *layers)),
-        meter.seconds_left,
+        with_lifecycle_events(conversation, setup, "llm"), setup.model, setup.meter.seconds_left
     )
 
 
-def ask_until_valid(
-    prompt: str, wanted: AnswerType, place: str, options: Options, protocol: Protocol
-) -> Conversation:
-    """The conversation: a question, and a second one where the answer does not fit."""
+def ask_until_valid(prompt: str, wanted: AnswerType, setup: RunSetup) -> Conversation:
+    """The conversation: a question, asked again with the reason where the answer does not fit."""
+    options, uses_tools = setup.options, setup.protocol == "tools"
     schema = None if wanted is None or wanted is str else make_answer_schema(wanted)
-    is_strict = schema is not None and not any(find_schema_problems(schema))
     question = prompt
+    tools: tuple[Tool, ...] = ()
     if schema is not None:
         question += (
             f'\n---\nAnswer with JSON and nothing else: {{"value": {describe_schema(schema)}}}'
         )
-    tools: tuple[Tool, ...] = ()
-    if schema is not None and is_strict and protocol == "tools":
-        tools = (Tool("answer", "Answer the question.", wrap_schema(schema)),)
+        if uses_tools and not any(find_schema_problems(schema)):
+            tools = (Tool("answer", "Answer the question.", wrap_schema(schema)),)
     messages: tuple[Message, ...] = (UserMessage(question),)
-    trouble = ""
+    problem = ""
     for turn in range(1, MAX_ANSWERS + 1):
         reply = yield Request(
             system=QUESTION_SYSTEM_PROMPT,
             messages=messages,
             tools=tools,
-            temperature=options.temperature if protocol == "tools" else options.temperature or 0.0,
+            temperature=options.temperature if uses_tools else options.temperature or 0.0,
             max_reply_tokens=options.max_reply_tokens or 4096,
             timeout=options.max_call_seconds or 120.0,
-            place=place,
+            place=setup.place,
             turn=turn,
         )
         assert isinstance(reply, Reply)
         try:
             return Returned(_read_answer(reply, wanted if schema is not None else None))
         except ValueError as error:
-            trouble = str(error)
-        said = _get_reply_text(reply)[:1000]
-        messages = (UserMessage(f"{question}\n---\nNot {said!r}: {trouble}. Answer again."),)
-    raise ReplyError(f"the model's answer does not fit what was asked for: {trouble}")
+            problem = str(error)
+        text = _get_reply_text(reply)[:1000]
+        messages = (UserMessage(f"{question}\n---\nNot {text!r}: {problem}. Answer again."),)
+    raise ReplyError(f"the model's answer does not fit what was asked for: {problem}")
 
 
 def _read_answer(reply: Reply, wanted: AnswerType) -> UserValue:
@@ -203,6 +147,6 @@ def _read_answer(reply: Reply, wanted: AnswerType) -> UserValue:
 
 
 def _get_reply_text(reply: Reply) -> str:
-    """What the model said, as text."""
+    """The text of a reply, or of its calls."""
     calls = [call.raw for call in reply.message.calls]
     return reply.message.text or " ".join(calls)

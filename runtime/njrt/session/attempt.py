@@ -1,17 +1,17 @@
-"""Code that was written when the program was built, with the live block behind it: the mode `auto`.
+"""Code that was written when the program was built, with the live block as its fallback: the mode `auto`.
 
 with _nj.attempt(lambda: (query, graph, answer), writes="answer", at="citations.njpy:15") as _nj_try:
-    _nj_try.expect(query="str", graph="dict[int, set[int]]")       types and shapes that it was tried with
-    _nj_try.guard(query.split()[0] in ("add", "quit"))              what must hold besides
+    _nj_try.expect(query="str", graph="dict[int, set[int]]")       the types and shapes that it was tested with
+    _nj_try.guard(query.split()[0] in ("add", "quit"))              another condition
     ...                                                             the code
-    _nj_try.check()                                                 its outputs have their types
-if _nj_try.has_failed:                          bindings and objects are as they were before
+    _nj_try.check()                                                 the outputs have their types
+if _nj_try.has_failed:                          bindings and objects are restored
     _nj.run(..., tried=_nj_try.how)             the live block
 
-njrt.attempts()                                 {"citations.njpy:15": Tally(made=20, unfit=1, raised=0)}
+njrt.attempts()                                 {"citations.njpy:15": AttemptCounts(made=20, unfit=1, raised=0)}
 
-Each run stands in the accounts and in the trace: one by code as a run without calls, one by the live block
-with how the code fared before it.
+Each run is in the accounts and in the trace: one by code as a run without calls, one by the live block
+with the result of the code before it.
 """
 
 from __future__ import annotations
@@ -35,12 +35,12 @@ from njrt.values.snapshot import take_snapshot
 Raisable = TypeVar("Raisable")
 OutputTypes = Callable[[], Mapping[str, Any]]
 AttemptResult = Literal["", "ran", "unfit", "raised"]
-"""How an attempt ended: the code ran, its guard did not hold, it raised what it should not; or not yet."""
+"""How an attempt ended: the code ran, its guard did not hold, it failed; "" while it runs."""
 
 
 @dataclass(frozen=True, slots=True)
 class AttemptCounts:
-    """How often code was tried at one place, was not fit for the values, and raised an exception."""
+    """How often code was tried at one place, did not fit the values, and raised an exception."""
 
     made: int = 0
     unfit: int = 0
@@ -48,7 +48,7 @@ class AttemptCounts:
 
     @property
     def live(self) -> int:
-        """How often the live block took over."""
+        """How often the live block ran instead."""
         return self.unfit + self.raised
 
 
@@ -61,24 +61,24 @@ _counts_lock = threading.Lock()
 
 
 def attempts() -> Mapping[str, AttemptCounts]:
-    """Say, for each place, how its code has done in this process."""
+    """The counts of this process, by place."""
     with _counts_lock:
         return dict(_counts_by_place)
 
 
 def _count_attempt(place: str, how: AttemptResult) -> None:
     with _counts_lock:
-        tally = _counts_by_place.get(place, AttemptCounts())
+        counts = _counts_by_place.get(place, AttemptCounts())
         _counts_by_place[place] = replace(
-            tally,
-            made=tally.made + 1,
-            unfit=tally.unfit + (how == "unfit"),
-            raised=tally.raised + (how == "raised"),
+            counts,
+            made=counts.made + 1,
+            unfit=counts.unfit + (how == "unfit"),
+            raised=counts.raised + (how == "raised"),
         )
 
 
 class Attempt:
-    """One run of such code: what must be put back, and how it ended."""
+    """One run of such code: what must be restored, and how it ended."""
 
     def __init__(
         self,
@@ -93,31 +93,31 @@ class Attempt:
         self._scope = make_scope(variables, writes=writes, types=types, cls=cls, at=at)
         self._before = self._scope.save_bindings()
         found = (self._scope.lookup(name) for name in self._scope.names)
-        self._kept = take_snapshot([each.value for each in found if isinstance(each, Bound)])
+        self._kept = take_snapshot([bound.value for bound in found if isinstance(bound, Bound)])
         self._meant: BaseException | None = None
         self._began = (time.time(), time.monotonic())
 
     @property
     def has_failed(self) -> bool:
-        """Whether it is the live block's turn."""
+        """Whether the live block must run."""
         return self.how in ("unfit", "raised")
 
     def __enter__(self) -> Attempt:
         return self
 
     def expect(self, **shapes: str) -> None:
-        """Give up before anything is done, unless each variable has its shape."""
+        """Stop before the code runs, unless each variable has its shape."""
         for name, shape in shapes.items():
             found = self._scope.lookup(name)
             self.guard(isinstance(found, Bound) and has_shape(found.value, shape))
 
     def guard(self, is_fit: bool = True) -> None:
-        """Give up before anything is done, unless the code is fit for the values and could be undone."""
+        """Stop before the code runs, unless it fits the values and can be undone."""
         if not is_fit or not self._kept.is_complete:
             raise UnfitError
 
     def check(self) -> None:
-        """Give up after all, unless the outputs fit their declared types."""
+        """Fail unless the outputs fit their declared types."""
         if misfits := self._scope.misfits():
             raise TypeError("; ".join(misfits))
 
@@ -132,7 +132,7 @@ class Attempt:
         error: BaseException | None,
         traceback: TracebackType | None,
     ) -> bool:
-        """Undo what was done, unless the error is the program's to see."""
+        """Undo what the code did, unless the error is meant for the program."""
         if error is None or error is self._meant:
             self._finish("ran", Completed() if error is None else Raised(error))
             return False
@@ -144,13 +144,13 @@ class Attempt:
         return True
 
     def _finish(self, how: AttemptResult, outcome: Outcome | None) -> None:
-        """Count the attempt, tell of it if no live block follows, and let go of the program's values."""
+        """Count the attempt, report it if no live block follows, and release the program's values."""
         self.how = how
         _count_attempt(self._place, how)
         if outcome is not None:
-            run, tell, (at, began) = make_run_id(), get_listener(get_settings()), self._began
-            tell(Began(run, at, self._place, parent=get_current_run(), tried=how))
-            tell(Ended(run, time.time(), outcome, time.monotonic() - began))
+            run, listener, (at, began) = make_run_id(), get_listener(get_settings()), self._began
+            listener(Began(run, at, self._place, parent=get_current_run(), tried=how))
+            listener(Ended(run, time.time(), outcome, time.monotonic() - began))
         self._scope.close()
         self._kept, self._before, self._meant = take_snapshot(()), {}, None
 

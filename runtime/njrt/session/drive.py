@@ -15,8 +15,7 @@
 
     Block + Scope -> (Request <-> Reply) -> Effect -> Result -> Outcome -> return, jump or raise
 
-This module is the edge of the runtime: it reads the environment and the clock, puts the pieces together and
-drives the conversation. Everything that it drives is free of I/O.
+This module drives the conversation; what it drives neither asks a model nor waits.
 """
 
 from __future__ import annotations
@@ -25,6 +24,7 @@ import os
 from collections.abc import Callable, Coroutine, Mapping, MutableMapping
 from dataclasses import replace
 from functools import partial
+from types import TracebackType
 from typing import Any, assert_never, cast
 
 from njrt.agent.conversation import ConversationStep
@@ -34,30 +34,31 @@ from njrt.execution.execute import Execution, aexecute, execute
 from njrt.jumps import Break, Continue, Return
 from njrt.messages import Reply, Request
 from njrt.models.model import run_without_waiting
-from njrt.outcome import (
-    Broke,
-    Completed,
-    Continued,
-    Outcome,
-    Raised,
-    Returned,
-)
+from njrt.outcome import Broke, Completed, Continued, Outcome, Raised, Returned
 from njrt.scope.scope import make_scope
-from njrt.session.session import Session, add_place, add_place_note, make_session
-from njrt.session.settings import (
-    find_recorder,
-    get_listener,
-    get_settings,
-    make_layers,
-    resolve_model,
-    resolve_options,
-)
+from njrt.session.session import Session, add_place_note, make_session, set_up_run
 
 StepAnswerer = Callable[[ConversationStep, Session], Coroutine[Any, Any, Reply | Execution]]
-"""Gives the conversation what it asks for: at once, or by awaiting it."""
+"""Gives the conversation what it asks for, with or without awaiting it."""
 
 VariablesLambda = Callable[[], tuple[Any, ...]]
 """A lambda that names the variables of a block: only its closure and its globals are ever looked at."""
+
+
+class FrameHider:
+    """A `with` that removes the runtime's own frames from the traceback of a `NaturalError`."""
+
+    def __enter__(self) -> None:
+        return
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, _: TracebackType | None
+    ) -> None:
+        if isinstance(error, NaturalError):
+            error.__traceback__ = None
+
+
+hidden_frames = FrameHider()
 
 
 def run(prompt: str, variables: VariablesLambda, *, at: str = "", **arguments: Any) -> None:
@@ -69,37 +70,29 @@ def run(prompt: str, variables: VariablesLambda, *, at: str = "", **arguments: A
     Raises `Break`, `Continue` or `Return` for the jumps, whatever the block raises in the program, or a
     `NaturalError` when the block cannot be carried out.
     """
-    try:
-        apply_outcome(
-            drive(start_session(prompt, variables, at=at, is_async=False, **arguments)), at
-        )
-    except NaturalError as error:
-        error.__traceback__ = None  # the way through the runtime tells a user nothing
-        raise
+    with hidden_frames:
+        session = start_session(prompt, variables, at=at, is_async=False, **arguments)
+        apply_outcome(drive(session), at)
 
 
 async def arun(prompt: str, variables: VariablesLambda, *, at: str = "", **arguments: Any) -> None:
-    """Do what `run` does, in an `async` function: the event loop runs on while the model thinks."""
-    try:
-        apply_outcome(
-            await adrive(start_session(prompt, variables, at=at, is_async=True, **arguments)), at
-        )
-    except NaturalError as error:
-        error.__traceback__ = None
-        raise
+    """Do what `run` does, in an `async` function, without blocking the event loop."""
+    with hidden_frames:
+        session = start_session(prompt, variables, at=at, is_async=True, **arguments)
+        apply_outcome(await adrive(session), at)
 
 
 def drive(session: Session) -> Outcome:
-    """Carry a session out in this thread; nothing in it is awaited."""
+    """Carry out a session in this thread, without an event loop."""
     return run_without_waiting(drive_conversation(session, answer_step))
 
 
 async def adrive(session: Session) -> Outcome:
-    """Carry a session through; the event loop runs on while the model thinks and while code awaits."""
+    """Carry out a session without blocking the event loop while the model answers or code awaits."""
     return await drive_conversation(session, aanswer_step)
 
 
-async def drive_conversation(session: Session, answered: StepAnswerer) -> Outcome:
+async def drive_conversation(session: Session, answer: StepAnswerer) -> Outcome:
     """Answer everything that the conversation asks for, until it returns the block's outcome."""
     conversation = session.conversation
     proceed = partial(next, conversation)
@@ -110,29 +103,29 @@ async def drive_conversation(session: Session, answered: StepAnswerer) -> Outcom
             except StopIteration as end:
                 return cast(Outcome, end.value)
             try:
-                proceed = partial(conversation.send, await answered(step, session))
+                proceed = partial(conversation.send, await answer(step, session))
             except BaseException as error:
                 proceed = partial(conversation.throw, error)
     finally:
-        del proceed  # an exception in it would hold this frame, and so the program's values
+        del proceed  # an exception in it would keep this frame alive, and so the program's values
 
 
 async def answer_step(step: ConversationStep, session: Session) -> Reply | Execution:
-    """Ask the model, or run the code, and return only then."""
+    """Ask the model or run the code, in this thread."""
     if isinstance(step, Request):
         return session.model.ask(step)
     return execute(step, seconds=session.code_seconds())
 
 
 async def aanswer_step(step: ConversationStep, session: Session) -> Reply | Execution:
-    """Ask the model, or run the code, while the event loop runs on."""
+    """Ask the model or run the code, without blocking the event loop."""
     if isinstance(step, Request):
         return await session.model.aask(step)
     return await aexecute(step, seconds=session.code_seconds())
 
 
 def apply_outcome(outcome: Outcome, place: str) -> None:
-    """Leave the block as its outcome says: return, jump, or raise in the program."""
+    """Leave the block according to its outcome: return, jump, or raise in the program."""
     match outcome:
         case Completed():
             return
@@ -170,21 +163,14 @@ def start_session(
     tried: str = "",
     **options: Any,
 ) -> Session:
-    """Put one run of a block together, from what compiled code says of it and from what surrounds it.
+    """Prepare one run of a block, from the arguments in compiled code and the settings around it.
 
     `writes` are the outputs and `labels` the legal jumps, both separated by blanks; `types` maps outputs to
     their types; `cls`, `me`, `ns`, `own` and `nl` describe a block in a class body or a method; `tried` says
-    how code fared that was tried first; `project` and the other keywords are options.
+    how static code fared that was tried first; `project` and the other keywords are options.
     """
-    try:
-        settings = get_settings()
-        chosen = resolve_options(options, project, settings, at)
-        recorder = find_recorder(settings, os.environ)
-        model = resolve_model(settings, chosen, recorder)
-        layers = make_layers(settings, chosen, model, recorder)
-    except NaturalError as error:
-        raise add_place(error, at) from None
-    scope_here = partial(
+    setup = set_up_run(at, options, project)
+    make_block_scope = partial(
         make_scope,
         variables,
         writes=writes,
@@ -195,15 +181,16 @@ def start_session(
         own=own,
         nl=nl,
         at=at,
-        shadowing=chosen.effects != "direct",
+        shadowing=setup.options.effects != "direct",
     )
-    block = Block(extract_instruction(prompt), tuple(labels.split()), at, is_async, chosen)
-    session = make_session(block, scope_here(), model, layers, get_listener(settings), tried)
-    file = settings.examples or os.environ.get("NJC_EXAMPLES")
-    if not file:
+    block = Block(extract_instruction(prompt), tuple(labels.split()), at, is_async, setup.options)
+    session = make_session(block, make_block_scope(), setup, tried)
+    path = setup.settings.examples or os.environ.get("NJC_EXAMPLES")
+    if not path:
         return session
     from njrt.session.examples import make_example_writer, with_example_recording
 
-    keep = make_example_writer(file)
-    seen = with_example_recording(session.conversation, scope_here(), at, block.instruction, keep)
-    return replace(session, conversation=seen)
+    conversation = with_example_recording(
+        session.conversation, make_block_scope(), at, block.instruction, make_example_writer(path)
+    )
+    return replace(session, conversation=conversation)

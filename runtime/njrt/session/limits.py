@@ -3,11 +3,12 @@
     Options(max_calls=30, max_usd=0.5) -> Limits(calls=30, usd=0.5)
 
     meter = Meter(limits, clock=time.monotonic, place="mailbox.njpy:12")
-    meter.begin_call()        CallLimitError, TimeLimitError ... once there is nothing left to spend
-    meter.spend(reply)        TokenLimitError, CostLimitError once more was spent than allowed
-    meter.begin_effect()      EffectLimitError, TimeLimitError
+    meter.count_call()        CallLimitError, TimeLimitError ... once a limit is reached
+    meter.count_reply(reply)  TokenLimitError, CostLimitError once more was used than allowed
+    meter.count_effect()      EffectLimitError, TimeLimitError
 
-A meter belongs to one run. `with limit(usd=1.0):` opens one more around everything that runs inside it.
+A meter belongs to one run. `with limit(usd=1.0):` opens one more for everything that runs inside it. A call or a
+reply is counted where the `Metered` layer of the model passes it.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from threading import Lock
 
 from njrt.context import Around
@@ -24,19 +25,27 @@ from njrt.errors import (
     CostLimitError,
     EffectLimitError,
     LimitError,
+    ServerError,
     TimeLimitError,
     TokenLimitError,
 )
-from njrt.messages import Reply
+from njrt.messages import Reply, Request
+from njrt.models.model import Ask
 from njrt.options import Options
 
 Clock = Callable[[], float]
-"""Seconds from any fixed point on, never going back: `time.monotonic` outside of tests."""
+"""Seconds since any fixed point, never decreasing: `time.monotonic` outside of tests."""
+
+CodeTimeLimit = Callable[[], float | None]
+"""Gives the seconds that the next piece of code may run; None: no limit."""
+
+MIN_CALL_SECONDS = 0.1
+"""A call with less time left than this is not worth making."""
 
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """How much may be used; None means as much as it takes."""
+    """How much may be used; None: no limit."""
 
     effects: int | None = None
     calls: int | None = None
@@ -46,7 +55,7 @@ class Limits:
 
 
 def read_limits(options: Options) -> Limits:
-    """Take the limits of one run out of a block's merged options."""
+    """The limits of one run, from a block's merged options."""
     return Limits(
         effects=options.max_effects,
         calls=options.max_calls,
@@ -68,10 +77,10 @@ class MeterReading:
 
 
 class Meter:
-    """Counts what one run uses, tells the meters around it, and stops the run at the first limit.
+    """Counts what one run uses, on the meters around it too, and stops the run at the first limit.
 
-    Thread-safe: a meter around several blocks is told by all of them. `option` is what a message
-    tells the reader to raise, such as `max_{}`, with the name of the limit filled in.
+    Thread-safe: a meter around several blocks counts them all. `option` is the setting that a message
+    names, such as `max_{}`, with the name of the limit filled in.
     """
 
     def __init__(
@@ -94,12 +103,12 @@ class Meter:
         self._usd = 0.0
 
     def spent(self) -> MeterReading:
-        """Say what has been used so far."""
+        """What has been used so far."""
         seconds = self._clock() - self._began
         return MeterReading(self._effects, self._calls, seconds, self._tokens, self._usd)
 
     def seconds_left(self) -> float | None:
-        """Say how many seconds the tightest of the limits leaves (0.0 at least); None: no limit."""
+        """The seconds that the tightest limit leaves, at least 0.0; None: no limit."""
         left = [
             max(0.0, meter._began + meter.limits.seconds - meter._clock())
             for meter in (self, *self._around)
@@ -108,7 +117,7 @@ class Meter:
         return min(left, default=None)
 
     def count_call(self) -> None:
-        """Count one model call, before it is made: nothing may be spent once a limit is reached."""
+        """Count one model call before it is made: none is made once a limit is reached."""
         for meter in (self, *self._around):
             meter._check_own_time()
             meter._check_budget()
@@ -135,7 +144,7 @@ class Meter:
                 )
 
     def count_reply(self, reply: Reply) -> None:
-        """Count the tokens and the cost of a reply. A reply out of the cache costs no money."""
+        """Count the tokens and the cost of a reply. A reply from the cache costs nothing."""
         usage = reply.usage
         usd = 0.0 if reply.source == "cache" else usage.usd
         for meter in (self, *self._around):
@@ -146,18 +155,18 @@ class Meter:
             if usd is None and reply.source == "model" and meter.limits.usd is not None:
                 raise meter._make_unpriced_error(reply.model)
 
-    def check(self) -> None:
-        """Raise `TimeLimitError` once the wall time is used up."""
+    def check(self, spare: float = 0.0) -> None:
+        """Raise `TimeLimitError` if at most `spare` seconds of wall time are left."""
         for meter in (self, *self._around):
-            meter._check_own_time()
+            meter._check_own_time(spare)
 
-    def _check_own_time(self) -> None:
+    def _check_own_time(self, spare: float = 0.0) -> None:
         most = self.limits.seconds
-        if most is not None and self._clock() - self._began >= most:
+        if most is not None and self._clock() - self._began >= most - spare:
             raise self._make_error(TimeLimitError, "seconds", f"{most:g} seconds")
 
     def _check_budget(self, over: bool = False) -> None:
-        """Raise when tokens or dollars are used up; with `over`, only when more than all was used."""
+        """Raise when tokens or dollars are used up; with `over`, only when more was used than allowed."""
         tokens, usd = self.limits.tokens, self.limits.usd
         if tokens is not None and self._tokens >= tokens + over:
             raise self._make_error(TokenLimitError, "tokens", _format_count(tokens, "token"))
@@ -179,7 +188,7 @@ class Meter:
         return self._add_place(
             CostLimitError(
                 f"{self._describe_owner()} has a limit `{option}` ({self.limits.usd:g}), but no price is known for "
-                f"the model {model or '(unnamed)'}; limit tokens instead, or tell njrt its price"
+                f"the model {model or '(unnamed)'}; limit tokens instead"
             )
         )
 
@@ -195,11 +204,45 @@ def _format_count(number: int, noun: str) -> str:
     return f"{number:,} {noun}" + ("" if number == 1 else "s")
 
 
+@dataclass(frozen=True, slots=True)
+class Metered:
+    """Counts calls, tokens and cost, and lets no call take longer than the run has left."""
+
+    meter: Meter
+
+    async def answer(self, request: Request, ask: Ask) -> Reply:
+        self.meter.count_call()
+        left = self.meter.seconds_left()
+        if left is not None:
+            left = max(left, MIN_CALL_SECONDS)
+            request = replace(request, timeout=min(left, request.timeout), seconds_left=left)
+        try:
+            reply = await ask(request)
+        except ServerError as error:
+            try:
+                self.meter.check(spare=MIN_CALL_SECONDS)
+            except TimeLimitError as over:
+                raise over from error
+            raise
+        self.meter.count_reply(reply)
+        return reply
+
+
+def make_code_time_limit(most: float | None, meter: Meter) -> CodeTimeLimit:
+    """Limit each piece of code to `most` seconds, and to what the run has left."""
+
+    def get_seconds() -> float | None:
+        limits = (most, meter.seconds_left())
+        return min((seconds for seconds in limits if seconds is not None), default=None)
+
+    return get_seconds
+
+
 _open_meters: Around[Meter] = Around("njrt.session.limits")
 
 
 def list_open_meters() -> tuple[Meter, ...]:
-    """Give the meters that `limit` has opened around this point of the program, outermost first."""
+    """The meters that `limit` has opened around this point of the program, outermost first."""
     return _open_meters.here()
 
 
@@ -213,7 +256,7 @@ def limit(
     seconds: float | None = None,
     clock: Clock = time.monotonic,
 ) -> Iterator[Meter]:
-    """Limit what all blocks that run inside the `with` use together; gives the meter that counts it."""
+    """Limit what all blocks inside the `with` use together; gives the meter that counts it."""
     limits = Limits(effects=effects, calls=calls, seconds=seconds, tokens=tokens, usd=usd)
     with _open_meters.opened(Meter(limits, clock, option="njrt.limit({}=...)")) as meter:
         yield meter

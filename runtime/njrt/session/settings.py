@@ -1,4 +1,4 @@
-"""What surrounds every block: settings of the process, of a `with` statement, of the environment.
+"""The settings around a block: those of a `with` statement, of the environment, of the project.
 
     with njrt.using(model=Scripted([...])):          in tests: every block inside asks this model
         triage(mailbox)
@@ -6,9 +6,9 @@
     with njrt.using(record="recordings/triage.jsonl", max_calls=3):
         triage(mailbox)
 
-    NJC_RECORD=none:recordings/triage.jsonl          the same for a whole process, without touching it
+    NJC_RECORD=none:recordings/triage.jsonl          the same for a whole process, from outside
 
-What a `with` sets is stronger than what a block, a file, the environment or the project says.
+What a `with` sets takes precedence over a block, a file, the environment and the project.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from njrt.errors import ConfigurationError
 from njrt.events import Listener
 from njrt.messages import Protocol, Reply, Request
 from njrt.models.choose import choose_model
-from njrt.models.model import Layer, Model
+from njrt.models.model import Layer, LayeredModel, Model
 from njrt.observability.listeners import make_listener
 from njrt.options import (
     DEFAULTS,
@@ -47,7 +47,7 @@ EMPTY_OPTIONS = Options()
 
 @dataclass(frozen=True, slots=True)
 class Settings:
-    """What surrounds a block, beside its own options; None where nothing is said."""
+    """What surrounds a block, besides its own options; None where nothing is set."""
 
     model: Model | None = None
     options: Options = EMPTY_OPTIONS
@@ -76,10 +76,10 @@ def using(
     """Run the blocks inside with these settings.
 
     `model` is a model (`njrt.Scripted([...])`) or the name of one; `record` is the path of a recording,
-    replayed and made as `mode` says; `cache` is True, False or the cache's folder; `trace` is the path of a
-    trace file, `examples` that of a file of examples for `njc static --learn`; every other keyword is an
-    option of blocks. It holds for everything called inside, and for
-    threads started inside as long as the `with` is open.
+    replayed and made according to `mode`; `cache` is True, False or the cache's folder; `trace` is the path of
+    a trace file, `examples` that of a file of examples for `njc static --learn`; every other keyword is an
+    option of blocks. The settings hold for everything called inside, and for threads started inside while the
+    `with` is open.
     """
     if isinstance(model, str):
         options, model = {**options, "model": model}, None
@@ -102,7 +102,7 @@ def using(
 
 
 def make_recorder(record: str | Path | Recorder | None, mode: RecordMode) -> Recorder | None:
-    """The recorder that is given, or the one of a path."""
+    """The given recorder, or a new one for a path."""
     if record is None:
         return None
     from njrt.persistence.recorder import Recorder
@@ -132,16 +132,16 @@ def resolve_options(
     )
     try:
         return merge_options(*layers)
-    except TypeError:  # a value that cannot be hashed is no option's, and is refused by name
+    except TypeError:  # an unhashable value: no option has one, and it is refused by name
         return merge_options.__wrapped__(*layers)
 
 
 FrozenOptions = tuple[tuple[str, Any, type], ...]
-"""Options and their values as they were said; the types keep `1` and `True` apart."""
+"""Options and their values; the types keep `1` and `True` apart."""
 
 
 def freeze_options(options: Mapping[str, Any]) -> FrozenOptions:
-    """Options in a form that can be remembered."""
+    """Options as a hashable key."""
     return tuple((name, value, type(value)) for name, value in options.items())
 
 
@@ -153,7 +153,7 @@ def merge_options(
     project: FrozenOptions,
     place: str,
 ) -> Options:
-    """The options of one place; a block that runs again, mostly in a loop, finds them here."""
+    """The options of one place, remembered for blocks that run again."""
     return merge_option_layers(
         using,
         make_options({name: value for name, value, _ in block}, place),
@@ -166,37 +166,37 @@ def merge_options(
 def find_recorder(settings: Settings, environ: Mapping[str, str]) -> Recorder | None:
     """The recording that is replayed or made here: that of a `with using`, or of NJC_RECORD.
 
-    NJC_RECORD=off is neither. It leaves alone what asks a model of its own, as tests do with `using(model=Scripted([...]))`.
+    NJC_RECORD=off means none. NJC_RECORD does not apply to blocks whose model is given by `using(model=...)`.
     """
     if settings.recorder is not None or settings.model is not None:
         return settings.recorder
-    said = environ.get("NJC_RECORD")
-    return get_environment_recorder(said) if said and said != "off" else None
+    text = environ.get("NJC_RECORD")
+    return get_environment_recorder(text) if text and text != "off" else None
 
 
 @lru_cache(maxsize=64)
-def get_environment_recorder(said: str) -> Recorder:
+def get_environment_recorder(text: str) -> Recorder:
     """The recorder that `NJC_RECORD=MODE[:PATH]` asks for; one for the whole process."""
     from njrt.persistence.recorder import Recorder, RecordMode
 
-    mode, _, path = said.partition(":")
+    mode, _, path = text.partition(":")
     if mode not in get_args(RecordMode):
         raise ConfigurationError(
             "NJC_RECORD must be off, MODE or MODE:PATH, "
-            f"with MODE one of {', '.join(get_args(RecordMode))}, not {said!r}"
+            f"with MODE one of {', '.join(get_args(RecordMode))}, not {text!r}"
         )
     return Recorder(path or make_default_recording_path(), mode)  # type: ignore[arg-type]
 
 
 def make_default_recording_path() -> str:
-    """Where a program's recording is, if nothing else is said: `recordings/PROGRAM.jsonl`."""
+    """The recording of a program if no path is given: `recordings/PROGRAM.jsonl`."""
     program = getattr(sys.modules.get("__main__"), "__file__", None) or "program"
     return str(Path("recordings") / f"{Path(program).stem}.jsonl")
 
 
 @dataclass(frozen=True, slots=True)
 class DeferredModel:
-    """A model that is chosen when it is first asked: behind a recording, mostly never."""
+    """A model that is chosen when it is first asked; behind a complete recording it never is."""
 
     choose: Callable[[], Model]
     protocol: Protocol
@@ -209,28 +209,28 @@ class DeferredModel:
         return await self.choose().aask(request)
 
 
-def resolve_model(settings: Settings, options: Options, recorder: Recorder | None) -> Model:
-    """The model that a block asks: one that is given, the recorded one, or the one that its options choose."""
+def make_layered_model(settings: Settings, options: Options, *outer: Layer) -> LayeredModel:
+    """The model that a block asks, behind the `outer` layers, the recording and the cache, where there are any.
 
-    def chosen() -> Model:
+    It is the one that is given, the recorded one, or the one that the options choose.
+    """
+
+    def choose() -> Model:
         return settings.model or choose_model(options, os.environ)
 
-    if recorder is None:
-        return chosen()
-    return DeferredModel(chosen, recorder.protocol or options.protocol or chosen().protocol)
+    layers = list(outer)
+    if (recorder := find_recorder(settings, os.environ)) is None:
+        model = choose()
+    else:
+        protocol = recorder.protocol or options.protocol or choose().protocol
+        model = DeferredModel(choose, protocol)
+        layers.append(recorder)
+    if folder := find_cache_folder(settings, options, os.environ):
+        from njrt.persistence.cache import Cache
 
-
-def make_layers(
-    settings: Settings, options: Options, model: Model, recorder: Recorder | None
-) -> tuple[Layer, ...]:
-    """What stands between a block and its model: the recording, then the cache, where there are any."""
-    recording = (recorder,) if recorder is not None else ()
-    folder = find_cache_folder(settings, options, os.environ)
-    if not folder:
-        return recording
-    from njrt.persistence.cache import Cache
-
-    return (*recording, Cache(get_store(folder), f"{model.name} {options.base_url or ''}".strip()))
+        name = f"{model.name} {options.base_url or ''}".strip()
+        layers.append(Cache(get_store(folder), name))
+    return LayeredModel(model, tuple(layers))
 
 
 def find_cache_folder(
@@ -238,20 +238,19 @@ def find_cache_folder(
 ) -> str | None:
     """Where the cache is, or None where there is none.
 
-    It is off unless `using(cache=...)` or NJC_CACHE=on asks for it; the `nightjar` effects include it, as
-    published, unless NJC_CACHE=off says no. A model that the program itself hands in, such as a script, is
-    cached only when the program says so, too.
+    It is off unless `using(cache=...)` or NJC_CACHE=on turns it on; the `nightjar` effects include it, as
+    published, unless NJC_CACHE=off. A model given by `using(model=...)` is cached only by `using(cache=...)`.
     """
-    said = settings.cache
-    if said is None:
+    cache = settings.cache
+    if cache is None:
         text = environ.get("NJC_CACHE", "").lower()
         if text not in ("", *_ON_WORDS, *_OFF_WORDS):
             raise ConfigurationError(f"NJC_CACHE must be on or off, not {text!r}")
-        wanted = text in _ON_WORDS or (options.effects == "nightjar" and text not in _OFF_WORDS)
-        said = wanted and settings.model is None
-    if said is True:
+        is_on = text in _ON_WORDS or (options.effects == "nightjar" and text not in _OFF_WORDS)
+        cache = is_on and settings.model is None
+    if cache is True:
         return ".njc_cache"
-    return str(said) if said else None
+    return str(cache) if cache else None
 
 
 _ON_WORDS = ("on", "1", "true", "yes")
@@ -267,5 +266,5 @@ def get_store(folder: str) -> Store:
 
 
 def get_listener(settings: Settings) -> Listener:
-    """Whoever is told of what happens in blocks: accounts, log, spans, and the trace file if there is one."""
+    """The listener to what happens in blocks: accounts, log, spans, and the trace file if there is one."""
     return make_listener(settings.trace or os.environ.get("NJC_TRACE") or None)
