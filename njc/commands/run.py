@@ -45,14 +45,14 @@ def command(
     ctx: click.Context, console: Console, /, source: Path, arguments: Sequence[str], **flags: Any
 ) -> None:
     """Run a natural program with its arguments, as `python` would; njc's own flags go before FILE."""
-    boundary = {name: flags.pop(name) for name in ("sandbox", "work", "read", "env")}
+    settings = {name: flags.pop(name) for name in ("sandbox", "work", "read", "env")}
     project = resolve_project([source], flags)
     if source.is_dir():
         raise ConfigurationError(f"{source} is a directory; name the program, such as main.njpy")
     (unit,) = find_units([source], project)
     _set_flags_before_environment(flags["options"])
-    if is_sandbox_requested(boundary):
-        ctx.exit(run_in_sandbox(unit, arguments, project, console, flags, boundary))
+    if is_sandbox_requested(settings):
+        ctx.exit(run_in_sandbox(unit, arguments, project, console, flags, settings))
     try:
         code, warnings = load_code(source, read_source(unit).data, project)
     except NaturalSyntaxError as uncompilable:
