@@ -23,26 +23,26 @@ _SANDBOX_FLAGS = (
     click.option(
         "--sandbox",
         is_flag=True,
-        help="Run the whole program in a bubblewrap sandbox.",
+        help="Run the program in a sandbox (bubblewrap).",
     ),
     click.option(
         "--work",
         type=click.Path(path_type=Path, file_okay=False),
         metavar="DIR",
-        help="Directory that the sandboxed program may write to; created if missing.",
+        help="Let the sandbox write to DIR; create it.",
     ),
     click.option(
         "--read",
         multiple=True,
         type=click.Path(path_type=Path, exists=True),
         metavar="PATH",
-        help="File or directory in the home directory or /tmp that it may read.",
+        help="Let the sandbox read PATH.",
     ),
     click.option(
         "--env",
         multiple=True,
         metavar="NAME",
-        help="Environment variable that it may see.",
+        help="Let the sandbox see a variable.",
     ),
 )
 
@@ -93,7 +93,7 @@ def run_in_sandbox(
         home=Path.home(),
         here=Path.cwd(),
     )
-    program = [*_rebuild_flags(console, flags), unit.shown, *arguments]
+    program = [*_rebuild_flags(console, flags), unit.display_path, *arguments]
     return run_sandboxed(sandbox, [sys.executable, "-m", "njc", "run", *program])
 
 
