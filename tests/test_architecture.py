@@ -65,7 +65,7 @@ EDGE = """
     njrt.observability  listeners trace
     njrt.persistence    folder_lock recorder recording_file store
     njrt.session        attempt drive limits session settings
-    njc                 doctor hatch_plugin hook run setuptools_plugin worker
+    njc                 cli doctor hatch_plugin hook run setuptools_plugin worker
     njc.project         build config load outputs units wheel where
     njc.sandbox         bubblewrap forwarder proxy
     njc.static          author files lock
