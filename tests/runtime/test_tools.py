@@ -1,6 +1,7 @@
 """From what a model says to the effects it means: tool calls, fenced code, fenced JSON, bare code."""
 
 import json
+import time
 from typing import get_args
 
 import pytest
@@ -92,6 +93,8 @@ def test_arguments_that_are_no_json_object_are_refused_with_their_text():
         ("```python\nx = 1\n```\nprints\n```\n1\n```", (Run("x = 1\n", True),)),
         ("~~~python\nx = '''\n```\n'''\n~~~", (Run("x = '''\n```\n'''\n", True),)),
         ("````python\nx = '''\n```\n'''\n````", (Run("x = '''\n```\n'''\n", True),)),
+        ("````python\nx = 1\n```\ny = 2\n````", (Run("x = 1\n```\ny = 2\n", True),)),
+        ("```python\r\nx = 1\r\n```\r\n", (Run("x = 1\r\n", True),)),
         ("```python\nx = 1", (Run("x = 1\n", True),)),
         ("x = 1\n```", (Run("x = 1\n", True),)),
         ("x = 1\ny = 2", (Run("x = 1\ny = 2\n", True),)),
@@ -205,3 +208,14 @@ def test_every_schema_is_strict(effects):
     for tool in tools:
         assert tool.parameters["type"] == "object"
         check(dict(tool.parameters))
+
+
+@pytest.mark.parametrize("first", ["", "```python\n", "~~~\n", "````\n"])
+@pytest.mark.parametrize(
+    "unit", ["`", "~", "```\n", "```python\n", "~~~x\n", "`````\n````\n", "``` ", " ", "\t\n", "```a ", "\"\"\"", "'''", "{", "["]
+)  # fmt: skip
+def test_fences_are_found_in_linear_time(first: str, unit: str) -> None:
+    text = first + unit * (100_000 // len(unit)) + "!"
+    start = time.monotonic()
+    parse_text_effects(text, "direct")
+    assert time.monotonic() - start < 2

@@ -26,11 +26,8 @@ from njrt.execution.syntax import parse_python
 from njrt.messages import ToolCall
 from njrt.options import EffectSet
 
-FENCED_BLOCK = re.compile(
-    r"^[ \t]*(?P<fence>```+|~~~+)[ \t]*(?P<language>[\w+-]*)[^\n]*\n(?P<body>.*?)^[ \t]*(?P=fence)[ \t]*$",
-    re.MULTILINE | re.DOTALL,
-)
-UNPAIRED_FENCE = re.compile(r"^[ \t]*(?:```+|~~~+)[ \t]*[\w+-]*[ \t]*$", re.MULTILINE)
+FENCE = re.compile(r"(?P<fence>`{3,}+|~{3,}+)[ \t]*+(?P<language>[\w+-]*+)(?P<rest>.*+)")
+"""A line that opens or closes a fenced block; no part of it is matched twice (possessive)."""
 BETWEEN_CALLS = re.compile(r"[\s,]*")
 TRIPLE_QUOTED = re.compile(r"""(?P<quotes>"{3}|'{3})(?P<body>.*?)(?P=quotes)""", re.DOTALL)
 LOOK_COMMENT = re.compile(r"\s*#\s*look\b", re.IGNORECASE)
@@ -45,9 +42,7 @@ def parse_text_effects(text: str, effects: EffectSet) -> tuple[Effect | Refusal,
 
     In the text protocol a block of code ends the instruction, unless its first line is `# look`.
     """
-    fenced = [
-        (match["language"].lower(), match["body"]) for match in FENCED_BLOCK.finditer(text + "\n")
-    ]
+    fenced, parts = split_at_fences(text)
     calls = tuple(
         call
         for language, body in fenced
@@ -59,7 +54,6 @@ def parse_text_effects(text: str, effects: EffectSet) -> tuple[Effect | Refusal,
     tagged = [body for language, body in fenced if language in PYTHON_TAGS[:3]]
     codes = tagged or [body for language, body in fenced if language in PYTHON_TAGS]
     if not codes and not fenced:
-        parts = UNPAIRED_FENCE.split(text)
         if calls := next(
             (found for part in parts if has_call(found := parse_text_calls(part))), ()
         ):
@@ -72,6 +66,39 @@ def parse_text_effects(text: str, effects: EffectSet) -> tuple[Effect | Refusal,
         make_code_effect(code, effects, last=position == len(codes))
         for position, code in enumerate(codes, start=1)
     )
+
+
+def split_at_fences(text: str) -> tuple[list[tuple[str, str]], list[str]]:
+    """Split a reply into its fenced blocks (language, body), and into its parts between fences without a pair.
+
+    A block is closed by a line that holds the same fence and nothing else. Takes time linear in the text.
+    """
+    lines = text.split("\n")
+    fences = {
+        number: match
+        for number, line in enumerate(lines)
+        if (match := FENCE.fullmatch(line.strip(" \t\r")))
+    }
+    closing: dict[int, int] = {}
+    next_closing: dict[str, int] = {}
+    for number, match in reversed(fences.items()):
+        if match["fence"] in next_closing:
+            closing[number] = next_closing[match["fence"]]
+        if not match["language"] and not match["rest"]:
+            next_closing[match["fence"]] = number
+    blocks: list[tuple[str, str]] = []
+    unpaired: list[int] = []
+    end = -1
+    for number, match in fences.items():
+        if number <= end:
+            continue
+        if (end := closing.get(number, end)) > number:
+            body = "".join(f"{line}\n" for line in lines[number + 1 : end])
+            blocks.append((match["language"].lower(), body))
+        elif not match["rest"].strip():
+            unpaired.append(number)
+    starts, ends = [0, *(number + 1 for number in unpaired)], [*unpaired, len(lines)]
+    return blocks, ["\n".join(lines[first:last]) for first, last in zip(starts, ends, strict=True)]
 
 
 def make_code_effect(code: str, effects: EffectSet, last: bool) -> Effect | Refusal:
