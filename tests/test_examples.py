@@ -13,7 +13,7 @@ ROOT = Path(__file__).parent.parent
 
 
 @pytest.mark.parametrize(
-    ("name", "read_last_line"),
+    ("name", "last_line"),
     [
         ("tickets", "technical  The app crashes when I open the settings page."),
         ("rules", "['level', 'rotor', 'noon']"),

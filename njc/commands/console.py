@@ -1,9 +1,8 @@
-"""The output of the commands: results go to stdout, everything else to stderr.
+"""Where the commands write, and how much: results to stdout, all else to stderr.
 
--qq    nothing but the exit code
--q     errors
-       and what was done
--v     and what was done to each file, and whole tracebacks
+-q     errors only                 -qq    nothing but the exit code
+       what was done
+-v     what was done to each file, and tracebacks in full
 """
 
 from __future__ import annotations
@@ -26,22 +25,22 @@ _PROGRESS_DELAY = 0.5
 
 @dataclass(slots=True)
 class Console:
-    """How much to print; one object for the group and its commands, so flags may stand before or after the name."""
+    """How much to say; the group and its commands share one, so flags may stand before or after the name."""
 
     verbosity: int = 0
 
     def result(self, text: str) -> None:
-        """Print the result."""
+        """Print what the command was asked for."""
         if text:
             click.echo(colorize(text))
 
     def findings(self, text: str) -> None:
-        """Print what is wrong."""
+        """Tell what is wrong."""
         if text and self.verbosity > -2:
             click.echo(colorize(text), err=True)
 
     def error(self, error: NaturalError) -> None:
-        """Print why the command fails: the message, or with -v the traceback."""
+        """Tell in one message why the work ends here, or with -v in the whole traceback."""
         if self.verbosity > 0:
             self.findings("".join(traceback.format_exception(error)).rstrip())
         else:
@@ -49,33 +48,31 @@ class Console:
             self.findings(f"error: {place}{error}")
 
     def note(self, text: str) -> None:
-        """Print what was done."""
+        """Tell what was done."""
         if text and self.verbosity > -1:
             click.echo(text, err=True)
 
     def print_detail(self, text: str) -> None:
-        """Print what was done to one file."""
+        """Tell what was done to one file."""
         if self.verbosity > 0:
             click.echo(text, err=True)
 
 
 class ProgressLine:
-    """Counts files on one line of a terminal, if the work takes long."""
+    """Counts on one line of a terminal, once the work turns out to be long."""
 
-    def __init__(self, console: Console, activity: str) -> None:
-        self._activity = activity
+    def __init__(self, console: Console, what: str) -> None:
+        self._what = what
         self._shown = False
-        self._is_enabled = console.verbosity > -1 and sys.stderr.isatty()
+        self._wanted = console.verbosity > -1 and sys.stderr.isatty()
         self._begin = time.monotonic()
 
     def __call__(self, done: int, of: int) -> None:
-        """Show the count, and remove the line at the end."""
-        if not self._is_enabled or (
-            not self._shown and self._get_elapsed_seconds() < _PROGRESS_DELAY
-        ):
+        """Show how far the work has come, and wipe the line at its end."""
+        if not self._wanted or (not self._shown and self._get_elapsed_seconds() < _PROGRESS_DELAY):
             return
         self._shown = True
-        line = f"{self._activity} {done}/{of}" if done < of else ""
+        line = f"{self._what} {done}/{of}" if done < of else ""
         click.echo(f"\r\x1b[K{line}", err=True, nl=False)
 
     def _get_elapsed_seconds(self) -> float:
@@ -83,7 +80,7 @@ class ProgressLine:
 
 
 def colorize(text: str) -> str:
-    """Color the severities and carets of findings; click removes colors where they are off."""
+    """Color the severities and carets of rendered findings; click takes colors out where none are wanted."""
     text = _SEVERITY.sub(_colorize_severity, text)
     return _CARET.sub(lambda match: match[1] + click.style(match[2], fg="red", bold=True), text)
 

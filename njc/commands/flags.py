@@ -1,4 +1,4 @@
-"""Flags that several commands share: output, settings of the project, selection of sources."""
+"""Flags that several commands share: how much to say, and what to override of the project's settings."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from njrt.options import OPTION_CHOICES, Options, make_options, merge_option_lay
 
 CommandFunction = TypeVar("CommandFunction", bound=Callable[..., Any])
 FlagValue = Any
-"""The value of a flag as click reads it."""
+"""The value of a flag, as click has read it."""
 
 pass_console = click.make_pass_decorator(Console, ensure=True)
 SOURCES = click.argument("sources", nargs=-1, metavar="[SRC]...", type=click.Path(path_type=Path))
@@ -29,65 +29,59 @@ OUT = click.option(
     "--out",
     type=click.Path(path_type=Path),
     metavar="DIR",
-    help="Put compiled files in DIR (default: in place).",
+    help="Where compiled files go; by default beside their sources.",
 )
-WATCH = click.option("--watch", is_flag=True, help="Run again whenever a source changes.")
+WATCH = click.option("--watch", is_flag=True, help="Do it again whenever a source changes.")
 JOBS = click.option(
     "-j",
     "--jobs",
     type=click.IntRange(min=1),
     metavar="N",
-    help="Parallel jobs (default: chosen automatically).",
+    help="Processes to compile with, blocks to write at once; by default as many as pay.",
 )
 OUTPUT_FORMAT = click.option(
     "--output-format",
     "format",
     type=click.Choice(REPORT_FORMATS),
     default="text",
-    help="Format of the findings (default: text).",
+    help="How findings are written; `text` by default.",
 )
 MODE = click.option(
     "--mode",
     type=click.Choice(OPTION_CHOICES["mode"]),
-    help="Mode of blocks that set none (default: live).",
+    help="What becomes of blocks that do not say it themselves; `live` by default.",
 )
 ATTEMPTS = click.option(
     "--attempts",
     type=click.IntRange(min=1),
     default=4,
     metavar="N",
-    help="Attempts to write a static block (default: 4).",
+    help="How often a model may try to write the code of a static block; 4 by default.",
 )
 _SELECTION = (
-    click.option(
-        "--include", multiple=True, metavar="GLOB", help="Compile only sources that match."
-    ),
-    click.option(
-        "--exclude", multiple=True, metavar="GLOB", help="Do not compile sources that match."
-    ),
+    click.option("--include", multiple=True, metavar="GLOB", help="Compile only such sources."),
+    click.option("--exclude", multiple=True, metavar="GLOB", help="Leave such sources alone."),
 )
 _SETTINGS = (
     click.option(
         "-W",
         "--warnings",
         type=click.Choice(["default", "error"]),
-        help="`error` treats warnings as errors.",
+        help="`-W error` makes errors of warnings.",
     ),
-    click.option("--required-version", metavar="SPEC", help="Fail unless njc has this version."),
+    click.option("--required-version", metavar="SPEC", help="Fail unless njc has such a version."),
     click.option(
         "--set",
         "options",
         multiple=True,
         metavar="KEY=VALUE",
-        help="Set an option of all blocks.",
+        help="Set an option of blocks for the whole project, such as `max-effects=20`.",
     ),
 )
-_SETTING_NAMES = ("out", "include", "exclude", "warnings", "required_version")
-"""The flags that override a field of the project."""
 
 
 def console_flags(command: CommandFunction) -> CommandFunction:
-    """Add -q, -v and --color; they may stand before or after the command's name."""
+    """Add -q, -v and --color, which mean the same before and after the command's name."""
     return _add_options(
         command,
         click.option(
@@ -96,7 +90,7 @@ def console_flags(command: CommandFunction) -> CommandFunction:
             count=True,
             expose_value=False,
             callback=_decrease_verbosity,
-            help="Print less.",
+            help="Say less.",
         ),
         click.option(
             "-v",
@@ -104,14 +98,14 @@ def console_flags(command: CommandFunction) -> CommandFunction:
             count=True,
             expose_value=False,
             callback=_increase_verbosity,
-            help="Print more.",
+            help="Say more.",
         ),
         click.option(
             "--color",
             type=click.Choice(["auto", "always", "never"]),
             expose_value=False,
             callback=_set_color,
-            help="Color the output (default: on terminals).",
+            help="Color the output; by default on terminals only.",
         ),
     )
 
@@ -127,35 +121,35 @@ def selection_flags(command: CommandFunction) -> CommandFunction:
 
 
 def resolve_project(places: Sequence[Path], flags: Mapping[str, FlagValue]) -> Project:
-    """Read the settings for sources at `places`: flags, environment, project file.
+    """Read the settings that hold for sources at `places`: flags, environment, project file.
 
-    Raises ConfigurationError if they are wrong or require another version of njc.
+    Raises ConfigurationError where they contradict themselves, or this version of njc.
     """
     project = find_project(places[0] if places else Path(), os.environ)
     options = (
         *flags.get("options", ()),
         *([f"mode={mode}"] if (mode := flags.get("mode")) else ()),
     )
-    settings = {name: flags[name] for name in _SETTING_NAMES if flags.get(name)}
-    if "out" in settings:
-        settings["out"] = Path(os.path.normpath(settings["out"].absolute()))
+    said = {name: each for name, each in flags.items() if each and name not in ("options", "mode")}
+    if said.get("out"):
+        said["out"] = Path(os.path.normpath(said["out"].absolute()))
     project = replace(
-        project, **settings, options=merge_option_layers(parse_set_flags(options), project.options)
+        project, **said, options=merge_option_layers(parse_set_flags(options), project.options)
     )
     check_required_version(project.required_version, __version__)
     return project
 
 
 def parse_set_flags(settings: Sequence[str]) -> Options:
-    """Read options from the values of `--set KEY=VALUE`."""
-    values: dict[str, FlagValue] = {}
+    """Read options as `--set KEY=VALUE` gives them."""
+    read: dict[str, FlagValue] = {}
     for setting in settings:
         key, equals, text = setting.partition("=")
         if not equals:
             raise ConfigurationError(f"--set takes KEY=VALUE, not `{setting}`")
         name = key.strip().replace("-", "_")
-        values[name] = parse_option(name, text)
-    return make_options(values, "--set")
+        read[name] = parse_option(name, text)
+    return make_options(read, "--set")
 
 
 def _add_options(
@@ -175,7 +169,7 @@ def _increase_verbosity(ctx: click.Context, parameter: click.Parameter, count: i
 
 
 def _set_color(ctx: click.Context, parameter: click.Parameter, when: str | None) -> None:
-    """Choose colors by the flag, the variables NO_COLOR and FORCE_COLOR, and the terminal, in this order."""
+    """Decide on colors: the flag, then the variables NO_COLOR and FORCE_COLOR, then the terminal."""
     if when is not None and when != "auto":
         ctx.color = when == "always"
     elif ctx.color is None and os.environ.get("NO_COLOR"):

@@ -1,4 +1,4 @@
-"""The flags of `njc run --sandbox`, and running a program with them."""
+"""`njc run --sandbox`: the flags that say what a program in a sandbox may do, and running it there."""
 
 from __future__ import annotations
 
@@ -23,43 +23,43 @@ _SANDBOX_FLAGS = (
     click.option(
         "--sandbox",
         is_flag=True,
-        help="Run the program in a sandbox (bubblewrap).",
+        help="Run the whole program under bubblewrap, where it can do little.",
     ),
     click.option(
         "--work",
         type=click.Path(path_type=Path, file_okay=False),
         metavar="DIR",
-        help="Let the sandbox write to DIR; create it.",
+        help="The directory that a sandboxed program may write to; made if need be.",
     ),
     click.option(
         "--read",
         multiple=True,
         type=click.Path(path_type=Path, exists=True),
         metavar="PATH",
-        help="Let the sandbox read PATH.",
+        help="What a sandboxed program may read of the home directory and /tmp.",
     ),
     click.option(
         "--env",
         multiple=True,
         metavar="NAME",
-        help="Let the sandbox see a variable.",
+        help="A variable that a sandboxed program may see.",
     ),
 )
 
 
 def sandbox_flags(command: CommandFunction) -> CommandFunction:
-    """Add the sandbox flags to a command."""
+    """Add the flags of the sandbox."""
     for option in reversed(_SANDBOX_FLAGS):
         command = option(command)
     return command
 
 
-def is_sandbox_requested(settings: Mapping[str, Any]) -> bool:
-    """Return whether to run in a sandbox; raises ConfigurationError if its other flags stand alone."""
+def is_sandbox_requested(boundary: Mapping[str, Any]) -> bool:
+    """Whether the program is to run in a sandbox; the other flags mean nothing without it."""
     for name in ("work", "read", "env"):
-        if settings[name] and not settings["sandbox"]:
-            raise ConfigurationError(f"--{name} works only with --sandbox; add --sandbox")
-    return bool(settings["sandbox"])
+        if boundary[name] and not boundary["sandbox"]:
+            raise ConfigurationError(f"--{name} says what a sandbox allows; add --sandbox")
+    return bool(boundary["sandbox"])
 
 
 def run_in_sandbox(
@@ -68,9 +68,9 @@ def run_in_sandbox(
     project: Project,
     console: Console,
     flags: Mapping[str, Any],
-    settings: Mapping[str, Any],
+    boundary: Mapping[str, Any],
 ) -> int:
-    """Run the program in a sandbox that can connect to its models; return the exit code."""
+    """Run the program in a sandbox that reaches the models that its blocks ask; return the exit code."""
     from njc.sandbox.bubblewrap import (
         Sandbox,
         list_python_paths,
@@ -79,26 +79,26 @@ def run_in_sandbox(
         select_variables,
     )
 
-    work = settings["work"]
+    work = boundary["work"]
     if work is not None:
         work.mkdir(parents=True, exist_ok=True)
     servers = list_servers(_list_model_options(unit, project), os.environ)
-    shared = [path.absolute() for path in settings["read"]]
+    given = [path.absolute() for path in boundary["read"]]
     own = [path for path in (unit.root, unit.source, project.file) if path is not None]
     sandbox = Sandbox(
-        readable=(*list_python_paths(), *own, *shared, Path.cwd()),
+        readable=(*list_python_paths(), *own, *given, Path.cwd()),
         work=work.absolute() if work is not None else None,
         servers=servers,
-        environ=select_variables(os.environ, servers, settings["env"]),
+        environ=select_variables(os.environ, servers, boundary["env"]),
         home=Path.home(),
         here=Path.cwd(),
     )
-    program = [*_rebuild_flags(console, flags), unit.display_path, *arguments]
+    program = [*_rebuild_flags(console, flags), unit.shown, *arguments]
     return run_sandboxed(sandbox, [sys.executable, "-m", "njc", "run", *program])
 
 
 def _list_model_options(unit: Unit, project: Project) -> Iterator[Options]:
-    """Yield all options that may choose a model: those of the program, then those of its blocks."""
+    """The options by which models may be chosen: those of the whole program, and those of each block."""
     outer = (read_environment_options(os.environ), project.options)
     yield merge_option_layers(*outer)
     for block in compile_source(read_source(unit), project=project.options).blocks:
@@ -106,7 +106,7 @@ def _list_model_options(unit: Unit, project: Project) -> Iterator[Options]:
 
 
 def _rebuild_flags(console: Console, flags: Mapping[str, Any]) -> list[str]:
-    """Return the flags of this `njc run` for the `njc run` in the sandbox."""
+    """Write the flags of `njc run` once more, for the `njc run` inside."""
     again = [f"--set={setting}" for setting in flags["options"]]
     again += [f"--warnings={flags['warnings']}"] if flags["warnings"] else []
     again += (

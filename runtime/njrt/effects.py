@@ -7,6 +7,7 @@ the prompt, with an `Answer` or with a `Refusal` that says what to do instead, o
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -115,9 +116,39 @@ class Done:
     """End the block normally."""
 
 
+@dataclass(frozen=True, slots=True)
+class BindOutputs:
+    """Bind the outputs of the block to values in JSON, by name, and end the block."""
+
+    values: Mapping[str, WireValue]
+
+
+@dataclass(frozen=True, slots=True)
+class ReturnAnswer:
+    """Return a value in JSON from the enclosing function."""
+
+    value: WireValue
+
+
+@dataclass(frozen=True, slots=True)
+class RaiseNamed:
+    """Raise the exception of this name with a message."""
+
+    name: str
+    message: str
+
+
+@dataclass(frozen=True, slots=True)
+class NeedsCode:
+    """Say that the instruction cannot be carried out without code; the run goes on as `direct`."""
+
+    reason: str
+
+
 Effect = (
     Run | Eval | Exec | Lookup | Assign | Deref | Ref | SetRef | Goto
     | BreakLoop | ContinueLoop | ReturnValue | RaiseError | Done
+    | BindOutputs | ReturnAnswer | RaiseNamed | NeedsCode
 )  # fmt: skip
 
 
@@ -135,4 +166,4 @@ class Refusal:
     message: str
 
 
-EffectResult = Answer | Refusal | Outcome
+EffectResult = Answer | Refusal | NeedsCode | Outcome

@@ -12,6 +12,7 @@
     ├── LimitError                  a limit of the block was reached              exit code 3
     │   ├── EffectLimitError        ├── CallLimitError      ├── TimeLimitError
     │   ├── CodeTimeLimitError      ├── TokenLimitError     └── CostLimitError
+    ├── PolicyError                 the block needs what it is not allowed        exit code 3
     ├── RecordingError              replay is impossible                          exit code 3
     │   ├── RecordingMissingError   no such file
     │   └── RecordingMismatchError  a request differs from the recorded ones
@@ -95,6 +96,10 @@ class TokenLimitError(LimitError):
 
 class CostLimitError(LimitError):
     """`max_usd` was reached."""
+
+
+class PolicyError(NaturalError):
+    """The block needs what its project does not allow, such as code under `authority="strict"`."""
 
 
 class RecordingError(NaturalError):

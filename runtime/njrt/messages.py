@@ -96,7 +96,8 @@ class Request:
     `temperature` None means the vendor's default. `timeout` is in seconds, for one model; `seconds_left` is what
     all models may take together, None where there is no limit. `place` is that of the block that asks
     (`file.njpy:line`), `turn` the number of the request in this run, from 1. Both are for people, recordings and
-    traces: never sent to a model, never part of a cache key.
+    traces: never sent to a model, never part of a cache key. `schema` is the JSON schema
+    that the text of the reply must fit; adapters have the server enforce it where it can.
     """
 
     system: str
@@ -108,6 +109,7 @@ class Request:
     seconds_left: float | None = None
     place: str = ""
     turn: int = 1
+    schema: Json | None = None
 
 
 @dataclass(frozen=True, slots=True)

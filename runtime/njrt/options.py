@@ -20,8 +20,10 @@ from njrt.errors import ConfigurationError
 from njrt.messages import Protocol
 
 EffectSet = Literal[
-    "direct", "nightjar", "shared-python", "shared-eval", "isolated-eval", "baseline"
+    "answer", "direct", "nightjar", "shared-python", "shared-eval", "isolated-eval", "baseline"
 ]
+Authority = Literal["least", "strict", "code"]
+Jumps = Literal["named", "all"]
 Mode = Literal["live", "static", "static-raw", "auto"]
 Policy = Literal["guarded", "open"]
 OnError = Literal["keep", "rollback"]
@@ -40,6 +42,11 @@ class Options:
     """`tools` or `text`; by default what suits the model."""
     effects: EffectSet | None = None
     """Which effects a prompt may request."""
+    authority: Authority | None = None
+    """`least`: no code where the compiler can see that none is needed; `strict`: nor when the model asks for it;
+    `code`: code for every block."""
+    jumps: Jumps | None = None
+    """`named`: a block is offered the jumps that its text names; `all`: those that are legal where it stands."""
     mode: Mode | None = None
     """`live`: a model carries the block out when it runs. The static modes are decided at build time."""
     fallback: FallbackMode | None = None
@@ -73,6 +80,8 @@ class Options:
 DEFAULTS = Options(
     mode="live",
     effects="direct",
+    authority="least",
+    jumps="named",
     max_reply_tokens=4096,
     max_effects=300,
     max_calls=30,
@@ -87,6 +96,8 @@ DEFAULTS = Options(
 OPTION_CHOICES: Mapping[str, tuple[str, ...]] = {
     "protocol": get_args(Protocol),
     "effects": get_args(EffectSet),
+    "authority": get_args(Authority),
+    "jumps": get_args(Jumps),
     "mode": get_args(Mode),
     "policy": get_args(Policy),
     "on_error": get_args(OnError),

@@ -13,7 +13,7 @@ from collections.abc import Iterable, Sequence
 
 from spsbench.methods import Method
 from spsbench.results import ResultSet, Trial, TrialLimits, TrialResult
-from spsbench.script import SCRIPTED
+from spsbench.trials.job import SCRIPTED
 
 
 class OtherConditionsError(ValueError):

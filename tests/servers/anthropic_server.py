@@ -13,6 +13,7 @@ from collections.abc import Iterable, Iterator
 from typing import Any
 
 from loopback import Answer, Deed, Loopback, Seen, Status
+from openai_server import schema_complaints
 
 KEY = "sk-ant-loopback-0123456789abcdef"
 MODELS = ("claude-sonnet-4-6", "claude-sonnet-5-5")
@@ -188,5 +189,9 @@ def _tool_complaints(tool: dict[str, Any]) -> Iterator[str]:
         yield f"tools.{name}: Extra inputs are not permitted"
     if not re.fullmatch(r"[a-zA-Z0-9_-]{1,128}", tool.get("name", "")):
         yield "tools.name: String should match pattern '^[a-zA-Z0-9_-]{1,128}$'"
+    if tool.get("strict"):
+        if tool["input_schema"].get("type") != "object":
+            yield "tools.input_schema.type: Input should be 'object'"
+        yield from schema_complaints(tool["input_schema"], "tools.input_schema")
     if tool.get("input_schema", {}).get("type") != "object":
         yield "tools.input_schema.type: Field required"

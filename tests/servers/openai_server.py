@@ -19,7 +19,15 @@ from loopback import Answer, Deed, Loopback, Seen, Status
 KEY = "sk-loopback-0123456789abcdef"
 MODELS = ("gpt-4.1", "o4-mini", "gpt-5-mini", "gpt-6-sol", "gpt-6.1-sol")
 
-FIELDS = {"model", "messages", "tools", "tool_choice", "temperature", "max_tokens"}
+FIELDS = {
+    "model",
+    "messages",
+    "tools",
+    "tool_choice",
+    "temperature",
+    "max_tokens",
+    "response_format",
+}
 VENDOR_FIELDS = FIELDS | {"max_completion_tokens", "reasoning_effort", "parallel_tool_calls"}
 MESSAGE_FIELDS = {
     "system": {"role", "content"},
@@ -76,8 +84,10 @@ class OpenAIServer(Loopback):
         vendor: bool = True,
         key: str | None = KEY,
         models: tuple[str, ...] = MODELS,
+        enforces_schemas: bool = True,
     ) -> None:
         super().__init__(script)
+        self.enforces_schemas = enforces_schemas
         self.vendor = vendor
         self.key = key if vendor else None
         self.models = models
@@ -97,6 +107,8 @@ class OpenAIServer(Loopback):
         model = seen.body.get("model")
         if model not in self.models:
             return _error(404, f"The model `{model}` does not exist", "model_not_found")
+        if "response_format" in seen.body and not self.enforces_schemas:
+            return _error(400, "'response_format' is not supported with this model.")
         complaint = next(complaints(seen.body, self.vendor), None)
         return _error(400, complaint) if complaint else None
 
@@ -122,6 +134,27 @@ def complaints(body: dict[str, Any], vendor: bool) -> Iterator[str]:
         yield "'tool_choice' is only allowed when 'tools' are specified."
     for tool in body.get("tools", ()):
         yield from _tool_complaints(tool)
+    if "response_format" in body:
+        yield from _format_complaints(body["response_format"], vendor)
+
+
+def _format_complaints(form: dict[str, Any], vendor: bool) -> Iterator[str]:
+    if form.get("type") != "json_schema" or not form.get("json_schema", {}).get("name"):
+        yield "Invalid 'response_format'."
+        return
+    schema = form["json_schema"].get("schema")
+    if vendor:
+        if form["json_schema"].get("strict") is not True:
+            yield "'response_format' must be strict."
+        if schema.get("type") != "object" or "anyOf" in schema:
+            yield "Invalid schema for response_format: the root must have type 'object'."
+        yield from schema_complaints(schema, "schema")
+
+
+STRICT_KEYWORDS = {
+    *("type", "description", "enum", "anyOf", "$ref", "$defs", "items"),
+    *("properties", "required", "additionalProperties"),
+}
 
 
 def _parameter_complaints(body: dict[str, Any]) -> Iterator[str]:
@@ -198,14 +231,18 @@ def _tool_complaints(tool: dict[str, Any]) -> Iterator[str]:
     if not re.fullmatch(r"[a-zA-Z0-9_-]{1,64}", function.get("name", "")):
         yield "Invalid 'tools.function.name'."
     if function.get("strict"):
-        yield from _schema_complaints(function.get("parameters"), "parameters")
+        yield from schema_complaints(function.get("parameters"), "parameters")
 
 
-def _schema_complaints(schema: Any, place: str) -> Iterator[str]:
+def schema_complaints(schema: Any, place: str) -> Iterator[str]:
     """What strict mode has against a JSON schema."""
     if not isinstance(schema, dict) or not schema.keys() & {"type", "anyOf", "enum", "$ref"}:
         yield f"Invalid schema at {place}: schema must have a 'type' key."
         return
+    for name in schema.keys() - STRICT_KEYWORDS:
+        yield f"Invalid schema at {place}: '{name}' is not permitted."
+    for choice in schema.get("anyOf", ()):
+        yield from schema_complaints(choice, place)
     if schema.get("type") == "object":
         properties = schema.get("properties", {})
         if schema.get("additionalProperties") is not False:
@@ -213,10 +250,10 @@ def _schema_complaints(schema: Any, place: str) -> Iterator[str]:
         if sorted(schema.get("required", ())) != sorted(properties):
             yield f"Invalid schema at {place}: 'required' must include every key in properties."
         for name, inner in properties.items():
-            yield from _schema_complaints(inner, f"{place}.{name}")
+            yield from schema_complaints(inner, f"{place}.{name}")
     if "items" in schema:
-        yield from _schema_complaints(schema["items"], f"{place}[]")
+        yield from schema_complaints(schema["items"], f"{place}[]")
     for name, inner in schema.get("$defs", {}).items():
-        yield from _schema_complaints(inner, f"{place}.{name}")
+        yield from schema_complaints(inner, f"{place}.{name}")
     for inner in schema.get("anyOf", ()):
-        yield from _schema_complaints(inner, place)
+        yield from schema_complaints(inner, place)

@@ -10,13 +10,15 @@ knows neither network nor clock, so that a test drives it by hand.
 from __future__ import annotations
 
 from collections.abc import Callable, Generator, Sequence
+from dataclasses import dataclass
 from itertools import count
 
-from njrt.agent.prompt import build_system_prompt
+from njrt.agent.answer import AnswerForm, parse_answer
+from njrt.agent.prompt import ANSWER_PROMPT, STRICT_ANSWER_PROMPT, build_system_prompt
 from njrt.agent.text_protocol import parse_text_effects
 from njrt.agent.tools import OPERATIONS, format_call_form, make_tools, parse_tool_call
 from njrt.block import Block
-from njrt.effects import Answer, Effect, EffectResult, Refusal
+from njrt.effects import Answer, Effect, EffectResult, NeedsCode, Refusal
 from njrt.errors import ReplyError
 from njrt.execution.execute import Execution, Snippet
 from njrt.messages import (
@@ -41,20 +43,42 @@ MAX_REPEATED_FAILURES = 8
 
 ConversationStep = Request | Snippet
 Conversation = Generator[ConversationStep, Reply | Execution, Outcome]
+
+
+@dataclass(frozen=True, slots=True)
+class CodeNeeded:
+    """A conversation without code ended at this turn because the model asked for code."""
+
+    turn: int
+
+
+AnswerConversation = Generator[ConversationStep, Reply | Execution, Outcome | CodeNeeded]
 EffectGenerator = Generator[Snippet, Execution, EffectResult]
 EffectHandler = Callable[[Effect | Refusal, int], EffectGenerator]
 """A handler of the effects of a turn: yields the code to be run, if any, and returns what the prompt is
 resumed or cancelled with."""
 
 
-def converse(block: Block, protocol: Protocol, opening: str, serve: EffectHandler) -> Conversation:
-    """Carry out a block: ask the model, serve the effects that it requests, until one ends the block."""
+def converse(
+    block: Block,
+    protocol: Protocol,
+    opening: str,
+    serve: EffectHandler,
+    form: AnswerForm | None = None,
+    first_turn: int = 1,
+) -> AnswerConversation:
+    """Carry out a block: ask the model, serve the effects that it requests, until one ends the block.
+
+    With the effect set `answer` the replies have the `form`, and the model may end it by asking for code.
+    """
     effects = block.options.effects or "direct"
     messages: tuple[Message, ...] = (UserMessage(opening),)
     temper = RepeatDetector(block.options.temperature)
     wasted = 0
-    for turn in count(1):
-        reply = yield make_request(block, effects, protocol, messages, temper.temperature, turn)
+    for turn in count(first_turn):
+        reply = yield make_request(
+            block, effects, protocol, messages, temper.temperature, turn, form
+        )
         assert isinstance(reply, Reply)
         requested = read_effects(reply, effects)
         if trouble := find_reply_problem(reply, requested):
@@ -71,6 +95,8 @@ def converse(block: Block, protocol: Protocol, opening: str, serve: EffectHandle
         results: list[EffectResult] = []
         for effect in requested:
             result = yield from serve_effect(effect, serve, turn, results)
+            if isinstance(result, NeedsCode):
+                return CodeNeeded(turn)
             if not isinstance(result, Answer | Refusal):
                 return result
             results.append(result)
@@ -91,9 +117,21 @@ def make_request(
     messages: tuple[Message, ...],
     temperature: float | None,
     turn: int,
+    form: AnswerForm | None,
 ) -> Request:
     """The next question to the model: the conversation so far under a byte-stable system prompt."""
     options = block.options
+    if form is not None:
+        return Request(
+            system=STRICT_ANSWER_PROMPT if options.authority == "strict" else ANSWER_PROMPT,
+            messages=messages,
+            temperature=temperature,
+            max_reply_tokens=options.max_reply_tokens or 4096,
+            timeout=options.max_call_seconds or 120.0,
+            place=block.place,
+            turn=turn,
+            schema=form.schema,
+        )
     signatures = [format_call_form(operation) for operation in OPERATIONS[effects]]
     return Request(
         system=build_system_prompt(effects, protocol, signatures),
@@ -109,6 +147,8 @@ def make_request(
 
 def read_effects(reply: Reply, effects: EffectSet) -> tuple[Effect | Refusal, ...]:
     """The effects that a reply requests, in order; a plain-text reply is read for them too."""
+    if effects == "answer":
+        return parse_answer(reply)
     if reply.message.calls:
         return tuple(parse_tool_call(call, effects) for call in reply.message.calls)
     return parse_text_effects(reply.message.text, effects)
@@ -138,7 +178,9 @@ def find_reply_problem(reply: Reply, requested: Sequence[Effect | Refusal]) -> s
 
 def format_retry_advice(reply: Reply, effects: EffectSet, protocol: Protocol) -> str:
     """What to tell the model after a reply that could not be used."""
-    if protocol == "tools":
+    if effects == "answer":
+        lacking, way = "JSON object", "reply with one JSON object"
+    elif protocol == "tools":
         lacking, way = "code", "call a tool"
     elif effects == "direct":
         lacking, way = "code", "answer with one ```python block"

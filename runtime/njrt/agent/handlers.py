@@ -13,10 +13,16 @@ from __future__ import annotations
 
 import builtins
 import json
-from collections.abc import Generator
+from collections.abc import Generator, Mapping
 from functools import partial
 from typing import assert_never
 
+from njrt.agent.answer import (
+    find_exception,
+    find_name_problem,
+    find_output_form,
+    find_return_form,
+)
 from njrt.agent.jumping import is_exception_class, make_jump_outcome
 from njrt.agent.references import (
     JSON_SCALARS,
@@ -30,6 +36,7 @@ from njrt.block import Block
 from njrt.effects import (
     Answer,
     Assign,
+    BindOutputs,
     BreakLoop,
     ContinueLoop,
     Deref,
@@ -40,15 +47,18 @@ from njrt.effects import (
     Exec,
     Goto,
     Lookup,
+    NeedsCode,
     RaiseError,
+    RaiseNamed,
     Ref,
     Refusal,
+    ReturnAnswer,
     ReturnValue,
     Run,
     SetRef,
     WireValue,
 )
-from njrt.errors import NaturalError, OutputTypeError
+from njrt.errors import NaturalError, OutputTypeError, PolicyError
 from njrt.execution.execute import (
     Execution,
     Failed,
@@ -69,7 +79,7 @@ from njrt.timeouts import DeadlineExceeded, call_with_timeout
 EffectGenerator = Generator[Snippet, Execution, EffectResult]
 ImmediateEffect = (
     Lookup | Assign | Deref | Ref | SetRef | Goto
-    | BreakLoop | ContinueLoop | ReturnValue | RaiseError
+    | BreakLoop | ContinueLoop | ReturnValue | RaiseError | ReturnAnswer | RaiseNamed
 )  # fmt: skip
 """The effects that are served at once; the others have code run, or end the block."""
 
@@ -103,6 +113,14 @@ class Handlers:
                 result = effect
             case Done():
                 result = self.conclude()
+            case BindOutputs(values):
+                result = self.bind_outputs(values)
+            case NeedsCode(reason):
+                if self.block.options.authority == "strict":
+                    raise PolicyError(
+                        f'the block needs code, which authority="strict" does not allow: {reason}'
+                    )
+                result = effect
             case _:
                 result = self.serve_safely(effect)
         self.failed = isinstance(result, Refusal)
@@ -145,6 +163,10 @@ class Handlers:
                 return self.jump_with_variable("return", variable)
             case RaiseError(variable):
                 return self.jump_with_variable("raise", variable)
+            case ReturnAnswer(value):
+                return self.return_answer(value)
+            case RaiseNamed(name, message):
+                return self.raise_named(name, message)
             case _:
                 assert_never(effect)
 
@@ -164,6 +186,48 @@ class Handlers:
                 case outcome:
                     return outcome
         return result
+
+    # ── the effects of `answer` ──────────────────────────────────────────────────────────────────
+
+    def bind_outputs(self, values: Mapping[str, WireValue]) -> EffectResult:
+        """Bind all outputs to values in JSON, or none of them, and end the block."""
+        if problem := find_name_problem(tuple(values), self.scope):
+            return self.count_misfit(problem)
+        seconds = self.block.options.max_code_seconds
+        decoded: dict[str, UserValue] = {}
+        for name, value in values.items():
+            form = find_output_form(self.scope, name)
+            try:
+                decoded[name] = call_with_timeout(seconds, partial(form.decode, value))
+            except (NaturalError, DeadlineExceeded):
+                raise
+            except Exception as error:  # also that of a validator of the program
+                return self.count_misfit(f"`{name}`: {error}")
+        for name, value in decoded.items():
+            self.scope.assign(name, value)
+        return self.conclude()
+
+    def return_answer(self, value: WireValue) -> EffectResult:
+        """Return a value in JSON."""
+        try:
+            returned = find_return_form(self.scope).decode(value)
+        except ValueError as error:
+            return self.count_misfit(f"the value to return: {error}")
+        return make_jump_outcome("return", returned, self.block.labels)
+
+    def raise_named(self, name: str, message: str) -> EffectResult:
+        """Raise an exception that the block may name."""
+        kind = find_exception(self.scope, name)
+        if kind is None:
+            return Refusal(f"there is no exception `{name}` here; ValueError is one")
+        return make_jump_outcome("raise", kind(message) if message else kind(), self.block.labels)
+
+    def count_misfit(self, problem: str) -> Refusal:
+        """Refuse a reply that does not have its form; raise OutputTypeError where that goes on."""
+        self.misfits += 1
+        if self.misfits > MAX_TYPE_MISFITS:
+            raise OutputTypeError(f"the model's reply does not have the form: {problem}")
+        return Refusal(f"{problem}. Reply again, with the whole JSON object.")
 
     # ── the paper's effects ──────────────────────────────────────────────────────────────────────
 

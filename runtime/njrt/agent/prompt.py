@@ -70,6 +70,15 @@ continue
 ```
 """
 
+STRICT_ANSWER_PROMPT = f"""\
+{INTRODUCTION.replace("must be bound", "is asked for")} Carry it out by one JSON object of the form that is asked for at the \
+end, and nothing else.
+- Judge, classify, extract, translate and write texts yourself, from the values that are shown.
+- If it cannot be done, reply {{"raise": "ValueError", "message": "the reason"}}."""
+
+ANSWER_PROMPT = f"""{STRICT_ANSWER_PROMPT}
+- If it needs exact computing or changes of objects, reply {{"needs_code": "the reason"}}."""
+
 ENDING_RULES = """\
 `raise`, `break`, `continue` and `return` jump in the program, as far as they are listed; `raise` and `return` take \
 the name of a variable. When all outputs are bound, call `done`."""
@@ -131,7 +140,7 @@ EXAMPLE_CALLS: dict[EffectSet, tuple[tuple[str, str], ...]] = {
 }
 """The calls of the example in the text protocol, each with its result."""
 
-EFFECTS_SHOWING_VALUES = ("direct", "nightjar")
+EFFECTS_SHOWING_VALUES = ("answer", "direct", "nightjar")
 """The effect sets in which the opening shows the values of the inputs."""
 
 
@@ -166,8 +175,11 @@ def format_example_block(effects: EffectSet) -> str:
     return "\n".join([*lines, "```json", '{"name": "done", "arguments": {}}', "```", ""])
 
 
-def build_opening(block: Block, scope: Scope) -> str:
-    """The first message of a block: its instruction, then a line for each input, each output and the jumps."""
+def build_opening(block: Block, scope: Scope, form: str = "") -> str:
+    """The first message of a block: its instruction, then a line for each input, each output and the jumps.
+
+    With `form`, the form of a reply of the effect set `answer`, that stands in place of outputs and jumps.
+    """
     budget = block.options.show_chars or 1000
     if block.options.effects not in EFFECTS_SHOWING_VALUES:
         budget = 0
@@ -178,6 +190,8 @@ def build_opening(block: Block, scope: Scope) -> str:
                 lines.append(describe_variable(name, value, budget) if budget else name)
             case Absent() if name not in scope.outputs:
                 lines.append(f"{name}: not bound")
+    if form:
+        return "\n".join([block.instruction, "---", *lines, form])
     lines += [format_output_line(block, scope, path, budget) for path in scope.outputs]
     if block.labels:
         lines.append(f"jumps: {', '.join(JUMP_FORMS[label] for label in block.labels)}")

@@ -167,6 +167,7 @@ DONE = Operation("done", "End the instruction; all its outputs are bound.", (), 
 JUMP_OPERATIONS = (RAISE, BREAK, CONTINUE, RETURN)
 DATA_OPERATIONS = (LOOKUP, ASSIGN, DEREF, REF, SETREF)
 OPERATIONS: Mapping[EffectSet, tuple[Operation, ...]] = {
+    "answer": (),
     "direct": (RUN,),
     "nightjar": (EXEC, EVAL, *JUMP_OPERATIONS, DONE),
     "shared-python": (EXEC, EVAL, *JUMP_OPERATIONS, DONE),

@@ -44,6 +44,7 @@ from njrt.models.remote import (
     make_missing_key_error,
     make_unreadable_reply_error,
 )
+from njrt.models.strict_schema import make_strict_schema, restore_strict_reply
 
 Body = dict[str, Any]
 """JSON on its way to the server."""
@@ -82,16 +83,21 @@ class Anthropic(RemoteModel):
 
     async def exchange(self, request: Request) -> Reply:
         client = get_network().get_client(self, self._connect)
-        body = make_message_body(request, self._model)
-        try:
-            message = await client.messages.create(**body, timeout=request.timeout)
-        except TypeError as error:
-            if "authentication" in str(error):  # the SDK's way to say that it has found no key
-                raise make_missing_key_error(self.name, self.server) from None
-            raise
-        if not hasattr(message, "to_dict"):
-            raise make_unreadable_reply_error(self.name, self.server)
-        return self._reply(message.to_dict(warnings=False))
+
+        async def exchange(request: Request) -> Reply:
+            body = make_message_body(request, self._model)
+            try:
+                message = await client.messages.create(**body, timeout=request.timeout)
+            except TypeError as error:
+                if "authentication" in str(error):  # the SDK's way to say that it has found no key
+                    raise make_missing_key_error(self.name, self.server) from None
+                raise
+            if not hasattr(message, "to_dict"):
+                raise make_unreadable_reply_error(self.name, self.server)
+            reply = self._reply(message.to_dict(warnings=False))
+            return reply if request.schema is None else restore_strict_reply(reply, request.schema)
+
+        return await self.exchange_schema(request, exchange)
 
     def _connect(self) -> Client:
         from anthropic import AsyncAnthropic
@@ -124,6 +130,10 @@ def make_message_body(request: Request, model: str) -> Body:
     }
     if request.tools:
         body["tools"] = [_build_tool(tool) for tool in request.tools]
+    if request.schema is not None:
+        reply = _build_tool(Tool("reply", "Reply.", make_strict_schema(request.schema)))
+        body["tools"] = [reply | {"strict": True}]
+        body["tool_choice"] = {"type": "tool", "name": "reply"}
     if request.system:
         cached = {"cache_control": {"type": "ephemeral"}}
         body["system"] = [{"type": "text", "text": request.system} | cached]

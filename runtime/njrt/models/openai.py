@@ -43,6 +43,7 @@ from njrt.models.remote import (
     Server,
     make_unreadable_reply_error,
 )
+from njrt.models.strict_schema import make_strict_schema, restore_strict_reply
 
 Body = dict[str, Any]
 """JSON on its way to a server."""
@@ -125,11 +126,19 @@ class OpenAI(RemoteModel):
         if self._model is None:
             async with self._listing:
                 self._model = self._model or await self._find_first_model(client)
-        body = make_completion_body(request, self._model, self._foreign)
-        completion = await client.chat.completions.create(**body, timeout=request.timeout)
-        if not hasattr(completion, "to_dict"):
-            raise make_unreadable_reply_error(self.name, self.server)
-        return self._reply(completion.to_dict(warnings=False), request, self._model)
+        model = self._model
+
+        async def exchange(request: Request) -> Reply:
+            body = make_completion_body(request, model, self._foreign)
+            completion = await client.chat.completions.create(**body, timeout=request.timeout)
+            if not hasattr(completion, "to_dict"):
+                raise make_unreadable_reply_error(self.name, self.server)
+            reply = self._reply(completion.to_dict(warnings=False), request, model)
+            if request.schema is None or self._foreign:
+                return reply
+            return restore_strict_reply(reply, request.schema)
+
+        return await self.exchange_schema(request, exchange)
 
     def _connect(self) -> Client:
         from openai import AsyncOpenAI
@@ -157,6 +166,10 @@ def make_completion_body(request: Request, model: str, foreign: bool = False) ->
     body: Body = {"model": model, "messages": list(_build_messages(request))}
     if request.tools:
         body |= {"tools": [_build_tool(tool) for tool in request.tools], "tool_choice": "auto"}
+    if request.schema is not None:
+        schema = request.schema if foreign else make_strict_schema(request.schema)
+        form = {"name": "reply", "schema": schema} | ({} if foreign else {"strict": True})
+        body["response_format"] = {"type": "json_schema", "json_schema": form}
     if family := find_thinking_family(model):
         body["max_completion_tokens"] = request.max_reply_tokens + THINKING_TOKENS
         if request.tools and family.tools == "unthinking":

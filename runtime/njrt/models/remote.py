@@ -13,7 +13,8 @@ from __future__ import annotations
 import asyncio
 import importlib.util
 from abc import ABC, abstractmethod
-from dataclasses import dataclass
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass, replace
 from typing import ClassVar
 
 from njrt.errors import (
@@ -57,6 +58,7 @@ class RemoteModel(ABC):
         self.name = name
         self.protocol: Protocol = protocol
         self.server = server
+        self.enforces_schemas = True
 
     def ask(self, request: Request) -> Reply:
         return get_network().run(self._exchange_with_timeout(request))
@@ -71,6 +73,25 @@ class RemoteModel(ABC):
     @abstractmethod
     def failures(self) -> tuple[type[Exception], ...]:
         """The exceptions by which the SDK says that an exchange has failed."""
+
+    async def exchange_schema(
+        self, request: Request, exchange: Callable[[Request], Awaitable[Reply]]
+    ) -> Reply:
+        """Exchange a request whose reply must fit a schema, through `exchange`.
+
+        A server that rejects the schema is asked again without it, and from then on always so: the reply is
+        checked by whoever asked.
+        """
+        if request.schema is None or not self.enforces_schemas:
+            return await exchange(replace(request, schema=None))
+        try:
+            return await exchange(request)
+        except self.failures() as failure:
+            if getattr(failure, "status_code", None) not in (400, 404, 422, 501):
+                raise
+            reply = await exchange(replace(request, schema=None))
+            self.enforces_schemas = False
+            return reply
 
     async def _exchange_with_timeout(self, request: Request) -> Reply:
         failures = self.failures()  # imports the SDK: once, and before the clock starts

@@ -5,7 +5,8 @@
     ...
     model.requests[0].messages                                              what it was asked
 
-A reply is a `Reply` or the part of one that matters: a text, a tool call (`run(...)`, `call(...)`), a list
+A reply is a `Reply` or the part of one that matters: a text, a dict (the JSON object that a block with the
+effect set `answer` is answered by: `Scripted([{"team": "billing"}])`), a tool call (`run(...)`, `call(...)`), a list
 of tool calls, or an exception, which is raised in place of an answer.
 """
 
@@ -14,14 +15,16 @@ from __future__ import annotations
 import json
 import threading
 import time
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, TypeAlias
 
 from njrt.errors import ModelError
 from njrt.messages import ModelMessage, Protocol, Reply, Request, ToolCall
 
-Said: TypeAlias = Reply | ModelMessage | str | ToolCall | Sequence[ToolCall] | Exception
+Said: TypeAlias = (
+    Reply | ModelMessage | str | Mapping[str, Any] | ToolCall | Sequence[ToolCall] | Exception
+)
 """One entry of a script."""
 
 
@@ -99,6 +102,8 @@ def _build_reply(said: Said, name: str) -> Reply:
             message = said
         case str():
             message = ModelMessage(said)
+        case Mapping():
+            message = ModelMessage(json.dumps(said, ensure_ascii=False))
         case ToolCall():
             message = ModelMessage("", (said,))
         case _:

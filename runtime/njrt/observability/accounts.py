@@ -18,7 +18,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 
 from njrt.context import Around
-from njrt.effects import Answer, Effect, EffectResult, Refusal
+from njrt.effects import Answer, Effect, EffectResult, NeedsCode, Refusal
 from njrt.errors import NaturalError
 from njrt.events import Asked, Began, Ended, Event, Performed, Replied, RunId, Unanswered
 from njrt.messages import Reply, Request
@@ -73,6 +73,8 @@ class Totals:
     """Runs for which the guard of such code did not hold."""
     raised: int = 0
     """Runs in which such code raised, and was undone."""
+    needed_code: int = 0
+    """Runs that began without code and went on with it, because the model asked for it."""
 
     @property
     def tokens(self) -> int:
@@ -91,6 +93,7 @@ class Totals:
             self.by_code + other.by_code,
             self.unfit + other.unfit,
             self.raised + other.raised,
+            self.needed_code + other.needed_code,
         )
 
     def __str__(self) -> str:
@@ -104,6 +107,8 @@ class Totals:
         words += [f"${self.usd:.4f}", f"{self.seconds:.1f} s"]
         if self.by_code or self.unfit or self.raised:
             words.append(f"{self.by_code:,} by code ({self.unfit:,} unfit, {self.raised:,} raised)")
+        if self.needed_code:
+            words.append(f"{self.needed_code:,} needed code")
         return ", ".join(words)
 
 
@@ -142,6 +147,7 @@ class BlockRun:
             by_code=int(self.tried == "ran"),
             unfit=int(self.tried == "unfit"),
             raised=int(self.tried == "raised"),
+            needed_code=sum(isinstance(effect.effect, NeedsCode) for effect in self.effects),
         )
 
 
@@ -250,6 +256,8 @@ def format_error_line(error: BaseException) -> str:
 def summarize_result(result: EffectResult) -> str:
     """What the prompt was resumed with, or the name of the outcome."""
     match result:
+        case NeedsCode(reason):
+            return f"needs code: {clip(reason, _MAX_RESULT_CHARS)}"
         case Answer(text) | Refusal(text):
             return clip(text, _MAX_RESULT_CHARS)
         case _:

@@ -79,6 +79,8 @@ def make_request_key(request: Request, model: str, repeat: int | None = None) ->
         "messages": [message_to_json(message) for message in request.messages],
         "repeat": repeat,
     }
+    if request.schema is not None:
+        canonical["schema"] = request.schema
     return hash_json(canonical)
 
 

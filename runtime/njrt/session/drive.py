@@ -181,7 +181,7 @@ def start_session(
         own=own,
         nl=nl,
         at=at,
-        shadowing=setup.options.effects != "direct",
+        shadowing=setup.options.effects not in ("answer", "direct"),
     )
     block = Block(extract_instruction(prompt), tuple(labels.split()), at, is_async, setup.options)
     session = make_session(block, make_block_scope(), setup, tried)

@@ -15,13 +15,21 @@ from __future__ import annotations
 import itertools
 import os
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from contextlib import suppress
 from contextvars import ContextVar
 from dataclasses import dataclass, replace
 from typing import Any
 
-from njrt.agent.conversation import Conversation, EffectGenerator, EffectHandler, converse
+from njrt.agent.answer import AnswerForm, make_answer_form
+from njrt.agent.conversation import (
+    AnswerConversation,
+    CodeNeeded,
+    Conversation,
+    EffectGenerator,
+    EffectHandler,
+    converse,
+)
 from njrt.agent.handlers import Handlers
 from njrt.agent.prompt import build_opening
 from njrt.block import Block
@@ -112,18 +120,35 @@ def set_up_run(
 def make_session(block: Block, scope: Scope, setup: RunSetup, tried: str = "") -> Session:
     """The session of a block; `tried` says how its static code fared, where that was tried first."""
     options = block.options
-    serve = make_effect_server(Handlers(block, scope).serve, setup.meter, setup.run, setup.listener)
-    opening = build_opening(block, scope)
-    conversation = with_rollback(
-        converse(set_default_temperature(block, setup.protocol), setup.protocol, opening, serve),
-        scope,
-        options.on_error,
-    )
+    block = set_default_temperature(block, setup.protocol)
+
+    def begin(block: Block, form: AnswerForm | None, first_turn: int) -> AnswerConversation:
+        handlers = Handlers(block, scope)
+        serve = make_effect_server(handlers.serve, setup.meter, setup.run, setup.listener)
+        opening = build_opening(block, scope, form.text if form else "")
+        return converse(block, setup.protocol, opening, serve, form, first_turn)
+
+    conversation = with_rollback(with_code_on_request(block, scope, begin), scope, options.on_error)
     return Session(
         with_lifecycle_events(conversation, setup, options.effects or "", tried),
         setup.model,
         make_code_time_limit(options.max_code_seconds, setup.meter),
     )
+
+
+def with_code_on_request(
+    block: Block,
+    scope: Scope,
+    begin: Callable[[Block, AnswerForm | None, int], AnswerConversation],
+) -> Conversation:
+    """The conversation of a block; one that answers goes on as `direct` where the model asks for code."""
+    is_answer = block.options.effects == "answer"
+    outcome = yield from begin(block, make_answer_form(block, scope) if is_answer else None, 1)
+    if isinstance(outcome, CodeNeeded):
+        with_code = replace(block, options=replace(block.options, effects="direct"))
+        outcome = yield from begin(with_code, None, outcome.turn + 1)
+        assert not isinstance(outcome, CodeNeeded)
+    return outcome
 
 
 def with_lifecycle_events(

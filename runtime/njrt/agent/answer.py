@@ -1,0 +1,218 @@
+"""The effect set `answer`: the model replies with one JSON object, and none of its code runs.
+
+    Put into <:team: Literal["billing", "shipping"]> the team for <ticket>; continue if it is empty.
+    ---
+    ticket: str = 'My parcel has not arrived.'
+    Reply with one of:
+    {"team": "billing" | "shipping"}
+    {"continue": true}
+
+    {"team": "shipping"}      ──parse_answer──>   BindOutputs({"team": "shipping"})
+    {"continue": true}        ──parse_answer──>   ContinueLoop()
+    {"needs_code": "..."}     ──parse_answer──>   NeedsCode("..."): the run goes on as `direct`
+
+The form of the object follows from the types of the outputs and from the jumps that the block is offered.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from njrt.agent.jumping import is_exception_class
+from njrt.block import Block
+from njrt.effects import (
+    BindOutputs,
+    BreakLoop,
+    ContinueLoop,
+    Effect,
+    NeedsCode,
+    RaiseNamed,
+    Refusal,
+    ReturnAnswer,
+)
+from njrt.errors import ConfigurationError
+from njrt.messages import Json, Reply
+from njrt.scope.scope import Bound, Scope
+from njrt.values.json_forms import (
+    JsonForm,
+    describe_schema,
+    make_json_form,
+    make_object_schema,
+)
+
+UNTYPED = bool | int | float | str | list[bool | int | float | str] | None
+"""What an output without a declared type may be."""
+
+COMMON_EXCEPTIONS = ("ValueError", "LookupError", "RuntimeError")
+"""The exceptions that any block may raise by name, beside those that its text names."""
+
+Alternative = tuple[Json, str]
+"""One form that a reply may have: its schema, and the example of it that the model reads."""
+
+
+@dataclass(frozen=True, slots=True)
+class AnswerForm:
+    """What the reply to one block may be: `schema` for servers that enforce one, `text` for the model."""
+
+    schema: Json
+    text: str
+
+
+def make_answer_form(block: Block, scope: Scope) -> AnswerForm:
+    """The form of the replies to a block; raise ConfigurationError where an output has no JSON form."""
+    definitions: dict[str, Json] = {}
+    alternatives = [
+        (_move_definitions(schema, definitions), example)
+        for schema, example in _list_alternatives(block, scope)
+    ]
+    schemas = [schema for schema, _ in alternatives]
+    examples = [example for _, example in alternatives]
+    hidden = [make_object_schema({"raise": {"enum": _list_exceptions(scope)}, "message": _STRING})]
+    if block.options.authority != "strict":
+        hidden.append(make_object_schema({"needs_code": _STRING}))
+    schema: dict[str, Any] = {"anyOf": [*schemas, *hidden]}
+    if definitions:
+        schema["$defs"] = definitions
+    lead = "Reply with" if len(examples) == 1 else "Reply with one of:"
+    separator = " " if len(examples) == 1 else "\n"
+    return AnswerForm(schema, lead + separator + "\n".join(examples))
+
+
+_STRING: Json = {"type": "string"}
+_TRUE: Json = {"const": True}
+
+
+def _list_alternatives(block: Block, scope: Scope) -> Iterator[Alternative]:
+    """The forms that the block's text calls for: its outputs, then its jumps."""
+    forms = {path: find_output_form(scope, path, block.place) for path in scope.outputs}
+    if forms:
+        properties = {path: form.schema for path, form in forms.items()}
+        parts = [
+            f"{json.dumps(path)}: {describe_schema(form.schema)}" for path, form in forms.items()
+        ]
+        yield make_object_schema(properties), f"{{{', '.join(parts)}}}"
+    else:
+        yield make_object_schema({"pass": _TRUE}), '{"pass": true}'
+    for label in block.labels:
+        match label:
+            case "break" | "continue":
+                yield make_object_schema({label: _TRUE}), f'{{"{label}": true}}'
+            case "bare_return":
+                yield make_object_schema({"return": {"type": "null"}}), '{"return": null}'
+            case "return":
+                form = find_return_form(scope)
+                yield (
+                    make_object_schema({"return": form.schema}),
+                    f'{{"return": {describe_schema(form.schema)}}}',
+                )
+
+
+def _move_definitions(schema: Json, definitions: dict[str, Json]) -> Json:
+    """Move the `$defs` of the parts of a schema to the root that they will share."""
+    moved: dict[str, Any] = {}
+    for key, value in schema.items():
+        if key == "$defs":
+            definitions.update(value)
+        elif isinstance(value, Mapping):
+            moved[key] = _move_definitions(value, definitions)
+        else:
+            moved[key] = value
+    return moved
+
+
+def find_output_form(scope: Scope, path: str, place: str = "") -> JsonForm:
+    """The JSON form of an output; raise ConfigurationError where it has none."""
+    if "." in path:
+        raise ConfigurationError(
+            f'`<:{path}>` sets an attribute, which effects="answer" cannot; '
+            'bind a name instead, or use effects="direct"'
+        )
+    try:
+        return make_json_form(scope.types.get(path, UNTYPED))
+    except TypeError as error:
+        raise ConfigurationError(
+            f"the type of `<:{path}>` has no JSON form: {error}; "
+            'give it another type, or use effects="direct"'
+        ) from None
+
+
+def find_return_form(scope: Scope) -> JsonForm:
+    """The JSON form of what the block may return; anything simple where nothing is declared."""
+    try:
+        return make_json_form(scope.types.get("return", UNTYPED))
+    except TypeError:
+        return make_json_form(UNTYPED)
+
+
+def _list_exceptions(scope: Scope) -> list[str]:
+    """The names of the exceptions that a reply may raise."""
+    named = [name for name in scope.names if isinstance(find_exception(scope, name), type)]
+    return list(dict.fromkeys((*named, *COMMON_EXCEPTIONS)))
+
+
+def find_exception(scope: Scope, name: str) -> type[BaseException] | None:
+    """The exception class of a name: one that the text names, or a builtin `Exception`."""
+    match scope.lookup(name):
+        case Bound(value) if is_exception_class(value):
+            return value if name in scope.names or issubclass(value, Exception) else None
+    return None
+
+
+_FENCED_JSON = re.compile(r"^```\w*[ \t]*\n(.*?)^```", re.DOTALL | re.MULTILINE)
+
+
+def parse_answer(reply: Reply) -> tuple[Effect | Refusal, ...]:
+    """Read a reply as the one effect that it stands for; empty where there is no text at all."""
+    for call in reply.message.calls:
+        return (_make_effect(call.arguments),) if call.arguments else (_refuse(call.raw),)
+    text = reply.message.text.strip()
+    if not text:
+        return ()
+    fenced = _FENCED_JSON.search(text)
+    text = fenced[1] if fenced else text
+    try:
+        value = json.loads(text, strict=False)
+    except (ValueError, RecursionError):
+        return (_refuse(text),)
+    return (_make_effect(value),)
+
+
+def _refuse(text: str) -> Refusal:
+    return Refusal(
+        f"Your reply is no JSON object: {text[:80]!r}. Reply with the JSON object alone."
+    )
+
+
+def _make_effect(value: Any) -> Effect | Refusal:
+    match value:
+        case {"raise": str(name), **others} if others.keys() <= {"message"}:
+            return RaiseNamed(name, str(others.get("message") or ""))
+        case {"needs_code": str(reason)} if len(value) == 1:
+            return NeedsCode(reason)
+        case {"break": True} if len(value) == 1:
+            return BreakLoop()
+        case {"continue": True} if len(value) == 1:
+            return ContinueLoop()
+        case {"return": returned} if len(value) == 1:
+            return ReturnAnswer(returned)
+        case {"pass": True} if len(value) == 1:
+            return BindOutputs({})
+        case dict():
+            return BindOutputs(value)
+        case _:
+            return _refuse(json.dumps(value))
+
+
+def find_name_problem(names: Sequence[str], scope: Scope) -> str | None:
+    """Say which outputs are missing from a reply, or which of its names are none; None if they agree."""
+    unknown = [name for name in names if name not in scope.outputs]
+    missing = [path for path in scope.outputs if path not in names]
+    if unknown:
+        return f"there is no output `{unknown[0]}`; the outputs are: {', '.join(scope.outputs) or 'none'}"
+    if missing:
+        return f"`{missing[0]}` is missing"
+    return None

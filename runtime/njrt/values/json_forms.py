@@ -1,0 +1,320 @@
+"""How values of a type are written as JSON: the schema of the JSON, and the way back to the value.
+
+    make_json_form(Literal["a", "b"])      schema {"enum": ["a", "b"], "type": "string"}
+    make_json_form(Color)                  schema {"enum": ["RED", "BLUE"], ...}; "RED" decodes to Color.RED
+    make_json_form(list[date])             schema {"type": "array", "items": {"type": "string", "format": "date"}}
+    make_json_form(Callable[[], int])      TypeError: JSON does not carry functions
+    describe_schema(form.schema)           '"RED" | "BLUE"', for models that read no schemas
+
+Scalars, literals, enums (by name), dataclasses, named tuples, TypedDicts, pydantic models, unions, collections,
+dates and the like have a form. Functions, iterators, `Any` and classes without declared fields have none.
+"""
+
+from __future__ import annotations
+
+import enum
+import json
+import sys
+import typing
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from types import UnionType
+from typing import Any, Union
+
+from njrt.messages import Json
+from njrt.outcome import UserValue
+
+DeclaredType = Any
+"""A Python type or annotation."""
+
+JsonValue = Any
+"""What `json.loads` gives."""
+
+_MEMBERS = "x-members"
+"""The key under which a schema holds the members of an enum by name, until it is sent anywhere."""
+
+
+@dataclass(frozen=True, slots=True)
+class JsonForm:
+    """The JSON form of one type; `schema` is plain JSON schema (draft 2020-12) without titles."""
+
+    declared: DeclaredType
+    schema: Json
+    schema_with_members: Json
+
+    def decode(self, value: JsonValue) -> UserValue:
+        """Make the value that a JSON value stands for; raise ValueError, with words for the model, if there is none."""
+        from pydantic import ValidationError
+
+        marked = self.schema_with_members
+        try:
+            return _get_adapter(self.declared).validate_python(_put_members(value, marked, marked))
+        except ValidationError as error:
+            raise ValueError(format_validation_errors(error)) from None
+
+
+def make_json_form(declared: DeclaredType) -> JsonForm:
+    """The JSON form of a type; raise TypeError, saying why, for a type that has none."""
+    try:
+        return _make_json_form(declared)
+    except TypeError as error:
+        if "unhashable" not in str(error):
+            raise
+        return _make_json_form.__wrapped__(declared)
+
+
+@lru_cache(maxsize=256)
+def _make_json_form(declared: DeclaredType) -> JsonForm:
+    schema = _generate_schema(declared)
+    return JsonForm(declared, _clean(schema), schema)
+
+
+def _generate_schema(declared: DeclaredType) -> Json:
+    from pydantic.json_schema import GenerateJsonSchema
+
+    class Generator(GenerateJsonSchema):
+        """Writes enums by name and named tuples as objects; refuses what JSON does not carry."""
+
+        def enum_schema(self, schema: Any) -> dict[str, Any]:
+            members = {member.name: member for member in schema["members"]}
+            return {"type": "string", "enum": list(members), _MEMBERS: _Members(members)}
+
+        def named_tuple_schema(self, schema: Any) -> dict[str, Any]:
+            fields = schema["fields"]
+            return {
+                "type": "object",
+                "properties": {
+                    field["name"]: self.generate_inner(field["schema"]) for field in fields
+                },
+                "required": [field["name"] for field in fields],
+                "additionalProperties": False,
+            }
+
+        def arguments_schema(
+            self, schema: Any
+        ) -> dict[str, Any]:  # named tuples, before pydantic 2.14
+            return self.kw_arguments_schema(schema["arguments_schema"], None)
+
+        def any_schema(self, schema: Any) -> dict[str, Any]:
+            raise TypeError("its values may be anything")
+
+        def generator_schema(self, schema: Any) -> dict[str, Any]:
+            raise TypeError("JSON does not carry iterators")
+
+        def callable_schema(self, schema: Any) -> dict[str, Any]:
+            raise TypeError("JSON does not carry functions")
+
+        def custom_error_schema(self, schema: Any) -> dict[str, Any]:
+            raise TypeError("JSON does not carry classes")
+
+        def is_instance_schema(self, schema: Any) -> dict[str, Any]:
+            raise TypeError("its class declares no fields")
+
+    try:
+        schema: Json = _get_adapter(declared).json_schema(schema_generator=Generator)
+    except Exception as error:
+        reason = str(error).splitlines()[0] if str(error) else type(error).__name__
+        if "Unable to generate pydantic-core schema" in reason:
+            reason = "it, or a part of it, is a class that declares no fields"
+        raise TypeError(reason) from None
+    return schema
+
+
+class _Members(dict[str, enum.Enum]):
+    """The members of an enum by name, inside a schema; pydantic copies schemas, members are not to be copied."""
+
+    def __deepcopy__(self, memo: Any) -> _Members:
+        return self
+
+
+_KEYWORDS = {
+    *("type", "format", "enum", "const", "$ref", "anyOf", "oneOf", "allOf", "items", "prefixItems"),
+    *("minItems", "maxItems", "uniqueItems", "properties", "required", "additionalProperties"),
+    *(
+        "propertyNames",
+        "minLength",
+        "maxLength",
+        "pattern",
+        "minimum",
+        "maximum",
+        "$defs",
+        "description",
+    ),
+    *("exclusiveMinimum", "exclusiveMaximum", "multipleOf", "minProperties", "maxProperties"),
+}
+
+
+def _clean(schema: Json) -> dict[str, Any]:
+    """The same schema without titles, defaults and the members of enums."""
+    kept: dict[str, Any] = {}
+    for key, value in schema.items():
+        if key in ("properties", "$defs"):
+            kept[key] = {name: _clean(inner) for name, inner in value.items()}
+        elif key in _KEYWORDS:
+            kept[key] = _clean_part(value)
+        elif key == _MEMBERS:
+            meanings = [f"{name} = {member.value!r}" for name, member in value.items()]
+            kept["description"] = "; ".join(meanings)
+    return kept
+
+
+def _clean_part(value: JsonValue) -> JsonValue:
+    if isinstance(value, Mapping):
+        return _clean(value)
+    if isinstance(value, list) and value and isinstance(value[0], Mapping):
+        return [_clean(inner) for inner in value]
+    return value
+
+
+def _put_members(value: JsonValue, schema: JsonValue, root: Json) -> JsonValue:
+    """Put the members of enums where their names stand; return the very value if there are none."""
+    if not isinstance(schema, Mapping):
+        return value
+    if "$ref" in schema:
+        return _put_members(value, root["$defs"][schema["$ref"].rpartition("/")[2]], root)
+    if _MEMBERS in schema:
+        return schema[_MEMBERS].get(value, value) if isinstance(value, str) else value
+    for key in ("anyOf", "oneOf", "allOf"):
+        for choice in schema.get(key, ()):
+            if (found := _put_members(value, choice, root)) is not value:
+                return found
+    if isinstance(value, list):
+        fixed: Sequence[Json] = schema.get("prefixItems", ())
+        schemas = [*fixed, *[schema.get("items")] * len(value)]
+        items = [_put_members(item, schemas[index], root) for index, item in enumerate(value)]
+        return (
+            items if any(new is not old for new, old in zip(items, value, strict=True)) else value
+        )
+    if isinstance(value, dict):
+        known, others = schema.get("properties", {}), schema.get("additionalProperties")
+        names = schema.get("propertyNames")
+        pairs = {
+            _put_members(name, names, root): _put_members(item, known.get(name, others), root)
+            for name, item in value.items()
+        }
+        is_same = all(name in value and value[name] is item for name, item in pairs.items())
+        return value if is_same else pairs
+    return value
+
+
+def describe_schema(schema: Json) -> str:
+    """A schema as an example that people, and small models, read at once: `{"name": "text"}`."""
+    return _describe(schema, schema.get("$defs", {}), 0)
+
+
+_MAX_DEPTH = 4
+_SCALAR_DESCRIPTIONS = {
+    "string": '"text"',
+    "integer": "a whole number",
+    "number": "a number",
+    "boolean": "true | false",
+    "null": "null",
+}
+_FORMAT_DESCRIPTIONS = {
+    "date": '"YYYY-MM-DD"',
+    "time": '"HH:MM:SS"',
+    "date-time": '"YYYY-MM-DDTHH:MM:SS"',
+    "duration": '"a duration such as PT1H30M"',
+}
+
+
+def _describe(schema: Json, definitions: Json, depth: int) -> str:
+    if "enum" in schema or "const" in schema:
+        choices = schema.get("enum") or [schema["const"]]
+        return " | ".join(json.dumps(choice, ensure_ascii=False) for choice in choices)
+    for key in ("anyOf", "oneOf"):
+        if key in schema:
+            found = (_describe(choice, definitions, depth) for choice in schema[key])
+            return " | ".join(dict.fromkeys(found))
+    if "$ref" in schema:
+        name = schema["$ref"].rpartition("/")[2]
+        is_shown = depth < _MAX_DEPTH and name in definitions
+        return _describe(definitions[name], definitions, depth + 1) if is_shown else name
+    match schema.get("type"):
+        case "object" if "properties" in schema:
+            parts = schema["properties"].items()
+            inner = [f'"{name}": {_describe(part, definitions, depth)}' for name, part in parts]
+            return f"{{{', '.join(inner)}}}"
+        case "object":
+            others = schema.get("additionalProperties")
+            inner_text = (
+                _describe(others, definitions, depth)
+                if isinstance(others, Mapping)
+                else "any value"
+            )
+            return f'{{"key": {inner_text}, ...}}'
+        case "array" if "prefixItems" in schema:
+            fixed = [_describe(part, definitions, depth) for part in schema["prefixItems"]]
+            return f"[{', '.join(fixed)}]"
+        case "array":
+            return f"[{_describe(schema.get('items', {}), definitions, depth)}, ...]"
+        case "string" if schema.get("format") in _FORMAT_DESCRIPTIONS:
+            return _FORMAT_DESCRIPTIONS[schema["format"]]
+        case kind:
+            return _SCALAR_DESCRIPTIONS.get(str(kind), "any value")
+
+
+def make_object_schema(properties: Mapping[str, Json]) -> dict[str, Any]:
+    """The schema of an object with these properties, all required, and no others."""
+    return {
+        "type": "object",
+        "properties": dict(properties),
+        "required": list(properties),
+        "additionalProperties": False,
+    }
+
+
+@lru_cache(maxsize=256)
+def _make_adapter(declared: DeclaredType) -> Any:
+    from pydantic import ConfigDict, PydanticUserError, TypeAdapter
+
+    checked = convert_typed_dicts(declared) if sys.version_info < (3, 12) else declared
+    try:
+        return TypeAdapter(checked)
+    except PydanticUserError:
+        return TypeAdapter(checked, config=ConfigDict())
+
+
+def _get_adapter(declared: DeclaredType) -> Any:
+    try:
+        return _make_adapter(declared)
+    except TypeError:  # unhashable, such as Annotated[int, []]
+        return _make_adapter.__wrapped__(declared)
+
+
+def convert_typed_dicts(declared: DeclaredType) -> DeclaredType:
+    """The type with each TypedDict made by typing_extensions: before 3.12 pydantic accepts no other."""
+    if typing.is_typeddict(declared):
+        from typing_extensions import TypedDict, get_type_hints
+
+        presence: tuple[Any, ...] = (typing.Required, typing.NotRequired)
+        keys = {}
+        for key, hint in get_type_hints(declared, include_extras=True).items():
+            if typing.get_origin(hint) in presence:
+                (hint,) = typing.get_args(hint)
+            inside = convert_typed_dicts(hint)
+            is_required = key in declared.__required_keys__
+            keys[key] = typing.Required[inside] if is_required else typing.NotRequired[inside]
+        return TypedDict(declared.__name__, keys)  # type: ignore[operator]
+    origin: Any = typing.get_origin(declared)
+    arguments = typing.get_args(declared)
+    converted = tuple(
+        convert_typed_dicts(part) if isinstance(part, type) or typing.get_origin(part) else part
+        for part in arguments
+    )
+    if all(new is old for new, old in zip(converted, arguments, strict=True)):
+        return declared
+    if origin in (Union, UnionType):
+        return Union[converted]  # noqa: UP007
+    return origin[converted] if origin is not None else declared
+
+
+def format_validation_errors(error: Any, most: int = 3) -> str:
+    """The first few errors of a pydantic `ValidationError`, each with its place, on one line."""
+    found = error.errors(include_url=False, include_context=False)
+    places = [".".join(map(str, problem["loc"])) for problem in found[:most]]
+    return "; ".join(
+        f"{place}: {problem['msg']}" if place else str(problem["msg"])
+        for place, problem in zip(places, found, strict=False)
+    )

@@ -1,0 +1,253 @@
+"""The effect set `answer`: replies are data, and no code of the model runs."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from typing import Any
+
+import pytest
+from programs import Program
+
+import njrt
+from njrt.messages import ModelMessage, Reply
+from njrt.models.scripted import Scripted, run
+
+PROGRAM = Program('''
+    # njc: effects=answer
+    import asyncio
+    from enum import Enum
+    from typing import Literal, NamedTuple
+
+    class Color(Enum):
+        RED = 1
+        BLUE = 2
+
+    class NotForSale(Exception):
+        """Not sold here."""
+
+    class Order(NamedTuple):
+        dish: str
+        count: int
+
+    def route(ticket):
+        """natural
+        Put into <:team: Literal["billing", "shipping"]> the team that should answer <ticket>.
+        """
+        return team
+
+    async def aroute(ticket):
+        """natural
+        Put into <:team: Literal["billing", "shipping"]> the team that should answer <ticket>.
+        """
+        return team
+
+    def read(text):
+        """natural
+        Read from <text> the <:order: Order>, the <:color: Color | None> and some <:notes: dict[str, int]>.
+        """
+        return order, color, notes
+
+    def jump(texts):
+        seen = []
+        for text in texts:
+            """natural
+            Break if <text> says stop, continue if it is empty, return if it says so;
+            raise <NotForSale> if it asks for the moon. Else put its length into <:size: int>.
+            """
+            seen.append(size)
+        return seen
+
+    def untyped(text):
+        """natural
+        Put something about <text> into <:it>.
+        """
+        return it
+
+    def stay(text):
+        """natural
+        Return if <text> is sad.
+        """
+        return "stayed"
+''')  # fmt: skip
+
+
+def call(name: str, *arguments: Any, says: list[Any], **settings: Any) -> Any:
+    return PROGRAM.call(name, *arguments, says=says, **settings)
+
+
+def test_the_model_reads_instruction_values_and_form() -> None:
+    program = Program('''
+        from typing import Literal
+        ticket = "Where is it?"
+        """natural(effects="answer")
+        Put into <:team: Literal["billing", "shipping"]> the team that should answer <ticket>.
+        """
+    ''')
+    assert program.load([{"team": "shipping"}])["team"] == "shipping"
+    (request,) = program.model.requests
+    assert request.messages[0].text == (
+        'Put into <:team: Literal["billing", "shipping"]> the team that should answer <ticket>.\n'
+        "---\n"
+        "ticket: str = 'Where is it?'\n"
+        'Reply with {"team": "billing" | "shipping"}'
+    )
+    assert request.tools == ()
+    assert request.schema["anyOf"][0]["properties"] == {
+        "team": {"enum": ["billing", "shipping"], "type": "string"}
+    }
+
+
+def test_blocks_in_async_functions_answer_too() -> None:
+    program = PROGRAM.load()
+    with njrt.using(model=Scripted([{"team": "billing"}])):
+        assert asyncio.run(program["aroute"]("x")) == "billing"
+
+
+def test_outputs_of_all_kinds_are_made_of_json() -> None:
+    reply = {"order": {"dish": "soup", "count": 2}, "color": "BLUE", "notes": {"a": 1}}
+    order, color, notes = call("read", "...", says=[reply])
+    assert (type(order).__name__, order.count, color.name, notes) == ("Order", 2, "BLUE", {"a": 1})
+
+
+@pytest.mark.parametrize(
+    ("replies", "expected"),
+    [
+        ([{"size": 1}, {"size": 2}, {"size": 3}], [1, 2, 3]),
+        ([{"size": 1}, {"break": True}], [1]),
+        ([{"continue": True}, {"size": 2}, {"break": True}], [2]),
+        ([{"return": 7}], 7),
+        ([{"return": None}], None),
+    ],
+)
+def test_jumps_are_data(replies, expected) -> None:
+    assert call("jump", "abc", says=replies) == expected
+
+
+def test_an_exception_is_raised_by_name() -> None:
+    with pytest.raises(Exception, match="no moon") as caught:
+        call("jump", "a", says=[{"raise": "NotForSale", "message": "no moon"}])
+    assert type(caught.value).__name__ == "NotForSale"
+    with pytest.raises(ValueError, match="no"):
+        call("route", "a", says=[{"raise": "ValueError", "message": "no"}])
+
+
+def test_a_block_without_outputs_may_pass_or_jump() -> None:
+    assert call("stay", "a", says=[{"pass": True}]) == "stayed"
+    assert call("stay", "a", says=[{"return": None}]) is None
+
+
+@pytest.mark.parametrize(
+    ("wrong", "words"),
+    [
+        ({"team": "sales"}, "'billing' or 'shipping'"),
+        ({}, "`team` is missing"),
+        ({"team": "billing", "why": "x"}, "no output `why`"),
+        ({"break": True}, "`break` is not possible here"),
+        ({"raise": "Nothing", "message": ""}, "no exception `Nothing`"),
+        ("billing", "no JSON object"),
+        ('["billing"]', "no JSON object"),
+        ('{"team": ', "no JSON object"),
+    ],
+)
+def test_a_reply_that_does_not_fit_is_sent_back_with_the_reason(wrong, words) -> None:
+    assert call("route", "a", says=[wrong, {"team": "billing"}]) == "billing"
+    assert words in PROGRAM.told()[-1]
+
+
+def test_a_model_that_never_fits_is_given_up() -> None:
+    with pytest.raises(njrt.OutputTypeError, match="the form"):
+        call("route", "a", says=[{"team": f"t{number}"} for number in range(9)])
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        '{"team": "billing"}',
+        '```json\n{"team": "billing"}\n```',
+        'Sure:\n```json\n{"team": "billing"}\n```\nThat is it.',
+        ' {"team":\n"billing"} ',
+    ],
+)
+def test_text_around_the_object_is_accepted(text) -> None:
+    assert call("route", "a", says=[text]) == "billing"
+
+
+def test_a_model_may_ask_for_code_and_gets_it() -> None:
+    replies = [{"needs_code": "counting"}, run("size = len(text)", done=True), {"break": True}]
+    with njrt.watch() as watch:
+        assert call("jump", ["abcd", "x"], says=replies) == [4]
+    assert [call.request.turn for call in watch.runs[0].calls] == [1, 2]
+    assert watch.totals.needed_code == 1
+
+
+def test_strict_authority_lets_no_code_run() -> None:
+    with pytest.raises(njrt.PolicyError, match="counting"):
+        call("jump", ["a"], says=[{"needs_code": "counting"}], authority="strict")
+
+
+def test_strict_authority_offers_no_code() -> None:
+    call("route", "a", says=[{"team": "billing"}], authority="strict")
+    assert "needs_code" not in json.dumps(PROGRAM.model.requests[0].schema)
+    assert "needs_code" not in PROGRAM.model.requests[0].system
+
+
+ATTACKS = [
+    "```python\nimport os; os.environ['PWNED'] = '1'\n```",
+    "__import__('os').environ.__setitem__('PWNED', '1')",
+    '{"code": "import os; os.environ[\'PWNED\'] = \'1\'", "done": true}',
+    '{"name": "run", "arguments": {"code": "import os; os.environ[\'PWNED\'] = \'1\'", "done": true}}',
+    '{"team": {"__class__": "os.system", "args": ["touch pwned"]}}',
+    '{"team": {"type": "Ref", "addr": 1}}',
+    '{"raise": "os.abort", "message": ""}',
+    '{"raise": "__import__", "message": "os"}',
+    '{"raise": "SystemExit", "message": "0"}',
+    '{"raise": "eval", "message": "1/0"}',
+    '{"return": {"__reduce__": "os.system"}}',
+]
+
+
+@pytest.mark.parametrize("attack", ATTACKS)
+def test_nothing_that_a_model_says_runs_as_code(attack, monkeypatch) -> None:
+    import os
+
+    monkeypatch.delenv("PWNED", raising=False)
+    assert call("route", "a", says=[attack, {"team": "billing"}]) == "billing"
+    assert "PWNED" not in os.environ
+
+
+def test_calls_of_tools_that_were_not_offered_run_nothing() -> None:
+    replies = [run("ticket = 1 / 0", done=True), {"team": "billing"}]
+    assert call("route", "a", says=replies) == "billing"
+
+
+def test_outputs_without_a_type_are_simple_values() -> None:
+    assert call("untyped", "a", says=[{"it": ["x", 1]}]) == ["x", 1]
+    assert call("untyped", "a", says=[{"it": {"a": 1}}, {"it": "x"}]) == "x"
+
+
+def test_an_attribute_or_a_type_without_form_is_a_configuration_error() -> None:
+    program = Program('''
+        from typing import Callable
+        def f(x):
+            """natural(effects="answer")
+            Put a function into <:y: Callable[[], int]> for <x>.
+            """
+            return y
+    ''')
+    with pytest.raises(njrt.ConfigurationError, match=r"<:y>.*functions"):
+        program.call("f", 1, says=[{"y": 1}])
+
+
+def test_a_recording_replays_an_answer(tmp_path) -> None:
+    file = tmp_path / "answers.jsonl"
+    with njrt.using(record=file, mode="once"):
+        assert call("route", "a", says=[{"team": "billing"}]) == "billing"
+    program = PROGRAM.load()
+    with njrt.using(record=file, mode="none"):
+        assert program["route"]("a") == "billing"
+
+
+def test_a_cut_off_reply_is_asked_again() -> None:
+    cut = Reply(ModelMessage('{"team": "bil'), stop="length")
+    assert call("route", "a", says=[cut, {"team": "billing"}]) == "billing"

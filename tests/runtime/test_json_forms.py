@@ -1,0 +1,140 @@
+"""The JSON forms of types: what is written, what comes back, and what has no form."""
+
+from __future__ import annotations
+
+import datetime
+import decimal
+import enum
+import uuid
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import PurePosixPath
+from typing import Annotated, Any, Literal, NamedTuple, NotRequired, TypedDict
+
+import pytest
+from pydantic import BaseModel, Field
+
+from njrt.values.json_forms import describe_schema, make_json_form
+
+
+class Color(enum.Enum):
+    RED = 1
+    BLUE = (2, 3)
+
+
+class Level(enum.IntEnum):
+    LOW = 1
+    HIGH = 2
+
+
+class Point(NamedTuple):
+    x: int
+    color: Color
+
+
+@dataclass(frozen=True)
+class Order:
+    dish: str
+    color: Color = Color.RED
+
+
+class Movie(TypedDict):
+    title: str
+    color: NotRequired[Color]
+
+
+class Person(BaseModel):
+    name: str
+    age: int = Field(ge=0)
+
+
+@dataclass
+class Tree:
+    value: int
+    children: list[Tree]
+
+
+class Plain:
+    pass
+
+
+@pytest.mark.parametrize(
+    ("declared", "written", "value", "description"),
+    [
+        (str, "a", "a", '"text"'),
+        (int, 3, 3, "a whole number"),
+        (float, 3, 3.0, "a number"),
+        (bool, True, True, "true | false"),
+        (None, None, None, "null"),
+        (Literal["a", 1, None], 1, 1, '"a" | 1 | null'),
+        (Color, "BLUE", Color.BLUE, '"RED" | "BLUE"'),
+        (Level, "HIGH", Level.HIGH, '"LOW" | "HIGH"'),
+        (list[Color], ["RED"], [Color.RED], '["RED" | "BLUE", ...]'),
+        (dict[str, Color], {"a": "RED"}, {"a": Color.RED}, '{"key": "RED" | "BLUE", ...}'),
+        (dict[Color, int], {"RED": 1}, {Color.RED: 1}, '{"key": a whole number, ...}'),
+        (dict[int, str], {"1": "a"}, {1: "a"}, '{"key": "text", ...}'),
+        (Color | None, "RED", Color.RED, '"RED" | "BLUE" | null'),
+        (int | str, "5", "5", 'a whole number | "text"'),
+        (tuple[int, Color], [1, "RED"], (1, Color.RED), '[a whole number, "RED" | "BLUE"]'),
+        (tuple[int, ...], [1], (1,), "[a whole number, ...]"),
+        (set[int], [1, 1], {1}, "[a whole number, ...]"),
+        (frozenset[Color], ["RED"], frozenset({Color.RED}), '["RED" | "BLUE", ...]'),
+        (Sequence[str], ["a"], ["a"], '["text", ...]'),
+        (Mapping[str, int], {"a": 1}, {"a": 1}, '{"key": a whole number, ...}'),
+        (Point, {"x": 1, "color": "RED"}, Point(1, Color.RED), '{"x": a whole number, "color": "RED" | "BLUE"}'),
+        (Order, {"dish": "a"}, Order("a"), '{"dish": "text", "color": "RED" | "BLUE"}'),
+        (Movie, {"title": "M", "color": "RED"}, {"title": "M", "color": Color.RED}, '{"title": "text", "color": "RED" | "BLUE"}'),
+        (Person, {"name": "a", "age": 3}, Person(name="a", age=3), '{"name": "text", "age": a whole number}'),
+        (datetime.date, "2024-02-29", datetime.date(2024, 2, 29), '"YYYY-MM-DD"'),
+        (datetime.datetime, "2024-02-29T10:00:00", datetime.datetime(2024, 2, 29, 10), '"YYYY-MM-DDTHH:MM:SS"'),
+        (datetime.timedelta, "PT1H", datetime.timedelta(hours=1), '"a duration such as PT1H30M"'),
+        (decimal.Decimal, "1.10", decimal.Decimal("1.10"), 'a number | "text"'),
+        (uuid.UUID, "12345678123456781234567812345678", uuid.UUID(int=0x12345678123456781234567812345678), '"text"'),
+        (PurePosixPath, "/a", PurePosixPath("/a"), '"text"'),
+        (bytes, "ab", b"ab", '"text"'),
+        (Annotated[int, []], 3, 3, "a whole number"),
+        (Tree, {"value": 1, "children": [{"value": 2, "children": []}]}, Tree(1, [Tree(2, [])]), None),
+    ],
+)  # fmt: skip
+def test_values_come_back_as_their_type(declared, written, value, description):
+    form = make_json_form(declared)
+    decoded = form.decode(written)
+    assert decoded == value
+    assert type(decoded) is type(value)
+    assert description is None or describe_schema(form.schema) == description
+
+
+@pytest.mark.parametrize(
+    ("declared", "reason"),
+    [
+        (Any, "anything"),
+        (object, "anything"),
+        (list, "anything"),
+        (dict[str, Any], "anything"),
+        (Callable[[], int], "functions"),
+        (Iterator[int], "declares no fields"),
+        (Iterable[int], "iterators"),
+        (type, "classes"),
+        (Plain, "declares no fields"),
+        (list[Plain], "declares no fields"),
+        (ValueError, "declares no fields"),
+    ],
+)
+def test_what_json_does_not_carry_has_no_form(declared, reason):
+    with pytest.raises(TypeError, match=reason):
+        make_json_form(declared)
+
+
+@pytest.mark.parametrize(
+    ("declared", "written", "words"),
+    [
+        (Literal["a", "b"], "c", "'a' or 'b'"),
+        (Color, "GREEN", "1 or"),
+        (Person, {"name": "a", "age": -1}, "age: Input should be greater"),
+        (list[int], [1, "x"], "1: Input should be a valid integer"),
+        (Point, {"x": 1}, "color"),
+    ],
+)
+def test_what_does_not_fit_is_said_with_its_place(declared, written, words):
+    with pytest.raises(ValueError, match=words):
+        make_json_form(declared).decode(written)
