@@ -14,8 +14,8 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 
 from njc import __version__
-from njc.analysis.assignment import check_flow
 from njc.analysis.check import check
+from njc.analysis.outputs import check_flow
 from njc.codegen.emit import emit, emit_without_blocks
 from njc.codegen.header import FileHeader, format_closing_comment, make_header
 from njc.codegen.linemap import LineMap, Piece, build_line_map, format_line_map, remap_tree
@@ -68,26 +68,26 @@ def compile_source(
     directives = read_file_directives(module)
     found = list(find_blocks(module))
     blocks = tuple(
-        replace(each, options=merge_option_layers(each.options, directives.options))
-        for each in found
-        if isinstance(each, NaturalBlock)
+        replace(block, options=merge_option_layers(block.options, directives.options))
+        for block in found
+        if isinstance(block, NaturalBlock)
     )
     outputs = collect_block_outputs(blocks)
-    problems = [each for each in found if isinstance(each, Diagnostic)]
+    problems = [finding for finding in found if isinstance(finding, Diagnostic)]
     problems += directives.problems
     problems += check(module, blocks, outputs)
     problems += check_flow(module, blocks, outputs)
     diagnostics = _filter_diagnostics(source, problems, directives, blocks)
-    if any(each.severity == "error" for each in diagnostics):
+    if any(diagnostic.severity == "error" for diagnostic in diagnostics):
         return Compilation(source, blocks, diagnostics, None, LineMap())
     aliases = choose_aliases(source.text)
-    instead = {each.block.start: each for each in written}
+    instead = {code.block.start: code for code in written}
     lowered = tuple(
-        apply_written(each, instead.get(each.block.start))
-        for each in lower(blocks, outputs, aliases, source.path, project)
+        apply_written(call, instead.get(call.block.start))
+        for call in lower(blocks, outputs, aliases, source.path, project)
     )
     pieces = emit(module, lowered, header, aliases.runtime)
-    encoded = [each.text.encode(source.encoding, _ENCODING_ERRORS) for each in pieces]
+    encoded = [piece.text.encode(source.encoding, _ENCODING_ERRORS) for piece in pieces]
     return _reject_uncompilable(
         module, _assemble_output(source, blocks, diagnostics, pieces, encoded)
     )
@@ -117,7 +117,7 @@ def _filter_diagnostics(
     directives: FileDirectives,
     blocks: Sequence[NaturalBlock],
 ) -> tuple[Diagnostic, ...]:
-    spans = [(each.line, each.end_line) for each in blocks]
+    spans = [(block.line, block.end_line) for block in blocks]
     return tuple(sorted(set(filter_ignored(problems, source, directives, spans))))
 
 
@@ -125,8 +125,8 @@ def _compile_without_blocks(source: SourceFile, header: FileHeader) -> Compilati
     """Compile a file without blocks, which needs neither decoding nor parsing: bytes are kept as bytes."""
     pieces = emit_without_blocks(replace(source, known_encoding="latin-1"), header)
     encoded = [
-        each.text.encode("latin-1" if each.is_authors else "ascii", _ENCODING_ERRORS)
-        for each in pieces
+        piece.text.encode("latin-1" if piece.is_authors else "ascii", _ENCODING_ERRORS)
+        for piece in pieces
     ]
     return _assemble_output(source, (), (), pieces, encoded)
 

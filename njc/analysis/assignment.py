@@ -1,12 +1,19 @@
-"""How values flow out of blocks: outputs that nothing uses, and uses that no block may have reached.
+"""Definite assignment: which names are bound on every path to a point.
 
     if urgent:
-        '''natural
-        Write a <:reply> to <message> and a <:summary>.     NJ204  `summary` is never used
-        '''
-    send(reply)                                             NJ205  `reply` may be unbound here
+        reply = "at once"
+    elif late:
+        return                      leaves the code: nothing need be bound here
+                                    find_unbound_at_end(..., ["reply"])
+                                        {"reply": "it is not bound when the condition in line 3 is false"}
 
-Both look at one function (or module) at a time, and only at variables that natural blocks bind there.
+A state is the set of names that are bound on every path to a point, or None where no path leads. A path such
+as `player.attack` counts as a name; a call that is given `player` may have set it.
+
+Not seen, so reported although it cannot happen: two conditions that are always equal, a loop that always
+runs, a call that never returns and whose definition is in another file. Not seen, so not reported: names that
+`exec` or another function deletes, and context managers that suppress exceptions under another name
+than those of `_SUPPRESSING`.
 """
 
 from __future__ import annotations
@@ -16,307 +23,326 @@ from bisect import bisect_left
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from njc.analysis.check import find_control_words
 from njc.frontend.blocks import NaturalBlock
-from njc.frontend.diagnostics import Diagnostic, make_diagnostic
 from njc.frontend.names import (
-    BlockOutputs,
-    Local,
-    NameScope,
+    FunctionDefinition,
+    collect_bindings,
+    list_branches,
     list_own_expressions,
-    list_suites,
-    mangle,
-    resolve_name,
 )
 from njc.frontend.parse import Module
-from njc.frontend.source import SourceFile
 
-_NAMESPACE_FUNCTIONS = frozenset({"locals", "vars", "eval", "exec", "globals"})
-
-
-def check_flow(
-    module: Module, blocks: Sequence[NaturalBlock], outputs: BlockOutputs
-) -> Iterator[Diagnostic]:
-    """Check the flow of outputs in every scope that has some."""
-    scopes = dict.fromkeys(block.scope for block in blocks)
-    for scope in scopes:
-        within = [block for block in blocks if block.scope is scope]
-        if scope.is_function:
-            yield from _check_unused(module, scope, within, blocks, outputs)
-        if scope.kind != "class" and any(block.binds for block in within):
-            yield from _check_unbound(module, scope, within)
+BoundNames = frozenset[str] | None
+NOTHING: frozenset[str] = frozenset()
 
 
-# Outputs that nothing uses.
+def find_unbound_at_end(
+    body: Sequence[ast.stmt], paths: Iterable[str], before: frozenset[str]
+) -> dict[str, str]:
+    """Give each path that may be unbound at the end of the code, and say when.
+
+    Nothing is unbound at an end that is never reached: ask `can_reach_end`.
+    """
+    flow = Flow(explained=frozenset(paths))
+    end = follow_suite(body, before, flow)
+    if end is None:
+        return {}
+    return {path: flow.reasons.get(path, "it is never bound") for path in paths if path not in end}
 
 
-def _check_unused(
-    module: Module,
-    scope: NameScope,
-    within: Sequence[NaturalBlock],
-    blocks: Sequence[NaturalBlock],
-    outputs: BlockOutputs,
-) -> Iterator[Diagnostic]:
-    waiting = [
-        (block, name)
-        for block in within
-        for name in block.binds
-        if not name.startswith("_") and resolve_name(name, scope, outputs) == Local(scope)
-    ]
-    if not waiting:
-        return
-    last_use = _find_last_uses(
-        module.source, scope, {name for _, name in waiting} | _NAMESPACE_FUNCTIONS
-    )
-    if not _NAMESPACE_FUNCTIONS.isdisjoint(last_use):
-        return
-    for block, name in waiting:
-        used = last_use.get(name, 0) > block.line or (name in last_use and block.frame.in_loop)
-        if not used and not _is_read_by_block(name, block, blocks, scope, outputs):
-            at = next(each for each in block.references if each.writes and each.path == name)
-            message = f"output `{name}` is never used afterwards"
-            hint = f"use it, remove it, or call it `_{name}`"
-            yield make_diagnostic(module.source, "NJ204", at.start, at.end, message, hint)
+def can_reach_end(body: Sequence[ast.stmt]) -> bool:
+    """Whether the end of the code can be reached at all."""
+    return follow_suite(body, NOTHING, Flow()) is not None
 
 
-_ANY_LATER_LINE = 10**9
-"""The line of a use in a nested function, which may run at any time."""
+def find_bound_at_end(body: Sequence[ast.stmt]) -> frozenset[str]:
+    """The names that are bound on every path to the end of the code."""
+    return follow_suite(body, NOTHING, Flow()) or NOTHING
 
 
-def _find_last_uses(source: SourceFile, scope: NameScope, names: Iterable[str]) -> dict[str, int]:
-    """Give for each of the names that the scope's code reads the last line where it does."""
-    uses: dict[str, int] = {}
-    lines = _find_lines_with(names, source, scope)
-    waiting: list[tuple[ast.AST, bool]] = [(scope.node, False)]
-    while waiting:
-        node, nested = waiting.pop()
-        match node:
-            case ast.Name(id=name, ctx=ast.Load()) | ast.AugAssign(target=ast.Name(id=name)):
-                uses[name] = max(uses.get(name, 0), _ANY_LATER_LINE if nested else node.lineno)
-            case ast.Nonlocal(names=declared) | ast.Global(names=declared):
-                uses.update(dict.fromkeys(declared, _ANY_LATER_LINE))
-        nested = nested or (isinstance(node, _NESTED_SCOPES) and node is not scope.node)
-        waiting += [
-            (each, nested) for each in ast.iter_child_nodes(node) if _is_on_lines(lines, each)
-        ]
-    return uses
+def find_bound_before(
+    block: NaturalBlock, blocks: Sequence[NaturalBlock], module: Module
+) -> frozenset[str]:
+    """The names of the block's scope that are bound on every path to the block."""
+    scope = block.scope
+    within = {other.start: other for other in blocks if other.scope is scope}
+    flow = Flow(module, within, target=block.start)
+    follow_suite(scope.node.body, frozenset(scope.bindings.parameters), flow)
+    elsewhere = scope.bindings.globals | scope.bindings.nonlocals
+    return (flow.before_target or NOTHING) | elsewhere
 
 
-def _find_lines_with(words: Iterable[str], source: SourceFile, scope: NameScope) -> Sequence[int]:
-    """List the lines of a scope that contain one of the words: whatever else there is need not be read."""
-    first, last = _get_line_span(scope.node) or (1, len(source.line_starts))
-    if not source.text.isascii():
-        return range(first, last + 1)  # a name may be written in more than one way
-    start = source.line_starts[first - 1]
-    end = source.line_starts[last] if last < len(source.line_starts) else len(source.text)
-    found: set[int] = set()
-    for word in words:
-        at = source.text.find(word, start, end)
-        while at >= 0:
-            found.add(source.place(at)[0])
-            at = source.text.find(word, at + len(word), end)
-    return sorted(found)
+@dataclass(slots=True)
+class Flow:
+    """What one analysis looks for, and what it has found."""
+
+    module: Module | None = None
+    blocks: Mapping[int, NaturalBlock] = field(default_factory=dict)
+    """The natural blocks of the scope by their offsets; they bind their outputs."""
+    breaking: frozenset[int] = frozenset()
+    """The offsets of the blocks that may break out of their loop."""
+    target: int | None = None
+    """The offset of the block before which the state is wanted."""
+    before_target: frozenset[str] | None = None
+    explained: frozenset[str] = NOTHING
+    """The paths for which `reasons` is kept."""
+    reasons: dict[str, str] = field(default_factory=dict)
+    """When a path is not bound."""
+    watched: frozenset[str] = NOTHING
+    """The names for which `early_reads` is kept."""
+    early_reads: dict[str, tuple[int, int]] = field(default_factory=dict)
+    """The first read of each watched name that may be unbound there: its start and end."""
+    lines: Sequence[int] | None = None
+    """Where only some names matter, the lines that contain them; other statements bind nothing."""
+    without_end: Mapping[str, bool] = field(default_factory=dict)
+    """The functions of the file, and its methods by `.name`, that never return."""
+    breaks: list[list[BoundNames]] = field(default_factory=list)
+    """For each loop around the current statement, the states at its breaks."""
 
 
-def _is_on_lines(lines: Sequence[int], node: ast.AST) -> bool:
-    """Whether a node, one without a place in any case, stands on one of the lines."""
-    place = _get_line_span(node)
-    if place is None:
-        return True
-    following = bisect_left(lines, place[0])
-    return following < len(lines) and lines[following] <= place[1]
-
-
-def _get_line_span(node: ast.AST) -> tuple[int, int] | None:
-    """The first and the last line of a node, with its decorators."""
-    line: int | None = getattr(node, "lineno", None)
-    if line is None:
-        return None
-    decorators: list[ast.expr] = getattr(node, "decorator_list", [])
-    first = decorators[0].lineno if decorators else line
-    return first, getattr(node, "end_lineno", None) or line
-
-
-_NESTED_SCOPES = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef, ast.Lambda)
-
-
-def _is_read_by_block(
-    name: str,
-    writer: NaturalBlock,
-    blocks: Sequence[NaturalBlock],
-    scope: NameScope,
-    outputs: BlockOutputs,
-) -> bool:
-    """Whether a block, this one only if a loop leads back to it, reads the variable."""
-    for block in blocks:
-        earlier = block.scope is scope and block.start <= writer.start
-        if earlier and not writer.frame.in_loop:
-            continue
-        for each in block.references:
-            mentions = each.root == name and (not each.writes or each.is_dotted)
-            if mentions and resolve_name(name, block.scope, outputs) == Local(scope):
-                return True
-    return False
-
-
-# Uses that no block may have reached: which names are bound for sure, statement by statement.
-
-FlowState = frozenset[str] | None
-"""The names that are bound for sure; None where the program cannot get."""
-
-
-@dataclass(frozen=True, slots=True)
-class _FlowContext:
-    names: frozenset[str]
-    blocks: Mapping[tuple[int, int], NaturalBlock]
-    unbound: dict[str, tuple[int, int]] = field(default_factory=dict)
-    """The first use of each name that may come too early: where it begins and ends."""
-    breaks: list[list[FlowState]] = field(default_factory=list)
-    lines: Sequence[int] = ()
-    """The lines that contain one of the names."""
-
-
-def _check_unbound(
-    module: Module, scope: NameScope, within: Sequence[NaturalBlock]
-) -> Iterator[Diagnostic]:
-    bindings = scope.bindings
-    elsewhere = bindings.bound | bindings.globals | bindings.nonlocals
-    names = frozenset(
-        name
-        for block in within
-        for name in block.binds
-        if mangle(name, scope.mangling_class) not in elsewhere
-    )
-    if not names or bindings.star_import:
-        return
-    source = module.source
-    placed = {(block.line, block.start): block for block in within}
-    flow = _FlowContext(names, placed, lines=_find_lines_with(names, source, scope))
-    _follow_suite(module, scope.node.body, frozenset(), flow)
-    for name, at in flow.unbound.items():
-        message = f"`{name}` may be unbound here: there is a way past every block that binds it"
-        hint = "bind it before, or use it only where the block has run"
-        yield make_diagnostic(source, "NJ205", *at, message, hint)
-
-
-def _follow_suite(
-    module: Module, body: Iterable[ast.stmt], state: FlowState, flow: _FlowContext
-) -> FlowState:
+def follow_suite(body: Iterable[ast.stmt], state: BoundNames, flow: Flow) -> BoundNames:
+    """Follow statements from a state to the state after the last."""
     for statement in body:
         if state is None:
             return None
-        state = _follow_statement(module, statement, state, flow)
+        state = _follow_statement(statement, state, flow)
     return state
 
 
-def _merge_states(*states: FlowState) -> FlowState:
-    """What is bound whichever way the program came."""
-    reached = [state for state in states if state is not None]
-    return frozenset.intersection(*reached) if reached else None
-
-
-def _follow_statement(
-    module: Module, statement: ast.stmt, state: frozenset[str], flow: _FlowContext
-) -> FlowState:
-    """Follow one statement from a state to the next, noting early uses."""
-    if isinstance(statement, ast.Expr) and (block := _find_block_at(module, statement, flow)):
+def _follow_statement(statement: ast.stmt, state: frozenset[str], flow: Flow) -> BoundNames:
+    if isinstance(statement, ast.Expr) and (block := _find_block(statement, flow)):
         return _follow_block(block, state, flow)
-    for expression in list_own_expressions(statement):
-        _record_unbound_uses(module, expression, state, flow)
+    matters = flow.lines is None or is_on_lines(flow.lines, statement)
+    if matters:
+        for expression in list_own_expressions(statement):
+            _record_early_reads(expression, state, flow)
+            state |= _find_bound_by_expression(expression, flow)
     match statement:
         case ast.If():
-            return _merge_states(
-                *(_follow_suite(module, each, state, flow) for each in list_suites(statement))
-            )
+            return _follow_if(statement, state, flow)
         case ast.For() | ast.AsyncFor() | ast.While():
-            return _follow_loop(module, statement, state, flow)
-        case ast.With(body=body) | ast.AsyncWith(body=body):
-            return _follow_suite(module, body, state, flow)
+            return _follow_loop(statement, state, flow)
+        case ast.With(items=items, body=body) | ast.AsyncWith(items=items, body=body):
+            return _follow_with(statement.lineno, items, body, state, flow)
         case ast.Try() | ast.TryStar():
-            return _follow_try(module, statement, state, flow)
-        case ast.Match(cases=cases):
-            after = [_follow_suite(module, each.body, state, flow) for each in cases]
-            last = cases[-1]
-            takes_all = isinstance(last.pattern, ast.MatchAs) and not last.pattern.pattern
-            return _merge_states(*after, None if takes_all and not last.guard else state)
+            return _follow_try(statement, state, flow)
+        case ast.Match():
+            return _follow_match(statement, state, flow)
         case ast.Break():
             if flow.breaks:  # or Python will refuse the program
                 flow.breaks[-1].append(state)
             return None
         case ast.Return() | ast.Raise() | ast.Continue():
             return None
-        case ast.Expr(value=ast.Call(func=function)) if _is_exit_call(function):
+        case ast.Assert(test=ast.Constant(value=False)):
             return None
-    return state
+        case ast.Delete(targets=targets):
+            return state - {ast.unparse(target) for target in targets}
+        case ast.AnnAssign(value=None):
+            return state
+        case ast.Expr(value=value) if _never_returns(value, flow):
+            return None
+    if not matters:
+        return state
+    return state | _find_bound_names(statement) | _find_set_attributes(statement)
 
 
-_EXIT_FUNCTIONS = {("", "exit"), ("", "quit"), ("sys", "exit"), ("os", "_exit"), ("os", "abort")}
+def _find_block(statement: ast.Expr, flow: Flow) -> NaturalBlock | None:
+    module = flow.module
+    if module is None or not module.can_open_block(statement.lineno, statement.lineno):
+        return None
+    return flow.blocks.get(module.source.get_offset(statement.lineno, statement.col_offset))
 
 
-def _is_exit_call(function: ast.expr) -> bool:
-    match function:
-        case ast.Name(id=name):
-            return ("", name) in _EXIT_FUNCTIONS
-        case ast.Attribute(value=ast.Name(id=module), attr=name):
-            return (module, name) in _EXIT_FUNCTIONS
-    return False
-
-
-def _follow_block(block: NaturalBlock, state: frozenset[str], flow: _FlowContext) -> FlowState:
-    for each in block.references:
-        reads = each.root in flow.names and (not each.writes or each.is_dotted)
-        if reads and each.root not in state and each.root not in block.binds:
-            flow.unbound.setdefault(each.root, (each.start, each.end))
-    words = {word["label"].lower() for word in find_control_words(block)}
-    if "break" in words and "break" in block.labels and flow.breaks:
+def _follow_block(block: NaturalBlock, state: frozenset[str], flow: Flow) -> BoundNames:
+    if block.start == flow.target:
+        flow.before_target = state if flow.before_target is None else flow.before_target & state
+    for reference in block.references:
+        name = reference.root
+        watched = reference.needs_value and name in flow.watched
+        if watched and name not in state and name not in block.binds:
+            flow.early_reads.setdefault(name, (reference.start, reference.end))
+    if block.start in flow.breaking and flow.breaks:
         flow.breaks[-1].append(state)
-    return state | (flow.names & frozenset(block.binds))
+    return state | frozenset(block.binds)
+
+
+def _follow_if(statement: ast.If, state: frozenset[str], flow: Flow) -> BoundNames:
+    branches = list_branches(statement)
+    taken = [(branch.lineno, follow_suite(branch.body, state, flow)) for branch in branches]
+    after = follow_suite(branches[-1].orelse, state, flow)
+    for line, ended in reversed(taken):
+        _record_reason(flow, ended, after, f"the condition in line {line} is false")
+        _record_reason(flow, after, ended, f"the condition in line {line} is true")
+        after = join_states(ended, after)
+    return after
 
 
 def _follow_loop(
-    module: Module,
-    loop: ast.For | ast.AsyncFor | ast.While,
-    state: frozenset[str],
-    flow: _FlowContext,
-) -> FlowState:
-    endless = (
-        isinstance(loop, ast.While) and isinstance(loop.test, ast.Constant) and loop.test.value
-    )
+    loop: ast.For | ast.AsyncFor | ast.While, state: frozenset[str], flow: Flow
+) -> BoundNames:
+    target = NOTHING if isinstance(loop, ast.While) else _list_target_names(loop.target)
     flow.breaks.append([])
-    _follow_suite(module, loop.body, state, flow)
+    inner = follow_suite(loop.body, state | target, flow)
+    if inner is not None and not inner >= state:  # the loop deletes a name that was bound before it
+        state &= inner
+        inner = follow_suite(loop.body, state | target, flow)
     broken = flow.breaks.pop()
-    ended = None if endless else _follow_suite(module, loop.orelse, state, flow)
-    return _merge_states(ended, *broken)
+    ended = None if is_endless_loop(loop) else follow_suite(loop.orelse, state, flow)
+    after = join_states(ended, *broken)
+    reason = f"the body of the loop in line {loop.lineno} never runs"
+    _record_reason(flow, join_states(inner, *broken), after, reason)
+    return after
 
 
-def _follow_try(
-    module: Module, statement: ast.Try | ast.TryStar, state: frozenset[str], flow: _FlowContext
-) -> FlowState:
-    body = _follow_suite(module, statement.body, state, flow)
-    ended = _follow_suite(module, statement.orelse, body, flow)
-    handled = [_follow_suite(module, handler.body, state, flow) for handler in statement.handlers]
-    merged = _merge_states(ended, *handled)
-    finished = _follow_suite(module, statement.finalbody, state, flow)
-    return None if merged is None or finished is None else merged | finished
+def is_endless_loop(loop: ast.stmt) -> bool:
+    """Whether only a jump can end this loop: `while True`."""
+    return (
+        isinstance(loop, ast.While)
+        and isinstance(loop.test, ast.Constant)
+        and bool(loop.test.value)
+    )
 
 
-def _find_block_at(module: Module, statement: ast.Expr, flow: _FlowContext) -> NaturalBlock | None:
-    if not module.can_open_block(statement.lineno, statement.lineno):
+_SUPPRESSING = frozenset({"suppress", "raises", "assertRaises", "assertRaisesRegex"})
+"""The last part of the names of context managers that suppress an exception."""
+
+
+def _follow_with(
+    line: int,
+    items: Sequence[ast.withitem],
+    body: Sequence[ast.stmt],
+    state: frozenset[str],
+    flow: Flow,
+) -> BoundNames:
+    for item in items:
+        if item.optional_vars is not None:
+            state |= _list_target_names(item.optional_vars)
+    after = follow_suite(body, state, flow)
+    if not any(_suppresses(item.context_expr) for item in items):
+        return after
+    joined = join_states(_remove_deleted(state, body), after)
+    _record_reason(flow, after, joined, f"the exception in line {line} is suppressed")
+    return joined
+
+
+def _suppresses(manager: ast.expr) -> bool:
+    return (
+        isinstance(manager, ast.Call)
+        and ast.unparse(manager.func).rpartition(".")[2] in _SUPPRESSING
+    )
+
+
+def _follow_try(statement: ast.Try | ast.TryStar, state: frozenset[str], flow: Flow) -> BoundNames:
+    ended = follow_suite(statement.orelse, follow_suite(statement.body, state, flow), flow)
+    raised = _remove_deleted(state, statement.body)
+    handled = [
+        follow_suite(handler.body, raised | ({handler.name} if handler.name else set()), flow)
+        for handler in statement.handlers
+    ]
+    for handler, after in zip(statement.handlers, handled, strict=True):
+        _record_reason(flow, ended, after, f"the exception in line {handler.lineno} is caught")
+    merged = join_states(ended, *handled)
+    finished = follow_suite(statement.finalbody, raised, flow)
+    if merged is None or finished is None:
         return None
-    start = module.source.get_offset(statement.lineno, statement.col_offset)
-    return flow.blocks.get((statement.lineno, start))
+    return _remove_deleted(merged, statement.finalbody) | finished
 
 
-def _record_unbound_uses(
-    module: Module, expression: ast.expr, state: frozenset[str], flow: _FlowContext
-) -> None:
-    missing = flow.names - state - flow.unbound.keys()
-    if not missing or not _is_on_lines(flow.lines, expression):
+def _remove_deleted(state: frozenset[str], body: Sequence[ast.stmt]) -> frozenset[str]:
+    """Remove the names that a `del` of the suite may have unbound."""
+    deleted = {
+        ast.unparse(target)
+        for statement in body
+        for node in ast.walk(statement)
+        if isinstance(node, ast.Delete)
+        for target in node.targets
+    }
+    return state - deleted
+
+
+def _follow_match(statement: ast.Match, state: frozenset[str], flow: Flow) -> BoundNames:
+    states = []
+    for case in statement.cases:
+        captured = {
+            name
+            for part in ast.walk(case.pattern)
+            for name in (getattr(part, "name", None), getattr(part, "rest", None))
+            if isinstance(name, str)
+        }
+        states.append(follow_suite(case.body, state | captured, flow))
+    last = statement.cases[-1]
+    takes_all = isinstance(last.pattern, ast.MatchAs) and not last.pattern.pattern
+    if not takes_all or last.guard:
+        states.append(state)
+    joined = join_states(*states)
+    for after in states:
+        _record_reason(flow, after, joined, f"not every case in line {statement.lineno} binds it")
+    return joined
+
+
+def join_states(*states: BoundNames) -> BoundNames:
+    """The names that are bound on every path."""
+    reached = [state for state in states if state is not None]
+    return frozenset.intersection(*reached) if reached else None
+
+
+def _record_reason(flow: Flow, has: BoundNames, lacks: BoundNames, when: str) -> None:
+    """Remember when a path is not bound, if it is bound otherwise."""
+    if has is None or lacks is None:
+        return
+    for path in flow.explained & (has - lacks):
+        reason = when if when.startswith("not ") else f"it is not bound when {when}"
+        flow.reasons[path] = reason
+
+
+# What one statement or expression binds and reads.
+
+
+def _find_bound_names(statement: ast.stmt) -> frozenset[str]:
+    return collect_bindings(ast.Module([statement], []), None).bound
+
+
+def _list_target_names(target: ast.expr) -> frozenset[str]:
+    names = {part.id for part in ast.walk(target) if isinstance(part, ast.Name)}
+    paths = {ast.unparse(part) for part in ast.walk(target) if isinstance(part, ast.Attribute)}
+    return frozenset(names | paths)
+
+
+def _find_set_attributes(statement: ast.stmt) -> frozenset[str]:
+    return frozenset(
+        ast.unparse(node)
+        for node in ast.walk(statement)
+        if isinstance(node, ast.Attribute) and isinstance(node.ctx, ast.Store)
+    )
+
+
+def _find_bound_by_expression(expression: ast.expr, flow: Flow) -> frozenset[str]:
+    """What `:=` binds, and the attribute paths that a call may set on what it is given."""
+    bound = {node.target.id for node in ast.walk(expression) if isinstance(node, ast.NamedExpr)}
+    dotted = [path for path in flow.explained if "." in path]
+    if dotted:
+        given = set(_list_call_arguments(expression))
+        bound |= {path for path in dotted if path.partition(".")[0] in given}
+    return frozenset(bound)
+
+
+def _list_call_arguments(expression: ast.expr) -> Iterator[str]:
+    for node in ast.walk(expression):
+        if isinstance(node, ast.Call):
+            for part in ast.walk(node):
+                if isinstance(part, ast.Name):
+                    yield part.id
+
+
+def _record_early_reads(expression: ast.expr, state: frozenset[str], flow: Flow) -> None:
+    if not flow.watched or flow.module is None:
         return
     for node in _find_immediate_reads(expression):
-        if node.id in missing and node.id not in flow.unbound:
-            start = module.source.get_offset(node.lineno, node.col_offset)
-            flow.unbound[node.id] = (start, start + len(node.id))
+        name = node.id
+        if name in flow.watched and name not in state and name not in flow.early_reads:
+            start = flow.module.source.get_offset(node.lineno, node.col_offset)
+            flow.early_reads[name] = (start, start + len(name))
 
 
 _COMPREHENSIONS = (ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp)
@@ -324,7 +350,7 @@ _COMPREHENSIONS = (ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp)
 
 def _find_immediate_reads(expression: ast.expr) -> Iterator[ast.Name]:
     """Give the variables that evaluating an expression reads: nothing that a lambda does later."""
-    waiting: list[tuple[ast.AST, frozenset[str]]] = [(expression, frozenset())]
+    waiting: list[tuple[ast.AST, frozenset[str]]] = [(expression, NOTHING)]
     while waiting:
         node, own = waiting.pop()
         if isinstance(node, ast.Name):
@@ -334,6 +360,81 @@ def _find_immediate_reads(expression: ast.expr) -> Iterator[ast.Name]:
         if isinstance(node, ast.Lambda):
             continue
         if isinstance(node, _COMPREHENSIONS):
-            targets = [part for each in node.generators for part in ast.walk(each.target)]
+            targets = [part for generator in node.generators for part in ast.walk(generator.target)]
             own |= {part.id for part in targets if isinstance(part, ast.Name)}
         waiting += [(child, own) for child in ast.iter_child_nodes(node)]
+
+
+# Calls that never return.
+
+
+_WITHOUT_END = frozenset(
+    {"exit", "quit", "sys.exit", "os._exit", "os.abort", "assert_never", "typing.assert_never"}
+    | {"pytest.fail", "pytest.skip", "pytest.xfail", "pytest.exit"}
+    | {"self.fail", "self.skipTest", "parser.error", "parser.exit"}
+)
+
+
+def _never_returns(value: ast.expr, flow: Flow) -> bool:
+    """Whether a statement is a call, awaited or not, that only an exception can end."""
+    call = value.value if isinstance(value, ast.Await) else value
+    if not isinstance(call, ast.Call):
+        return False
+    match call.func:
+        case ast.Name(id=name):
+            return name in _WITHOUT_END or flow.without_end.get(name, False)
+        case ast.Attribute(value=ast.Name(id=owner), attr=name):
+            method = owner in ("self", "cls") and flow.without_end.get(f".{name}", False)
+            return f"{owner}.{name}" in _WITHOUT_END or method
+    return False
+
+
+def find_functions_without_end(module: Module) -> dict[str, bool]:
+    """Find the functions at the top of the file, and the methods by `.name`, that never return.
+
+    They are annotated so, or every path through them raises; abstract methods do not count. Where several
+    definitions share a name, all of them must agree.
+    """
+    found: dict[str, bool] = {}
+    waiting: list[tuple[ast.stmt, str]] = [(statement, "") for statement in module.tree.body]
+    while waiting:
+        statement, prefix = waiting.pop()
+        if isinstance(statement, ast.ClassDef):
+            waiting += [(inner, ".") for inner in statement.body]
+        elif isinstance(statement, FunctionDefinition):
+            name = prefix + statement.name
+            found[name] = found.get(name, True) and _is_without_end(statement)
+    return found
+
+
+def _is_without_end(function: FunctionDefinition) -> bool:
+    returns = ast.unparse(function.returns) if function.returns else ""
+    if returns.strip("\"'").rpartition(".")[2] in ("NoReturn", "Never"):
+        return True
+    last = function.body[-1]
+    if not isinstance(last, ast.Raise) or "NotImplementedError" in ast.unparse(last):
+        return False
+    ends = (ast.Return, ast.Yield, ast.YieldFrom)
+    return not any(isinstance(node, ends) for node in ast.walk(function))
+
+
+# The lines on which names stand: what is on no such line need not be looked at.
+
+
+def is_on_lines(lines: Sequence[int], node: ast.AST) -> bool:
+    """Whether a node, one without a place in any case, stands on one of the lines."""
+    place = get_line_span(node)
+    if place is None:
+        return True
+    following = bisect_left(lines, place[0])
+    return following < len(lines) and lines[following] <= place[1]
+
+
+def get_line_span(node: ast.AST) -> tuple[int, int] | None:
+    """The first and the last line of a node, with its decorators."""
+    line: int | None = getattr(node, "lineno", None)
+    if line is None:
+        return None
+    decorators: list[ast.expr] = getattr(node, "decorator_list", [])
+    first = decorators[0].lineno if decorators else line
+    return first, getattr(node, "end_lineno", None) or line

@@ -42,10 +42,17 @@ def check(
     module: Module, blocks: Sequence[NaturalBlock], outputs: BlockOutputs
 ) -> Iterator[Diagnostic]:
     """Check every block of a module on its own."""
+    undefined = 0
     for block in blocks:
-        yield from _check_tags(module.source, block, outputs)
+        for problem in _check_tags(module.source, block, outputs, undefined < _MOST_SUGGESTIONS):
+            undefined += problem.code == "NJ201"
+            yield problem
         yield from _check_control_words(module.source, block)
     yield from _check_future_imports(module, blocks)
+
+
+_MOST_SUGGESTIONS = 50
+"""In one file: to compare every undefined name with every name in scope takes time."""
 
 
 def find_control_words(block: NaturalBlock) -> Iterator[re.Match[str]]:
@@ -55,7 +62,7 @@ def find_control_words(block: NaturalBlock) -> Iterator[re.Match[str]]:
 
 
 def _check_tags(
-    source: SourceFile, block: NaturalBlock, outputs: BlockOutputs
+    source: SourceFile, block: NaturalBlock, outputs: BlockOutputs, suggest: bool
 ) -> Iterator[Diagnostic]:
     reported: set[str] = set()
     for tag in block.tags:
@@ -73,14 +80,18 @@ def _check_tags(
                 hint = f"write a type such as `<:{path}: str>`, or `<:{path}>` without one"
                 yield make_diagnostic(source, "NJ207", *at, message, hint)
             case Reference():
-                for problem in _check_reference(source, block, tag, outputs):
+                for problem in _check_reference(source, block, tag, outputs, suggest):
                     if problem.message not in reported:
                         reported.add(problem.message)
                         yield problem
 
 
 def _check_reference(
-    source: SourceFile, block: NaturalBlock, reference: Reference, outputs: BlockOutputs
+    source: SourceFile,
+    block: NaturalBlock,
+    reference: Reference,
+    outputs: BlockOutputs,
+    suggest: bool,
 ) -> Iterator[Diagnostic]:
     scope, root, at = block.scope, reference.root, (reference.start, reference.end)
     binds = reference.writes and not reference.is_dotted
@@ -94,7 +105,8 @@ def _check_reference(
             "NJ201",
             *at,
             f"`{root}` is not defined here",
-            _suggest_name(root, block, outputs) or f"if this is text, write `<<{reference.path}>`",
+            (suggest and _suggest_name(root, block, outputs))
+            or f"if this is text, write `<<{reference.path}>`",
         )
     if scope.kind == "class" and mangle(root, scope.mangling_class) in scope.bindings.globals:
         assert scope.parent is not None
@@ -105,9 +117,8 @@ def _check_reference(
     for name in _list_type_names(reference):
         if not is_defined(name, scope, outputs):
             message = f"`{name}`, in the type of `{reference.path}`, is not defined here"
-            yield make_diagnostic(
-                source, "NJ201", *at, message, _suggest_name(name, block, outputs)
-            )
+            suggestion = _suggest_name(name, block, outputs) if suggest else None
+            yield make_diagnostic(source, "NJ201", *at, message, suggestion)
 
 
 def _list_type_names(reference: Reference) -> list[str]:
@@ -120,9 +131,14 @@ def _suggest_name(name: str, block: NaturalBlock, outputs: BlockOutputs) -> str 
     for scope in walk_outwards(block.scope):
         if scope.kind == "class" and is_bound(mangle(name, scope.name), scope, outputs):
             return f"`{name}` belongs to the class `{scope.name}`: reach it through the class or `self`"
-    candidates = [each for each in list_visible_names(block.scope, outputs) if each != name]
+    candidates = [
+        candidate for candidate in list_visible_names(block.scope, outputs) if candidate != name
+    ]
     close = difflib.get_close_matches(name, candidates, n=1) or difflib.get_close_matches(
-        name, [each for each in dir(builtins) if not each.startswith("_")], n=1, cutoff=0.8
+        name,
+        [candidate for candidate in dir(builtins) if not candidate.startswith("_")],
+        n=1,
+        cutoff=0.8,
     )
     return f"did you mean `{close[0]}`?" if close else None
 

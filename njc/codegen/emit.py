@@ -67,15 +67,15 @@ def emit(
     if lowered:
         if imports := _list_imports(lowered, runtime):
             edits.append(_make_import_edit(module, lowered[0].block.line, imports))
-        starts = {each.block.start for each in lowered}
-        edits += [_make_block_edit(source, each, starts, runtime) for each in lowered]
+        starts = {entry.block.start for entry in lowered}
+        edits += [_make_block_edit(source, entry, starts, runtime) for entry in lowered]
     return list(_splice_edits(source, edits))
 
 
 def _splice_edits(source: SourceFile, edits: Sequence[_Edit]) -> Iterator[Piece]:
     """Cut the source at the edits, and give the pieces of both in order."""
     text, position = source.text, 0
-    for edit in sorted(edits, key=lambda each: each.start):
+    for edit in sorted(edits, key=lambda edit: edit.start):
         if edit.start > position:
             yield Piece(text[position : edit.start], source.place(position)[0], True)
         yield from edit.pieces
@@ -98,10 +98,20 @@ def _make_header_edit(source: SourceFile, header: FileHeader) -> _Edit:
 
 def _list_imports(lowered: Sequence[EmittableBlock], runtime: str) -> list[str]:
     """The imports that the calls and the written code need: of the runtime, if at all, last."""
-    written = [each for each in lowered if isinstance(each, WrittenBlock)]
-    tried = [each.written for each in lowered if isinstance(each, GuardedBlock)]
-    imports = dict.fromkeys(line for each in (*written, *tried) for line in each.imports)
-    needs_runtime = len(written) < len(lowered) or any(each.needs_runtime for each in written)
+    written = [
+        lowered_block for lowered_block in lowered if isinstance(lowered_block, WrittenBlock)
+    ]
+    tried = [
+        lowered_block.written
+        for lowered_block in lowered
+        if isinstance(lowered_block, GuardedBlock)
+    ]
+    imports = dict.fromkeys(
+        line for written_block in (*written, *tried) for line in written_block.imports
+    )
+    needs_runtime = len(written) < len(lowered) or any(
+        written_block.needs_runtime for written_block in written
+    )
     return [*imports, *([f"import {RUNTIME_PACKAGE} as {runtime}"] if needs_runtime else [])]
 
 
@@ -163,7 +173,7 @@ def _is_definition(statement: ast.stmt) -> bool:
 def _find_first_line(statement: ast.stmt) -> int:
     """The line on which a statement begins, with its decorators."""
     decorators: list[ast.expr] = getattr(statement, "decorator_list", [])
-    return min([statement.lineno, *(each.lineno for each in decorators)])
+    return min([statement.lineno, *(decorator.lineno for decorator in decorators)])
 
 
 def _skip_comments_above(source: SourceFile, line: int) -> int:
@@ -228,12 +238,12 @@ def _format_attempt(lowered: GuardedBlock, indent: str, step: str, runtime: str)
     written, room = lowered.written, _LINE_WIDTH - len((indent + step).expandtabs(4))
     name = written.attempt
     shared = ("lambda: (", "writes=", "types=", "cls=", "at=")
-    is_typed = any(each.opening.startswith("types=") for each in lowered.live.arguments)
+    is_typed = any(argument.opening.startswith("types=") for argument in lowered.live.arguments)
     arguments = [
         f"    {line}"
-        for each in lowered.live.arguments
-        if each.opening.startswith(shared)
-        for line in _format_argument(each, room, "    ")
+        for argument in lowered.live.arguments
+        if argument.opening.startswith(shared)
+        for line in _format_argument(argument, room, "    ")
     ]
     return "\n".join(
         [
@@ -259,7 +269,7 @@ def _format_expectation(written: WrittenBlock, room: int) -> list[str]:
     lines = [f"{inner}"] if len(inner) <= room - 4 else [f"{item}," for item in items]
     return [
         f"    {written.attempt}.expect(",
-        *(f"        {each}" for each in lines),
+        *(f"        {line}" for line in lines),
         "    )",
     ]
 
@@ -275,7 +285,7 @@ def _format_guard(written: WrittenBlock, room: int) -> list[str]:
     return [
         f"    {written.attempt}.guard(",
         f"        {first}",
-        *(f"        and {each}" for each in others),
+        *(f"        and {condition}" for condition in others),
         "    )",
     ]
 
@@ -303,8 +313,8 @@ def _build_scaffold(lowered: LoweredBlock, indent: str, step: str) -> tuple[list
     above = [*lowered.declarations, *(["try:"] if lowered.arms else []), f"{inner}{lowered.call}("]
     below = [
         f"{inner}{step}{line}"
-        for each in lowered.arguments
-        for line in _format_argument(each, room, step)
+        for argument in lowered.arguments
+        for line in _format_argument(argument, room, step)
     ]
     below.append(f"{inner})")
     for caught, statement in lowered.arms:

@@ -82,7 +82,7 @@ def find_source_line(line_map: LineMap, compiled: int) -> int:
 
 def _locate_line(line_map: LineMap, compiled: int) -> tuple[int, bool]:
     """The line of the source, and whether the line is the author's own."""
-    index = bisect_right(line_map.segments, compiled, key=lambda each: each.compiled) - 1
+    index = bisect_right(line_map.segments, compiled, key=lambda segment: segment.compiled) - 1
     segment = line_map.segments[max(index, 0)]
     if segment.running:
         return segment.source + compiled - segment.compiled, True
@@ -91,18 +91,19 @@ def _locate_line(line_map: LineMap, compiled: int) -> tuple[int, bool]:
 
 def find_compiled_line(line_map: LineMap, source: int) -> int:
     """The line of the compiled file that a line of the source became: the author's own, or else the call."""
-    ends = [*(each.compiled for each in line_map.segments[1:]), sys.maxsize]
+    ends = [*(segment.compiled for segment in line_map.segments[1:]), sys.maxsize]
     for segment, end in zip(line_map.segments, ends, strict=True):
         if segment.running and 0 <= source - segment.source < end - segment.compiled:
             return segment.compiled + source - segment.source
-    scaffold = (each.compiled for each in line_map.segments if each.source == source)
+    scaffold = (segment.compiled for segment in line_map.segments if segment.source == source)
     return next(scaffold, line_map.segments[-1].compiled)
 
 
 def format_line_map(line_map: LineMap) -> str:
     """Write a line map as text."""
     return " ".join(
-        f"{each.compiled}{':' if each.running else '='}{each.source}" for each in line_map.segments
+        f"{segment.compiled}{':' if segment.running else '='}{segment.source}"
+        for segment in line_map.segments
     )
 
 
@@ -112,7 +113,12 @@ def parse_line_map(compiled: bytes) -> LineMap | None:
     if lines is None:
         return None
     marks = _SEGMENT.findall(lines)
-    return LineMap(tuple(Segment(int(each), int(line), mark == ":") for each, mark, line in marks))
+    return LineMap(
+        tuple(
+            Segment(int(compiled_line), int(line), mark == ":")
+            for compiled_line, mark, line in marks
+        )
+    )
 
 
 def remap_tree(

@@ -106,8 +106,8 @@ def apply_written(lowered: LoweredBlock, written: WrittenBlock | None) -> Emitta
 def serialize_written(written: Iterable[WrittenBlock]) -> str:
     """All that written code adds to a compiled file, as one text."""
     return "\0".join(
-        f"{each.block.start}\0{each.imports}\0{each.shapes}\0{each.conditions}\0{each.code}"
-        for each in written
+        f"{code.block.start}\0{code.imports}\0{code.shapes}\0{code.conditions}\0{code.code}"
+        for code in written
     )
 
 
@@ -185,9 +185,9 @@ def _make_declaration(name: str, scope: NameScope, type_: str) -> tuple[str, ...
 def _collect_declared_types(blocks: Sequence[NaturalBlock]) -> dict[tuple[NameScope, str], str]:
     types: dict[tuple[NameScope, str], str] = {}
     for block in blocks:
-        for each in block.references:
-            if each.writes and each.type and not each.is_dotted:
-                types.setdefault(_make_key(block, each.path), each.type)
+        for reference in block.references:
+            if reference.writes and reference.type and not reference.is_dotted:
+                types.setdefault(_make_key(block, reference.path), reference.type)
     return types
 
 
@@ -309,9 +309,9 @@ def _make_types_argument(block: NaturalBlock, outputs: BlockOutputs) -> Argument
     """Spell the types of the outputs, from the prompt or from an annotation in scope."""
     scope = block.scope
     said: dict[str, str] = {}
-    for each in block.references:
-        if each.writes and each.type:
-            said.setdefault(each.path, each.type)
+    for reference in block.references:
+        if reference.writes and reference.type:
+            said.setdefault(reference.path, reference.type)
     for path in block.binds:
         if path not in said and (annotation := _find_annotation(path, scope, outputs)) is not None:
             said[path] = format_annotation(annotation)
@@ -340,13 +340,13 @@ def _find_annotation(name: str, scope: NameScope, outputs: BlockOutputs) -> ast.
     if annotation is None or not is_type(annotation):
         return None
     of_parameter = stored not in bindings.annotations
-    for each in _list_names(annotation):
+    for name in _list_names(annotation):
         there = (
-            _resolve_in_signature(each, home.scope, outputs)
+            _resolve_in_signature(name, home.scope, outputs)
             if of_parameter
-            else resolve_name(each, home.scope, outputs)
+            else resolve_name(name, home.scope, outputs)
         )
-        if there != resolve_name(each, scope, outputs):
+        if there != resolve_name(name, scope, outputs):
             return None
     return annotation
 

@@ -81,12 +81,16 @@ class NaturalBlock:
     @property
     def reads(self) -> tuple[str, ...]:
         """The paths that the block reads without binding them, each once."""
-        return tuple(dict.fromkeys(each.path for each in self.references if not each.writes))
+        return tuple(
+            dict.fromkeys(reference.path for reference in self.references if not reference.writes)
+        )
 
     @property
     def writes(self) -> tuple[str, ...]:
         """The paths that the block must leave bound, each once."""
-        return tuple(dict.fromkeys(each.path for each in self.references if each.writes))
+        return tuple(
+            dict.fromkeys(reference.path for reference in self.references if reference.writes)
+        )
 
     @property
     def binds(self) -> tuple[str, ...]:
@@ -96,7 +100,7 @@ class NaturalBlock:
     @property
     def names(self) -> tuple[str, ...]:
         """The variables that the block refers to, each once."""
-        return tuple(dict.fromkeys(each.root for each in self.references))
+        return tuple(dict.fromkeys(reference.root for reference in self.references))
 
     @property
     def labels(self) -> tuple[Label, ...]:
@@ -118,15 +122,15 @@ class NaturalBlock:
 
 def collect_block_outputs(blocks: Iterable[NaturalBlock]) -> BlockOutputs:
     """Collect, for each scope, the names that its natural blocks bind there, as they are stored."""
-    outputs: dict[NameScope, frozenset[str]] = {}
+    outputs: dict[NameScope, set[str]] = {}
     for block in blocks:
         scope = block.scope
-        names = frozenset(mangle(name, scope.mangling_class) for name in block.binds)
+        names = {mangle(name, scope.mangling_class) for name in block.binds}
         elsewhere = scope.bindings.globals | scope.bindings.nonlocals
-        outputs[scope] = outputs.get(scope, frozenset()) | (names - elsewhere)
+        outputs.setdefault(scope, set()).update(names - elsewhere)
         if at_module := names & scope.bindings.globals:
-            module = next(each for each in walk_outwards(scope) if each.kind == "module")
-            outputs[module] = outputs.get(module, frozenset()) | at_module
+            module = next(outer for outer in walk_outwards(scope) if outer.kind == "module")
+            outputs.setdefault(module, set()).update(at_module)
     return outputs
 
 
@@ -201,8 +205,8 @@ def _search_compound(
             yield from _search_suite(module, statement.orelse, statement, frame)
             yield from _search_suite(module, statement.finalbody, statement, enter_finally(frame))
         case ast.Match(cases=cases):
-            for each in cases:
-                yield from _search_suite(module, each.body, each, frame)
+            for case in cases:
+                yield from _search_suite(module, case.body, case, frame)
 
 
 def _make_scope(module: Module, node: ScopeNode, parent: NameScope) -> NameScope:
@@ -235,11 +239,14 @@ def _has_own_yield(body: Sequence[ast.stmt]) -> bool:
                 return True
             case ast.FunctionDef(args=arguments) | ast.AsyncFunctionDef(args=arguments):
                 waiting += [*node.decorator_list, *arguments.defaults]
-                waiting += [each for each in arguments.kw_defaults if each]
+                waiting += [default for default in arguments.kw_defaults if default]
             case ast.ClassDef():
                 waiting += [*node.decorator_list, *node.bases, *(k.value for k in node.keywords)]
             case ast.Lambda(args=arguments):
-                waiting += [*arguments.defaults, *(each for each in arguments.kw_defaults if each)]
+                waiting += [
+                    *arguments.defaults,
+                    *(default for default in arguments.kw_defaults if default),
+                ]
             case _:
                 waiting += ast.iter_child_nodes(node)
     return False
@@ -280,9 +287,9 @@ def _search_expression(
 def _check_options(source: SourceFile, opened: re.Match[str], start: int) -> Iterator[Diagnostic]:
     if opened["options"]:
         shift = start + opened.start("options")
-        for each in parse_options(opened["options"])[1]:
+        for problem in parse_options(opened["options"])[1]:
             yield make_diagnostic(
-                source, "NJ104", shift + each.start, shift + each.end, each.message
+                source, "NJ104", shift + problem.start, shift + problem.end, problem.message
             )
 
 

@@ -267,4 +267,6 @@ def _measure_width(text: str) -> int:
 
 def _make_blanks(text: str) -> str:
     """Blanks as wide as `text`; a tab stays a tab, so that it is as wide as the one above it."""
-    return "".join("\t" if each == "\t" else " " * _count_cells(each) for each in text)
+    return "".join(
+        "\t" if character == "\t" else " " * _count_cells(character) for character in text
+    )

@@ -37,7 +37,7 @@ def read_file_directives(module: Module) -> FileDirectives:
     source = module.source
     body = module.tree.body
     first = body[0] if body else None
-    lines = [each.lineno for each in (first, *getattr(first, "decorator_list", ())) if each]
+    lines = [node.lineno for node in (first, *getattr(first, "decorator_list", ())) if node]
     head = source.line_starts[min(lines) - 1] if lines else len(source.text)
     settings: dict[str, Any] = {}
     ignored: set[str] = set()
@@ -102,11 +102,11 @@ def filter_ignored(
 ) -> Iterator[Diagnostic]:
     """Leave out what comments silence; `spans` are the lines of each block, which hold no comments."""
     within = {line: span for span in spans for line in range(span[0], span[1] + 1)}
-    for each in diagnostics:
-        first, last = within.get(each.line, (each.line, each.line))
+    for diagnostic in diagnostics:
+        first, last = within.get(diagnostic.line, (diagnostic.line, diagnostic.line))
         codes = directives.ignored | _find_codes_ignored_at(source, first, last)
-        if CODES[each.code].fatal or each.code not in codes:
-            yield each
+        if CODES[diagnostic.code].fatal or diagnostic.code not in codes:
+            yield diagnostic
 
 
 def _find_codes_ignored_at(source: SourceFile, first: int, last: int) -> set[str]:

@@ -68,12 +68,12 @@ def parse_options(text: str) -> tuple[Options, list[OptionProblem]]:
     settings: dict[str, Any] = {}
     complaints: list[OptionProblem] = []
     encoded = text.encode()
-    for each in call.keywords:
+    for keyword in call.keywords:
         start, end = (
             len(encoded[: column - 1].decode())
-            for column in (each.col_offset, each.end_col_offset or 0)
+            for column in (keyword.col_offset, keyword.end_col_offset or 0)
         )
-        if problem := _add_option(each, settings):
+        if problem := _add_option(keyword, settings):
             complaints.append(OptionProblem(start, end, problem))
     return Options(**settings), complaints
 

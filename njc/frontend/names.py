@@ -16,7 +16,8 @@ from __future__ import annotations
 
 import ast
 import builtins
-from collections.abc import Iterable, Iterator, Mapping
+import functools
+from collections.abc import Iterable, Iterator, Mapping, Set
 from dataclasses import dataclass, field
 from typing import Literal
 
@@ -36,6 +37,8 @@ class Bindings:
     """The first annotation of each annotated variable that is not a parameter."""
     parameters: Mapping[str, ast.expr | None]
     """The parameters of a function with their annotations, `*args` and `**kwargs` without."""
+    only_deleted: frozenset[str]
+    """Those of `bound` that no statement but `del` binds, as Python has it."""
     type_parameters: frozenset[str]
     star_import: bool
 
@@ -82,7 +85,7 @@ def mangle(name: str, class_name: str | None) -> str:
     return f"_{stem}{name}" if stem else name
 
 
-BlockOutputs = Mapping[NameScope, frozenset[str]]
+BlockOutputs = Mapping[NameScope, Set[str]]
 """The names that natural blocks bind directly in a scope, as the compiler stores them."""
 
 
@@ -177,11 +180,12 @@ def list_visible_names(scope: NameScope, outputs: BlockOutputs) -> list[str]:
     for place in walk_outwards(scope):
         if place is scope or place.kind != "class":
             bindings = place.bindings
-            names |= dict.fromkeys(sorted(bindings.bound | outputs.get(place, frozenset())))
+            names |= dict.fromkeys(sorted(bindings.bound | outputs.get(place, set())))
             names |= dict.fromkeys(sorted(bindings.type_parameters))
     return list(names)
 
 
+@functools.lru_cache(maxsize=1)
 def _collect_declared_globals(module: ScopeNode) -> set[str]:
     """Collect the names that some function of the module declares global, and so may bind in it."""
     return {
@@ -196,19 +200,21 @@ def collect_bindings(node: ScopeNode, class_name: str | None, walrus: bool = Tru
     parameters = (
         _collect_parameters(node) if not isinstance(node, (ast.Module, ast.ClassDef)) else {}
     )
-    declared = set(seen.globals) | set(seen.nonlocals)
-    bound = (set(seen.bound) | set(parameters)) - declared
+    declared = seen.globals | seen.nonlocals
+    assigned = (seen.bound | parameters.keys()) - declared
+    deleted = seen.deleted - assigned - declared
 
     def stored(names: Iterable[str]) -> frozenset[str]:
         return frozenset(mangle(name, class_name) for name in names)
 
     return Bindings(
-        stored(bound),
+        stored(assigned | deleted),
         stored(seen.globals),
         stored(seen.nonlocals),
-        {mangle(name, class_name): each for name, each in seen.annotations.items()},
-        {mangle(name, class_name): each for name, each in parameters.items()},
-        stored(each.name for each in getattr(node, "type_params", ())),
+        {mangle(name, class_name): annotation for name, annotation in seen.annotations.items()},
+        {mangle(name, class_name): annotation for name, annotation in parameters.items()},
+        stored(deleted),
+        stored(parameter.name for parameter in getattr(node, "type_params", ())),
         seen.star_import,
     )
 
@@ -216,13 +222,16 @@ def collect_bindings(node: ScopeNode, class_name: str | None, walrus: bool = Tru
 def _collect_parameters(node: FunctionDefinition) -> dict[str, ast.expr | None]:
     arguments = node.args
     named = [*arguments.posonlyargs, *arguments.args, *arguments.kwonlyargs]
-    rest = [each for each in (arguments.vararg, arguments.kwarg) if each]
-    return {each.arg: each.annotation for each in named} | {each.arg: None for each in rest}
+    rest = [parameter for parameter in (arguments.vararg, arguments.kwarg) if parameter]
+    return {parameter.arg: parameter.annotation for parameter in named} | {
+        parameter.arg: None for parameter in rest
+    }
 
 
 @dataclass(slots=True)
 class _BindingCollector:
     bound: set[str] = field(default_factory=set)
+    deleted: set[str] = field(default_factory=set)
     globals: set[str] = field(default_factory=set)
     nonlocals: set[str] = field(default_factory=set)
     annotations: dict[str, ast.expr] = field(default_factory=dict)
@@ -243,49 +252,52 @@ def _bind_statement(statement: ast.stmt, seen: _BindingCollector) -> None:
     match statement:
         case ast.Expr() | ast.Return() | ast.If() | ast.Pass():
             pass
-        case ast.Assign(targets=targets) | ast.Delete(targets=targets):
+        case ast.Assign(targets=targets):
             for target in targets:
-                _bind_target(target, seen)
+                _bind_target(target, seen.bound)
+        case ast.Delete(targets=targets):
+            for target in targets:
+                _bind_target(target, seen.deleted)
         case ast.AnnAssign(target=ast.Name(id=name), annotation=annotation, simple=1):
             seen.bound.add(name)
             seen.annotations.setdefault(name, annotation)
         case ast.AugAssign(target=target) | ast.AnnAssign(target=target):
-            _bind_target(target, seen)
+            _bind_target(target, seen.bound)
         case ast.For(target=target) | ast.AsyncFor(target=target):
-            _bind_target(target, seen)
+            _bind_target(target, seen.bound)
         case ast.With(items=items) | ast.AsyncWith(items=items):
             for item in items:
                 if item.optional_vars is not None:
-                    _bind_target(item.optional_vars, seen)
+                    _bind_target(item.optional_vars, seen.bound)
         case ast.FunctionDef(name=name) | ast.AsyncFunctionDef(name=name) | ast.ClassDef(name=name):
             seen.bound.add(name)
         case ast.Import(names=aliases):
-            seen.bound.update(each.asname or each.name.partition(".")[0] for each in aliases)
+            seen.bound.update(alias.asname or alias.name.partition(".")[0] for alias in aliases)
         case ast.ImportFrom(names=aliases):
-            seen.bound.update(each.asname or each.name for each in aliases if each.name != "*")
-            seen.star_import |= any(each.name == "*" for each in aliases)
+            seen.bound.update(alias.asname or alias.name for alias in aliases if alias.name != "*")
+            seen.star_import |= any(alias.name == "*" for alias in aliases)
         case ast.Global(names=names):
             seen.globals.update(names)
         case ast.Nonlocal(names=names):
             seen.nonlocals.update(names)
         case ast.Try(handlers=handlers) | ast.TryStar(handlers=handlers):
-            seen.bound.update(each.name for each in handlers if each.name)
+            seen.bound.update(handler.name for handler in handlers if handler.name)
         case ast.Match(cases=cases):
-            for each in cases:
-                _bind_pattern(each.pattern, seen)
+            for case in cases:
+                _bind_pattern(case.pattern, seen)
         case _ if type(statement).__name__ == "TypeAlias":  # Python 3.12
-            _bind_target(statement.name, seen)  # type: ignore[attr-defined]
+            _bind_target(statement.name, seen.bound)  # type: ignore[attr-defined]
 
 
-def _bind_target(target: ast.expr, seen: _BindingCollector) -> None:
+def _bind_target(target: ast.expr, names: set[str]) -> None:
     match target:
         case ast.Name(id=name):
-            seen.bound.add(name)
+            names.add(name)
         case ast.Tuple(elts=elements) | ast.List(elts=elements):
             for element in elements:
-                _bind_target(element, seen)
+                _bind_target(element, names)
         case ast.Starred(value=value):
-            _bind_target(value, seen)
+            _bind_target(value, names)
 
 
 def _bind_pattern(pattern: ast.pattern, seen: _BindingCollector) -> None:
@@ -305,7 +317,9 @@ def _bind_walrus(expressions: Iterable[ast.expr], seen: _BindingCollector) -> No
         if isinstance(node, ast.NamedExpr):
             seen.bound.add(node.target.id)
         if isinstance(node, ast.Lambda):
-            waiting += [each for each in (*node.args.defaults, *node.args.kw_defaults) if each]
+            waiting += [
+                default for default in (*node.args.defaults, *node.args.kw_defaults) if default
+            ]
         else:
             waiting += ast.iter_child_nodes(node)
 
@@ -335,7 +349,7 @@ def list_suites(statement: ast.stmt) -> Iterator[list[ast.stmt]]:
             yield from (handler.body for handler in statement.handlers)
             yield from (statement.orelse, statement.finalbody)
         case ast.Match(cases=cases):
-            yield from (each.body for each in cases)
+            yield from (case.body for case in cases)
 
 
 def list_own_expressions(statement: ast.stmt) -> Iterator[ast.expr]:
@@ -345,25 +359,29 @@ def list_own_expressions(statement: ast.stmt) -> Iterator[ast.expr]:
             yield from (branch.test for branch in list_branches(statement))
         case ast.FunctionDef(args=arguments) | ast.AsyncFunctionDef(args=arguments):
             yield from statement.decorator_list
-            yield from (each for each in (*arguments.defaults, *arguments.kw_defaults) if each)
+            yield from (
+                default for default in (*arguments.defaults, *arguments.kw_defaults) if default
+            )
             if not getattr(statement, "type_params", ()):
                 named = [*arguments.posonlyargs, *arguments.args, *arguments.kwonlyargs]
-                rest = [each for each in (arguments.vararg, arguments.kwarg) if each]
-                yield from (each.annotation for each in (*named, *rest) if each.annotation)
+                rest = [parameter for parameter in (arguments.vararg, arguments.kwarg) if parameter]
+                yield from (
+                    parameter.annotation for parameter in (*named, *rest) if parameter.annotation
+                )
                 if statement.returns:
                     yield statement.returns
         case ast.ClassDef():
             yield from (*statement.decorator_list, *statement.bases)
-            yield from (each.value for each in statement.keywords)
+            yield from (keyword.value for keyword in statement.keywords)
         case ast.Try() | ast.TryStar():
-            yield from (each.type for each in statement.handlers if each.type)
+            yield from (handler.type for handler in statement.handlers if handler.type)
         case ast.Match(subject=subject, cases=cases):
             yield subject
-            yield from (each.guard for each in cases if each.guard)
-            for each in cases:
+            yield from (case.guard for case in cases if case.guard)
+            for case in cases:
                 yield from (
                     part.value
-                    for part in ast.walk(each.pattern)
+                    for part in ast.walk(case.pattern)
                     if isinstance(part, ast.MatchValue)
                 )
         case ast.With(items=items) | ast.AsyncWith(items=items):

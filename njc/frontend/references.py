@@ -47,6 +47,11 @@ class Reference:
         """Whether the path leads to an attribute."""
         return "." in self.path
 
+    @property
+    def needs_value(self) -> bool:
+        """Whether the variable must be bound before: the path is read, or an attribute of it is set."""
+        return not self.writes or self.is_dotted
+
 
 @dataclass(frozen=True, slots=True)
 class KeywordTag:

@@ -18,12 +18,12 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
+from njc.analysis.assignment import find_bound_before
 from njc.codegen.lower import find_super_parameter, list_offered_labels
 from njc.frontend.blocks import NaturalBlock, collect_block_outputs
 from njc.frontend.names import BlockOutputs, mangle, walk_outwards
 from njc.frontend.parse import Module
 from njc.frontend.references import format_annotation, parse_type
-from njc.static.checks.binding import find_bound_before
 from njc.static.context import render_context
 from njc.static.fresh_names import find_taken_names, make_fresh_name
 from njc.static.lock import BlockDigests

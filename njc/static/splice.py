@@ -15,9 +15,9 @@ import ast
 import itertools
 from collections.abc import Iterator, Mapping, Sequence
 
+from njc.analysis.assignment import find_bound_at_end
 from njc.codegen.lower import WrittenBlock, format_literal, list_given_options
 from njc.frontend.names import collect_bindings, list_suites
-from njc.static.checks.binding import find_bound_at_end
 from njc.static.fresh_names import make_fresh_name
 from njc.static.holes import Hole, has_own_lines, split_import
 from njrt.execution.symbols import find_names

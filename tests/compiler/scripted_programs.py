@@ -28,7 +28,9 @@ from njrt.session.settings import using
 def compiled(text: str, path: str = "program.njpy") -> Compilation:
     """Compile a program; warnings are fine, errors are not."""
     compilation = compile_source(SourceFile(path, text.encode()))
-    errors = [each for each in compilation.diagnostics if each.severity == "error"]
+    errors = [
+        diagnostic for diagnostic in compilation.diagnostics if diagnostic.severity == "error"
+    ]
     assert not errors, errors
     return compilation
 

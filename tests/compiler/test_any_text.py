@@ -44,10 +44,10 @@ FRAGMENTS = [
 def test_any_text(text: str) -> None:
     source = SourceFile("p.njpy", f"# njc: ignore\n{text}".encode())
     compilation = compile_source(source)
-    for each in compilation.diagnostics:
-        assert each.code in render_diagnostic(each, source)
+    for diagnostic in compilation.diagnostics:
+        assert diagnostic.code in render_diagnostic(diagnostic, source)
     if compilation.output is None:
-        assert any(each.severity == "error" for each in compilation.diagnostics)
+        assert any(diagnostic.severity == "error" for diagnostic in compilation.diagnostics)
     elif compilation.blocks:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")

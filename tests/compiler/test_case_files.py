@@ -57,13 +57,16 @@ def test_compiled_file(path: Path, update_cases: bool) -> None:
 def test_findings(path: Path, update_cases: bool) -> None:
     source = SourceFile(path.name, path.read_bytes())
     compilation = compile_source(source)
-    report = "\n\n".join(render_diagnostic(each, source) for each in compilation.diagnostics) + "\n"
+    report = (
+        "\n\n".join(render_diagnostic(diagnostic, source) for diagnostic in compilation.diagnostics)
+        + "\n"
+    )
     expected = path.with_suffix(".txt")
     if update_cases:
         expected.write_text(report)
     assert report == expected.read_text()
     if path.stem in CODES:
-        assert path.stem in {each.code for each in compilation.diagnostics}
+        assert path.stem in {diagnostic.code for diagnostic in compilation.diagnostics}
 
 
 def test_every_code_has_a_page_in_the_docs(update_cases: bool) -> None:
@@ -120,8 +123,8 @@ def _pythons() -> list[str]:
     """The other Pythons that are installed here, on the path or by pyenv."""
     found = [shutil.which(f"python3.{minor}") for minor in range(11, 16)]
     root = Path(os.environ.get("PYENV_ROOT", Path.home() / ".pyenv"))
-    found += [str(each) for each in sorted(root.glob("versions/3.1[1-9]*/bin/python"))]
-    return [each for each in found if each and each != sys.executable]
+    found += [str(path) for path in sorted(root.glob("versions/3.1[1-9]*/bin/python"))]
+    return [path for path in found if path and path != sys.executable]
 
 
 def test_every_python_compiles_to_the_same_bytes() -> None:

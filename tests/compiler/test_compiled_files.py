@@ -124,11 +124,15 @@ def test_a_traceback_through_the_remapped_tree_shows_source_lines() -> None:
     with pytest.raises(KeyError) as raised:
         _run_remapped(program + "\n\ng()\n", variables)
     frames = [
-        each
-        for each in traceback.extract_tb(raised.value.__traceback__)
-        if each.filename == "p.njpy"
+        frame
+        for frame in traceback.extract_tb(raised.value.__traceback__)
+        if frame.filename == "p.njpy"
     ]
-    assert [(each.name, each.lineno) for each in frames] == [("<module>", 15), ("g", 12), ("f", 3)]
+    assert [(frame.name, frame.lineno) for frame in frames] == [
+        ("<module>", 15),
+        ("g", 12),
+        ("f", 3),
+    ]
 
 
 def _run_remapped(program: str, variables: dict[str, object]) -> None:

@@ -27,12 +27,12 @@ NEWLINE = re.compile(r"\r\n|\n|\r")
 
 
 def _modules() -> list[Path]:
-    found = sorted(each for each in LIBRARY.rglob("*.py") if "lib2to3/tests" not in each.as_posix())
+    found = sorted(path for path in LIBRARY.rglob("*.py") if "lib2to3/tests" not in path.as_posix())
     if os.environ.get("NJC_THOROUGH") == "packages":
         return found + [
-            each for root in site.getsitepackages() for each in Path(root).rglob("*.py")
+            path for root in site.getsitepackages() for path in Path(root).rglob("*.py")
         ]
-    sound = [each for each in found if "site-packages" not in each.parts]
+    sound = [path for path in found if "site-packages" not in path.parts]
     return sound if THOROUGH else random.Random(7).sample(sound, 60)
 
 
@@ -48,9 +48,11 @@ def test_nothing_but_the_scaffold_differs(path: Path) -> None:
             pytest.skip("not a program that this Python compiles")
     planted = SourceFile("planted.njpy", _planted(source, tree, random.Random(path.name)))
     compilation = compile_source(planted)
-    if any(each.code == "NJ205" for each in compilation.diagnostics):
+    if any(diagnostic.code == "NJ205" for diagnostic in compilation.diagnostics):
         pytest.skip("cannot happen: the planted blocks bind nothing")
-    assert not [each for each in compilation.diagnostics if each.severity == "error"]
+    assert not [
+        diagnostic for diagnostic in compilation.diagnostics if diagnostic.severity == "error"
+    ]
     _check(compilation, tree)
 
 

@@ -23,7 +23,7 @@ STATEMENTS = {
 }
 
 
-@pytest.mark.parametrize("case", LABELS, ids=lambda each: f"{each['name']}-{each['block_index']}")
+@pytest.mark.parametrize("case", LABELS, ids=lambda case: f"{case['name']}-{case['block_index']}")
 def test_labels(case: dict[str, Any]) -> None:
     compilation = compile_source(SourceFile("case.njpy", case["source"].encode()))
     block = compilation.blocks[case["block_index"]]
@@ -31,7 +31,7 @@ def test_labels(case: dict[str, Any]) -> None:
     assert list(block.labels_exiting_finally) == case["pep765_exits_finally"]
 
 
-@pytest.mark.parametrize("case", LABELS, ids=lambda each: f"{each['name']}-{each['block_index']}")
+@pytest.mark.parametrize("case", LABELS, ids=lambda case: f"{case['name']}-{case['block_index']}")
 def test_labels_agree_with_this_python(case: dict[str, Any]) -> None:
     block = compile_source(SourceFile("case.njpy", case["source"].encode())).blocks[
         case["block_index"]
@@ -41,18 +41,22 @@ def test_labels_agree_with_this_python(case: dict[str, Any]) -> None:
         assert _compiles(program, strict=False) == (label in block.labels), label
 
 
-@pytest.mark.parametrize("case", LABELS, ids=lambda each: f"{each['name']}-{each['block_index']}")
+@pytest.mark.parametrize("case", LABELS, ids=lambda case: f"{case['name']}-{case['block_index']}")
 def test_arms_compile_without_warnings(case: dict[str, Any]) -> None:
     compilation = compile_source(SourceFile("case.njpy", case["source"].encode()))
     assert compilation.output is not None
     assert _compiles(compilation.output.decode(), strict=True)
 
 
-@pytest.mark.parametrize("case", POSITIONS, ids=lambda each: each["name"])
+@pytest.mark.parametrize("case", POSITIONS, ids=lambda case: case["name"])
 def test_positions(case: dict[str, Any]) -> None:
     source = SourceFile("case.njpy", case["source_latin1"].encode("latin-1"))
     compilation = compile_source(source)
-    fatal = [each for each in compilation.diagnostics if each.code in ("NJ101", "NJ102")]
+    fatal = [
+        diagnostic
+        for diagnostic in compilation.diagnostics
+        if diagnostic.code in ("NJ101", "NJ102")
+    ]
     if case["blocks"] == "error":
         assert fatal
         assert compilation.output is None
@@ -61,7 +65,7 @@ def test_positions(case: dict[str, Any]) -> None:
         assert len(compilation.blocks) == case["blocks"]
 
 
-@pytest.mark.parametrize("case", POSITIONS, ids=lambda each: each["name"])
+@pytest.mark.parametrize("case", POSITIONS, ids=lambda case: case["name"])
 def test_what_is_a_block_compiles(case: dict[str, Any]) -> None:
     silenced = b"" if case["name"] == "latin-1 cookie" else b"# njc: ignore\n"
     data = case["source_latin1"].encode("latin-1")

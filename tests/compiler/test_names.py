@@ -35,7 +35,7 @@ SAMPLE = 2000 if os.environ.get("NJC_THOROUGH") else 40
 
 
 def _modules() -> list[Path]:
-    found = [each for each in sorted(LIBRARY.rglob("*.py")) if "site-packages" not in each.parts]
+    found = [path for path in sorted(LIBRARY.rglob("*.py")) if "site-packages" not in path.parts]
     return random.Random(3).sample(found, min(SAMPLE, len(found)))
 
 
@@ -52,7 +52,7 @@ def test_functions_bind_what_cpython_says(path: Path) -> None:
     for code in _codes(module):
         codes.setdefault((code.co_name, code.co_firstlineno), []).append(code)
     for node, class_name in _functions(tree, None):
-        line = min([node.lineno, *(each.lineno for each in node.decorator_list)])
+        line = min([node.lineno, *(decorator.lineno for decorator in node.decorator_list)])
         for code in codes.get((node.name, line), [])[:1]:
             expected = {*code.co_varnames, *code.co_cellvars} - {".type_params", ".generic_base"}
             assert collect_bindings(node, class_name).bound == expected - _inlined(node, expected)
@@ -62,11 +62,11 @@ def _inlined(node: FunctionDefinition, locals_: set[str]) -> set[str]:
     """The comprehension variables that Python 3.12 counts among the function's own (PEP 709)."""
     if sys.version_info < (3, 12):
         return set()
-    comprehensions = [each for each in ast.walk(node) if isinstance(each, ast.comprehension)]
+    comprehensions = [part for part in ast.walk(node) if isinstance(part, ast.comprehension)]
     targets = {
         name.id
-        for each in comprehensions
-        for name in ast.walk(each.target)
+        for comprehension in comprehensions
+        for name in ast.walk(comprehension.target)
         if isinstance(name, ast.Name)
     }
     return (targets & locals_) - collect_bindings(node, None).bound
@@ -188,7 +188,7 @@ def test_is_defined(program: str, defined: bool) -> None:
     compilation = compile_source(SourceFile("p.njpy", text.encode()))
     scope = compilation.blocks[0].scope
     assert is_defined("x", scope, {}) is defined
-    assert ("NJ201" in {each.code for each in compilation.diagnostics}) is not defined
+    assert ("NJ201" in {diagnostic.code for diagnostic in compilation.diagnostics}) is not defined
 
 
 def test_module_names_and_builtins_are_defined() -> None:

@@ -80,19 +80,19 @@ class Place:
 def written(program: tuple[Block | Line, ...], natural: bool, indent: str = "") -> str:
     """Write a program with its blocks natural, or with the statements in their place."""
     rows: list[str] = []
-    for each in program:
-        if isinstance(each, Block):
-            block = literal(each, indent) if natural else textwrap.indent(each.code, indent)
+    for item in program:
+        if isinstance(item, Block):
+            block = literal(item, indent) if natural else textwrap.indent(item.code, indent)
             rows.append(indent + block if natural else block)
-        elif each.on_one_line and natural:
-            block, line = each.suite
+        elif item.on_one_line and natural:
+            block, line = item.suite
             assert isinstance(block, Block)
             assert isinstance(line, Line)
-            rows.append(f"{indent}{each.text} {literal(block, indent)}; {line.text}")
+            rows.append(f"{indent}{item.text} {literal(block, indent)}; {line.text}")
         else:
-            rows.append(indent + each.text)
-            if each.suite:
-                rows.append(written(each.suite, natural, indent + "    "))
+            rows.append(indent + item.text)
+            if item.suite:
+                rows.append(written(item.suite, natural, indent + "    "))
     return "\n".join(rows)
 
 
@@ -318,7 +318,7 @@ def functions(draw: st.DrawFn, place: Place) -> list[Block | Line]:
 @st.composite
 def suites(draw: st.DrawFn, place: Place) -> tuple[Block | Line, ...]:
     """Write a few statements."""
-    return tuple(each for _ in range(draw(st.integers(1, 3))) for each in draw(statements(place)))
+    return tuple(item for _ in range(draw(st.integers(1, 3))) for item in draw(statements(place)))
 
 
 DRIVERS = """

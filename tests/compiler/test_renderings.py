@@ -46,10 +46,13 @@ def test_sarif() -> None:
     log = json.loads(renderings.format_sarif(FOUND))
     (run,) = log["runs"]
     assert [rule["id"] for rule in run["tool"]["driver"]["rules"]] == ["NJ201", "NJ204"]
-    for result, each in zip(run["results"], FOUND, strict=True):
-        assert run["tool"]["driver"]["rules"][result["ruleIndex"]]["id"] == each.code
+    for result, diagnostic in zip(run["results"], FOUND, strict=True):
+        assert run["tool"]["driver"]["rules"][result["ruleIndex"]]["id"] == diagnostic.code
         region = result["locations"][0]["physicalLocation"]["region"]
-        assert (region["startLine"], region["endColumn"]) == (each.line, each.end_column)
+        assert (region["startLine"], region["endColumn"]) == (
+            diagnostic.line,
+            diagnostic.end_column,
+        )
     assert json.loads(renderings.format_sarif([]))["runs"][0]["results"] == []
 
 
@@ -80,11 +83,11 @@ BLOCK = '"""natural\nSay <nothing>.\n"""'
 )
 def test_ignore(program: str, silenced: bool) -> None:
     compilation = compile_source(SourceFile("p.njpy", program.encode()))
-    assert ([each.code for each in compilation.diagnostics] == []) is silenced
+    assert ([diagnostic.code for diagnostic in compilation.diagnostics] == []) is silenced
     assert (compilation.output is not None) is silenced
 
 
 def test_what_cannot_be_compiled_cannot_be_ignored() -> None:
     program = '# njc: ignore\nif 1: x = 1; """natural\nSay.\n"""\n'
     compilation = compile_source(SourceFile("p.njpy", program.encode()))
-    assert [each.code for each in compilation.diagnostics] == ["NJ101"]
+    assert [diagnostic.code for diagnostic in compilation.diagnostics] == ["NJ101"]

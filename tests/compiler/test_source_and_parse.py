@@ -86,15 +86,15 @@ def test_unreadable(data: bytes) -> None:
     with pytest.raises(SourceDecodeError):
         _ = SourceFile("p.njpy", data).text
     assert [
-        each.code
-        for each in compile_source(SourceFile("p.njpy", data + BLOCK.encode())).diagnostics
+        diagnostic.code
+        for diagnostic in compile_source(SourceFile("p.njpy", data + BLOCK.encode())).diagnostics
     ] == ["NJ002"]
 
 
 @pytest.mark.parametrize("text", ["x = (\n" + BLOCK, "x = 1\0\n" + BLOCK, "(" * 5000 + BLOCK])
 def test_not_python(text: str) -> None:
     compilation = compile_source(SourceFile("p.njpy", text.encode()))
-    assert [each.code for each in compilation.diagnostics] == ["NJ001"]
+    assert [diagnostic.code for diagnostic in compilation.diagnostics] == ["NJ001"]
     assert compilation.output is None
 
 

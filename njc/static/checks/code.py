@@ -12,9 +12,9 @@ from __future__ import annotations
 import ast
 from collections.abc import Callable, Iterator, Sequence
 
+from njc.analysis.assignment import can_reach_end, find_unbound_at_end, is_endless_loop
 from njc.frontend.names import FunctionDefinition, mangle
 from njc.static.checks.attributes import find_attribute_problems
-from njc.static.checks.binding import can_reach_end, find_unbound_at_end, is_endless_loop
 from njc.static.checks.choices import find_choice_problems
 from njc.static.checks.questions import Classes, find_question_problems
 from njc.static.holes import Hole, has_own_lines, split_import

@@ -1,4 +1,4 @@
-"""Definite assignment: on which paths a name is bound, held against a table."""
+"""Definite assignment: on which paths a name is bound, as a table."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import ast
 
 import pytest
 
-from njc.static.checks.binding import can_reach_end, find_bound_at_end, find_unbound_at_end
+from njc.analysis.assignment import can_reach_end, find_bound_at_end, find_unbound_at_end
 
 BOUND = [
     "y = 1",
@@ -28,6 +28,7 @@ BOUND = [
     "while True:\n    if c:\n        return",
     "with f() as y:\n    pass",
     "with f():\n    y = 1",
+    "if c:\n    y = 1\nelse:\n    sys.exit()",
     "try:\n    y = 1\nexcept E:\n    y = 2",
     "try:\n    y = 1\nexcept E:\n    raise",
     "try:\n    f()\nfinally:\n    y = 1",
@@ -45,13 +46,14 @@ UNBOUND = [
     ("z = [y for y in xs]", "it is never bound"),
     ("if c:\n    y = 1", "it is not bound when the condition in line 1 is false"),
     ("if c:\n    pass\nelse:\n    y = 1", "it is not bound when the condition in line 1 is true"),
-    ("for x in xs:\n    y = 1", "it is not bound when the loop in line 1 has no round"),
-    ("while c:\n    y = 1", "it is not bound when the loop in line 1 has no round"),
-    ("for y in xs:\n    pass", "it is not bound when the loop in line 1 has no round"),
+    ("for x in xs:\n    y = 1", "it is not bound when the body of the loop in line 1 never runs"),
+    ("while c:\n    y = 1", "it is not bound when the body of the loop in line 1 never runs"),
+    ("for y in xs:\n    pass", "it is not bound when the body of the loop in line 1 never runs"),
     (
         "try:\n    y = 1\nexcept E:\n    pass",
         "it is not bound when the exception in line 3 is caught",
     ),
+    ("y = 1\ntry:\n    f()\nfinally:\n    del y", "it is never bound"),
     (
         "with suppress(E):\n    y = 1",
         "it is not bound when the exception in line 1 is suppressed",

@@ -1,0 +1,195 @@
+"""The outputs of blocks: those that nothing uses, and uses that can come before any block has run.
+
+    if urgent:
+        '''natural
+        Write a <:reply> to <message> and a <:summary>.     NJ204  `summary` is never used
+        '''
+    send(reply)                                             NJ205  `reply` may be unbound here
+
+Each function (or module) is analysed on its own, and only for the variables that natural blocks bind there.
+
+Not seen: a use in a string, by `exec` outside of the function, or of an attribute output; a name that both a
+block and an assignment bind is never NJ205. NJ204 is not reported where `locals()` or `eval` could use the
+variable. assignment.py says what it does not see of the paths.
+"""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Collection, Iterator, Mapping, Sequence
+
+from njc.analysis.assignment import (
+    NOTHING,
+    Flow,
+    find_functions_without_end,
+    follow_suite,
+    get_line_span,
+    is_on_lines,
+)
+from njc.analysis.check import find_control_words
+from njc.frontend.blocks import NaturalBlock
+from njc.frontend.diagnostics import Diagnostic, make_diagnostic
+from njc.frontend.names import BlockOutputs, Local, NameScope, mangle, resolve_name
+from njc.frontend.parse import Module
+from njc.frontend.source import SourceFile
+
+_NAMESPACE_FUNCTIONS = frozenset({"locals", "vars", "eval", "exec", "globals"})
+
+
+def check_flow(
+    module: Module, blocks: Sequence[NaturalBlock], outputs: BlockOutputs
+) -> Iterator[Diagnostic]:
+    """Check the outputs of the blocks of every scope."""
+    scopes: dict[NameScope, list[NaturalBlock]] = {}
+    for block in blocks:
+        scopes.setdefault(block.scope, []).append(block)
+    reads = _collect_reads(blocks, outputs)
+    without_end = find_functions_without_end(module) if blocks else {}
+    for scope, within in scopes.items():
+        if scope.is_function:
+            yield from _check_unused(module.source, scope, within, reads, outputs)
+        if scope.kind != "class":
+            yield from _check_unbound(module, scope, within, without_end)
+
+
+# Outputs that nothing uses.
+
+BlockReads = dict[tuple[NameScope, str], list[NaturalBlock]]
+"""The blocks that read each variable, by the scope where it lives, in source order."""
+
+
+def _collect_reads(blocks: Sequence[NaturalBlock], outputs: BlockOutputs) -> BlockReads:
+    reads: BlockReads = {}
+    for block in blocks:
+        for name in dict.fromkeys(tag.root for tag in block.references if tag.needs_value):
+            home = resolve_name(name, block.scope, outputs)
+            if isinstance(home, Local):
+                reads.setdefault((home.scope, name), []).append(block)
+    return reads
+
+
+def _check_unused(
+    source: SourceFile,
+    scope: NameScope,
+    within: Sequence[NaturalBlock],
+    reads: BlockReads,
+    outputs: BlockOutputs,
+) -> Iterator[Diagnostic]:
+    waiting = [
+        (block, name)
+        for block in within
+        for name in block.binds
+        if not name.startswith("_")
+        and resolve_name(name, scope, outputs) == Local(scope)
+        and not _is_read_by_block(name, block, reads.get((scope, name), ()))
+    ]
+    if not waiting:
+        return
+    last_use = _find_last_uses(source, scope, {name for _, name in waiting} | _NAMESPACE_FUNCTIONS)
+    if not _NAMESPACE_FUNCTIONS.isdisjoint(last_use):
+        return
+    for block, name in waiting:
+        if last_use.get(name, 0) > block.line or (name in last_use and block.frame.in_loop):
+            continue
+        output = next(tag for tag in block.references if tag.writes and tag.path == name)
+        message = f"output `{name}` is never used afterwards"
+        hint = f"use it, remove it, or call it `_{name}`"
+        yield make_diagnostic(source, "NJ204", output.start, output.end, message, hint)
+
+
+def _is_read_by_block(name: str, writer: NaturalBlock, readers: Sequence[NaturalBlock]) -> bool:
+    """Whether a block may read the variable after `writer` has bound it."""
+    if not readers:
+        return False
+    if writer.frame.in_loop or any(reader.scope is not writer.scope for reader in readers):
+        return True
+    if readers[-1].start > writer.start:
+        return True
+    return writer in readers and _reads_back(name, writer)
+
+
+def _reads_back(name: str, block: NaturalBlock) -> bool:
+    """Whether a block reads its own output: one that only blocks bind, or that the text names as output first."""
+    bindings, first = (
+        block.scope.bindings,
+        next(tag for tag in block.references if tag.root == name),
+    )
+    return first.writes or mangle(name, block.scope.mangling_class) not in bindings.bound
+
+
+_ANY_LATER_LINE = 10**9
+"""The line of a use in a nested function, which may run at any time."""
+
+
+def _find_last_uses(source: SourceFile, scope: NameScope, names: Collection[str]) -> dict[str, int]:
+    """Give for each of the names that the scope's code reads the last line where it does."""
+    uses: dict[str, int] = {}
+    lines = _find_lines_with(names, source, scope)
+    waiting: list[tuple[ast.AST, bool]] = [(scope.node, False)]
+    while waiting:
+        node, nested = waiting.pop()
+        match node:
+            case ast.Name(id=name, ctx=ast.Load()) | ast.AugAssign(target=ast.Name(id=name)):
+                uses[name] = max(uses.get(name, 0), _ANY_LATER_LINE if nested else node.lineno)
+            case ast.Nonlocal(names=declared) | ast.Global(names=declared):
+                uses.update(dict.fromkeys(declared, _ANY_LATER_LINE))
+        nested = nested or (isinstance(node, _NESTED_SCOPES) and node is not scope.node)
+        waiting += [
+            (child, nested) for child in ast.iter_child_nodes(node) if is_on_lines(lines, child)
+        ]
+    return uses
+
+
+_NESTED_SCOPES = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef, ast.Lambda)
+_WORD = re.compile(r"[^\W\d]\w*")
+
+
+def _find_lines_with(names: Collection[str], source: SourceFile, scope: NameScope) -> Sequence[int]:
+    """List the lines of a scope that contain one of the names."""
+    first, last = get_line_span(scope.node) or (1, len(source.line_starts))
+    if not source.text.isascii():
+        return range(first, last + 1)  # a name may be written in more than one way
+    start = source.line_starts[first - 1]
+    end = source.line_starts[last] if last < len(source.line_starts) else len(source.text)
+    words = _WORD.finditer(source.text, start, end)
+    return sorted({source.place(word.start())[0] for word in words if word[0] in names})
+
+
+# Uses that can come before any block has run.
+
+
+def _check_unbound(
+    module: Module,
+    scope: NameScope,
+    within: Sequence[NaturalBlock],
+    without_end: Mapping[str, bool],
+) -> Iterator[Diagnostic]:
+    bindings = scope.bindings
+    elsewhere = (bindings.bound - bindings.only_deleted) | bindings.globals | bindings.nonlocals
+    names = frozenset(
+        name
+        for block in within
+        for name in block.binds
+        if mangle(name, scope.mangling_class) not in elsewhere
+    )
+    if not names or bindings.star_import:
+        return
+    flow = Flow(
+        module,
+        {block.start: block for block in within},
+        frozenset(block.start for block in within if _may_break(block)),
+        watched=names,
+        lines=_find_lines_with(names, module.source, scope),
+        without_end=without_end,
+    )
+    follow_suite(scope.node.body, NOTHING, flow)
+    for name, place in flow.early_reads.items():
+        message = f"`{name}` may be unbound here: a path to this use runs no block that binds it"
+        hint = "bind it before, or use it only where the block has run"
+        yield make_diagnostic(module.source, "NJ205", *place, message, hint)
+
+
+def _may_break(block: NaturalBlock) -> bool:
+    words = {word["label"].lower() for word in find_control_words(block)}
+    return "break" in words and "break" in block.labels

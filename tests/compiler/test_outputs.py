@@ -1,0 +1,138 @@
+"""Outputs that nothing uses (NJ204), and uses that no block may have reached (NJ205)."""
+
+from __future__ import annotations
+
+import re
+import time
+
+import pytest
+
+from njc.compiler import compile_source
+from njc.frontend.source import SourceFile
+
+
+def find_codes(body: str) -> list[str]:
+    """Compile a function with this body, where `[[text]]` is a natural block, and list the findings."""
+    lines = [
+        re.sub(r"\[\[(.*)\]\]", rf'"""natural\n{" " * 8}\1\n{" " * 8}"""', line)
+        for line in body.split("\n")
+    ]
+    inner = "\n".join(f"    {line}" for line in lines)
+    program = f"{HEAD}\n\ndef f(x, xs, self):\n{inner}\n"
+    compilation = compile_source(SourceFile("p.njpy", program.encode()))
+    return [diagnostic.code for diagnostic in compilation.diagnostics]
+
+
+HEAD = """import sys
+from contextlib import suppress
+from typing import NoReturn
+
+
+def stop(message: str) -> NoReturn:
+    sys.exit(message)
+
+
+def refuse(message):
+    raise ValueError(message)
+
+
+class Parser:
+    def expected(self, what):
+        raise SyntaxError(what)
+
+    def abstract(self):
+        raise NotImplementedError
+
+
+class Other:
+    def abstract(self):
+        return 1
+"""
+
+SURE = [
+    "[[<:y>]]\nprint(y)",
+    "if x:\n    [[<:y>]]\nelse:\n    return\nprint(y)",
+    "if x:\n    [[<:y>]]\nelse:\n    sys.exit()\nprint(y)",
+    "if x:\n    [[<:y>]]\nelse:\n    stop('no')\nprint(y)",
+    "if x:\n    [[<:y>]]\nelse:\n    refuse('no')\nprint(y)",
+    "if x:\n    [[<:y>]]\nelse:\n    self.expected('y')\nprint(y)",
+    "if x:\n    [[<:y>]]\nelse:\n    assert False, x\nprint(y)",
+    "with open(x):\n    [[<:y>]]\nprint(y)",
+    "while True:\n    [[<:y>]]\n    if y:\n        break\nprint(y)",
+    "for z in xs:\n    [[<:y>]]\n    print(y)\n    del y",
+    "[[<:y>]]\nfor z in xs:\n    del y\n    [[<:y>]]\nprint(y)",
+    "try:\n    [[<:y>]]\nfinally:\n    print(x)\nprint(y)",
+    "[[<:y>]]\nprint(lambda: y)",
+    "if x:\n    y = 1\nelse:\n    [[<:y>]]\nprint(y)",
+]
+UNSURE = [
+    "if x:\n    [[<:y>]]\nprint(y)",
+    "with suppress(E):\n    [[<:y>]]\nprint(y)",
+    "with open(x), pytest.raises(E):\n    [[<:y>]]\nprint(y)",
+    "[[<:y>]]\nprint(y)\ndel y\nprint(y)",
+    "[[<:y>]]\nif x:\n    del y\nprint(y)",
+    "[[<:y>]]\nfor z in xs:\n    print(y)\n    del y",
+    "[[<:y>]]\ntry:\n    del y\n    print(x)\nexcept E:\n    print(y)",
+    "[[<:y>]]\ntry:\n    print(x)\nfinally:\n    del y\nprint(y)",
+    "if x:\n    [[<:y>]]\nelse:\n    self.abstract()\nprint(y)",
+    "for z in xs:\n    [[<:y>]]\nprint(y)",
+    "while True:\n    [[<:y>, or break]]\nprint(y)",
+    "try:\n    [[<:y>]]\nexcept E:\n    pass\n[[Print <y>.]]",
+]
+
+
+@pytest.mark.parametrize("body", SURE)
+def test_bound_on_every_path(body: str) -> None:
+    assert find_codes(body) == []
+
+
+@pytest.mark.parametrize("body", UNSURE)
+def test_unbound_on_some_path(body: str) -> None:
+    assert find_codes(body) == ["NJ205"]
+
+
+USED = [
+    "[[Count <xs> into <:n>, then call <x> with <n>.]]",
+    "[[Call <x> with <n>; before that, count <xs> into <:n>.]]",
+    "[[<:n>]]\n[[<n>]]",
+    "for z in xs:\n    [[Add <z> to <:n>, which starts at <x>.]]\n    print(n)",
+    "for z in xs:\n    [[<n>]]\n    [[<:n>]]",
+    "def g():\n    return n\n[[<:n>]]\nreturn g",
+]
+UNUSED = [
+    "[[<:n>]]",
+    "[[Change <x> to be <:x>.]]",
+    "[[<n>]]\nn = 1\n[[<:n>]]",
+]
+
+
+@pytest.mark.parametrize("body", USED)
+def test_used_output(body: str) -> None:
+    assert "NJ204" not in find_codes(body)
+
+
+@pytest.mark.parametrize("body", UNUSED)
+def test_unused_output(body: str) -> None:
+    assert "NJ204" in find_codes(body)
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "    [[<:y{n}>]]",
+        "    [[<:y{n}>]]\n    print(y{n})",
+        "    if x:\n        [[<:y{n}>]]\n    print(y{n})",
+        "    [[Add <x> to <:total{n}>, <z{n}> and <:total>.]]\n    print(total)",
+    ],
+)
+def test_time_grows_with_the_length_of_a_function(line: str) -> None:
+    def measure(count: int) -> float:
+        rows = [line.format(n=number) for number in range(count)]
+        text = re.sub(r"\[\[(.*)\]\]", r'"""natural\n \1\n"""', "\n".join(rows))
+        source = SourceFile("p.njpy", f"def f(x):\n{text}\n".encode())
+        start = time.process_time()
+        compile_source(source)
+        return time.process_time() - start
+
+    short, long = min(measure(100) for _ in range(3)), measure(800)
+    assert long < 8 * 3 * short
