@@ -1,11 +1,11 @@
 """The command `njc`, from the shell to the exit code.
 
-    njc build src -o out     ->  njc.commands.build     ->  0 done
+    njc build src -o out     ->  njc.commands.build     ->  0 success
     njc check src            ->  njc.commands.check     ->  1 findings
-    njc bild                                            ->  2 wrong usage or configuration
-    njc run prog.njpy        ->  njc.commands.run       ->  the program's own, or 3: model, budget, recording
+    njc bild                                            ->  2 wrong usage, configuration or file
+    njc run prog.njpy        ->  njc.commands.run       ->  that of the program, or 3: model, limit, recording
 
-Completion in the shell: `eval "$(_NJC_COMPLETE=bash_source njc)"`, or zsh_source, fish_source.
+Shell completion: `eval "$(_NJC_COMPLETE=bash_source njc)"`, or zsh_source, fish_source.
 """
 
 from __future__ import annotations
@@ -17,9 +17,27 @@ from njc import __version__
 
 def main() -> None:
     """Run the command line of this process, and exit."""
-    if sys.argv[1:] == ["--version"]:
-        print(f"njc {__version__}")
-        return
-    from njc.commands import njc
+    try:
+        if sys.argv[1:] == ["--version"]:
+            print(f"njc {__version__}", flush=True)
+            return
+        from njc.commands import njc
 
-    njc.main(prog_name="njc")
+        njc.main(prog_name="njc")
+    except OSError as error:
+        if not _is_output_broken():
+            raise
+        sys.stderr.write(f"error: cannot write the output: {error.strerror}\n")
+        sys.exit(2)
+
+
+def _is_output_broken() -> bool:
+    """Whether standard output cannot be written; if so, drop what is left, so that Python can exit."""
+    try:
+        sys.stdout.flush()
+    except OSError:
+        import os
+
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return True
+    return False

@@ -55,12 +55,12 @@ def compile_source(
     version: str = __version__,
     written: Sequence[WrittenBlock] = (),
 ) -> Compilation:
-    """Compile a `.njpy` file, reporting everything that is to be said of it.
+    """Compile a `.njpy` file, and report all findings; a `.py` file is copied below the header.
 
     `written` is code, generated beforehand, that takes the place of some of the blocks.
     """
     header = make_header(source, project, version, serialize_written(written))
-    if not can_hold_blocks(source.data):
+    if source.path.endswith(".py") or not can_hold_blocks(source.data):
         return _compile_without_blocks(source, header)
     module = parse(source)
     if isinstance(module, Diagnostic):

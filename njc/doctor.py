@@ -63,7 +63,7 @@ class HostEnvironment:
     options: tuple[tuple[str, Options], ...]
     version_of: Callable[[str], str | None]
     sandbox: str | None = None
-    """Why there can be no sandbox here; None where there can."""
+    """Why this machine cannot make a sandbox; None if it can."""
 
     @property
     def merged_options(self) -> Options:
@@ -94,7 +94,7 @@ def diagnose(here: HostEnvironment, knock: UrlProbe | None) -> Iterator[HealthCh
     if here.sandbox is None:
         yield HealthCheck("sandbox", "ok", "`njc run --sandbox` works here")
     else:
-        yield HealthCheck("sandbox", "warn", f"`njc run --sandbox` does not: {here.sandbox}")
+        yield HealthCheck("sandbox", "warn", f"`njc run --sandbox` is unavailable: {here.sandbox}")
 
 
 def _check_python(here: HostEnvironment) -> HealthCheck:

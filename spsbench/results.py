@@ -1,56 +1,60 @@
-"""What a run of the benchmark writes down: JSON Lines, one for each start and one for each trial.
+"""The lines of a results file: JSON Lines, one for each start of the runner and one for each result.
 
     {"kind": "run", "started": "2026-03-01T09:30:00Z", "model": "openai/gpt-4.1", "limits": {...}, ...}
     {"kind": "trial", "program": "menu", "method": "direct", "model": "openai/gpt-4.1", "repeat": 1, ...}
+    {"kind": "graph", "size": 1000, "question": "who", "method": "direct", "passed": true, "seconds": 3.1, ...}
+    {"kind": "gsm8k", "problem": 7, "method": "direct", "passed": true, "found": 11.0, "seconds": 2.9, ...}
 
-    read_results(lines)   ->  Results(runs=(Run(...),), results=(Result(...), ...), remarks=())
+    read_results(lines)   ->  ResultSet(runs=(BenchmarkRun(...),), results=(TrialResult(...), ...), remarks=())
 
-A file only grows. A trial that was cut off, by a limit on cost or a server that is down, is run again and then
-stands there twice: the last line counts. A last line that was cut off by a kill is left out with a remark, for what it told was
-never known to be written; any other damaged line is an error.
+A file only grows. A trial that was cut off, by a limit on cost or by a server that is down, is run again and then
+has two lines: the last one counts. A last line without its newline was cut off by a kill: it is left out, with a
+remark. Any other line that is not of one of these types is an error.
 """
 
 from __future__ import annotations
 
-import json
-from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import asdict, dataclass, field, fields
-from typing import Any, Literal, get_args
+import functools
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import Annotated, Literal, TypeVar
 
-from njrt.message_json import format_json_line
+from annotated_types import MinLen
+
 from spsbench.failures import EffectError, FailureCategory
+from spsbench.typed_json import InvalidJsonError, from_json
 
 TrialEnding = Literal["finished", "raised", "timeout", "crashed", "not built", "cost limit"]
 """How the process of a trial ended.
 
     finished     every case was played, and none of them raised
     raised       every case was played, and at least one of them raised
-    timeout      it was killed, for it took too long
-    crashed      it died, or was killed by something else
-    not built    a static mode has no code for a block, and so there was nothing to play
-    cost limit   what may be spent was spent: not a result, and run again
+    timeout      it was killed because it took too long
+    crashed      it died, or something else killed it
+    not built    a static mode has no code for a block: no case was played
+    cost limit   the limit on cost was reached: not a result, it is run again
 """
 
 
 class DamagedResultsError(ValueError):
-    """A line of a results file is not what the runner writes."""
+    """A line of a results file cannot be read; names the line."""
 
 
 @dataclass(frozen=True, slots=True)
 class Trial:
-    """One play of a program under a method: what is to be done, before it is."""
+    """A program, a method, a model and a repeat: what is to be run."""
 
     program: str
     method: str
     model: str
     """As the options name it: `openai/gpt-4.1`."""
     repeat: int
-    """From 1. Part of every key of a cache, so that repeats are independent."""
+    """From 1. Part of every cache key, so that repeats are independent."""
 
 
 @dataclass(frozen=True, slots=True)
 class TrialUsage:
-    """Tokens; `cached` are those of the input that the vendor had in its prompt cache."""
+    """Tokens; `cached` counts the input tokens that were in the vendor's prompt cache."""
 
     input: int = 0
     cached: int = 0
@@ -64,7 +68,7 @@ class TrialUsage:
 
 @dataclass(frozen=True, slots=True)
 class Failure:
-    """Why not all checks hold: by rule where there is one (`spsbench.failures`), and in words."""
+    """Why a check failed: a category (`spsbench.failures`) and a message."""
 
     category: FailureCategory
     message: str
@@ -72,25 +76,25 @@ class Failure:
 
 
 @dataclass(frozen=True, slots=True)
-class TrialResult:
-    """What a trial gave. Checks are named `case: text`; those that were never reached are false."""
+class TrialResult(Trial):
+    """The result of a trial. Checks are named `case: text`; those that were never reached are false."""
 
-    trial: Trial
+    kind: Literal["trial"] = field(default="trial", kw_only=True)
     ending: TrialEnding
-    checks: Mapping[str, bool]
+    checks: Annotated[Mapping[str, bool], MinLen(1)]
     build_seconds: float
     """Compiling, in the static modes with the model's calls; 0.0 for manual programs."""
     run_seconds: float
     blocks: int
     """Natural blocks that were entered."""
     effects: int
-    """Effects that were asked for; for manual programs, pieces of code that an interpreter ran."""
+    """Requested effects; for manual programs, pieces of code that an interpreter ran."""
     calls: int
     """Model calls while the program ran."""
     build_calls: int
     """Model calls while it was built."""
     usage: TrialUsage
-    """What the calls used while the program ran, but for those that a cache answered."""
+    """Of the calls while the program ran, without those that a cache answered."""
     build_usage: TrialUsage
     cost: float | None
     """US dollars, building included; None where a call has no known price."""
@@ -99,9 +103,14 @@ class TrialResult:
     started: str
     """ISO 8601, UTC."""
     reused_calls: int = 0
-    """Those of `calls` and `build_calls` that a cache answered: no tokens, no cost and next to no seconds."""
+    """Those of `calls` and `build_calls` that a cache answered, without tokens and cost."""
     effect_errors: tuple[EffectError, ...] = ()
-    """Each refusal of an effect, and what the model did about it."""
+    """Each refused effect, and what the model did next."""
+
+    @property
+    def trial(self) -> Trial:
+        """What was run."""
+        return Trial(self.program, self.method, self.model, self.repeat)
 
     @property
     def share(self) -> float:
@@ -110,17 +119,17 @@ class TrialResult:
 
     @property
     def is_final(self) -> bool:
-        """Whether the trial need not be run again: neither money nor the server cut it short."""
+        """Whether the trial was not cut off by the limit on cost or a failing server; those are run again."""
         is_down = self.failure is not None and self.failure.category == "server"
         return self.ending != "cost limit" and not is_down
 
 
 @dataclass(frozen=True, slots=True)
 class TrialLimits:
-    """What a trial may use."""
+    """The limits of a trial."""
 
     seconds: float = 1000.0
-    """Wall time of the whole trial, building included; its processes are killed after that."""
+    """Wall time of the whole trial, building included; then its processes are killed."""
     effects: int = 300
     """Effects of one run of a block, or pieces of code in one call of `llm`."""
     calls: int = 300
@@ -129,7 +138,7 @@ class TrialLimits:
 
 @dataclass(frozen=True, slots=True)
 class Hardware:
-    """The machine that the trials ran on; with a cluster, that of the client."""
+    """The machine on which the trials ran; with a cluster, that of the client."""
 
     cpu: str
     cores: int
@@ -140,12 +149,13 @@ class Hardware:
 class BenchmarkRun:
     """One start of the runner on a results file."""
 
+    kind: Literal["run"] = field(default="run", kw_only=True)
     started: str
     """ISO 8601, UTC."""
     model: str
     limits: TrialLimits
     temperature: float | None
-    """None: the vendor's own, and 0 for models that are asked in plain text."""
+    """None: the vendor's default, and 0 for models of plain text."""
     repeats: int
     methods: tuple[str, ...]
     programs: tuple[str, ...]
@@ -158,96 +168,155 @@ class BenchmarkRun:
     """Of njpy and the SDKs."""
 
 
+StudyEnding = Literal["finished", "raised", "too long"]
+"""How a run of a case study ended. `too long`: a prompt did not fit into the model's context."""
+
+
+@dataclass(frozen=True, slots=True)
+class Measures:
+    """What one run of a case study used."""
+
+    seconds: float
+    """Wall time."""
+    model_seconds: float
+    """The part of it spent waiting for the model."""
+    own_seconds: float
+    """The rest: the program and our runtime."""
+    calls: int
+    effects: int
+    input_tokens: int
+    cached_tokens: int
+    """The input tokens that were in the vendor's prompt cache."""
+    output_tokens: int
+    prompt_chars: int
+    """Characters of the longest conversation, also where it was too long to be sent."""
+    cost: float | None
+    """US dollars; None where a price is unknown."""
+
+
+@dataclass(frozen=True, slots=True)
+class StudyResult(Measures):
+    """The result of one run of a case study."""
+
+    passed: bool
+    ending: StudyEnding
+    error: str | None
+    started: str
+    """ISO 8601, UTC."""
+
+
+@dataclass(frozen=True, slots=True)
+class GraphTrial:
+    """One question on a graph of one size under one method: what is to be run."""
+
+    size: int
+    method: str
+    model: str
+    repeat: int
+    """From 1."""
+    question: str
+
+
+@dataclass(frozen=True, slots=True)
+class GraphResult(StudyResult):
+    """The result of one question on a graph."""
+
+    kind: Literal["graph"] = field(default="graph", kw_only=True)
+    size: int
+    method: str
+    model: str
+    repeat: int
+    question: str
+
+    @property
+    def trial(self) -> GraphTrial:
+        """What was run."""
+        return GraphTrial(self.size, self.method, self.model, self.repeat, self.question)
+
+
+@dataclass(frozen=True, slots=True)
+class Gsm8kTrial:
+    """One problem under one method: what is to be run."""
+
+    problem: int
+    method: str
+    model: str
+    repeat: int
+    """From 1."""
+
+
+@dataclass(frozen=True, slots=True)
+class Gsm8kResult(StudyResult):
+    """The result of one problem of GSM8K."""
+
+    kind: Literal["gsm8k"] = field(default="gsm8k", kw_only=True)
+    problem: int
+    method: str
+    model: str
+    repeat: int
+    found: float | None
+    """The value that the program returned; None where it is not a number."""
+
+    @property
+    def trial(self) -> Gsm8kTrial:
+        """What was run."""
+        return Gsm8kTrial(self.problem, self.method, self.model, self.repeat)
+
+
+ResultLine = BenchmarkRun | TrialResult | GraphResult | Gsm8kResult
+Finished = TypeVar("Finished", TrialResult, GraphResult, Gsm8kResult)
+
+
 @dataclass(frozen=True, slots=True)
 class ResultSet:
-    """All that a results file holds; each trial at most once, the last line about it."""
+    """All lines of a results file; of each trial only the last."""
 
     runs: tuple[BenchmarkRun, ...] = ()
     results: tuple[TrialResult, ...] = ()
+    graph: tuple[GraphResult, ...] = ()
+    gsm8k: tuple[Gsm8kResult, ...] = ()
     remarks: tuple[str, ...] = ()
     spent: float = 0.0
-    """US dollars, those of trials that were cut off included."""
-
-
-def format_result_line(entry: BenchmarkRun | TrialResult) -> str:
-    """An entry as one line of JSON, without the line's end."""
-    match entry:
-        case BenchmarkRun():
-            return format_json_line({"kind": "run"} | asdict(entry))
-        case TrialResult():
-            written = asdict(entry)
-            return format_json_line({"kind": "trial"} | written.pop("trial") | written)
+    """US dollars, including the trials that were cut off."""
 
 
 def read_results(lines: Iterable[str]) -> ResultSet:
-    """Read a results file; raise `DamagedResultsError`, which names the line, where that is impossible."""
-    runs: list[BenchmarkRun] = []
-    results: dict[Trial, TrialResult] = {}
+    """Read a results file; `DamagedResultsError` names a line that cannot be read."""
+    entries: list[ResultLine] = []
     remarks: list[str] = []
-    spent = 0.0
-    for number, line, is_cut in _number_lines(lines):
+    for number, line in enumerate(lines, 1):
+        if not line.strip():
+            continue
         try:
-            entry = parse_result_entry(json.loads(line))
-        except (ValueError, LookupError, TypeError) as error:
-            if not is_cut:
+            entries.append(from_json(line, _build_line_type()))
+        except InvalidJsonError as error:
+            if line.endswith("\n"):
                 raise DamagedResultsError(
-                    f"line {number} of the results is damaged ({_describe_error(error)}); "
-                    "mend or delete this line"
+                    f"line {number} of the results is damaged ({error}); repair or delete it"
                 ) from None
             remarks.append(f"line {number}, the last, was cut off and is left out")
-            continue
-        match entry:
-            case BenchmarkRun():
-                runs.append(entry)
-            case TrialResult():
-                spent += entry.cost or 0.0
-                results.pop(entry.trial, None)
-                results[entry.trial] = entry
-    return ResultSet(tuple(runs), tuple(results.values()), tuple(remarks), spent)
-
-
-def _number_lines(lines: Iterable[str]) -> Iterator[tuple[int, str, bool]]:
-    """The lines that hold something, with their numbers, and whether one lacks its end."""
-    for number, line in enumerate(lines, 1):
-        if line.strip():
-            yield number, line, not line.endswith("\n")
-
-
-def _describe_error(error: Exception) -> str:
-    return "not JSON" if isinstance(error, json.JSONDecodeError) else f"{error}"
-
-
-def parse_result_entry(written: Mapping[str, Any]) -> BenchmarkRun | TrialResult:
-    """Read one entry back; raise a LookupError, TypeError or ValueError where it is none."""
-    parts = dict(written)
-    match parts.pop("kind"):
-        case "run":
-            return BenchmarkRun(
-                limits=TrialLimits(**parts.pop("limits")),
-                hardware=Hardware(**parts.pop("hardware")),
-                methods=tuple(parts.pop("methods")),
-                programs=tuple(parts.pop("programs")),
-                **parts,
-            )
-        case "trial":
-            return _parse_result(parts)
-        case kind:
-            raise ValueError(f"there is no kind {kind!r}")
-
-
-def _parse_result(parts: dict[str, Any]) -> TrialResult:
-    trial = Trial(**{each.name: parts.pop(each.name) for each in fields(Trial)})
-    failure = parts.pop("failure")
-    result = TrialResult(
-        trial=trial,
-        usage=TrialUsage(**parts.pop("usage")),
-        build_usage=TrialUsage(**parts.pop("build_usage")),
-        failure=None if failure is None else Failure(**failure),
-        effect_errors=tuple(EffectError(**each) for each in parts.pop("effect_errors", ())),
-        **parts,
+    return ResultSet(
+        tuple(entry for entry in entries if isinstance(entry, BenchmarkRun)),
+        select_last_results(entries, TrialResult),
+        select_last_results(entries, GraphResult),
+        select_last_results(entries, Gsm8kResult),
+        tuple(remarks),
+        sum((entry.cost or 0.0 for entry in entries if isinstance(entry, TrialResult)), 0.0),
     )
-    if result.ending not in get_args(TrialEnding):
-        raise ValueError(f"there is no ending {result.ending!r}")
-    if not result.checks:
-        raise ValueError("there are no checks")
-    return result
+
+
+@functools.cache
+def _build_line_type() -> object:
+    from pydantic import Discriminator
+
+    return Annotated[ResultLine, Discriminator("kind")]
+
+
+def select_last_results(entries: Iterable[object], kind: type[Finished]) -> tuple[Finished, ...]:
+    """The results of one kind; of each trial the last, in the order of their last lines."""
+    last: dict[object, Finished] = {}
+    for entry in entries:
+        if isinstance(entry, kind):
+            last.pop(entry.trial, None)
+            last[entry.trial] = entry
+    return tuple(last.values())

@@ -1,12 +1,12 @@
-"""What a perfect model says in every case of a task, and a slip that the task's checks must catch.
+"""The replies of a perfect model in every case of a task, and a mistake that the task's checks must catch.
 
     SCRIPT = Script(
-        {"words": Lines(answers=(2.0,), code=("average = (1 + 2 + 3) / 3",))},
-        Slip("words", Lines(answers=(2.5,), code=("average = 2.5",)), fails=("the average is 2.0",)),
+        {"words": CaseScript(answers=(2.0,), code=("average = (1 + 2 + 3) / 3",))},
+        Mistake("words", CaseScript(answers=(2.5,), code=("average = 2.5",)), fails=("the average is 2.0",)),
     )
 
-`answers` are what the manual program's `llm` gives, call by call. `code` is what the natural program's
-blocks run, one piece a block as they come; a jump, if any, is the last statement of its piece.
+`answers` are the return values of the manual program's `llm`, call by call. `code` is what the natural program's
+blocks run, one piece for each block run in order; a jump, if any, is the last statement of its piece.
 """
 
 from __future__ import annotations
@@ -19,17 +19,20 @@ from njrt.errors import ModelError
 from njrt.messages import ModelMessage
 from njrt.models.scripted import call
 
+SCRIPTED = "scripted"
+"""The name of the model that replies by these scripts."""
+
 ScriptAnswer = Any
 """A text, or the JSON value of an answer that has a schema."""
 
 
 class UnsupportedCodeError(ModelError):
-    """An effect set has no way to say a piece of a script's code."""
+    """An effect set cannot express a piece of a script's code."""
 
 
 @dataclass(frozen=True, slots=True)
 class CaseScript:
-    """What a model says in one case: to the manual program and to the natural one."""
+    """The replies in one case: to the manual program and to the natural one."""
 
     answers: tuple[ScriptAnswer, ...]
     code: tuple[str, ...]

@@ -47,9 +47,9 @@ LAYERS: Mapping[str, str] = {
         __main__
     """,
     "spsbench": """
-        __init__ failures flags llm methods published script task
+        __init__ failures flags llm methods published script task typed_json
         checks expressions mirror results suite
-        loc perfect replay tally
+        journal loc perfect replay tally
         trials
         studies
         report
@@ -65,14 +65,15 @@ EDGE = """
     njrt.observability  listeners trace
     njrt.persistence    folder_lock recorder recording_file store
     njrt.session        attempt drive limits session settings
-    njc                 doctor hatch_plugin hook run setuptools_plugin worker
+    njc                 cli doctor hatch_plugin hook run setuptools_plugin worker
     njc.project         build config load outputs units wheel where
     njc.sandbox         bubblewrap forwarder proxy
     njc.static          author files lock
     njc.learning        runner sandboxed_run study
     njc.commands        build cache check clean compare console doctor flags lock migrate repeat run sandbox_flags show static where
-    spsbench.trials     answering building command executing interpreter journal machine playing running trial workers
-    spsbench.studies    graph_asking graph_command gsm8k_command gsm8k_solving study study_file
+    spsbench            journal
+    spsbench.trials     answering building command executing interpreter machine playing running trial workers
+    spsbench.studies    graph_command gsm8k_command study study_command
     spsbench.replay     command programs
     spsbench.report     command files
 """

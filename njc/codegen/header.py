@@ -41,7 +41,7 @@ class FileHeader:
     version: str
     path: str
     digest: str
-    """A short SHA-256 of the source's bytes."""
+    """A short SHA-256 of the source's bytes, line ends as `\\n`."""
     options: str | None
     """A short SHA-256 of the project's options, None where it sets none."""
     abi: int
@@ -64,7 +64,7 @@ def make_header(
     ]
     options = _hash_bytes(repr(settings).encode()) if settings else None
     code = _hash_bytes(written.encode()) if written else None
-    return FileHeader(version, source.path, _hash_bytes(source.data), options, ABI, code)
+    return FileHeader(version, source.path, _hash_text(source.data), options, ABI, code)
 
 
 def compute_inputs(source: SourceFile, project: Options) -> str:

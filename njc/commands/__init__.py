@@ -1,4 +1,4 @@
-"""The commands of `njc`: one function each, in the module of its name, imported when it is called.
+"""The commands of `njc`: each in a module of its name, imported when it is called.
 
     njc check src        imports njc.commands.check and calls its `command`
 
@@ -37,14 +37,14 @@ COMMANDS = (
 
 
 class Commands(click.Group):
-    """The group of all commands; errors that end one become a message and an exit code here."""
+    """The group of all commands; turns errors into a message and an exit code."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:
-        """Name the commands in the order of the help."""
+        """List the commands in the order of the help."""
         return list(COMMANDS)
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
-        """Import the one command that is called."""
+        """Import the command that is called."""
         if cmd_name not in COMMANDS:
             return None
         command = importlib.import_module(f"njc.commands.{cmd_name}").command
@@ -54,14 +54,14 @@ class Commands(click.Group):
     def resolve_command(
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
-        """Say which command may have been meant, where there is none of that name."""
+        """Suggest a similar name for an unknown command."""
         close = difflib.get_close_matches(args[0], COMMANDS, n=1)
         if args[0] not in COMMANDS and close and not args[0].startswith("-"):
             ctx.fail(f"no such command `{args[0]}`; did you mean `{close[0]}`?")
         return super().resolve_command(ctx, args)
 
     def invoke(self, ctx: click.Context) -> Any:
-        """Run the command; the runtime's and our own errors say themselves which exit code is theirs."""
+        """Run the command; a NaturalError has its own exit code."""
         try:
             return super().invoke(ctx)
         except NaturalError as error:
@@ -72,9 +72,9 @@ class Commands(click.Group):
 @click.group(
     cls=Commands,
     context_settings={"help_option_names": ["-h", "--help"]},
-    epilog='Completion in the shell: eval "$(_NJC_COMPLETE=bash_source njc)", or zsh_source, fish_source.',
+    epilog='Shell completion: eval "$(_NJC_COMPLETE=bash_source njc)", or zsh_source, fish_source.',
 )
 @click.version_option(__version__, message="njc %(version)s")
 @console_flags
 def njc() -> None:
-    """Compile and run natural code: prompts that stand inside Python programs and share their state."""
+    """Compile and run natural code: prompts inside Python programs that share their state."""

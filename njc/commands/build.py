@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import difflib
 import io
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -37,22 +37,25 @@ from njc.project.build import (
 )
 from njc.project.outputs import find_stale_outputs
 from njc.project.report import ReportFormat, format_count, format_findings, summarize_findings
-from njc.project.units import choose_places, find_units, format_path, list_output_folders
+from njc.project.units import (
+    SUFFIX,
+    choose_places,
+    find_package_files,
+    find_units,
+    format_path,
+    list_output_folders,
+)
 
 
 @click.command("build")
 @SOURCES
 @OUT
-@click.option("--check", is_flag=True, help="Write nothing; exit 1 if anything is out of date.")
+@click.option("--check", is_flag=True, help="Write nothing; exit 1 if out of date.")
 @click.option("--diff", is_flag=True, help="Write nothing; show what would change.")
-@click.option(
-    "--force", is_flag=True, help="Build all, over foreign and hand-edited compiled files too."
-)
+@click.option("--force", is_flag=True, help="Build all; overwrite foreign and edited files.")
 @MODE
-@click.option("--locked", is_flag=True, help="Ask no model: static code comes from njc.lock.")
-@click.option(
-    "--unlearned", is_flag=True, help="Use no code that was learned from recorded runs: to compare."
-)
+@click.option("--locked", is_flag=True, help="Call no model; use njc.lock only.")
+@click.option("--unlearned", is_flag=True, help="Ignore learned code.")
 @ATTEMPTS
 @JOBS
 @WATCH
@@ -67,93 +70,87 @@ def command(
     console: Console,
     /,
     sources: Sequence[Path],
-    format: ReportFormat,
-    check: bool,
-    diff: bool,
-    force: bool,
-    locked: bool,
-    unlearned: bool,
-    attempts: int,
-    jobs: int | None,
     watch: bool,
     **flags: Any,
 ) -> None:
-    """Compile natural code: each x.njpy to x.py, all of them or, if anything is wrong, none.
+    """Compile each x.njpy to x.py; on an error, write nothing.
 
-    SRC are files or directories, by default `src` of [tool.njc] in pyproject.toml.
+    SRC are files or directories (default: `src` of [tool.njc] in pyproject.toml).
     """
-
-    def once() -> int:
-        project = resolve_project(sources, flags)
-        units = find_units(sources, project)
-        written: WrittenBlocks = {}
-        if can_be_static(units, project):
-            static = fill_and_report(
-                console,
-                units,
-                project,
-                locked=locked or check or diff,
-                learned=not unlearned,
-                attempts=attempts,
-                jobs=jobs,
-            )
-            if static.findings:
-                _show_refusal(console, static.findings, len(units), format)
-                return 1
-            written = static.written
-        progress = ProgressLine(console, "compiling")
-        build = plan_build(
-            units, project, force=force, jobs=jobs, progress=progress, written=written
-        )
-        _show_findings(console, build, format)
-        if not build.can_write:
-            return 1 if build.has_errors else 2
-        if diff:
-            console.result("".join(map(_make_diff, build.changes)).rstrip("\n"))
-        elif not check:
-            write_changes(build)
-        stale = find_stale_outputs(list_output_folders(choose_places(sources, project), project))
-        _show_work(console, build, stale, done=not (check or diff))
-        return int(check and bool(build.changes or stale))
-
     if watch:
-        watch_sources(console, once, sources or resolve_project(sources, flags).src)
+        watch_sources(console, lambda: _build(console, sources, flags), sources, (SUFFIX, ".py"))
     else:
-        ctx.exit(once())
+        ctx.exit(_build(console, sources, flags))
 
 
-def _show_refusal(
-    console: Console, found: Sequence[Finding], files: int, format: ReportFormat
-) -> None:
-    """Show what stands in the way of static blocks, and nothing else."""
-    _show(console, found, files, format)
-    console.findings("nothing was written")
-
-
-def _show(console: Console, found: Sequence[Finding], files: int, format: ReportFormat) -> None:
-    if format == "text":
-        console.findings(format_findings(found, format))
-        if found:
-            console.findings(summarize_findings(found, files))
-    else:
-        console.result(format_findings(found, format))
-
-
-def _show_findings(console: Console, build: BuildPlan, format: ReportFormat) -> None:
-    _show(console, build.findings, len(build.units), format)
-    for obstacle in build.obstacles:
+def _build(console: Console, sources: Sequence[Path], flags: Mapping[str, Any]) -> int:
+    """Build once; return the exit code."""
+    format: ReportFormat = flags["format"]
+    dry_run = flags["check"] or flags["diff"]
+    project = resolve_project(sources, flags)
+    units = find_units(sources, project)
+    written: WrittenBlocks = {}
+    if can_be_static(units, project):
+        static = fill_and_report(
+            console,
+            units,
+            project,
+            locked=flags["locked"] or dry_run,
+            learned=not flags["unlearned"],
+            attempts=flags["attempts"],
+            jobs=flags["jobs"],
+        )
+        if static.findings:
+            _show_findings(console, static.findings, len(units), format)
+            console.findings("nothing was written")
+            return 1
+        written = static.written
+    plan = plan_build(
+        (*units, *find_package_files(units, project)),
+        project,
+        force=flags["force"],
+        jobs=flags["jobs"],
+        progress=ProgressLine(console, "compiling"),
+        written=written,
+    )
+    _show_findings(console, plan.findings, len(units), format)
+    for obstacle in plan.obstacles:
         console.findings(f"error: {obstacle}")
-    if not build.can_write:
+    if not plan.can_write:
         console.findings("nothing was written")
+        return 1 if plan.has_errors else 2
+    if flags["diff"]:
+        console.result("".join(map(_make_diff, plan.changes)).rstrip("\n"))
+    elif not dry_run:
+        write_changes(plan)
+    stale = find_stale_outputs(list_output_folders(choose_places(sources, project), project))
+    _show_changes(console, plan, stale, dry_run=dry_run)
+    return int(flags["check"] and bool(plan.changes or stale))
 
 
-def _show_work(console: Console, build: BuildPlan, stale: Iterable[Path], *, done: bool) -> None:
-    """Say what was done, or would be."""
-    did = "" if done else "would be "
-    for change in build.changes:
-        console.print_detail(f"{change.unit.shown} -> {format_path(change.unit.output)}")
-    unchanged = len(build.units) - len(build.changes)
-    parts = [f"{format_count(len(build.changes), 'file')} {did}compiled"] * bool(build.changes)
+def _show_findings(
+    console: Console, findings: Sequence[Finding], files: int, format: ReportFormat
+) -> None:
+    if format == "text":
+        console.findings(format_findings(findings, format))
+        if findings:
+            console.findings(summarize_findings(findings, files))
+    else:
+        console.result(format_findings(findings, format))
+
+
+def _show_changes(
+    console: Console, plan: BuildPlan, stale: Iterable[Path], *, dry_run: bool
+) -> None:
+    """Print which files were written, or would be."""
+    verb = "would be " if dry_run else ""
+    for change in plan.changes:
+        console.print_detail(f"{change.unit.display_path} -> {format_path(change.unit.output)}")
+    copied = sum(change.unit.is_copy for change in plan.changes)
+    compiled = len(plan.changes) - copied
+    unchanged = len(plan.units) - len(plan.changes)
+    parts = [f"{format_count(compiled, 'file')} {verb}compiled"] * bool(compiled)
+    parts += [f"{format_count(copied, 'file')} {verb}copied"] * bool(copied)
     parts += [f"{unchanged} up to date"] * bool(unchanged)
     console.note(", ".join(parts))
     for file in stale:

@@ -1,4 +1,4 @@
-"""`njc cache stats`, `njc cache clear`: what models have answered before, and forgetting it."""
+"""`njc cache stats` and `njc cache clear`: the cache of models' replies."""
 
 from __future__ import annotations
 
@@ -20,14 +20,14 @@ _FOLDER_FLAG = click.option(
     type=click.Path(path_type=Path),
     default=Path(".njc_cache"),
     metavar="DIR",
-    help="The cache's directory; .njc_cache by default.",
+    help="Directory of the cache (default: .njc_cache).",
 )
 
 
 @click.group("cache")
 @console_flags
 def command() -> None:
-    """Look at the cache of models' replies, or empty it."""
+    """Show or empty the cache of models' replies."""
 
 
 @command.command("stats")
@@ -37,20 +37,21 @@ def command() -> None:
     "format",
     type=click.Choice(["text", "json"]),
     default="text",
-    help="How it is written; `text` by default.",
+    help="Format of the output (default: text).",
 )
 @console_flags
 @pass_console
 def stats(console: Console, folder: Path, format: Literal["text", "json"]) -> None:
-    """Say how many replies are kept, and how much room they take."""
+    """Print the number of replies in the cache, and their size."""
     store = _find_store(folder)
-    entries, size = (store.read_stats().entries, store.read_stats().size) if store else (0, 0)
+    stats = store.read_stats() if store else None
+    entries, size = (stats.entries, stats.size) if stats else (0, 0)
     if format == "json":
-        found = {"folder": folder.as_posix(), "entries": entries, "bytes": size}
-        console.result(json.dumps(found, indent=2))
+        fields = {"folder": folder.as_posix(), "entries": entries, "bytes": size}
+        console.result(json.dumps(fields, indent=2))
     else:
         console.result(
-            f"{format_path(folder)}: {_format_reply_count(entries)}, {_format_megabytes(size)}"
+            f"{format_path(folder)}: {format_count(entries, 'reply')}, {size / 1_000_000:.1f} MB"
         )
 
 
@@ -59,25 +60,17 @@ def stats(console: Console, folder: Path, format: Literal["text", "json"]) -> No
 @console_flags
 @pass_console
 def clear(console: Console, folder: Path) -> None:
-    """Forget all replies; programs that run meanwhile go on."""
+    """Delete all replies; programs may run meanwhile."""
     store = _find_store(folder)
-    forgotten = store.clear() if store else 0
+    deleted = store.clear() if store else 0
     if store and store.read_stats().entries:
         raise ConfigurationError(
             f"cannot empty {format_path(store.path)}; check its permissions, and who else is writing to it"
         )
-    console.note(f"{format_path(folder)}: {_format_reply_count(forgotten)} forgotten")
+    console.note(f"{format_path(folder)}: {format_count(deleted, 'reply')} deleted")
 
 
 def _find_store(folder: Path) -> Store | None:
-    """The store, if there is one: looking must not make one."""
+    """Open the store if it exists; do not create it."""
     store = Store(folder)
     return store if store.path.exists() else None
-
-
-def _format_reply_count(number: int) -> str:
-    return format_count(number, "reply").replace("replys", "replies")
-
-
-def _format_megabytes(size: int) -> str:
-    return f"{size / 1_000_000:.1f} MB"

@@ -1,8 +1,8 @@
-"""`njc check src`: report everything that is wrong with natural code, and write nothing."""
+"""`njc check src`: report all findings in natural code, and write nothing."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -22,7 +22,7 @@ from njc.commands.flags import (
 )
 from njc.commands.repeat import watch_sources
 from njc.project.build import collect_findings, compile_all, is_error, read_source
-from njc.project.report import ReportFormat, format_findings, summarize_findings
+from njc.project.report import format_findings, summarize_findings
 from njc.project.units import find_units
 
 
@@ -41,31 +41,33 @@ def command(
     console: Console,
     /,
     sources: Sequence[Path],
-    format: ReportFormat,
-    jobs: int | None,
     watch: bool,
     **flags: Any,
 ) -> None:
-    """Check natural code: every finding with its code and place; exit 1 if one is an error.
+    """Report all findings; exit 1 if one is an error.
 
-    SRC are files or directories, by default `src` of [tool.njc] in pyproject.toml.
-    `njc explain CODE` says more about a code.
+    SRC are files or directories (default: `src` of [tool.njc] in pyproject.toml).
+    `njc explain CODE` describes a finding.
     """
-
-    def once() -> int:
-        project = resolve_project(sources, flags)
-        units = find_units(sources, project)
-        texts = {unit: read_source(unit) for unit in units}
-        results = compile_all(
-            texts, project, jobs, ProgressLine(console, "checking"), thorough=True
-        )
-        findings = collect_findings(results, project.warnings)
-        if format != "text" or console.verbosity > -2:
-            console.result(format_findings(findings, format))
-        console.note(summarize_findings(findings, len(units)))
-        return int(any(map(is_error, findings)))
-
     if watch:
-        watch_sources(console, once, sources or resolve_project(sources, flags).src)
+        watch_sources(console, lambda: _check(console, sources, flags), sources)
     else:
-        ctx.exit(once())
+        ctx.exit(_check(console, sources, flags))
+
+
+def _check(console: Console, sources: Sequence[Path], flags: Mapping[str, Any]) -> int:
+    """Check once; return the exit code."""
+    project = resolve_project(sources, flags)
+    units = find_units(sources, project)
+    results = compile_all(
+        {unit: read_source(unit) for unit in units},
+        project,
+        flags["jobs"],
+        ProgressLine(console, "checking"),
+        parse_always=True,
+    )
+    findings = collect_findings(results, project.warnings)
+    if flags["format"] != "text" or console.verbosity > -2:
+        console.result(format_findings(findings, flags["format"]))
+    console.note(summarize_findings(findings, len(units)))
+    return int(any(map(is_error, findings)))

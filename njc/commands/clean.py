@@ -1,8 +1,8 @@
-"""`njc clean`: remove compiled files whose sources are gone, or all of them."""
+"""`njc clean`: remove compiled files without a source, or all of them."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +19,7 @@ from njc.commands.flags import (
 )
 from njc.project.outputs import (
     find_compiled_files,
+    find_leftovers,
     find_overwrite_obstacle,
     find_stale_outputs,
     read_existing_file,
@@ -31,9 +32,9 @@ from njc.project.units import choose_places, format_path, list_output_folders
 @click.command("clean")
 @SOURCES
 @OUT
-@click.option("--all", "everything", is_flag=True, help="Remove up-to-date compiled files too.")
-@click.option("--force", is_flag=True, help="Remove compiled files that were edited, too.")
-@click.option("--dry-run", is_flag=True, help="Only say what would be removed.")
+@click.option("--all", "everything", is_flag=True, help="Remove all compiled files.")
+@click.option("--force", is_flag=True, help="Remove edited files too.")
+@click.option("--dry-run", is_flag=True, help="Remove nothing; show what would be removed.")
 @project_flags
 @console_flags
 @pass_console
@@ -48,23 +49,25 @@ def command(
     dry_run: bool,
     **flags: Any,
 ) -> None:
-    """Remove compiled files whose sources are gone; files that njc did not write are never touched."""
+    """Remove compiled files without a source; keep files that njc did not write."""
     project = resolve_project(sources, flags)
     folders = list_output_folders(choose_places(sources, project), project)
-    found = [each for folder in folders for each in find_compiled_files(folder)]
-    doomed = found if everything else find_stale_outputs(folders)
-    kept = {} if force else {each: why for each in doomed if (why := _find_obstacle(each))}
-    removed = [each for each in doomed if each not in kept]
+    chosen: Iterable[Path] = find_stale_outputs(folders)
+    if everything:
+        chosen = [file for folder in folders for file, _ in find_compiled_files(folder)]
+    obstacles = {} if force else {file: why for file in chosen if (why := _find_obstacle(file))}
+    removed = [file for file in chosen if file not in obstacles]
+    removed += [file for folder in folders for file in find_leftovers(folder)]
     if not dry_run:
         remove_files(removed, within=folders)
     for file in removed:
         console.print_detail(
             f"removed {format_path(file)}" if not dry_run else f"would remove {format_path(file)}"
         )
-    for why in kept.values():
+    for why in obstacles.values():
         console.findings(f"error: {why}")
     console.note(f"{format_count(len(removed), 'file')} {'would be ' if dry_run else ''}removed")
-    ctx.exit(2 if kept else 0)
+    ctx.exit(2 if obstacles else 0)
 
 
 def _find_obstacle(file: Path) -> str | None:

@@ -1,8 +1,9 @@
-"""Where the commands write, and how much: results to stdout, all else to stderr.
+"""The output of the commands: results go to stdout, everything else to stderr.
 
--q     errors only                 -qq    nothing but the exit code
-       what was done
--v     what was done to each file, and tracebacks in full
+-qq    nothing but the exit code
+-q     errors
+       and what was done
+-v     and what was done to each file, and whole tracebacks
 """
 
 from __future__ import annotations
@@ -25,22 +26,22 @@ _PROGRESS_DELAY = 0.5
 
 @dataclass(slots=True)
 class Console:
-    """How much to say; the group and its commands share one, so flags may stand before or after the name."""
+    """How much to print; one object for the group and its commands, so flags may stand before or after the name."""
 
     verbosity: int = 0
 
     def result(self, text: str) -> None:
-        """Print what the command was asked for."""
+        """Print the result."""
         if text:
             click.echo(colorize(text))
 
     def findings(self, text: str) -> None:
-        """Tell what is wrong."""
+        """Print what is wrong."""
         if text and self.verbosity > -2:
             click.echo(colorize(text), err=True)
 
     def error(self, error: NaturalError) -> None:
-        """Tell in one message why the work ends here, or with -v in the whole traceback."""
+        """Print why the command fails: the message, or with -v the traceback."""
         if self.verbosity > 0:
             self.findings("".join(traceback.format_exception(error)).rstrip())
         else:
@@ -48,31 +49,33 @@ class Console:
             self.findings(f"error: {place}{error}")
 
     def note(self, text: str) -> None:
-        """Tell what was done."""
+        """Print what was done."""
         if text and self.verbosity > -1:
             click.echo(text, err=True)
 
     def print_detail(self, text: str) -> None:
-        """Tell what was done to one file."""
+        """Print what was done to one file."""
         if self.verbosity > 0:
             click.echo(text, err=True)
 
 
 class ProgressLine:
-    """Counts on one line of a terminal, once the work turns out to be long."""
+    """Counts files on one line of a terminal, if the work takes long."""
 
-    def __init__(self, console: Console, what: str) -> None:
-        self._what = what
+    def __init__(self, console: Console, activity: str) -> None:
+        self._activity = activity
         self._shown = False
-        self._wanted = console.verbosity > -1 and sys.stderr.isatty()
+        self._is_enabled = console.verbosity > -1 and sys.stderr.isatty()
         self._begin = time.monotonic()
 
     def __call__(self, done: int, of: int) -> None:
-        """Show how far the work has come, and wipe the line at its end."""
-        if not self._wanted or (not self._shown and self._get_elapsed_seconds() < _PROGRESS_DELAY):
+        """Show the count, and remove the line at the end."""
+        if not self._is_enabled or (
+            not self._shown and self._get_elapsed_seconds() < _PROGRESS_DELAY
+        ):
             return
         self._shown = True
-        line = f"{self._what} {done}/{of}" if done < of else ""
+        line = f"{self._activity} {done}/{of}" if done < of else ""
         click.echo(f"\r\x1b[K{line}", err=True, nl=False)
 
     def _get_elapsed_seconds(self) -> float:
@@ -80,7 +83,7 @@ class ProgressLine:
 
 
 def colorize(text: str) -> str:
-    """Color the severities and carets of rendered findings; click takes colors out where none are wanted."""
+    """Color the severities and carets of findings; click removes colors where they are off."""
     text = _SEVERITY.sub(_colorize_severity, text)
     return _CARET.sub(lambda match: match[1] + click.style(match[2], fg="red", bold=True), text)
 

@@ -1,4 +1,4 @@
-"""`njc explain NJ204`: what a code means, and what to do about it."""
+"""`njc explain NJ204`: what a finding means, and how to fix it."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ from njrt.errors import ConfigurationError
 @console_flags
 @pass_console
 def command(console: Console, code: str | None) -> None:
-    """Explain a finding's code; without one, list all codes."""
+    """Explain the finding CODE; without CODE, list all of them."""
     if code is None:
-        rows = (f"{name}  {each.severity:7}  {each.title}" for name, each in CODES.items())
+        rows = (f"{name}  {found.severity:7}  {found.title}" for name, found in CODES.items())
         console.result("\n".join(rows))
     else:
         console.result(_explain_code(code.upper()))
@@ -29,9 +29,9 @@ def command(console: Console, code: str | None) -> None:
 def _explain_code(code: str) -> str:
     if code not in CODES:
         close = difflib.get_close_matches(code, CODES, n=1)
-        way_out = f"did you mean {close[0]}?" if close else "`njc explain` lists all codes"
-        raise ConfigurationError(f"no code {code}; {way_out}")
+        hint = f"did you mean {close[0]}?" if close else "`njc explain` lists all codes"
+        raise ConfigurationError(f"no code {code}; {hint}")
     found = CODES[code]
-    silenced = "" if found.fatal else f"\n\nSilence it in one place with `# njc: ignore[{code}]`."
+    ignored = "" if found.fatal else f"\n\nA comment `# njc: ignore[{code}]` silences it."
     explanation = textwrap.fill(found.explanation, 88, break_long_words=False)
-    return f"{code} ({found.severity}): {found.title}\n\n{explanation}{silenced}"
+    return f"{code} ({found.severity}): {found.title}\n\n{explanation}{ignored}"

@@ -1,4 +1,4 @@
-"""Filling the holes of static blocks on behalf of a command, and saying what is done."""
+"""Writing the code of static blocks for a command, with notes on what is done."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 def can_be_static(units: Sequence[Unit], project: Project) -> bool:
-    """Whether the project or the bytes of a source speak of a mode."""
+    """Whether the project sets a mode, or a source may."""
     return project.options.mode not in (None, "live") or any(
         b"mode" in read_source(unit).data for unit in units
     )
@@ -31,7 +31,7 @@ def fill_and_report(
     attempts: int,
     jobs: int | None,
 ) -> StaticBuild:
-    """Fill all holes, and tell what stays live."""
+    """Write the code of all static blocks, and print which blocks stay live."""
     from njc.static import files
 
     build = files.fill_units(

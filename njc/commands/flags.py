@@ -1,4 +1,4 @@
-"""Flags that several commands share: how much to say, and what to override of the project's settings."""
+"""Flags that several commands share: output, settings of the project, selection of sources."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from njrt.options import OPTION_CHOICES, Options, make_options, merge_option_lay
 
 CommandFunction = TypeVar("CommandFunction", bound=Callable[..., Any])
 FlagValue = Any
-"""The value of a flag, as click has read it."""
+"""The value of a flag as click reads it."""
 
 pass_console = click.make_pass_decorator(Console, ensure=True)
 SOURCES = click.argument("sources", nargs=-1, metavar="[SRC]...", type=click.Path(path_type=Path))
@@ -29,59 +29,65 @@ OUT = click.option(
     "--out",
     type=click.Path(path_type=Path),
     metavar="DIR",
-    help="Where compiled files go; by default beside their sources.",
+    help="Put compiled files in DIR (default: in place).",
 )
-WATCH = click.option("--watch", is_flag=True, help="Do it again whenever a source changes.")
+WATCH = click.option("--watch", is_flag=True, help="Run again whenever a source changes.")
 JOBS = click.option(
     "-j",
     "--jobs",
     type=click.IntRange(min=1),
     metavar="N",
-    help="Processes to compile with, blocks to write at once; by default as many as pay.",
+    help="Parallel jobs (default: chosen automatically).",
 )
 OUTPUT_FORMAT = click.option(
     "--output-format",
     "format",
     type=click.Choice(REPORT_FORMATS),
     default="text",
-    help="How findings are written; `text` by default.",
+    help="Format of the findings (default: text).",
 )
 MODE = click.option(
     "--mode",
     type=click.Choice(OPTION_CHOICES["mode"]),
-    help="What becomes of blocks that do not say it themselves; `live` by default.",
+    help="Mode of blocks that set none (default: live).",
 )
 ATTEMPTS = click.option(
     "--attempts",
     type=click.IntRange(min=1),
     default=4,
     metavar="N",
-    help="How often a model may try to write the code of a static block; 4 by default.",
+    help="Attempts to write a static block (default: 4).",
 )
 _SELECTION = (
-    click.option("--include", multiple=True, metavar="GLOB", help="Compile only such sources."),
-    click.option("--exclude", multiple=True, metavar="GLOB", help="Leave such sources alone."),
+    click.option(
+        "--include", multiple=True, metavar="GLOB", help="Compile only sources that match."
+    ),
+    click.option(
+        "--exclude", multiple=True, metavar="GLOB", help="Do not compile sources that match."
+    ),
 )
 _SETTINGS = (
     click.option(
         "-W",
         "--warnings",
         type=click.Choice(["default", "error"]),
-        help="`-W error` makes errors of warnings.",
+        help="`error` treats warnings as errors.",
     ),
-    click.option("--required-version", metavar="SPEC", help="Fail unless njc has such a version."),
+    click.option("--required-version", metavar="SPEC", help="Fail unless njc has this version."),
     click.option(
         "--set",
         "options",
         multiple=True,
         metavar="KEY=VALUE",
-        help="Set an option of blocks for the whole project, such as `max-effects=20`.",
+        help="Set an option of all blocks.",
     ),
 )
+_SETTING_NAMES = ("out", "include", "exclude", "warnings", "required_version")
+"""The flags that override a field of the project."""
 
 
 def console_flags(command: CommandFunction) -> CommandFunction:
-    """Add -q, -v and --color, which mean the same before and after the command's name."""
+    """Add -q, -v and --color; they may stand before or after the command's name."""
     return _add_options(
         command,
         click.option(
@@ -90,7 +96,7 @@ def console_flags(command: CommandFunction) -> CommandFunction:
             count=True,
             expose_value=False,
             callback=_decrease_verbosity,
-            help="Say less.",
+            help="Print less.",
         ),
         click.option(
             "-v",
@@ -98,14 +104,14 @@ def console_flags(command: CommandFunction) -> CommandFunction:
             count=True,
             expose_value=False,
             callback=_increase_verbosity,
-            help="Say more.",
+            help="Print more.",
         ),
         click.option(
             "--color",
             type=click.Choice(["auto", "always", "never"]),
             expose_value=False,
             callback=_set_color,
-            help="Color the output; by default on terminals only.",
+            help="Color the output (default: on terminals).",
         ),
     )
 
@@ -121,35 +127,35 @@ def selection_flags(command: CommandFunction) -> CommandFunction:
 
 
 def resolve_project(places: Sequence[Path], flags: Mapping[str, FlagValue]) -> Project:
-    """Read the settings that hold for sources at `places`: flags, environment, project file.
+    """Read the settings for sources at `places`: flags, environment, project file.
 
-    Raises ConfigurationError where they contradict themselves, or this version of njc.
+    Raises ConfigurationError if they are wrong or require another version of njc.
     """
     project = find_project(places[0] if places else Path(), os.environ)
     options = (
         *flags.get("options", ()),
         *([f"mode={mode}"] if (mode := flags.get("mode")) else ()),
     )
-    said = {name: each for name, each in flags.items() if each and name not in ("options", "mode")}
-    if said.get("out"):
-        said["out"] = Path(os.path.normpath(said["out"].absolute()))
+    settings = {name: flags[name] for name in _SETTING_NAMES if flags.get(name)}
+    if "out" in settings:
+        settings["out"] = Path(os.path.normpath(settings["out"].absolute()))
     project = replace(
-        project, **said, options=merge_option_layers(parse_set_flags(options), project.options)
+        project, **settings, options=merge_option_layers(parse_set_flags(options), project.options)
     )
     check_required_version(project.required_version, __version__)
     return project
 
 
 def parse_set_flags(settings: Sequence[str]) -> Options:
-    """Read options as `--set KEY=VALUE` gives them."""
-    read: dict[str, FlagValue] = {}
+    """Read options from the values of `--set KEY=VALUE`."""
+    values: dict[str, FlagValue] = {}
     for setting in settings:
         key, equals, text = setting.partition("=")
         if not equals:
             raise ConfigurationError(f"--set takes KEY=VALUE, not `{setting}`")
         name = key.strip().replace("-", "_")
-        read[name] = parse_option(name, text)
-    return make_options(read, "--set")
+        values[name] = parse_option(name, text)
+    return make_options(values, "--set")
 
 
 def _add_options(
@@ -169,7 +175,7 @@ def _increase_verbosity(ctx: click.Context, parameter: click.Parameter, count: i
 
 
 def _set_color(ctx: click.Context, parameter: click.Parameter, when: str | None) -> None:
-    """Decide on colors: the flag, then the variables NO_COLOR and FORCE_COLOR, then the terminal."""
+    """Choose colors by the flag, the variables NO_COLOR and FORCE_COLOR, and the terminal, in this order."""
     if when is not None and when != "auto":
         ctx.color = when == "always"
     elif ctx.color is None and os.environ.get("NO_COLOR"):

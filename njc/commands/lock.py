@@ -1,4 +1,4 @@
-"""`njc lock`: how static blocks stand; `njc lock --update`: have their code written, or written anew."""
+"""`njc lock`: the state of static blocks; `njc lock --update`: write their code again."""
 
 from __future__ import annotations
 
@@ -46,9 +46,9 @@ from njrt.errors import ConfigurationError
 
 @click.command("lock")
 @click.argument("places", nargs=-1, metavar="[SRC | BLOCK]...")
-@click.option("--update", is_flag=True, help="Write what is stale or missing, and BLOCKs anew.")
-@click.option("--keep", is_flag=True, help="Keep the code of stale BLOCKs as it is.")
-@click.option("--why", is_flag=True, help="Say of each block what it cost, and what has changed.")
+@click.option("--update", is_flag=True, help="Write missing and stale code, and all BLOCKs.")
+@click.option("--keep", is_flag=True, help="Mark the code of stale BLOCKs as current.")
+@click.option("--why", is_flag=True, help="Show cost and changes of each block.")
 @MODE
 @ATTEMPTS
 @JOBS
@@ -68,10 +68,10 @@ def command(
     jobs: int | None,
     **flags: Any,
 ) -> None:
-    """Show how the static blocks stand in njc.lock, and write or keep their code.
+    """Show the state of static blocks in njc.lock; write or keep their code.
 
-    A BLOCK is named as the lock names it, such as `mailbox.njpy:Mailbox.triage`. Exits with 1 if a block is
-    missing or stale in the end.
+    A BLOCK has its name in the lock, such as `mailbox.njpy:Mailbox.triage`. The exit code is 1 if a block is
+    missing or stale at the end.
     """
     sources = [Path(each) for each in places if ":" not in each]
     blocks = [each for each in places if ":" in each]

@@ -1,10 +1,9 @@
-"""`njc migrate SRC`: turn programs written for nightjarpy into `.njpy` files."""
+"""`njc migrate SRC`: convert programs written for nightjarpy to `.njpy` files."""
 
 from __future__ import annotations
 
 import difflib
 import importlib.util
-import os
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -17,7 +16,7 @@ from njc.frontend.diagnostics import render_diagnostic
 from njc.frontend.source import SourceFile
 from njc.project.outputs import write_all
 from njc.project.report import format_count
-from njc.project.units import SUFFIX, can_hold_sources, format_path
+from njc.project.units import SUFFIX, format_path, read_file, walk_files
 from njrt.errors import ConfigurationError
 
 if TYPE_CHECKING:
@@ -29,8 +28,8 @@ if TYPE_CHECKING:
     "sources", nargs=-1, required=True, metavar="SRC...", type=click.Path(path_type=Path)
 )
 @OUT
-@click.option("--check", is_flag=True, help="Write nothing; exit 1 if anything is to migrate.")
-@click.option("--diff", is_flag=True, help="Write nothing; show what would become of each file.")
+@click.option("--check", is_flag=True, help="Write nothing; exit 1 if a file would change.")
+@click.option("--diff", is_flag=True, help="Write nothing; show the changes to each file.")
 @click.option("--force", is_flag=True, help=f"Write over {SUFFIX} files that are there already.")
 @console_flags
 @pass_console
@@ -45,10 +44,10 @@ def command(
     diff: bool,
     force: bool,
 ) -> None:
-    """Migrate programs written for nightjarpy: each x.py that uses it to x.njpy, beside it or under DIR.
+    """Convert each x.py that uses nightjarpy to x.njpy.
 
-    SRC are .py files, or directories to be searched for them; they stay as they are. Exits with 1 where
-    something is left to do by hand.
+    SRC are .py files or directories; the old files are kept. The exit code is 1 if something is left to do by
+    hand.
     """
     if importlib.util.find_spec("libcst") is None:
         raise ConfigurationError(
@@ -78,30 +77,15 @@ def _find_programs(sources: Sequence[Path], out: Path | None) -> Iterator[tuple[
                 f"{format_path(source)} is not a .py file; only those are migrated"
             )
         root = source.parent if source.is_file() else source
-        for file in [source] if source.is_file() else sorted(_find_python_files(source)):
-            if uses_nightjarpy(_read_file(file)):
+        for file in walk_files(source, ".py") if source.is_dir() else [source]:
+            if uses_nightjarpy(read_file(file)):
                 yield file, (out or root) / file.relative_to(root).with_suffix(SUFFIX)
-
-
-def _find_python_files(folder: Path) -> Iterator[Path]:
-    for parent, folders, files in os.walk(folder):
-        folders[:] = [name for name in folders if can_hold_sources(Path(parent, name))]
-        yield from (Path(parent, name) for name in files if name.endswith(".py"))
-
-
-def _read_file(file: Path) -> bytes:
-    try:
-        return file.read_bytes()
-    except OSError as error:
-        raise ConfigurationError(f"cannot read {format_path(file)}: {error.strerror}") from None
 
 
 def _migrate_file(file: Path, target: Path) -> tuple[Path, Migration]:
     from njc.migrate.program import migrate_program
 
-    migration = migrate_program(
-        SourceFile(format_path(file), _read_file(file)), format_path(target)
-    )
+    migration = migrate_program(SourceFile(format_path(file), read_file(file)), format_path(target))
     if isinstance(migration, str):
         raise ConfigurationError(f"{format_path(file)}: {migration}")
     return target, migration
@@ -145,7 +129,7 @@ def _show_work(
 def _make_diff(file: Path, target: Path, migration: Migration) -> str:
     before, after = (
         data.decode(errors="replace").splitlines(keepends=True)
-        for data in (_read_file(file), migration.source.data)
+        for data in (read_file(file), migration.source.data)
     )
     names = (f"a/{format_path(file)}", f"b/{format_path(target)}")
     return "".join(difflib.unified_diff(before, after, *names)).rstrip("\n")

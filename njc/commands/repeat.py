@@ -1,46 +1,97 @@
-"""Doing a command again whenever a source changes: `njc build --watch`, `njc check --watch`."""
+"""Running a command again whenever a source changes: `njc build --watch`, `njc check --watch`."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+import os
+import time
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
 from njc.commands.console import Console
-from njc.project.units import SUFFIX
+from njc.project.config import find_project, list_project_files
+from njc.project.units import SUFFIX, choose_places, read_header
 from njrt.errors import ConfigurationError, NaturalError
 
-_PROJECT_FILE = "pyproject.toml"
 _DEBOUNCE_MILLISECONDS = 50
 """An editor may write a file in several steps; changes this close together count as one."""
+_POLL_MILLISECONDS = 500
+"""How often to look at the project files, which are outside of the watched directories."""
+
+ProjectState = tuple[tuple[int, int] | None, ...]
+"""Time of change and size of each possible project file; None for a file that does not exist."""
 
 
-def watch_sources(console: Console, act: Callable[[], object], places: Iterable[Path]) -> None:
-    """Call `act` now, and after every change to a source under `places`, until interrupted.
+def watch_sources(
+    console: Console,
+    act: Callable[[], object],
+    sources: Sequence[Path],
+    suffixes: Sequence[str] = (SUFFIX,),
+) -> None:
+    """Call `act` now, and after each change to a source or a project file, until interrupted.
 
-    What is wrong with the project is shown, and the watch goes on: the next change may mend it.
+    Errors are printed and the watch goes on.
     """
+    start = sources[0] if sources else Path()
+
+    def run_once() -> Sequence[Path]:
+        """Act, and return the places to watch: none if the settings are wrong."""
+        try:
+            act()
+            return choose_places(sources, find_project(start, os.environ))
+        except NaturalError as error:
+            console.error(error)
+            return sources
+
+    state, places = _read_project_state(start), run_once()
+    while True:
+        found = places
+        for has_changes in _watch(places, suffixes):
+            current = _read_project_state(start)
+            if has_changes or current != state:
+                state, found = current, run_once()
+            if found != places:
+                break
+        else:
+            return
+        places = found
+
+
+def _watch(places: Sequence[Path], suffixes: Sequence[str]) -> Iterator[bool]:
+    """Yield True after each change to a source, and False now and then; end when interrupted."""
     try:
         import watchfiles
     except ImportError:
         raise ConfigurationError(
             '--watch needs watchfiles; run `pip install "njpy[watch]"`'
         ) from None
-    _run_once(console, act)
-    # Editors often replace a file instead of writing to it, so it is its directory that is watched.
+    # Editors often replace a file instead of writing to it, so its directory is watched.
     folders = {place if place.is_dir() else place.parent for place in places}
+    while not folders:
+        time.sleep(_POLL_MILLISECONDS / 1000)
+        yield False
     changes = watchfiles.watch(
-        *folders, watch_filter=_is_source, step=_DEBOUNCE_MILLISECONDS, raise_interrupt=False
+        *folders,
+        watch_filter=lambda change, path: _is_source(Path(path), suffixes),
+        step=_DEBOUNCE_MILLISECONDS,
+        rust_timeout=_POLL_MILLISECONDS,
+        yield_on_timeout=True,
+        raise_interrupt=False,
     )
-    for _ in changes:
-        _run_once(console, act)
+    yield from map(bool, changes)
 
 
-def _run_once(console: Console, act: Callable[[], object]) -> None:
+def _is_source(file: Path, suffixes: Sequence[str]) -> bool:
+    """Whether a change to a file matters; compiled files do not, unless they are gone."""
+    return file.suffix in suffixes and read_header(file) is None
+
+
+def _read_project_state(start: Path) -> ProjectState:
+    return tuple(map(_read_state, list_project_files(start)))
+
+
+def _read_state(file: Path) -> tuple[int, int] | None:
     try:
-        act()
-    except NaturalError as error:
-        console.error(error)
-
-
-def _is_source(change: object, path: str) -> bool:
-    return path.endswith(SUFFIX) or Path(path).name == _PROJECT_FILE
+        found = file.stat()
+    except OSError:
+        return None
+    return found.st_mtime_ns, found.st_size

@@ -28,7 +28,7 @@ from njrt.errors import ConfigurationError, NaturalError
 from njrt.options import ENVIRONMENT_VARIABLES
 
 _INTERRUPTED_EXIT_CODE = 130
-"""128 + SIGINT, as shells have it."""
+"""128 + SIGINT, as in shells."""
 
 
 @click.command(
@@ -44,15 +44,15 @@ _INTERRUPTED_EXIT_CODE = 130
 def command(
     ctx: click.Context, console: Console, /, source: Path, arguments: Sequence[str], **flags: Any
 ) -> None:
-    """Run a natural program with its arguments, as `python` would; njc's own flags go before FILE."""
-    boundary = {name: flags.pop(name) for name in ("sandbox", "work", "read", "env")}
+    """Compile FILE in memory and run it; flags of njc go before FILE."""
+    settings = {name: flags.pop(name) for name in ("sandbox", "work", "read", "env")}
     project = resolve_project([source], flags)
     if source.is_dir():
         raise ConfigurationError(f"{source} is a directory; name the program, such as main.njpy")
     (unit,) = find_units([source], project)
     _set_flags_before_environment(flags["options"])
-    if is_sandbox_requested(boundary):
-        ctx.exit(run_in_sandbox(unit, arguments, project, console, flags, boundary))
+    if is_sandbox_requested(settings):
+        ctx.exit(run_in_sandbox(unit, arguments, project, console, flags, settings))
     try:
         code, warnings = load_code(source, read_source(unit).data, project)
     except NaturalSyntaxError as uncompilable:
@@ -65,7 +65,7 @@ def command(
 
 
 def _report_exception(console: Console, error: BaseException) -> int:
-    """Show an exception that the program did not catch, and say what the process exits with."""
+    """Show an exception that the program did not catch; return the exit code."""
     match error:
         case SystemExit():
             raise error
@@ -87,12 +87,14 @@ def _report_exception(console: Console, error: BaseException) -> int:
 def _show_findings(console: Console, findings: Sequence[Finding]) -> None:
     if findings:
         console.findings(format_findings(findings, "text"))
-        console.note(summarize_findings(findings, len({each.source.path for each in findings})))
+        console.note(
+            summarize_findings(findings, len({finding.source.path for finding in findings}))
+        )
 
 
 def _set_flags_before_environment(settings: Sequence[str]) -> None:
-    """Let flags win over variables, which at run time win over all that a project says."""
-    said = parse_set_flags(settings)
+    """Let `--set` override variables, which override the project at run time."""
+    options = parse_set_flags(settings)
     for variable, name in ENVIRONMENT_VARIABLES.items():
-        if getattr(said, name) is not None:
+        if getattr(options, name) is not None:
             os.environ.pop(variable, None)

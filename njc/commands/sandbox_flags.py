@@ -1,4 +1,4 @@
-"""`njc run --sandbox`: the flags that say what a program in a sandbox may do, and running it there."""
+"""The flags of `njc run --sandbox`, and running a program with them."""
 
 from __future__ import annotations
 
@@ -23,43 +23,43 @@ _SANDBOX_FLAGS = (
     click.option(
         "--sandbox",
         is_flag=True,
-        help="Run the whole program under bubblewrap, where it can do little.",
+        help="Run the program in a sandbox (bubblewrap).",
     ),
     click.option(
         "--work",
         type=click.Path(path_type=Path, file_okay=False),
         metavar="DIR",
-        help="The directory that a sandboxed program may write to; made if need be.",
+        help="Let the sandbox write to DIR; create it.",
     ),
     click.option(
         "--read",
         multiple=True,
         type=click.Path(path_type=Path, exists=True),
         metavar="PATH",
-        help="What a sandboxed program may read of the home directory and /tmp.",
+        help="Let the sandbox read PATH.",
     ),
     click.option(
         "--env",
         multiple=True,
         metavar="NAME",
-        help="A variable that a sandboxed program may see.",
+        help="Let the sandbox see a variable.",
     ),
 )
 
 
 def sandbox_flags(command: CommandFunction) -> CommandFunction:
-    """Add the flags of the sandbox."""
+    """Add the sandbox flags to a command."""
     for option in reversed(_SANDBOX_FLAGS):
         command = option(command)
     return command
 
 
-def is_sandbox_requested(boundary: Mapping[str, Any]) -> bool:
-    """Whether the program is to run in a sandbox; the other flags mean nothing without it."""
+def is_sandbox_requested(settings: Mapping[str, Any]) -> bool:
+    """Return whether to run in a sandbox; raises ConfigurationError if its other flags stand alone."""
     for name in ("work", "read", "env"):
-        if boundary[name] and not boundary["sandbox"]:
-            raise ConfigurationError(f"--{name} says what a sandbox allows; add --sandbox")
-    return bool(boundary["sandbox"])
+        if settings[name] and not settings["sandbox"]:
+            raise ConfigurationError(f"--{name} works only with --sandbox; add --sandbox")
+    return bool(settings["sandbox"])
 
 
 def run_in_sandbox(
@@ -68,9 +68,9 @@ def run_in_sandbox(
     project: Project,
     console: Console,
     flags: Mapping[str, Any],
-    boundary: Mapping[str, Any],
+    settings: Mapping[str, Any],
 ) -> int:
-    """Run the program in a sandbox that reaches the models that its blocks ask; return the exit code."""
+    """Run the program in a sandbox that can connect to its models; return the exit code."""
     from njc.sandbox.bubblewrap import (
         Sandbox,
         list_python_paths,
@@ -79,26 +79,26 @@ def run_in_sandbox(
         select_variables,
     )
 
-    work = boundary["work"]
+    work = settings["work"]
     if work is not None:
         work.mkdir(parents=True, exist_ok=True)
     servers = list_servers(_list_model_options(unit, project), os.environ)
-    given = [path.absolute() for path in boundary["read"]]
+    shared = [path.absolute() for path in settings["read"]]
     own = [path for path in (unit.root, unit.source, project.file) if path is not None]
     sandbox = Sandbox(
-        readable=(*list_python_paths(), *own, *given, Path.cwd()),
+        readable=(*list_python_paths(), *own, *shared, Path.cwd()),
         work=work.absolute() if work is not None else None,
         servers=servers,
-        environ=select_variables(os.environ, servers, boundary["env"]),
+        environ=select_variables(os.environ, servers, settings["env"]),
         home=Path.home(),
         here=Path.cwd(),
     )
-    program = [*_rebuild_flags(console, flags), unit.shown, *arguments]
+    program = [*_rebuild_flags(console, flags), unit.display_path, *arguments]
     return run_sandboxed(sandbox, [sys.executable, "-m", "njc", "run", *program])
 
 
 def _list_model_options(unit: Unit, project: Project) -> Iterator[Options]:
-    """The options by which models may be chosen: those of the whole program, and those of each block."""
+    """Yield all options that may choose a model: those of the program, then those of its blocks."""
     outer = (read_environment_options(os.environ), project.options)
     yield merge_option_layers(*outer)
     for block in compile_source(read_source(unit), project=project.options).blocks:
@@ -106,7 +106,7 @@ def _list_model_options(unit: Unit, project: Project) -> Iterator[Options]:
 
 
 def _rebuild_flags(console: Console, flags: Mapping[str, Any]) -> list[str]:
-    """Write the flags of `njc run` once more, for the `njc run` inside."""
+    """Return the flags of this `njc run` for the `njc run` in the sandbox."""
     again = [f"--set={setting}" for setting in flags["options"]]
     again += [f"--warnings={flags['warnings']}"] if flags["warnings"] else []
     again += (

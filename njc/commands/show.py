@@ -1,4 +1,4 @@
-"""`njc show --stage blocks|lower FILE`: what the compiler sees in a file, and what it makes of it."""
+"""`njc show --stage blocks|lower FILE`: the natural blocks of a file, or its compiled form."""
 
 from __future__ import annotations
 
@@ -25,14 +25,14 @@ CompilerStage = Literal["blocks", "lower"]
     "--stage",
     type=click.Choice(["blocks", "lower"]),
     default="blocks",
-    help="`blocks`: each natural block (the default); `lower`: the compiled file.",
+    help="Natural blocks (default) or the compiled file.",
 )
 @click.option(
     "--output-format",
     "format",
     type=click.Choice(["text", "json"]),
     default="text",
-    help="How it is written; `text` by default.",
+    help="Format of the output (default: text).",
 )
 @project_flags
 @console_flags
@@ -47,17 +47,17 @@ def command(
     format: Literal["text", "json"],
     **flags: Any,
 ) -> None:
-    """Show how njc understands FILE."""
+    """Show the natural blocks of FILE, or its compiled form."""
     project = resolve_project([source], flags)
     (unit,) = find_units([source], project)
-    task = CompileTask(unit, read_source(unit), project.options, thorough=True)
+    task = CompileTask(unit, read_source(unit), project.options, parse_always=True)
     compilation = compile_source(task.source, project=task.options)
     result = make_compile_result(task, compilation)
     console.findings(format_findings(collect_findings([result], project.warnings), "text"))
     match stage:
         case "blocks":
             if format == "json":
-                console.result(_to_json([describe_block(each) for each in compilation.blocks]))
+                console.result(_to_json(list(map(describe_block, compilation.blocks))))
             else:
                 console.result("\n\n".join(map(_format_block, compilation.blocks)))
         case "lower" if result.output is not None:
@@ -75,13 +75,13 @@ def _to_json(value: object) -> str:
 
 
 def _format_block(block: NaturalBlock) -> str:
-    """Write a block as its place and a few rows, the prompt's first line last."""
-    said = describe_block(block)
+    """Write a block as its lines, its scope and a few rows."""
+    description = describe_block(block)
     rows = {
-        "reads": " ".join(said["reads"]),
-        "writes": " ".join(said["writes"]),
-        "labels": " ".join(said["labels"]),
-        "options": " ".join(f"{name}={value!r}" for name, value in said["options"].items()),
+        "reads": " ".join(description["reads"]),
+        "writes": " ".join(description["writes"]),
+        "labels": " ".join(description["labels"]),
+        "options": " ".join(f"{name}={value!r}" for name, value in description["options"].items()),
         "prompt": block.prompt.strip().partition("\n")[0],
     }
     head = f"lines {block.line}-{block.end_line}, {block.scope.kind} {block.scope.name}"

@@ -1,4 +1,4 @@
-"""`njc static --learn traces/`: make the code of static blocks better by recorded runs."""
+"""`njc static --learn traces/`: improve the code of static blocks with recorded runs."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ TABLE_HEADINGS = ("block", "mode", "runs", "before", "learned", "replies")
     required=True,
     type=click.Path(exists=True, path_type=Path),
     metavar="TRACES",
-    help="Examples of live runs, made with NJC_EXAMPLES=FILE; a file or a folder, also several.",
+    help="Recorded runs, made with NJC_EXAMPLES=FILE.",
 )
 @MODE
 @ATTEMPTS
@@ -56,10 +56,10 @@ def command(
     attempts: int,
     **flags: Any,
 ) -> None:
-    """Hold the code of static blocks against recorded runs, and have it mended until it does the same.
+    """Test static code on recorded runs and have the model fix what fails.
 
-    The best code is kept in njc.lock, with its score, beside the code that was not learned. Exits with 1 if
-    some code is still wrong on a run.
+    njc.lock keeps the best code with its score, beside the code that was not learned. The exit code is 1 if
+    some code still fails on a run.
     """
     sources = [Path(each) for each in places if ":" not in each]
     project = resolve_project(sources, {"mode": "static", **{k: v for k, v in flags.items() if v}})

@@ -1,4 +1,4 @@
-"""`njc where out/mail.py:41`: the line of the source; `njc where src/mail.njpy:37`: the way back."""
+"""`njc where out/mail.py:41`: the line of the source; `njc where src/mail.njpy:37`: the compiled line."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from njrt.errors import ConfigurationError
 @console_flags
 @pass_console
 def command(console: Console, /, places: tuple[str, ...], **flags: Any) -> None:
-    """Say which line of the source FILE:LINE of a compiled file is, or the other way round."""
+    """Find the source line of a compiled line, or the compiled line of a source line."""
     for place in places:
         file, line = _parse_place(place)
         found, at = find_counterpart(file, line, resolve_project([file], flags))

@@ -1,1 +1,1 @@
-"""Building many files: configuration, units, outputs, the report."""
+"""Building many files: settings, sources, compiled files, the report."""

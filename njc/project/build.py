@@ -1,10 +1,9 @@
-"""Building: compile what has changed, look for what stands in the way, and then write all of it.
+"""Building: compile what has changed, and write all of it or nothing.
 
-    find_units(...)  ->  plan_build(...)  ->  Build(compiled, findings, obstacles)  ->  write(build)
+    find_units(...)  ->  plan_build(...)  ->  BuildPlan(changes, findings, obstacles)  ->  write_changes(plan)
 
-A build without errors and obstacles is written whole; any other leaves every file as it was. What has
-changed is read off the compiled files themselves: each carries the digest of what it was made from and
-of what it was made into, so there is no state beside them that could be lost or out of step.
+An error or an obstacle stops the whole build. Whether a compiled file is up to date is read from the file: it
+holds the digests of its source and of itself. There is no other state.
 """
 
 from __future__ import annotations
@@ -22,27 +21,26 @@ from njc.frontend.diagnostics import Diagnostic
 from njc.frontend.source import SourceFile
 from njc.project.config import Project
 from njc.project.outputs import ExistingFile, find_overwrite_obstacle, read_existing_file, write_all
-from njc.project.units import Unit
-from njrt.errors import ConfigurationError
+from njc.project.units import Unit, read_file
 from njrt.options import Options
 
 if TYPE_CHECKING:
-    # The compiler is imported where it is called: a build in which nothing has changed does without.
+    # The compiler is imported where it is called: a build without changes does not need it.
     from njc.codegen.lower import WrittenBlock
     from njc.compiler import Compilation
 
 WrittenBlocks = Mapping["Unit", Sequence["WrittenBlock"]]
-"""Code that takes the place of blocks, for the files that have some."""
+"""Code that replaces blocks, by file."""
 ProgressCallback = Callable[[int, int], None]
-"""Is told how many files are done, and how many there are."""
+"""Called with the number of files that are done and the number of all files."""
 
 _BYTES_PER_PROCESS = 200_000
-"""Starting a process costs about as much as compiling this much source."""
+"""Starting a process takes about as long as compiling this much source."""
 
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """A diagnostic with the source that it points into; its path is as a user would type it."""
+    """A diagnostic and its source; the diagnostic has the path as a user would type it."""
 
     diagnostic: Diagnostic
     source: SourceFile
@@ -50,18 +48,18 @@ class Finding:
 
 @dataclass(frozen=True, slots=True)
 class CompileTask:
-    """One source to compile; `thorough` reads it even if it holds no natural block."""
+    """One source to compile; `parse_always` also parses files without natural blocks."""
 
     unit: Unit
     source: SourceFile
     options: Options
-    thorough: bool = False
+    parse_always: bool = False
     written: Sequence[WrittenBlock] = ()
 
 
 @dataclass(frozen=True, slots=True)
 class CompileResult:
-    """What became of one source; `output` is None where there are errors."""
+    """The result of compiling one source; `output` is None if there are errors."""
 
     unit: Unit
     source: SourceFile
@@ -71,7 +69,7 @@ class CompileResult:
 
 @dataclass(frozen=True, slots=True)
 class OutputChange:
-    """A compiled file to write, and what is there now."""
+    """A compiled file to write, and what it holds now."""
 
     unit: Unit
     before: bytes
@@ -80,7 +78,7 @@ class OutputChange:
 
 @dataclass(frozen=True, slots=True)
 class BuildPlan:
-    """What building would do, before anything is written."""
+    """The result of a build before anything is written."""
 
     units: tuple[Unit, ...]
     changes: tuple[OutputChange, ...]
@@ -107,9 +105,9 @@ def plan_build(
     progress: ProgressCallback = lambda done, of: None,
     written: WrittenBlocks = MappingProxyType({}),
 ) -> BuildPlan:
-    """Compile the units whose compiled files are not up to date, and find what hinders writing them.
+    """Compile the units whose compiled files are out of date, and find what prevents writing them.
 
-    `written` is code that takes the place of blocks.
+    `written` is code that replaces blocks.
     """
     sources = {unit: read_source(unit) for unit in units}
     existing = {unit: read_existing_file(unit.output) for unit in units}
@@ -124,9 +122,9 @@ def plan_build(
         {unit: sources[unit] for unit in outdated}, project, jobs, progress, written=written
     )
     changes = tuple(
-        OutputChange(each.unit, existing[each.unit].data, each.output)
-        for each in results
-        if each.output is not None and each.output != existing[each.unit].data
+        OutputChange(result.unit, existing[result.unit].data, result.output)
+        for result in results
+        if result.output is not None and not _is_same_text(result.output, existing[result.unit])
     )
     obstacles = (
         find_overwrite_obstacle(change.unit.output, existing[change.unit].state)
@@ -140,13 +138,13 @@ def plan_build(
     )
 
 
-def write_changes(build: BuildPlan) -> None:
-    """Write the changed files, all or none; a source that may be executed gives a file that may be."""
+def write_changes(plan: BuildPlan) -> None:
+    """Write the changed files, all or none; the compiled file of an executable source is executable."""
     write_all(
-        {change.unit.output: change.after for change in build.changes},
+        {change.unit.output: change.after for change in plan.changes},
         {
             change.unit.output: mode
-            for change in build.changes
+            for change in plan.changes
             if (mode := change.unit.source.stat().st_mode & 0o777) & 0o111
         },
     )
@@ -158,16 +156,15 @@ def compile_all(
     jobs: int | None = None,
     progress: ProgressCallback = lambda done, of: None,
     *,
-    thorough: bool = False,
+    parse_always: bool = False,
     written: WrittenBlocks = MappingProxyType({}),
 ) -> list[CompileResult]:
-    """Compile sources, in several processes where that pays, and return the results in their order.
+    """Compile sources, in several processes where that is faster, and return the results in their order.
 
-    A file without natural blocks is passed through unread, unless this is to be `thorough`: then it too
-    must be Python.
+    A file without natural blocks is only parsed if `parse_always` is set.
     """
     tasks = [
-        CompileTask(unit, source, project.options, thorough, written.get(unit, ()))
+        CompileTask(unit, source, project.options, parse_always, written.get(unit, ()))
         for unit, source in sources.items()
     ]
     workers = min(jobs or _choose_job_count(sources.values()), len(tasks))
@@ -191,7 +188,7 @@ def run_compile_task(task: CompileTask) -> CompileResult:
 
 @contextmanager
 def _pause_gc() -> Iterator[None]:
-    """Collect no cycles: syntax trees have none, and looking for some costs a quarter of the time."""
+    """Pause the collector of cycles: syntax trees have none, and it takes a quarter of the time."""
     was_enabled = gc.isenabled()
     gc.disable()
     try:
@@ -202,11 +199,11 @@ def _pause_gc() -> Iterator[None]:
 
 
 def make_compile_result(task: CompileTask, compilation: Compilation) -> CompileResult:
-    """Say what became of a task; the result may cross to another process."""
+    """Make the result of a task, which can be sent to another process."""
     from njc.frontend.parse import parse
 
     output, diagnostics = compilation.output, compilation.diagnostics
-    if task.thorough and output is not None and not compilation.blocks:
+    if task.parse_always and output is not None and not compilation.blocks:
         module = parse(task.source)
         if isinstance(module, Diagnostic):
             output, diagnostics = None, (*diagnostics, module)
@@ -215,31 +212,28 @@ def make_compile_result(task: CompileTask, compilation: Compilation) -> CompileR
 
 
 def collect_findings(results: Iterable[CompileResult], warnings: str) -> tuple[Finding, ...]:
-    """Collect what the compiler found, with the paths that users know."""
+    """Collect the diagnostics of all results, with the paths that users type."""
     return tuple(
-        Finding(_apply_report_settings(diagnostic, each.unit, warnings), each.source)
-        for each in results
-        for diagnostic in each.diagnostics
+        Finding(_apply_report_settings(diagnostic, result.unit, warnings), result.source)
+        for result in results
+        for diagnostic in result.diagnostics
     )
 
 
 def is_error(finding: Finding) -> bool:
-    """Whether a finding is an error, or a warning made one."""
+    """Whether a finding is an error, or a warning that counts as one."""
     return finding.diagnostic.severity == "error"
 
 
 def read_source(unit: Unit) -> SourceFile:
-    """Read a unit's source file; raise ConfigurationError where that is impossible."""
-    try:
-        return SourceFile(unit.path, unit.source.read_bytes())
-    except OSError as error:
-        raise ConfigurationError(f"cannot read {unit.shown}: {error.strerror}") from None
+    """Read a unit's source file; raise ConfigurationError if that fails."""
+    return SourceFile(unit.path, read_file(unit.source))
 
 
 def _compile_in_processes(tasks: Sequence[CompileTask], workers: int) -> Iterator[CompileResult]:
     from concurrent.futures import ProcessPoolExecutor
 
-    import njc.compiler  # noqa: F401  once here instead of once in each forked process
+    import njc.compiler  # noqa: F401  here, so that forked processes need not import it
 
     with ProcessPoolExecutor(workers) as pool:
         yield from pool.map(run_compile_task, tasks, chunksize=max(1, len(tasks) // (workers * 8)))
@@ -262,6 +256,13 @@ def _is_fresh(
     return existing.header == make_header(source, options, written=serialize_written(written))
 
 
+def _is_same_text(output: bytes, existing: ExistingFile) -> bool:
+    """Whether a compiled file is already there; a checkout may have changed its line ends."""
+    if existing.state != "compiled":
+        return output == existing.data
+    return output.replace(b"\r\n", b"\n") == existing.data.replace(b"\r\n", b"\n")
+
+
 def _apply_report_settings(diagnostic: Diagnostic, unit: Unit, warnings: str) -> Diagnostic:
-    reported = replace(diagnostic, path=unit.shown)
+    reported = replace(diagnostic, path=unit.display_path)
     return replace(reported, severity="error") if warnings == "error" else reported

@@ -1,4 +1,4 @@
-"""The project's settings: `[tool.njc]` in pyproject.toml, and over it the environment.
+"""The project's settings: `[tool.njc]` in pyproject.toml, overridden by the environment.
 
     [tool.njc]                      Project(
     src = "src"                         src=(ROOT/src,),
@@ -6,9 +6,9 @@
     exclude = ["drafts"]                exclude=("drafts",),
     max-effects = 20                    options=Options(max_effects=20))
 
-Every key may be overridden by an environment variable (`NJC_OUT=elsewhere`) and that by a flag.
-The options of blocks (`model`, `max-effects`, ...) are the exception: in the environment they belong
-to the moment when the program runs, so that building never depends on who builds.
+An environment variable overrides a key (`NJC_OUT=elsewhere`), and a flag overrides the variable. The
+options of blocks (`model`, `max-effects`, ...) are the exception: their variables count when the program
+runs, not when it is built, so that a build does not depend on who runs it.
 """
 
 from __future__ import annotations
@@ -21,7 +21,6 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from njc.project.versions import find_unmet_clause
 from njrt.errors import ConfigurationError
 from njrt.options import OPTION_NAMES as OPTION_NAMES
 from njrt.options import Options, make_options
@@ -32,45 +31,45 @@ TomlValue = Any
 
 @dataclass(frozen=True, slots=True)
 class Project:
-    """What a project says about its natural code; paths are absolute."""
+    """The settings of a project; paths are absolute."""
 
     file: Path | None = None
-    """The pyproject.toml that says it, where there is one."""
+    """The pyproject.toml with the settings, if there is one."""
     src: tuple[Path, ...] = ()
     """The source roots."""
     out: Path | None = None
-    """Where compiled files go; None puts each beside its source."""
+    """The directory for compiled files; None puts each beside its source."""
     include: tuple[str, ...] = ()
-    """Patterns of the only sources to compile; empty for all."""
+    """Patterns of sources to compile; empty for all."""
     exclude: tuple[str, ...] = ()
-    """Patterns of sources to leave alone."""
+    """Patterns of sources not to compile."""
     required_version: str | None = None
     """The versions of njc that may build this project."""
     warnings: str = "default"
-    """`error` makes findings of all warnings."""
+    """`error` treats warnings as errors."""
     options: Options = field(default_factory=Options)
     """Options for every block of the project."""
 
 
 def find_project(start: Path, environ: Mapping[str, str]) -> Project:
-    """Read the settings that hold for sources at `start`: the nearest `[tool.njc]` upwards, and `environ`."""
-    return apply_environment(_find_nearest_project(start.absolute()), environ)
+    """Read the settings for sources at `start`: the nearest `[tool.njc]` upwards, and `environ`."""
+    return apply_environment(_find_nearest_project(start), environ)
 
 
 def apply_environment(
     project: Project, environ: Mapping[str, str], folder: Path | None = None
 ) -> Project:
-    """Lay the variables `NJC_*` over a project; relative paths are taken from `folder`, or from here."""
-    said = {
+    """Override settings by the variables `NJC_*`; paths are relative to `folder`, or the working directory."""
+    settings = {
         key: value.split(",") if key in _LIST_KEYS else value
-        for key in _KEY_PARSERS
-        if (value := environ.get("NJC_" + key.upper().replace("-", "_")))
+        for variable, key in PROJECT_VARIABLES.items()
+        if (value := environ.get(variable))
     }
-    return _apply_settings(project, said, (folder or Path()).absolute(), "the environment")
+    return _apply_settings(project, settings, (folder or Path()).absolute(), "the environment")
 
 
 def make_project(table: Mapping[str, TomlValue], file: Path) -> Project:
-    """Check the table `[tool.njc]` of `file`, and make a project of it."""
+    """Check the table `[tool.njc]` of `file`, and read it."""
     where = f"{file}: [tool.njc]"
     options = {key.replace("-", "_"): value for key, value in table.items() if _is_option(key)}
     settings = {key: value for key, value in table.items() if not _is_option(key)}
@@ -82,30 +81,41 @@ def check_required_version(requirement: str | None, version: str) -> None:
     """Raise ConfigurationError unless this `version` of njc meets the project's requirement."""
     if requirement is None:
         return
+    from packaging.specifiers import (
+        InvalidSpecifier,
+        SpecifierSet,
+    )  # only projects that require one
+
+    bare = requirement.strip()[:1].isdigit()
     try:
-        clause = find_unmet_clause(requirement, version)
-    except ValueError as error:
+        specifiers = SpecifierSet(f"=={requirement}" if bare else requirement)
+    except InvalidSpecifier:
         raise ConfigurationError(
-            f"cannot read `{error}` in the required version `{requirement}`; "
-            "write it like `>=0.1,<0.3`"
+            f"cannot read the required version `{requirement}`; write it like `>=0.1,<0.3`"
         ) from None
-    if clause is not None:
+    if not specifiers.contains(version, prereleases=True):
         raise ConfigurationError(
             f"this is njc {version}, but the project requires {requirement.strip()}; "
-            f'run `pip install "njpy{requirement.strip()}"`'
+            f'run `pip install "njpy{specifiers}"`'
         )
 
 
-def _find_nearest_project(start: Path) -> Project:
+def list_project_files(start: Path) -> list[Path]:
+    """List the files that may hold the settings for `start`, nearest first, existing or not."""
+    start = start.absolute()
     folder = start if start.is_dir() else start.parent
+    files = []
     for candidate in (folder, *folder.parents):
-        file = candidate / "pyproject.toml"
-        if file.is_file():
-            table = _read_table(file)
-            if table is not None:
-                return make_project(table, file)
+        files.append(candidate / "pyproject.toml")
         if (candidate / ".git").exists():
             break
+    return files
+
+
+def _find_nearest_project(start: Path) -> Project:
+    for file in list_project_files(start):
+        if file.is_file() and (table := _read_table(file)) is not None:
+            return make_project(table, file)
     return Project()
 
 
@@ -127,15 +137,15 @@ def _is_option(key: str) -> bool:
 def _apply_settings(
     project: Project, settings: Mapping[str, TomlValue], folder: Path, where: str
 ) -> Project:
-    read: dict[str, TomlValue] = {}
+    values: dict[str, TomlValue] = {}
     for key, value in settings.items():
         if key not in _KEY_PARSERS:
             raise ConfigurationError(f"{where}: unknown key `{key}`{_suggest_key(key)}")
         try:
-            read[key.replace("-", "_")] = _KEY_PARSERS[key](value, folder)
+            values[key.replace("-", "_")] = _KEY_PARSERS[key](value, folder)
         except ValueError as error:
             raise ConfigurationError(f"{where}: `{key}` must be {error}, not {value!r}") from None
-    return replace(project, **read)
+    return replace(project, **values)
 
 
 def _suggest_key(key: str) -> str:
@@ -189,3 +199,5 @@ _KEY_PARSERS: Mapping[str, Callable[[TomlValue, Path], TomlValue]] = {
     "warnings": _parse_warnings,
 }
 _LIST_KEYS = ("src", "include", "exclude")
+PROJECT_VARIABLES = {f"NJC_{key.upper().replace('-', '_')}": key for key in _KEY_PARSERS}
+"""The keys of `[tool.njc]` by the variables that override them; options of blocks have their own."""

@@ -1,9 +1,9 @@
-"""Compiling a `.njpy` file in memory, into code whose places are those of the source.
+"""Compiling a `.njpy` file in memory.
 
-    code_of(Path("mail.njpy"), project)     a code object; its tracebacks, its coverage and its
-                                            breakpoints name the lines of mail.njpy
+    load_code(Path("mail.njpy"), data, project)     a code object; its tracebacks, coverage and
+                                                    breakpoints refer to the lines of mail.njpy
 
-Nothing is read from a compiled file and nothing is written, so no stale file can ever be run.
+Compiled files are neither read nor written, so the code is never out of date.
 """
 
 from __future__ import annotations
@@ -20,25 +20,31 @@ from njc.project.units import make_unit
 
 
 class NaturalSyntaxError(SyntaxError):
-    """A `.njpy` file has errors; `findings` are all of them, and the first gives the message."""
+    """A `.njpy` file has errors; `findings` has all of them, and the message is that of the first."""
 
     def __init__(self, file: str, findings: Sequence[Finding]) -> None:
         first = next(filter(is_error, findings))
-        found, line = first.diagnostic, None
-        if found.code != "NJ002":
-            line = first.source.line(found.line)
-        place = (file, found.line, found.column, line, found.end_line, found.end_column)
-        super().__init__(f"{found.message} [{found.code}]", place)
+        diagnostic = first.diagnostic
+        line = None if diagnostic.code == "NJ002" else first.source.line(diagnostic.line)
+        place = (
+            file,
+            diagnostic.line,
+            diagnostic.column,
+            line,
+            diagnostic.end_line,
+            diagnostic.end_column,
+        )
+        super().__init__(f"{diagnostic.message} [{diagnostic.code}]", place)
         self.findings = tuple(findings)
 
 
 def load_code(file: Path, data: bytes, project: Project) -> tuple[CodeType, tuple[Finding, ...]]:
-    """Compile the source `data` of `file`; return its code, and the warnings.
+    """Compile the source `data` of `file`; return its code and the warnings.
 
-    Raises NaturalSyntaxError where there are errors.
+    Raises NaturalSyntaxError if there are errors.
     """
     unit = make_unit(file, project)
-    task = CompileTask(unit, SourceFile(unit.path, data), project.options, thorough=True)
+    task = CompileTask(unit, SourceFile(unit.path, data), project.options, parse_always=True)
     compilation = compile_source(task.source, project=task.options)
     findings = collect_findings([make_compile_result(task, compilation)], project.warnings)
     if any(map(is_error, findings)):

@@ -1,17 +1,19 @@
-"""Compiled files on disk: what is there, whether it may be replaced, and replacing it all at once.
+"""Compiled files on disk: what is there, whether it may be replaced, and writing many files at once.
 
-    out/mail.py                                          state_of(...)
+    out/mail.py                                          read_existing_file(...).state
     (no such file)                                       "absent"
-    # Compiled by njc ... and as njc wrote it            "compiled"
-    # Compiled by njc ... but changed since              "edited"
+    # compiled by njc ... and as njc wrote it            "compiled"
+    # compiled by njc ... but changed since              "edited"
     # anything else                                      "foreign"
 
-Only what is absent or compiled is ever written to or removed, unless the user insists.
+Without `--force` only absent and compiled files are written or removed. Line ends do not count as a change.
 """
 
 from __future__ import annotations
 
 import os
+import re
+import stat
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
@@ -19,15 +21,18 @@ from pathlib import Path
 from typing import Literal, assert_never
 
 from njc.codegen.header import FileHeader, is_intact, parse_header
-from njc.project.units import SUFFIX, can_hold_sources, format_path
+from njc.project.units import SUFFIX, format_path, read_header, walk_files
 from njrt.errors import ConfigurationError
 
 OutputState = Literal["absent", "compiled", "edited", "foreign"]
 
+_TEMPORARY_NAME = re.compile(r"\..+\.py\.(\d+)\.tmp")
+"""A file on its way into place; the number is that of the process that writes it."""
+
 
 @dataclass(frozen=True, slots=True)
 class ExistingFile:
-    """What stands where a compiled file is to go."""
+    """The file at the place of a compiled file."""
 
     state: OutputState
     data: bytes = b""
@@ -35,8 +40,10 @@ class ExistingFile:
 
 
 def read_existing_file(output: Path) -> ExistingFile:
-    """Look at the file at `output`."""
+    """Read the file at `output`."""
     try:
+        if not stat.S_ISREG(output.stat().st_mode):
+            raise OSError(0, "not a regular file")
         data = output.read_bytes()
     except (FileNotFoundError, NotADirectoryError):
         return ExistingFile("absent")
@@ -49,7 +56,7 @@ def read_existing_file(output: Path) -> ExistingFile:
 
 
 def find_overwrite_obstacle(output: Path, state: OutputState) -> str | None:
-    """Say why the file at `output` must not be replaced and what to do about it, or None."""
+    """Say why the file at `output` must not be replaced and what to do about it, or return None."""
     match state:
         case "absent" | "compiled":
             return None
@@ -68,49 +75,60 @@ def find_overwrite_obstacle(output: Path, state: OutputState) -> str | None:
 
 
 def find_stale_outputs(roots_of: Mapping[Path, Collection[Path]]) -> tuple[Path, ...]:
-    """Find the compiled files whose source is gone; each folder of them is given with its source roots."""
+    """Find the compiled files without a source; `roots_of` has the source roots of each directory."""
     return tuple(
         file
         for folder, roots in sorted(roots_of.items())
-        for file in find_compiled_files(folder)
-        if not any((root / _make_source_path(file, folder)).exists() for root in roots)
+        for file, header in find_compiled_files(folder)
+        if not any((root / _make_source_path(file, folder, header)).exists() for root in roots)
     )
 
 
-def find_compiled_files(folder: Path) -> Iterator[Path]:
-    """Walk the files in a folder that carry our header, in a fixed order."""
-    for parent, folders, files in os.walk(folder):
-        folders[:] = sorted(name for name in folders if can_hold_sources(Path(parent, name)))
-        for name in sorted(files):
-            if name.endswith(".py") and _has_header(Path(parent, name)):
-                yield Path(parent, name)
+def find_compiled_files(folder: Path) -> Iterator[tuple[Path, FileHeader]]:
+    """Find the files in a directory that carry a header of njc, in a fixed order."""
+    for file in walk_files(folder, ".py") if folder.is_dir() else ():
+        if header := read_header(file):
+            yield file, header
+
+
+def find_leftovers(folder: Path) -> Iterator[Path]:
+    """Find the temporary files of builds that were killed in a directory and below."""
+    for parent, folders, _ in os.walk(folder):
+        folders[:] = [name for name in folders if not name.startswith(".")]
+        yield from _find_leftovers_in(Path(parent))
 
 
 def write_all(contents: Mapping[Path, bytes], modes: Mapping[Path, int] | None = None) -> None:
-    """Write all files or none: first each beside its place, then all renamed into place.
+    """Write all files or none: first each into a temporary file beside its place, then rename them all.
 
-    Raises ConfigurationError where the first half fails; then nothing has changed.
+    Raises ConfigurationError if a file cannot be written; if that is a temporary one, nothing has changed.
     """
-    waiting: dict[Path, Path] = {}
+    temporaries: dict[Path, Path] = {}
     made: list[Path] = []
     try:
         for output, data in contents.items():
             made += _make_folders(output)
             temporary = output.with_name(f".{output.name}.{os.getpid()}.tmp")
-            waiting[output] = temporary
+            temporaries[output] = temporary
             temporary.write_bytes(data)
             if modes and output in modes:
                 temporary.chmod(modes[output])
             if output.is_dir():
                 raise IsADirectoryError(21, "is a directory")
-        for output in contents:
-            os.replace(waiting.pop(output), output)
+        for output, temporary in temporaries.items():
+            os.replace(temporary, output)
             made.clear()
     except OSError as error:
         raise _make_write_error(output, error) from None
     finally:
-        for temporary in waiting.values():
-            temporary.unlink(missing_ok=True)
+        leftovers = (
+            file
+            for parent in {file.parent for file in contents}
+            for file in _find_leftovers_in(parent)
+        )
+        for temporary in (*temporaries.values(), *leftovers):
+            with suppress(OSError):
+                temporary.unlink()
         for folder in reversed(made):
             with suppress(OSError):
                 folder.rmdir()
@@ -130,17 +148,30 @@ def remove_files(files: Iterable[Path], within: Iterable[Path]) -> None:
                 break
 
 
-def _make_source_path(file: Path, folder: Path) -> Path:
-    return file.relative_to(folder).with_suffix(SUFFIX)
+def _make_source_path(file: Path, folder: Path, header: FileHeader) -> Path:
+    suffix = ".py" if header.path.endswith(".py") else SUFFIX
+    return file.relative_to(folder).with_suffix(suffix)
 
 
-def _has_header(file: Path) -> bool:
-    """Look for the header at the head of a file, where it must be; most files end the look here."""
+def _find_leftovers_in(folder: Path) -> Iterator[Path]:
+    with suppress(OSError):
+        for name in os.listdir(folder):
+            found = _TEMPORARY_NAME.fullmatch(name)
+            if found and not _is_running(int(found[1])):
+                yield folder / name
+
+
+def _is_running(process: int) -> bool:
+    """Whether a process may still run; systems without signals (Windows) do not say."""
+    if os.name != "posix":
+        return True
     try:
-        with file.open("rb") as opened:
-            return parse_header(opened.read(4096)) is not None
-    except OSError:
+        os.kill(process, 0)
+    except ProcessLookupError:
         return False
+    except OSError:
+        pass
+    return True
 
 
 def _make_folders(output: Path) -> list[Path]:

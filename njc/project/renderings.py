@@ -1,4 +1,4 @@
-"""Findings for programs: one JSON document, GitHub's annotations, or SARIF for code scanning.
+"""Findings for other programs: JSON, annotations of GitHub, or SARIF for code scanning.
 
 json      [{"code": "NJ201", "severity": "error", "path": "mailbox.njpy", "line": 12, ...}]
 github    ::error file=mailbox.njpy,line=12,col=14,title=NJ201::`quer` is not defined here
@@ -7,7 +7,7 @@ sarif     {"version": "2.1.0", "runs": [{"tool": ..., "results": [...]}]}
 
 from __future__ import annotations
 
-import json as json_
+import json
 from collections.abc import Iterable, Sequence
 from dataclasses import asdict
 from typing import Any
@@ -19,29 +19,31 @@ _SARIF_SCHEMA = "https://json.schemastore.org/sarif-2.1.0.json"
 
 
 def format_json(diagnostics: Iterable[Diagnostic]) -> str:
-    """Write findings as a JSON list, one object each."""
-    return json_.dumps([asdict(each) for each in diagnostics], indent=2, ensure_ascii=False)
+    """Write findings as a JSON list, one object diagnostic."""
+    return json.dumps(
+        [asdict(diagnostic) for diagnostic in diagnostics], indent=2, ensure_ascii=False
+    )
 
 
 def format_github(diagnostics: Iterable[Diagnostic]) -> str:
-    """Write findings as workflow commands, which GitHub shows beside the lines of a pull request."""
-    return "\n".join(_format_annotation(each) for each in diagnostics)
+    """Write findings as workflow commands, which GitHub shows at the lines of a pull request."""
+    return "\n".join(map(_format_annotation, diagnostics))
 
 
-def _format_annotation(each: Diagnostic) -> str:
+def _format_annotation(diagnostic: Diagnostic) -> str:
     place = {
-        "file": each.path,
-        "line": each.line,
-        "endLine": each.end_line,
-        "col": each.column,
-        "endColumn": each.end_column,
-        "title": each.code,
+        "file": diagnostic.path,
+        "line": diagnostic.line,
+        "endLine": diagnostic.end_line,
+        "col": diagnostic.column,
+        "endColumn": diagnostic.end_column,
+        "title": diagnostic.code,
     }
-    if each.end_line != each.line:
+    if diagnostic.end_line != diagnostic.line:
         del place["col"], place["endColumn"]
     properties = ",".join(f"{name}={_escape_property(str(value))}" for name, value in place.items())
-    message = each.message + (f"\n{each.hint}" if each.hint else "")
-    return f"::{each.severity} {properties}::{_escape_message(message)}"
+    message = diagnostic.message + (f"\n{diagnostic.hint}" if diagnostic.hint else "")
+    return f"::{diagnostic.severity} {properties}::{_escape_message(message)}"
 
 
 def _escape_message(text: str) -> str:
@@ -54,7 +56,7 @@ def _escape_property(text: str) -> str:
 
 def format_sarif(diagnostics: Sequence[Diagnostic]) -> str:
     """Write findings as a SARIF 2.1.0 log."""
-    rules = sorted({each.code for each in diagnostics})
+    rules = sorted({diagnostic.code for diagnostic in diagnostics})
     driver = {
         "name": "njc",
         "version": __version__,
@@ -68,7 +70,9 @@ def format_sarif(diagnostics: Sequence[Diagnostic]) -> str:
             for code in rules
         ],
     }
-    results = [_make_sarif_result(each, rules.index(each.code)) for each in diagnostics]
+    results = [
+        _make_sarif_result(diagnostic, rules.index(diagnostic.code)) for diagnostic in diagnostics
+    ]
     log = {
         "$schema": _SARIF_SCHEMA,
         "version": "2.1.0",
@@ -76,22 +80,22 @@ def format_sarif(diagnostics: Sequence[Diagnostic]) -> str:
             {"tool": {"driver": driver}, "columnKind": "unicodeCodePoints", "results": results}
         ],
     }
-    return json_.dumps(log, indent=2, ensure_ascii=False)
+    return json.dumps(log, indent=2, ensure_ascii=False)
 
 
-def _make_sarif_result(each: Diagnostic, rule: int) -> dict[str, Any]:
-    text = f"{each.message}; {each.hint}" if each.hint else each.message
+def _make_sarif_result(diagnostic: Diagnostic, rule: int) -> dict[str, Any]:
+    text = f"{diagnostic.message}; {diagnostic.hint}" if diagnostic.hint else diagnostic.message
     region = {
-        "startLine": each.line,
-        "startColumn": each.column,
-        "endLine": each.end_line,
-        "endColumn": each.end_column,
+        "startLine": diagnostic.line,
+        "startColumn": diagnostic.column,
+        "endLine": diagnostic.end_line,
+        "endColumn": diagnostic.end_column,
     }
-    location = {"artifactLocation": {"uri": each.path}, "region": region}
+    location = {"artifactLocation": {"uri": diagnostic.path}, "region": region}
     return {
-        "ruleId": each.code,
+        "ruleId": diagnostic.code,
         "ruleIndex": rule,
-        "level": each.severity,
+        "level": diagnostic.severity,
         "message": {"text": text},
         "locations": [{"physicalLocation": location}],
     }

@@ -19,11 +19,13 @@ REPORT_FORMATS: tuple[ReportFormat, ...] = get_args(ReportFormat)
 
 
 def format_findings(findings: Sequence[Finding], format: ReportFormat) -> str:
-    """Write findings in a format; all but `text` are for programs, and are written even if empty."""
+    """Write findings in a format; all but `text` are for programs and written even if empty."""
     diagnostics = [finding.diagnostic for finding in findings]
     match format:
         case "text":
-            return "\n\n".join(render_diagnostic(each.diagnostic, each.source) for each in findings)
+            return "\n\n".join(
+                render_diagnostic(finding.diagnostic, finding.source) for finding in findings
+            )
         case "json":
             return format_json(diagnostics)
         case "github":
@@ -35,7 +37,7 @@ def format_findings(findings: Sequence[Finding], format: ReportFormat) -> str:
 
 
 def summarize_findings(findings: Sequence[Finding], files: int) -> str:
-    """Sum up what was found in how many files."""
+    """Count the findings and the files."""
     errors = sum(map(is_error, findings))
     warnings = len(findings) - errors
     if not findings:
@@ -46,5 +48,7 @@ def summarize_findings(findings: Sequence[Finding], files: int) -> str:
 
 
 def format_count(number: int, noun: str) -> str:
-    """Write a number with its noun: `1 file`, `2 files`."""
-    return f"{number} {noun}" + "s" * (number != 1)
+    """Write a number with its noun: `1 file`, `2 files`, `2 replies`."""
+    if number == 1:
+        return f"1 {noun}"
+    return f"{number} {noun[:-1]}ies" if noun.endswith("y") else f"{number} {noun}s"

@@ -1,20 +1,22 @@
-"""Which sources to compile, and where each one's output goes.
+"""The sources to compile, and the compiled file of each.
 
     njc build src -o out        Unit(source=src/shop/mail.njpy, path="shop/mail.njpy",
                                      output=out/shop/mail.py)
 
-`path` is relative to the source root: it is what compiled files say about where they come from, so
-that no file depends on the place where it was built.
+`path` is relative to the source root. Compiled files name their sources by it, so they do not depend on the
+directory in which they were built.
 """
 
 from __future__ import annotations
 
 import os
+import stat
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from pathlib import Path
 
+from njc.codegen.header import FileHeader, parse_header
 from njc.project.config import Project
 from njrt.errors import ConfigurationError
 
@@ -36,15 +38,20 @@ class Unit:
         return self.source.relative_to(self.root).as_posix()
 
     @property
-    def shown(self) -> str:
-        """The source's path as a user would type it here."""
+    def display_path(self) -> str:
+        """The source's path as a user would type it."""
         return format_path(self.source)
+
+    @property
+    def is_copy(self) -> bool:
+        """Whether the source is a `.py` file, which is copied and not compiled."""
+        return self.source.suffix == ".py"
 
 
 def find_units(arguments: Sequence[Path], project: Project) -> tuple[Unit, ...]:
-    """Find the sources that the arguments (or else the project) name, in a fixed order.
+    """Find the sources that the arguments name, or else the project, in a fixed order.
 
-    Raises ConfigurationError where there is nothing to compile, or two sources share an output.
+    Raises ConfigurationError if there are none, or if two sources share an output.
     """
     places = choose_places(arguments, project)
     units = {unit.source: unit for place in places for unit in _find_units_at(place, project)}
@@ -56,6 +63,26 @@ def find_units(arguments: Sequence[Path], project: Project) -> tuple[Unit, ...]:
     return tuple(units[source] for source in sorted(units))
 
 
+def find_package_files(units: Iterable[Unit], project: Project) -> tuple[Unit, ...]:
+    """Find the `.py` files beside the units in their packages; an output directory needs copies of them.
+
+    Without its `__init__.py` and its other modules, a compiled package could not be imported.
+    """
+    if project.out is None:
+        return ()
+    packages = {_find_top_package(unit.source.parent, unit.root): unit.root for unit in units}
+    found = (
+        _make_unit_in_root(file, root, project)
+        for package, root in packages.items()
+        if package is not None
+        for file in walk_files(package, ".py")
+        if _is_selected(file, root, project)
+        and not file.with_suffix(SUFFIX).exists()
+        and read_header(file) is None
+    )
+    return tuple(sorted(found, key=lambda unit: unit.source))
+
+
 def make_unit(file: Path, project: Project) -> Unit:
     """Describe one source file."""
     file = file.absolute()
@@ -63,7 +90,7 @@ def make_unit(file: Path, project: Project) -> Unit:
 
 
 def choose_places(arguments: Sequence[Path], project: Project) -> tuple[Path, ...]:
-    """Return the files and directories that are meant: those that are named, or else the project's."""
+    """Return the files and directories to compile: the arguments, or else the project's source roots."""
     places = tuple(arguments) or project.src
     if not places:
         raise ConfigurationError(
@@ -74,53 +101,102 @@ def choose_places(arguments: Sequence[Path], project: Project) -> tuple[Path, ..
 
 
 def list_output_folders(places: Iterable[Path], project: Project) -> Mapping[Path, set[Path]]:
-    """Return the directories that hold compiled files, each with the roots of their sources.
+    """Return the directories of compiled files, each with the roots of their sources.
 
-    Only whole trees count: files named one by one say nothing about what else there should be.
+    Only directories among `places` count: a single file does not tell what else belongs there.
     """
     folders: dict[Path, set[Path]] = {}
     for place in places:
-        if not place.is_file():
+        if place.is_dir():
             root = find_source_root(place, project)
             folders.setdefault(project.out or root, set()).add(root)
     return folders
 
 
 def find_source_root(place: Path, project: Project) -> Path:
-    """Return the source root of a file or directory: the project's, or what was named itself."""
+    """Return the source root of a file or directory: the project's, or else the directory itself."""
     place = Path(os.path.normpath(place.absolute()))
     for root in project.src:
         if place.is_relative_to(root):
             return root
-    return place.parent if place.is_file() else place
+    return place if place.is_dir() else place.parent
 
 
 def format_path(path: Path) -> str:
-    """Write a path as a user would type it here: relative to the working directory where it is inside."""
+    """Write a path as a user would type it: relative to the working directory if it is inside."""
     here = Path.cwd()
     return path.relative_to(here).as_posix() if path.is_relative_to(here) else path.as_posix()
 
 
-def can_hold_sources(folder: Path) -> bool:
-    """Whether to look into a directory: not if it is hidden, made by a tool, or a virtual environment."""
-    name = folder.name
-    if name.startswith(".") or name in _SKIPPED_FOLDERS:
-        return False
-    return not (folder / "pyvenv.cfg").exists()
+def read_file(file: Path) -> bytes:
+    """Read a file; raise ConfigurationError if it is not a regular file: a FIFO would block."""
+    try:
+        if not stat.S_ISREG(file.stat().st_mode):
+            raise OSError(0, "not a regular file")
+        return file.read_bytes()
+    except OSError as error:
+        raise ConfigurationError(f"cannot read {format_path(file)}: {error.strerror}") from None
+
+
+def read_header(file: Path) -> FileHeader | None:
+    """Read the header of a compiled file; None for any other file."""
+    try:
+        if not file.is_file():
+            return None
+        with file.open("rb") as opened:
+            return parse_header(opened.read(4096))
+    except OSError:
+        return None
+
+
+def walk_files(folder: Path, suffix: str, above: frozenset[str] = frozenset()) -> Iterator[Path]:
+    """Walk the files with this suffix in a directory, in a fixed order.
+
+    Links to directories are followed, but not back into a directory `above`. Skipped are hidden files and
+    directories, virtual environments and what tools make.
+    """
+    real = os.path.realpath(folder)
+    if real in above:
+        return
+    try:
+        with os.scandir(folder) as scan:
+            entries = sorted(scan, key=lambda entry: entry.name)
+    except OSError as error:
+        raise ConfigurationError(f"cannot read {format_path(folder)}: {error.strerror}") from None
+    for entry in entries:
+        path = Path(entry.path)
+        if entry.name.startswith("."):
+            continue
+        if entry.is_dir():
+            if entry.name not in _SKIPPED_FOLDERS and not (path / "pyvenv.cfg").exists():
+                yield from walk_files(path, suffix, above | {real})
+        elif entry.name.endswith(suffix):
+            yield path
+
+
+def _find_top_package(folder: Path, root: Path) -> Path | None:
+    """Find the outermost package that a directory belongs to, up to its source root."""
+    top = None
+    while folder.is_relative_to(root) and any(
+        (folder / f"__init__{suffix}").exists() for suffix in (".py", SUFFIX)
+    ):
+        top, folder = folder, folder.parent
+    return top
 
 
 def _find_units_at(place: Path, project: Project) -> list[Unit]:
     if not place.exists():
         raise ConfigurationError(f"no such file or directory: {format_path(place)}")
-    if place.is_file() and place.suffix != SUFFIX:
+    is_folder = place.is_dir()
+    if not is_folder and place.suffix != SUFFIX:
         raise ConfigurationError(
             f"{format_path(place)} is not a {SUFFIX} file; njc compiles only those"
         )
     place = Path(os.path.normpath(place.absolute()))
     root = find_source_root(place, project)
-    if place.is_file():
+    if not is_folder:
         return [_make_unit_in_root(place, root, project)]
-    sources = list(_find_sources(place))
+    sources = list(walk_files(place, SUFFIX))
     if not sources:
         raise ConfigurationError(
             f"no {SUFFIX} file in {format_path(place)}; natural code lives in files named like "
@@ -136,12 +212,6 @@ def _find_units_at(place: Path, project: Project) -> list[Unit]:
 def _make_unit_in_root(source: Path, root: Path, project: Project) -> Unit:
     base = project.out if project.out is not None else root
     return Unit(source, root, base / source.relative_to(root).with_suffix(".py"))
-
-
-def _find_sources(folder: Path) -> Iterator[Path]:
-    for parent, folders, files in os.walk(folder):
-        folders[:] = [name for name in folders if can_hold_sources(Path(parent, name))]
-        yield from (Path(parent, name) for name in files if name.endswith(SUFFIX))
 
 
 def _is_selected(source: Path, root: Path, project: Project) -> bool:
@@ -162,11 +232,15 @@ def _is_pattern_match(path: str, pattern: str) -> bool:
 
 
 def _refuse_shared_outputs(units: Iterable[Unit]) -> None:
-    seen: dict[Path, Unit] = {}
+    real_folders: dict[Path, str] = {}
+    units_by_output: dict[tuple[str, str], Unit] = {}
     for unit in units:
-        other = seen.setdefault(unit.output, unit)
+        folder = unit.output.parent
+        real = real_folders.setdefault(folder, os.path.realpath(folder))
+        other = units_by_output.setdefault((real, unit.output.name), unit)
         if other is not unit:
             raise ConfigurationError(
-                f"{other.shown} and {unit.shown} would both become {format_path(unit.output)}; "
-                "rename one, or build them into different directories with -o"
+                f"{other.display_path} and {unit.display_path} would both become "
+                f"{format_path(unit.output)}; rename or exclude one, or build them into different "
+                "directories with -o"
             )

@@ -2,8 +2,8 @@
 
     {"shop/mail.njpy": /project/src/shop/mail.njpy}   ->   {"shop/mail.py": b"# compiled by njc ..."}
 
-What is compiled comes from the source and the project file alone: no model is called, no setting of
-whoever builds the wheel is read, so that the same sources give the same wheel.
+A wheel depends on the sources and the project file only: no model is called, and environment variables
+are not read.
 """
 
 from __future__ import annotations
@@ -19,11 +19,11 @@ from njc.project.units import SUFFIX
 
 
 class WheelCompileError(Exception):
-    """Sources of the wheel have errors; the text shows all of them."""
+    """Sources of the wheel have errors; the message shows all of them."""
 
 
 def compile_wheel_files(sources: Mapping[str, Path], project_root: Path) -> dict[str, bytes]:
-    """Compile the sources of a wheel, given by their paths in it; raise WheelCompileError on errors."""
+    """Compile the sources of a wheel, by their paths in it; raise WheelCompileError on errors."""
     project = find_project(project_root, environ={})
     compiled: dict[str, bytes] = {}
     problems: list[str] = []
@@ -31,7 +31,7 @@ def compile_wheel_files(sources: Mapping[str, Path], project_root: Path) -> dict
         source = SourceFile(path, file.read_bytes())
         compilation = compile_source(source, project=project.options)
         if compilation.output is None:
-            problems += [render_diagnostic(each, source) for each in compilation.diagnostics]
+            problems += [render_diagnostic(found, source) for found in compilation.diagnostics]
         else:
             compiled[make_compiled_name(path)] = compilation.output
     if problems:
@@ -40,7 +40,7 @@ def compile_wheel_files(sources: Mapping[str, Path], project_root: Path) -> dict
 
 
 def is_source(path: str) -> bool:
-    """Whether a path in a wheel is that of natural code."""
+    """Whether a path in a wheel is that of a source."""
     return path.endswith(SUFFIX)
 
 

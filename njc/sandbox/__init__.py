@@ -1,1 +1,1 @@
-"""Running a program under bubblewrap, with one way to the network."""
+"""Running a program under bubblewrap, with a proxy as its only network."""

@@ -1,14 +1,14 @@
 """Running a whole program in a sandbox: `njc run --sandbox --work out prog.njpy`.
 
-    bwrap                                    who is in there can
-      --ro-bind / /                            read files, but neither the home directory nor /tmp, except
-      --tmpfs /home/anna --tmpfs /tmp          Python, its packages and the program's own folder;
-      --bind out out                           write to `out` and to a /tmp that is gone afterwards;
+    bwrap                                    the program can
+      --ro-bind / /                            read files, except in the home directory and /tmp, but
+      --tmpfs /home/anna --tmpfs /tmp          there Python, its packages and the program's folder;
+      --bind out out                           write to `out` and to a private /tmp;
       --unshare-all                            see no other process, few variables, and no network:
-      python -m njc.sandbox.forwarder SOCKET           127.0.0.1:3128 leads through SOCKET to our proxy, which
-        python -m njc run prog.njpy            connects to the model's endpoint and to nothing else
+      python -m njc.sandbox.forwarder SOCKET   127.0.0.1:3128 leads through SOCKET to our proxy, which
+        python -m njc run prog.njpy            connects to the model's endpoint only
 
-bubblewrap (`bwrap`) does the work. This module says what to ask of it.
+bubblewrap (`bwrap`) makes the sandbox. This module writes its command line.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ _SYSTEM_PATH = "/usr/local/bin:/usr/bin:/bin"
 
 @dataclass(frozen=True, slots=True)
 class Sandbox:
-    """What a program may do: read these folders, write to `work`, ask these servers, see these variables."""
+    """What a sandboxed program may read, write, connect to and see."""
 
     readable: tuple[Path, ...]
     work: Path | None
@@ -52,18 +52,18 @@ class Sandbox:
 
     @property
     def endpoints(self) -> frozenset[Endpoint]:
-        """The only places of the network that can be reached."""
+        """The hosts and ports that the program can reach."""
         return frozenset(parse_endpoint(server.url) for server in self.servers)
 
 
 def parse_endpoint(url: str) -> Endpoint:
-    """The host and port that a URL leads to."""
+    """Return the host and port of a URL."""
     parts = urlsplit(url)
     return Endpoint(parts.hostname or "", parts.port or (80 if parts.scheme == "http" else 443))
 
 
 def find_sandbox_obstacle() -> str | None:
-    """Say why no sandbox can be made on this machine; None where one can."""
+    """Return why this machine cannot make a sandbox, or None if it can."""
     bwrap = shutil.which("bwrap")
     if bwrap is None:
         return "bubblewrap is not installed; install it, such as with: apt-get install bubblewrap"
@@ -71,32 +71,32 @@ def find_sandbox_obstacle() -> str | None:
     tried = subprocess.run([*attempt, "true"], capture_output=True, text=True, check=False)
     if tried.returncode == 0:
         return None
-    said = tried.stderr.strip().partition("\n")[0] or f"exit code {tried.returncode}"
-    return f"bubblewrap cannot make a sandbox here ({said}); allow unprivileged user namespaces"
+    reason = tried.stderr.strip().partition("\n")[0] or f"exit code {tried.returncode}"
+    return f"bubblewrap cannot make a sandbox here ({reason}); allow unprivileged user namespaces"
 
 
 def list_servers(choices: Iterable[Options], environ: Mapping[str, str]) -> tuple[Server, ...]:
-    """The servers of the models that are chosen anywhere; whoever chooses none is told of it when run."""
+    """Return the servers of all models that these options choose; options without a model are skipped."""
     servers: dict[Server, None] = {}
     for options in choices:
         try:
             model = choose_model(options, environ)
         except ConfigurationError:
             continue
-        servers |= {each.server: None for each in list_remote_models(model)}
+        servers |= {remote.server: None for remote in list_remote_models(model)}
     return tuple(servers)
 
 
 def list_remote_models(model: Model) -> tuple[RemoteModel, ...]:
-    """The models behind servers that `model` is made of."""
+    """Return the remote models that `model` consists of."""
     models = model.models if isinstance(model, FallbackModel) else (model,)
-    return tuple(each for each in models if isinstance(each, RemoteModel))
+    return tuple(part for part in models if isinstance(part, RemoteModel))
 
 
 def select_variables(
     environ: Mapping[str, str], servers: Iterable[Server], wanted: Iterable[str]
 ) -> dict[str, str]:
-    """The variables that are needed inside, with the keys of these servers only, and those that are wanted."""
+    """Return the variables for the sandbox: the usual ones, the keys of these servers, and the `wanted`."""
     unknown = [name for name in wanted if name not in environ]
     if unknown:
         raise ConfigurationError(
@@ -112,7 +112,7 @@ def select_variables(
 
 
 def list_python_paths() -> tuple[Path, ...]:
-    """What Python itself needs to read: where it is installed, and where its packages are."""
+    """Return the folders that Python reads: its installation and its packages."""
     prefixes = [
         sys.prefix,
         sys.base_prefix,
@@ -124,7 +124,7 @@ def list_python_paths() -> tuple[Path, ...]:
 
 
 def build_bwrap_command(sandbox: Sandbox, socket: Path, program: Sequence[str]) -> list[str]:
-    """Write the sandbox as a command line of bubblewrap that runs `program` in it."""
+    """Return the command line of bubblewrap that runs `program` in the sandbox."""
     hidden = dict.fromkeys((sandbox.home, Path("/tmp"), Path("/run"), Path("/var/tmp")))
     arguments = ["--ro-bind", "/", "/", "--dev", "/dev", "--proc", "/proc"]
     for folder in hidden:
@@ -150,7 +150,7 @@ def build_bwrap_command(sandbox: Sandbox, socket: Path, program: Sequence[str]) 
 
 
 def _build_environment(sandbox: Sandbox) -> dict[str, str]:
-    """All variables that are set inside; they are inherited, as others may see a command line."""
+    """Return the environment of the sandbox. It is inherited: other users can read a command line."""
     proxy = f"http://127.0.0.1:{PORT}"
     names = ("http_proxy", "https_proxy", "HTTP_PROXY", "HTTPS_PROXY")
     return {
@@ -163,9 +163,9 @@ def _build_environment(sandbox: Sandbox) -> dict[str, str]:
 
 
 def run_sandboxed(sandbox: Sandbox, program: Sequence[str]) -> int:
-    """Run `program` in the sandbox, with the proxy beside it; return its exit code.
+    """Run `program` in the sandbox, start the proxy, and return the exit code.
 
-    Raises ConfigurationError where no sandbox can be made.
+    Raises ConfigurationError if this machine cannot make a sandbox.
     """
     if obstacle := find_sandbox_obstacle():
         raise ConfigurationError(obstacle)

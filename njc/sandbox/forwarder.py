@@ -1,9 +1,9 @@
-"""The sandbox's only way out: 127.0.0.1:3128 in there, a Unix socket, and the proxy outside.
+"""The network of the sandbox: it forwards 127.0.0.1:3128 to the Unix socket of the proxy outside.
 
     python -m njc.sandbox.forwarder SOCKET python -m njc run prog.njpy
 
-starts the program, and passes bytes between the port and the socket as long as it runs. It decides nothing:
-what may be reached is decided outside. Only the standard library is used, and little of it.
+starts the program and copies bytes between the port and the socket while it runs. The proxy decides which
+hosts may be reached. This module starts with every sandbox, so it imports little.
 """
 
 from __future__ import annotations
@@ -19,11 +19,11 @@ _CHUNK_SIZE = 65536
 
 
 def main() -> None:
-    """Listen, leave the rest of that to another process, and become the program."""
+    """Listen on the port, forward in another process, and replace this process by the program."""
     path, *program = sys.argv[1:]
     listener = socket.create_server(("127.0.0.1", PORT), backlog=128)
     if os.fork() == 0:
-        if os.fork() == 0:  # a grandchild: the program never meets a child that it has not started
+        if os.fork() == 0:  # a grandchild, so that the program has no child that it did not start
             forward_connections(listener, lambda: connect_unix_socket(path))
         os._exit(0)
     os.wait()
@@ -32,7 +32,7 @@ def main() -> None:
 
 
 def forward_connections(listener: socket.socket, connect: Callable[[], socket.socket]) -> None:
-    """Join each connection with one that `connect` opens, for ever."""
+    """Relay every accepted connection to one that `connect` opens; never returns."""
     while True:
         client, _ = listener.accept()
         threading.Thread(target=_connect_and_relay, args=(client, connect), daemon=True).start()
@@ -55,7 +55,7 @@ def _connect_and_relay(client: socket.socket, connect: Callable[[], socket.socke
 
 
 def relay(one: socket.socket, other: socket.socket) -> None:
-    """Pass bytes both ways until both sides have ended, and close both."""
+    """Copy bytes in both directions until both sides have ended, then close both."""
     with one, other:
         back = threading.Thread(target=_copy_bytes, args=(other, one), daemon=True)
         back.start()
@@ -69,10 +69,10 @@ def _copy_bytes(source: socket.socket, target: socket.socket) -> None:
             target.sendall(data)
         target.shutdown(socket.SHUT_WR)
     except OSError:
-        # One side is gone: let the other one's waiting end as well.
-        for each in (source, target):
+        # One side is closed: end the other one's waiting as well.
+        for connection in (source, target):
             try:
-                each.shutdown(socket.SHUT_RDWR)
+                connection.shutdown(socket.SHUT_RDWR)
             except OSError:
                 continue
 

@@ -1,8 +1,8 @@
-"""The proxy outside of a sandbox: it connects to the endpoints that it was given, and to nothing else.
+"""The proxy outside the sandbox: it connects to the given endpoints only.
 
-CONNECT api.openai.com:443 HTTP/1.1              a tunnel: the TLS inside is the program's and the server's
-POST http://127.0.0.1:8000/v1/... HTTP/1.1       passed on as    POST /v1/... HTTP/1.1, one a connection
-CONNECT elsewhere.example:443 HTTP/1.1           403, and the message says why
+CONNECT api.openai.com:443 HTTP/1.1              a tunnel; the TLS in it is between program and server
+POST http://127.0.0.1:8000/v1/... HTTP/1.1       forwarded as  POST /v1/... HTTP/1.1, one per connection
+CONNECT elsewhere.example:443 HTTP/1.1           403, with the reason
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ class Endpoint:
 
 @dataclass(frozen=True, slots=True)
 class ProxyRequest:
-    """How a client begins: where it wants to go, what to pass on first, and whether as a tunnel."""
+    """The head of a client's request: its endpoint, the bytes to send first, and whether it is a tunnel."""
 
     endpoint: Endpoint
     first: bytes
@@ -43,7 +43,7 @@ class ProxyRequest:
 
 
 def parse_proxy_request(head: bytes, rest: bytes) -> ProxyRequest | None:
-    """Read the head of a request and what came after it; None where it is none for a proxy."""
+    """Parse a request's head and the bytes after it; None if it is not a request to a proxy."""
     line, *fields = head.split(b"\r\n")
     try:
         method, target, version = line.decode("ascii").split(" ")
@@ -56,7 +56,7 @@ def parse_proxy_request(head: bytes, rest: bytes) -> ProxyRequest | None:
     if parts.scheme != "http" or not host:
         return None
     path = (parts.path or "/") + (f"?{parts.query}" if parts.query else "")
-    # One request a connection: so the head of each is seen here.
+    # One request per connection, so that every head is checked here.
     kept = [field for field in fields if not field.lower().startswith((b"connection:", b"proxy-"))]
     lines = [f"{method} {path} {version}".encode(), *kept, b"Connection: close", b"", b""]
     return ProxyRequest(Endpoint(host, port or 80), b"\r\n".join(lines) + rest)
@@ -64,7 +64,7 @@ def parse_proxy_request(head: bytes, rest: bytes) -> ProxyRequest | None:
 
 @contextmanager
 def serve_proxy(path: Path, allowed: Set[Endpoint]) -> Iterator[Path]:
-    """Serve on a Unix socket at `path` inside of a `with`; give the path."""
+    """Serve on a Unix socket at `path` while the `with` block runs; yields the path."""
     with socket.socket(socket.AF_UNIX) as listener:
         listener.bind(str(path))
         listener.listen(128)
@@ -82,28 +82,28 @@ def _accept_clients(listener: socket.socket, allowed: Set[Endpoint]) -> None:
 
 
 def _handle_client(client: socket.socket, allowed: Set[Endpoint]) -> None:
-    """Serve one connection: to its endpoint, or to a refusal."""
+    """Connect one client to its endpoint, or send a refusal."""
     try:
         client.settimeout(_TIMEOUT_SECONDS)
-        opening = _read_proxy_request(client)
-        if opening is None:
+        request = _read_proxy_request(client)
+        if request is None:
             return _send_refusal(
-                client, 400, "this proxy takes CONNECT and plain http:// requests only"
+                client, 400, "this proxy accepts only CONNECT and plain http:// requests"
             )
-        if opening.endpoint not in allowed:
+        if request.endpoint not in allowed:
             known = ", ".join(map(str, allowed)) or "nothing"
             return _send_refusal(
-                client, 403, f"the sandbox lets {known} be reached, not {opening.endpoint}"
+                client, 403, f"the sandbox allows connections to {known}, not to {request.endpoint}"
             )
         try:
             server = socket.create_connection(
-                (opening.endpoint.host, opening.endpoint.port), _TIMEOUT_SECONDS
+                (request.endpoint.host, request.endpoint.port), _TIMEOUT_SECONDS
             )
         except OSError as error:
-            return _send_refusal(client, 502, f"{opening.endpoint} cannot be reached: {error}")
-        if opening.is_tunnel:
+            return _send_refusal(client, 502, f"{request.endpoint} cannot be reached: {error}")
+        if request.is_tunnel:
             client.sendall(b"HTTP/1.1 200 Connection established\r\n\r\n")
-        server.sendall(opening.first)
+        server.sendall(request.first)
     except OSError:
         client.close()
         return None
@@ -123,8 +123,8 @@ def _read_proxy_request(client: socket.socket) -> ProxyRequest | None:
     return parse_proxy_request(head, rest)
 
 
-def _send_refusal(client: socket.socket, status: int, why: str) -> None:
-    body = f"{why}\n".encode()
+def _send_refusal(client: socket.socket, status: int, reason: str) -> None:
+    body = f"{reason}\n".encode()
     head = (
         f"HTTP/1.1 {status} Refused\r\nContent-Type: text/plain\r\nContent-Length: {len(body)}\r\n"
     )

@@ -68,7 +68,7 @@ def make_hole_finding(file: StaticFile, hole: Hole, code: str, message: str, hin
     """A finding about a hole, at the head of its block."""
     source, start = file.module.source, hole.block.start
     diagnostic = make_diagnostic(source, code, start, start + _MARKER_LENGTH, message, hint)
-    return Finding(replace(diagnostic, path=file.unit.shown), source)
+    return Finding(replace(diagnostic, path=file.unit.display_path), source)
 
 
 def make_code_check(file: StaticFile, hole: Hole, *, settle: bool = True) -> CodeCheck:

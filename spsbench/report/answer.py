@@ -22,7 +22,7 @@ from spsbench.report.measures import (
     compute_difference_interval,
     format_coverage,
 )
-from spsbench.studies.study import SCRIPTED
+from spsbench.script import SCRIPTED
 
 MIN_PROGRAMS = 6
 """Programs that a comparison takes: that all of five agree has a chance of 2 in 32 (sign test), of six 2 in 64."""

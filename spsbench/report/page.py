@@ -27,7 +27,7 @@ from spsbench.report.page_plots import (
 )
 from spsbench.report.page_style import STYLE
 from spsbench.report.tables import Table, TableRow, build_summary_table
-from spsbench.studies.graph_results import GraphResult
+from spsbench.results import GraphResult
 
 Facts = Sequence[tuple[str, str]]
 """What stands at the foot: a name, and what is so."""
@@ -51,7 +51,7 @@ def render_report_page(
     """Write the page."""
     numbers = number_methods(
         [*METHOD_BY_PAPER_NAME.values(), *(row.method for part in parts for row in part.rows)]
-        + [each.asking.method for each in asked]
+        + [each.method for each in asked]
     )
     body = [
         "<h1>Which method should I use, and what does it cost?</h1>",
@@ -147,13 +147,13 @@ def render_setting_plots(
 
 def render_graph_section(asked: Sequence[GraphResult], numbers: MethodNumbers) -> str:
     """The growing graph, for each model that was asked."""
-    models = sorted({each.asking.model for each in asked})
-    groups = [(model, [each for each in asked if each.asking.model == model]) for model in models]
+    models = sorted({each.model for each in asked})
+    groups = [(model, [each for each in asked if each.model == model]) for model in models]
     return "<section><h2>As the data grows</h2>" + "".join(
         f"<p>Six questions on citation graphs of growing size, on {escape_html(model)}, {len(group):,} in all. "
         "<b>manual</b> copies the graph into the prompt; the others share it. "
         "What does not fit into a prompt counts as wrong and has no tokens and no seconds.</p>"
-        f"{render_panels(render_graph_plots(group, numbers))}{render_legend((each.asking.method for each in group), numbers)}"
+        f"{render_panels(render_graph_plots(group, numbers))}{render_legend((each.method for each in group), numbers)}"
         for model, group in groups
     ) + "</section>"  # fmt: skip
 

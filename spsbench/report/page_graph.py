@@ -24,7 +24,7 @@ from spsbench.report.page_drawing import (
 )
 from spsbench.report.page_plots import MethodNumbers, Panel
 from spsbench.report.tables import sort_methods
-from spsbench.studies.graph_results import GraphResult
+from spsbench.results import GraphResult
 
 QuestionMeasure = Callable[[GraphResult], float]
 
@@ -32,7 +32,7 @@ QuestionMeasure = Callable[[GraphResult], float]
 def render_graph_plots(asked: Sequence[GraphResult], numbers: MethodNumbers) -> list[Panel]:
     """The three drawings."""
     sent = [each for each in asked if each.ending != "too long"]
-    sizes = make_log_axis("papers in the graph", (float(each.asking.size) for each in asked))
+    sizes = make_log_axis("papers in the graph", (float(each.size) for each in asked))
     shown: tuple[tuple[str, Sequence[GraphResult], QuestionMeasure, Axis], ...] = (
         ("Answered rightly", asked, lambda each: float(each.passed), PASS_RATE_AXIS),
         (
@@ -62,12 +62,12 @@ def render_graph_plots(asked: Sequence[GraphResult], numbers: MethodNumbers) -> 
 
 def sum_question_tokens(asked: GraphResult) -> float:
     """Tokens in and out."""
-    return float(asked.measures.input_tokens + asked.measures.output_tokens)
+    return float(asked.input_tokens + asked.output_tokens)
 
 
 def get_question_seconds(asked: GraphResult) -> float:
     """Wall time."""
-    return asked.measures.seconds
+    return asked.seconds
 
 
 def compute_means(
@@ -75,9 +75,9 @@ def compute_means(
 ) -> Mapping[str, Mapping[int, float]]:
     """The mean of each method at each size, over questions and repeats."""
     found: dict[str, dict[int, list[float]]] = {}
-    for each in sorted(asked, key=lambda one: one.asking.size):
-        sizes = found.setdefault(each.asking.method, {})
-        sizes.setdefault(each.asking.size, []).append(value(each))
+    for each in sorted(asked, key=lambda one: one.size):
+        sizes = found.setdefault(each.method, {})
+        sizes.setdefault(each.size, []).append(value(each))
     return {
         method: {size: fmean(values) for size, values in found[method].items()}
         for method in sort_methods(found)

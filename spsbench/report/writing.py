@@ -31,8 +31,8 @@ from spsbench.report.tables import (
     build_summary_table,
     sort_methods,
 )
-from spsbench.results import TrialResult
-from spsbench.studies.graph_results import GraphResult, group_graph_results
+from spsbench.results import GraphResult, TrialResult
+from spsbench.studies.graph_table import group_graph_results
 
 UniformFactory = Callable[[], Uniform]
 """Begins the same random numbers anew, so that no interval depends on what else is in a report."""
@@ -198,11 +198,11 @@ ANALYSED_METHODS = ("nightjar", "direct")
 
 def build_graph_table(asked: Sequence[GraphResult]) -> Table:
     """The growing graph, in numbers."""
-    models = dict.fromkeys(each.asking.model for each in asked)
+    models = dict.fromkeys(each.model for each in asked)
     groups = [
         group
         for model in models
-        for group in group_graph_results(each for each in asked if each.asking.model == model)
+        for group in group_graph_results(each for each in asked if each.model == model)
     ]
     return Table(
         "Figure 10",
@@ -216,17 +216,17 @@ def build_graph_table(asked: Sequence[GraphResult]) -> Table:
 
 def build_graph_cells(group: Sequence[GraphResult]) -> tuple[Cell, ...]:
     """One method at one size."""
-    asking = group[0].asking
-    sent = [each.measures for each in group if each.ending != "too long"]
+    first = group[0]
+    sent = [each for each in group if each.ending != "too long"]
 
     def mean_cell(values: Sequence[float], digits: int) -> Cell:
         return Cell(f"{fmean(values):,.{digits}f}", fmean(values)) if values else Cell("-")
 
     right = fmean(each.passed for each in group)
     return (
-        Cell(asking.model),
-        Cell(f"{asking.size:,} papers"),
-        Cell(asking.method),
+        Cell(first.model),
+        Cell(f"{first.size:,} papers"),
+        Cell(first.method),
         Cell(f"{right:.2f}", right),
         mean_cell([each.seconds for each in sent], 1),
         mean_cell([each.input_tokens for each in sent], 0),

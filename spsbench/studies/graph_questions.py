@@ -1,12 +1,12 @@
 """Citation graphs of any size, and six questions on each whose right answers are known.
 
-    graph = citations(1000)            1000 papers, each citing up to three older ones; always the same graph
+    graph = build_citation_graph(1000)    1000 papers, each citing up to three older ones; always the same graph
     questions = build_questions(graph)    cite, publish, retract, who, how many, leave
-    questions["who"].queries           ("Which papers cite paper 500?",)
+    questions["who"].queries              ("Which papers cite paper 500?",)
     questions["who"].holds(responses, graph_as_left)
 
-The graph grows by its number of papers, and the work that a question asks for does not: what is measured is
-how a program hands a large object to a prompt.
+The graph grows by its number of papers, but the work for a question does not: the study measures how a program
+passes a large object to a prompt.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ HASH_MULTIPLIER = 2654435761
 
 Edges = Mapping[int, frozenset[int]]
 Response = Any
-"""What the program says that a query was answered: a number, a set of papers, None."""
+"""The program's response to a query: a number, a set of papers, None."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,13 +37,13 @@ class CitationGraph:
 
 @dataclass(frozen=True, slots=True)
 class GraphQuestion:
-    """Queries to be played on a fresh graph, what must come of them, and what a perfect model says."""
+    """Queries to run on a fresh graph, the right responses, and the replies of a perfect model."""
 
     name: str
     queries: tuple[str, ...]
     responses: tuple[Response, ...]
     left: CitationGraph
-    """The graph as it must be afterwards."""
+    """The graph after the queries."""
     perfect: CaseScript
 
     def holds(self, responses: list[Response], nodes: set[int], edges: dict[int, set[int]]) -> bool:

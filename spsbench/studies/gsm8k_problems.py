@@ -2,8 +2,8 @@ r"""Problems in the format of GSM8K: a question, and an answer whose last line i
 
 {"question": "Ida has 3 boxes of 8 eggs. How many eggs has she?", "answer": "3 * 8 = 24\n#### 24"}
 
-problems_in(lines)     (Problem(1, "Ida has ...", 24.0), ...)
-sample()               the lines of the 20 problems that come with the benchmark
+parse_problems(lines)      Problem(1, "Ida has ...", 24.0), ...
+read_sample_problems()     the lines of the 20 problems that come with the benchmark
 """
 
 from __future__ import annotations
@@ -16,19 +16,19 @@ from importlib.resources import files
 
 
 class ProblemError(ValueError):
-    """A line of a file of problems is none."""
+    """A line of a file of problems cannot be read; names the line."""
 
 
 @dataclass(frozen=True, slots=True)
 class Problem:
-    """One problem; the number is that of its line."""
+    """One problem, numbered by its line."""
 
     number: int
     question: str
     answer: float
 
     def is_solved_by(self, found: object) -> bool:
-        """Whether what a program gave is the answer, up to the rounding of floats."""
+        """Whether a value is the answer, up to the rounding of floats."""
         return (
             isinstance(found, int | float)
             and math.isfinite(found)
@@ -37,7 +37,7 @@ class Problem:
 
 
 def parse_problems(lines: Iterable[str]) -> Iterator[Problem]:
-    """Read a file of problems; a `ProblemError` names the line that is none."""
+    """Read a file of problems; `ProblemError` names a line that cannot be read."""
     for number, line in enumerate(lines, 1):
         if not line.strip():
             continue
@@ -47,12 +47,12 @@ def parse_problems(lines: Iterable[str]) -> Iterator[Problem]:
             yield Problem(number, written["question"], float(final.replace(",", "").lstrip("$")))
         except (ValueError, LookupError, TypeError, AttributeError) as error:
             raise ProblemError(
-                f"line {number} is no problem, a JSON object with a question and an answer that ends "
-                f"in `#### 42`: {type(error).__name__}: {error}"
+                f"line {number} is not a problem: a JSON object with a question and an answer that ends "
+                f"in `#### 42` ({type(error).__name__}: {error})"
             ) from None
 
 
 def read_sample_problems() -> list[str]:
-    """The problems that come with the benchmark, written for it, a line each."""
+    """The problems that come with the benchmark, one a line."""
     text = files("spsbench.studies").joinpath("gsm8k_sample.jsonl").read_text("utf-8")
     return text.splitlines(keepends=True)

@@ -1,32 +1,32 @@
-"""Have one problem solved under one method, and measure what it takes.
+"""Solve one problem under one method, and measure it.
 
-solve(Solving(7, "direct", "openai/local", 1), problem, model, Limits())     ->  Solved(passed=True, ...)
+solve_problem(Gsm8kTrial(7, "direct", "openai/local", 1), problem, model, StudyLimits())
+    ->  Gsm8kResult(passed=True, ...)
 """
 
 from __future__ import annotations
 
 import functools
-from datetime import UTC, datetime
+from dataclasses import asdict
 from types import ModuleType
 
 from njrt.models.model import Model
 from njrt.models.scripted import Scripted
 from spsbench.methods import METHODS, Method
 from spsbench.perfect import make_perfect_model
+from spsbench.results import Gsm8kResult, Gsm8kTrial
 from spsbench.script import CaseScript, make_manual_replies
 from spsbench.studies.gsm8k_problems import Problem
-from spsbench.studies.gsm8k_results import Gsm8kResult, Gsm8kTrial
 from spsbench.studies.study import StudyLimits, run_study
 from spsbench.suite import load_manual_program, load_natural_program
 
 
 def solve_problem(
-    solving: Gsm8kTrial, problem: Problem, model: Model | None, limits: StudyLimits
+    trial: Gsm8kTrial, problem: Problem, model: Model | None, limits: StudyLimits
 ) -> Gsm8kResult:
-    """Have a problem solved; without a model, a script knows the answer."""
-    method = METHODS[solving.method]
+    """Solve a problem; without a model, a perfect script answers."""
+    method = METHODS[trial.method]
     program = load_gsm8k_program(method.file)
-    started = datetime.now(UTC).isoformat(timespec="seconds").replace("+00:00", "Z")
     played = run_study(
         lambda: program.solve(problem.question),
         model or make_gsm8k_model(problem, method),
@@ -35,13 +35,13 @@ def solve_problem(
     )
     found = played.value if isinstance(played.value, int | float) else None
     return Gsm8kResult(
-        solving,
-        problem.is_solved_by(found),
-        found,
-        played.ending,
-        played.error,
-        played.measures,
-        started,
+        **asdict(trial),
+        **asdict(played.measures),
+        passed=problem.is_solved_by(found),
+        found=found,
+        ending=played.ending,
+        error=played.error,
+        started=played.started,
     )
 
 
@@ -52,7 +52,7 @@ def load_gsm8k_program(file: str) -> ModuleType:
 
 
 def make_gsm8k_model(problem: Problem, method: Method) -> Model:
-    """A model that knows the answer, for the measure of our own time."""
+    """A model that knows the answer, to measure the time of our own code."""
     lines = CaseScript((str(problem.answer),), (f"expression = {str(problem.answer)!r}",))
     if method.file == "manual.py":
         return Scripted(make_manual_replies(lines))

@@ -1,6 +1,6 @@
-"""What the case studies have in common: a program is run before a model, and all that it takes is measured.
+"""Runs the program of a case study with a model and measures it.
 
-played = run_study(lambda: program.solve("..."), model, METHODS["direct"], Limits())
+played = run_study(lambda: program.solve("..."), model, METHODS["direct"], StudyLimits())
 played.ending, played.value           "finished", 18.0
 played.measures.model_seconds         2.41            waiting for the model
 played.measures.own_seconds           0.0007          the program and our runtime
@@ -12,9 +12,10 @@ import contextlib
 import io
 import re
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import Any, Literal
+from datetime import UTC, datetime
+from typing import Any
 
 import njrt
 from njrt.errors import (
@@ -27,73 +28,49 @@ from njrt.errors import (
 )
 from njrt.events import Event
 from njrt.messages import ModelMessage, Reply, Request, ToolMessage
-from njrt.models.choose import choose_model
 from njrt.models.model import Ask, LayeredModel, Model
-from njrt.options import Options
 from spsbench.llm import use_model
 from spsbench.methods import Method
-from spsbench.results import TrialLimits as TrialLimits
+from spsbench.results import Measures, StudyEnding, TrialLimits
 from spsbench.trials.answering import InterpreterModel
 
-StudyEnding = Literal["finished", "raised", "too long"]
-"""How a program ended. `too long`: a prompt does not fit into the model's context, or so the server says."""
 StudyValue = Any
-"""What the program gave."""
+"""What the program returned."""
 
-SCRIPTED = "scripted"
 SETUP_ERRORS = (AuthenticationError, ConfigurationError, ModelNotFoundError, NoModelError)
-"""Errors that say nothing about a program, but that there is nobody to ask."""
+"""Errors of the set-up: no model can be asked."""
 CHARS_PER_TOKEN = 2.0
-"""Characters of a token, at least: prompts that are too long are mostly numbers and brackets."""
+"""A lower bound: prompts that are too long are mostly numbers and brackets."""
 
 
 class PromptTooLongError(NaturalError):
-    """A prompt would not fit into the context of the model, so it was not sent."""
+    """A prompt is longer than the model's context and was not sent."""
 
 
 @dataclass(frozen=True, slots=True)
 class StudyLimits:
-    """What one run of a program may take."""
+    """The limits of one run of a program."""
 
     effects: int = 100
-    """Effects of a block, and calls of the model: the 100 steps of the paper's case study."""
+    """Effects of a block, and model calls: the 100 steps of the paper's case study."""
     seconds: float = 1000.0
     context: int = 1_000_000
     """Tokens of a prompt; those of the paper's GPT-4.1."""
     temperature: float | None = None
-    """By default the vendor's, and 0 for models that are asked in plain text, as natural blocks have it."""
+    """None: the vendor's default, and 0 for models of plain text, as in natural blocks."""
 
     @property
     def trial_limits(self) -> TrialLimits:
-        """The same, as far as the benchmark's own trials know it."""
+        """These limits as those of a trial."""
         return TrialLimits(self.seconds, self.effects, self.effects)
 
 
 @dataclass(frozen=True, slots=True)
-class Measures:
-    """What one run of a program took."""
-
-    seconds: float
-    """Wall time."""
-    model_seconds: float
-    """What of it was waiting for the model."""
-    own_seconds: float
-    """The rest: the program and our runtime."""
-    calls: int
-    effects: int
-    input_tokens: int
-    cached_tokens: int
-    """Those of the input that the vendor had in its prompt cache."""
-    output_tokens: int
-    prompt_chars: int
-    """Characters of the longest conversation that was sent, or would have been, had it not been too long."""
-    cost: float | None
-    """US dollars; None where no price is known."""
-
-
-@dataclass(frozen=True, slots=True)
 class StudyOutcome:
-    """How a program ended, what it gave, and what it took."""
+    """How a program ended, what it returned, and what it used."""
+
+    started: str
+    """ISO 8601, UTC."""
 
     ending: StudyEnding
     value: StudyValue
@@ -103,7 +80,7 @@ class StudyOutcome:
 
 @dataclass(slots=True)
 class UsageCounter:
-    """A layer that measures the calls of a program (state: what they took so far)."""
+    """A layer that measures the calls of a program (state: the sums so far)."""
 
     limits: StudyLimits
     calls: int = 0
@@ -115,7 +92,7 @@ class UsageCounter:
     cost: float | None = 0.0
 
     async def answer(self, request: Request, ask: Ask) -> Reply:
-        """Ask, unless the prompt is too long, and count."""
+        """Ask and count, or raise `PromptTooLongError`."""
         chars = count_characters(request)
         self.chars = max(self.chars, chars)
         if chars > self.limits.context * CHARS_PER_TOKEN:
@@ -134,15 +111,15 @@ class UsageCounter:
         return reply
 
     def count(self, reply: Reply) -> None:
-        """Add up what a reply used."""
+        """Add the usage of a reply."""
         self.input += reply.usage.input
         self.cached += reply.usage.cached
         self.output += reply.usage.output
         usd = 0.0 if reply.source == "script" else reply.usage.usd
         self.cost = None if usd is None or self.cost is None else self.cost + usd
 
-    def measures(self, seconds: float, effects: int) -> Measures:
-        """All that was measured of a program that took so many seconds."""
+    def make_measures(self, seconds: float, effects: int) -> Measures:
+        """All measures of a program that took `seconds`."""
         return Measures(
             round(seconds, 6),
             round(self.seconds, 6),
@@ -158,7 +135,7 @@ class UsageCounter:
 
 
 def count_characters(request: Request) -> int:
-    """How long a conversation is."""
+    """The length of a conversation."""
     total = len(request.system)
     for message in request.messages:
         match message:
@@ -174,15 +151,15 @@ def count_characters(request: Request) -> int:
 def run_study(
     action: Callable[[], StudyValue], model: Model, method: Method, limits: StudyLimits
 ) -> StudyOutcome:
-    """Run a program under a method. What its blocks or `llm` lead to is a result, exceptions too.
+    """Run a program under a method; an exception of the program is a result, one of `SETUP_ERRORS` is raised.
 
-    What the model's code prints is not shown: it is not the study's output.
-    Raises one of `SETUP_ERRORS` where there is nobody to ask.
+    What the model's code prints is not shown.
     """
+    started = datetime.now(UTC).isoformat(timespec="seconds").replace("+00:00", "Z")
     if limits.temperature is None and model.protocol == "text":
         limits = replace(limits, temperature=0.0)
-    meter = UsageCounter(limits)
-    layered = LayeredModel(model, (meter,))
+    counter = UsageCounter(limits)
+    layered = LayeredModel(model, (counter,))
     isolated: list[Event] = []
     answering = (
         InterpreterModel(layered, limits.trial_limits, isolated.append)
@@ -190,7 +167,7 @@ def run_study(
         else layered
     )
     ending: StudyEnding = "finished"
-    value, words = None, None
+    value, message = None, None
     with (
         use_model(answering),
         njrt.using(
@@ -211,28 +188,21 @@ def run_study(
         except SETUP_ERRORS:
             raise
         except Exception as error:
-            ending, words = classify_ending(error), format_study_error(error)
+            ending, message = classify_ending(error), format_study_error(error)
         seconds = time.perf_counter() - began
     effects = len(isolated) + sum(len(run.effects) for run in watch.runs)
-    return StudyOutcome(ending, value, words, meter.measures(seconds, effects))
+    return StudyOutcome(started, ending, value, message, counter.make_measures(seconds, effects))
 
 
 def format_study_error(error: Exception) -> str:
-    """What went wrong, in a line, without the address of a server: results are shown around."""
+    """An exception on one line, without the address of a server, because results are published."""
     line = f"{type(error).__name__}: {error}".split("\n")[0]
     return re.sub(r" at https?://\S+", "", line)[:300]
 
 
 def classify_ending(error: Exception) -> StudyEnding:
-    """How an exception ends a program: by the length of a prompt, or otherwise."""
+    """Whether an exception is about the length of a prompt."""
     is_too_long = isinstance(error, PromptTooLongError) or (
         isinstance(error, RejectedRequestError) and "context" in str(error)
     )
     return "too long" if is_too_long else "raised"
-
-
-def load_study_model(name: str, environ: Mapping[str, str]) -> Model | None:
-    """The model of a name, at NJC_BASE_URL if that is set; None where a script is to answer."""
-    if name == SCRIPTED:
-        return None
-    return choose_model(Options(model=name, base_url=environ.get("NJC_BASE_URL")), environ)

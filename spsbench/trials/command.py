@@ -85,8 +85,8 @@ def command(ctx: click.Context, /, plain: bool, **said: Any) -> None:
 
     Each trial is a process of its own. The same command again goes on where the results end.
     """
+    from spsbench.journal import JournalInUseError
     from spsbench.results import DamagedResultsError
-    from spsbench.trials.journal import JournalInUseError
     from spsbench.trials.running import run_benchmark
     from spsbench.trials.schedule import OtherConditionsError
     from spsbench.trials.workers import NoWorkersError
@@ -148,7 +148,7 @@ def refuse_unknown_model(model: str, environ: Mapping[str, str], limit_cost: flo
     from njrt.models.choose import choose_model
     from njrt.models.prices import compute_cost
     from njrt.options import Options
-    from spsbench.trials.job import SCRIPTED
+    from spsbench.script import SCRIPTED
 
     if model == SCRIPTED:
         return

@@ -24,10 +24,12 @@ from pathlib import Path
 from spsbench.results import TrialResult
 from spsbench.suite import load_task
 from spsbench.tally import TraceCounts, count_trace
-from spsbench.trials.job import Job, job_to_json
+from spsbench.trials.job import Job
 from spsbench.trials.playing import BUILD_TRACE, make_case_trace_name
+from spsbench.trials.report import read_report
 from spsbench.trials.trial import JOB_FILE, REPORT_FILE
-from spsbench.trials.verdict import TrialOutput, build_trial_result, parse_report
+from spsbench.trials.verdict import TrialOutput, build_trial_result
+from spsbench.typed_json import to_json
 
 LOG_FILE = "output.log"
 POLL_SECONDS = 0.25
@@ -41,15 +43,15 @@ def execute_job(job: Job, stop: threading.Event | None = None) -> TrialResult:
     """Carry out a job; `stop` ends it early."""
     with tempfile.TemporaryDirectory(prefix="spsbench-", ignore_cleanup_errors=True) as name:
         folder = Path(name)
-        (folder / JOB_FILE).write_text(job_to_json(job), encoding="utf-8")
+        (folder / JOB_FILE).write_text(to_json(job), encoding="utf-8")
         started = datetime.now(UTC).isoformat(timespec="seconds").replace("+00:00", "Z")
         seconds, code = _run_process(folder, job.limits.seconds, stop)
-        remains = read_trial_output(folder, job, started, seconds, code)
+        output = read_trial_output(folder, job, started, seconds, code)
         if job.keep:
             trial = job.trial
             place = Path(job.keep, trial.program, trial.method, str(trial.repeat))
             shutil.copytree(folder, place, dirs_exist_ok=True)
-        return build_trial_result(job.trial, load_task(job.trial.program), remains)
+        return build_trial_result(job.trial, load_task(job.trial.program), output)
 
 
 def _run_process(
@@ -102,7 +104,7 @@ def read_trial_output(
         code is None,
         code or 0,
         read_last_line(folder / LOG_FILE),
-        tuple(parse_report(lines)),
+        read_report(lines),
         _count_trace_file(folder / BUILD_TRACE),
         tuple(_count_trace_file(folder / make_case_trace_name(number)) for number in cases),
     )

@@ -1,49 +1,35 @@
-"""What a trial's process is told: the trial, its limits, and who is to be asked.
+"""What a trial's process is given: the trial, its limits, and the model's server.
 
-Job(Trial("menu", "direct", "openai/local", 1), Limits(), base_url="http://127.0.0.1:8000/v1")
-job_from_json(job_to_json(job)) == job                     it crosses to a process, or to a machine of a cluster
+    Job(Trial("menu", "direct", "openai/local", 1), TrialLimits(), base_url="http://127.0.0.1:8000/v1")
 
-Keys are no part of it: each machine has its own in its environment.
+It is sent as JSON (`spsbench.typed_json`) to a process or to a machine of a cluster. API keys are not part of it:
+each machine has its own in its environment.
 """
 
 from __future__ import annotations
 
-import json
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 
 from spsbench.results import Trial, TrialLimits
-
-SCRIPTED = "scripted"
-"""The model that says the perfect scripts of `spsbench.perfect`, each case its own."""
+from spsbench.script import SCRIPTED
 
 
 @dataclass(frozen=True, slots=True)
 class Job:
-    """A trial, and all that is needed to carry it out."""
+    """A trial and everything that is needed to run it."""
 
     trial: Trial
     limits: TrialLimits = field(default_factory=TrialLimits)
     temperature: float | None = None
     base_url: str | None = None
     cache: str | None = None
-    """A folder where replies are kept for trials that are run again."""
+    """A folder that keeps replies for trials that are run again."""
     keep: str | None = None
-    """A folder that gets a copy of the trial's own: its traces, its output, its lock."""
+    """A folder that gets a copy of the trial's folder: its traces, its output, its lock."""
     usd: float | None = None
-    """What this trial may cost."""
+    """The limit on the cost of this trial."""
 
     @property
     def is_scripted(self) -> bool:
-        """Whether no model is asked."""
+        """Whether scripts answer instead of a model."""
         return self.trial.model == SCRIPTED
-
-
-def job_to_json(job: Job) -> str:
-    """A job as JSON."""
-    return json.dumps(asdict(job))
-
-
-def job_from_json(text: str) -> Job:
-    """Read a job."""
-    told = json.loads(text)
-    return Job(**told | {"trial": Trial(**told["trial"]), "limits": TrialLimits(**told["limits"])})

@@ -1,13 +1,9 @@
-"""Carrying out a trial, in the process that it has for itself.
+"""Runs a trial, in the process that it has for itself.
 
-    play(job, folder, say)
+    run_trial(job, folder, write_line)
 
-    {"built": 0.12}                                                      said, line by line, as it comes:
-    {"case": "one", "checks": {"one sushi is sold": true, ...}, "error": null, "seconds": 2.3}
-    {"ending": "finished"}
-
-Beside that there is a trace for each case, and one of the building, in the folder. So a trial that is killed
-has still told what it came to.
+It builds the program, plays the cases, and writes the lines of `spsbench.trials.report` as it goes. The folder
+gets a trace for each case, and one for the build.
 """
 
 from __future__ import annotations
@@ -24,7 +20,6 @@ from typing import Any
 
 import njrt
 from njrt.errors import NaturalError
-from njrt.messages import Json
 from njrt.models.choose import choose_model
 from njrt.models.model import Layer, LayeredModel, Model
 from njrt.models.scripted import Scripted
@@ -43,110 +38,111 @@ from spsbench.task import Case
 from spsbench.trials.answering import CostLimit, InterpreterModel, RequestDefaults, TrialCache
 from spsbench.trials.building import NotBuiltError, build_program
 from spsbench.trials.job import Job
+from spsbench.trials.report import BuildFailed, CasePlayed, ProgramBuilt, ReportLine, TrialEnded
 
-WriteReportLine = Callable[[Json], None]
+WriteReportLine = Callable[[ReportLine], None]
 
 BUILD_TRACE = "build.trace.jsonl"
 PLACEHOLDER_REPLY = "```python\nllm('')\n```"
-"""What a scripted model writes for a block in the mode `auto`: code that leaves it to the live block."""
+"""The reply of a scripted model in the mode `auto`: code that calls the live block."""
 
 
 def make_case_trace_name(number: int) -> str:
-    """The name of the trace of a case, in the order of the task."""
+    """The file name of a case's trace, numbered in the order of the task."""
     return f"case-{number}.trace.jsonl"
 
 
-def run_trial(job: Job, folder: Path, say: WriteReportLine) -> None:
-    """Build the program, play its cases, and say what comes of each."""
-    stage = TrialRunner(
+def run_trial(job: Job, folder: Path, write_line: WriteReportLine) -> None:
+    """Build the program, play its cases, and report each."""
+    runner = TrialRunner(
         job, METHODS[job.trial.method], folder, *_make_model_and_layers(job, folder)
     )
-    program = stage.build(say)
+    program = runner.build(write_line)
+    if program is None:
+        if runner.is_spent:
+            write_line(TrialEnded("cost limit"))
+        return
     has_raised = False
-    for number, case in enumerate(load_task(job.trial.program).cases if program else ()):
-        assert program is not None
+    for number, case in enumerate(load_task(job.trial.program).cases):
         began = time.monotonic()
-        results = stage.played(number, case, program)
-        if stage.is_spent:
-            break
+        results = runner.play(number, case, program)
+        if runner.is_spent:
+            write_line(TrialEnded("cost limit"))
+            return
         error = next((result.error for result in results if result.error), None)
         has_raised = has_raised or error is not None
         checks = {result.check: result.passed for result in results}
-        seconds = time.monotonic() - began
-        say({"case": case.name, "checks": checks, "error": error, "seconds": seconds})
-    if stage.is_spent:
-        say({"ending": "cost limit"})
-    elif program:
-        say({"ending": "raised" if has_raised else "finished"})
+        write_line(CasePlayed(case.name, checks, error, time.monotonic() - began))
+    write_line(TrialEnded("raised" if has_raised else "finished"))
 
 
 @dataclass(frozen=True, slots=True)
 class TrialRunner:
-    """Where the cases of a trial are played: under its method, before its model."""
+    """Plays the cases of a trial under its method, with its model."""
 
     job: Job
     method: Method
     folder: Path
     model: Model | None
-    """None where each case has a script of its own."""
+    """None where each case has its own script."""
     layers: tuple[Layer, ...]
 
     @property
     def is_spent(self) -> bool:
-        """Whether something was not asked any more, for want of money; the program may have hidden it."""
+        """Whether a call was refused by the limit on cost; the program may have caught the error."""
         return any(isinstance(layer, CostLimit) and layer.has_refused for layer in self.layers)
 
-    def build(self, say: WriteReportLine) -> ModuleType | None:
-        """Make the program, and say how long that took, or why there is none."""
+    def build(self, write_line: WriteReportLine) -> ModuleType | None:
+        """Build the program and report how long that took, or why there is none."""
         began = time.monotonic()
         try:
-            with self.building():
+            with self.use_build_model():
                 program = build_program(
                     self.job.trial.program, self.method, self.folder / "programs"
                 )
         except (NotBuiltError, NaturalError) as error:
             name = f"{type(error).__name__}: " if isinstance(error, NaturalError) else ""
-            say({"not built": f"{name}{error}", "seconds": time.monotonic() - began})
+            write_line(BuildFailed(f"{name}{error}", time.monotonic() - began))
             return None
         is_compiled = self.method.file == "natural.njpy"
-        say({"built": time.monotonic() - began if is_compiled else 0.0})
+        write_line(ProgramBuilt(time.monotonic() - began if is_compiled else 0.0))
         return program
 
     @contextmanager
-    def building(self) -> Iterator[None]:
-        """Let the trial's model write code inside of the `with`."""
-        told = Notified("build", TraceFile(self.folder / BUILD_TRACE))
+    def use_build_model(self) -> Iterator[None]:
+        """Let the trial's model write code inside the `with`."""
+        notified = Notified("build", TraceFile(self.folder / BUILD_TRACE))
         model = self.model or Scripted(lambda request: PLACEHOLDER_REPLY, protocol="text")
         with njrt.using(
-            model=LayeredModel(model, (told, *self.layers)),
+            model=LayeredModel(model, (notified, *self.layers)),
             cache=False,
             **self.make_block_options(),
         ):
             yield
 
-    def played(self, number: int, case: Case, program: ModuleType) -> tuple[CheckResult, ...]:
-        """Play a case, and check it."""
+    def play(self, number: int, case: Case, program: ModuleType) -> tuple[CheckResult, ...]:
+        """Play a case and check it."""
         trace = self.folder / make_case_trace_name(number)
         if self.method.file == "manual.py":
             with use_model(self.make_manual_model(case, trace)):
                 return check_case(case, program)
-        model = LayeredModel(self.model or self.script(case), self.layers)
+        model = LayeredModel(self.model or self.make_script_model(case), self.layers)
         options = self.make_block_options() | {"effects": self.method.effects}
         with njrt.using(model=model, cache=False, trace=trace, **options):
             return check_case(case, program)
 
     def make_manual_model(self, case: Case, trace: Path) -> Model:
-        """Who answers `llm` in a case."""
-        tell = TraceFile(trace)
-        terms = RequestDefaults(None, self.job.limits.seconds)
-        model = self.model or self.script(case)
-        model = LayeredModel(model, (Notified("manual", tell), terms, *self.layers))
+        """The model that answers `llm` in a case."""
+        trace_file = TraceFile(trace)
+        defaults = RequestDefaults(None, self.job.limits.seconds)
+        model = self.model or self.make_script_model(case)
+        model = LayeredModel(model, (Notified("manual", trace_file), defaults, *self.layers))
         if self.method.has_interpreter:
-            return InterpreterModel(model, self.job.limits, tell)
+            return InterpreterModel(model, self.job.limits, trace_file)
         return model
 
-    def script(self, case: Case) -> Model:
-        """The perfect model of a case."""
+    def make_script_model(self, case: Case) -> Model:
+        """The model that replies by the case's script."""
         lines = load_script(self.job.trial.program).lines[case.name]
         if self.method.file == "manual.py":
             return Scripted(make_manual_replies(lines))
@@ -167,15 +163,15 @@ class TrialRunner:
 
 
 def _make_model_and_layers(job: Job, folder: Path) -> tuple[Model | None, tuple[Layer, ...]]:
-    """The trial's model, and what stands before it in every method."""
+    """The trial's model, and the layers around it in every method."""
     if job.is_scripted:
         return None, ()
     model = choose_model(Options(model=job.trial.model, base_url=job.base_url), os.environ)
     with suppress(AttributeError, ImportError):
-        importlib.import_module(model.sdk)  # type: ignore[attr-defined]  # loading it is not the trial's
+        importlib.import_module(model.sdk)  # type: ignore[attr-defined]  # so that the trial does not pay for it
     temperature = job.temperature
     if temperature is None and model.protocol == "text":
-        temperature = 0.0  # as natural blocks have it then
+        temperature = 0.0  # the default of natural blocks for these models
     return model, (
         *_make_cost_limit(job),
         RequestDefaults(temperature),

@@ -14,9 +14,9 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
 
+from spsbench.journal import Journal
 from spsbench.results import BenchmarkRun, Trial, TrialLimits, TrialResult
 from spsbench.trials.job import Job
-from spsbench.trials.journal import Journal
 from spsbench.trials.machine import read_hardware, read_package_versions
 from spsbench.trials.progress import RunProgress, ShowResult
 from spsbench.trials.schedule import list_remaining_trials, list_trials, refuse_other_conditions

@@ -13,7 +13,7 @@ from collections.abc import Iterable, Sequence
 
 from spsbench.methods import Method
 from spsbench.results import ResultSet, Trial, TrialLimits, TrialResult
-from spsbench.trials.job import SCRIPTED
+from spsbench.script import SCRIPTED
 
 
 class OtherConditionsError(ValueError):

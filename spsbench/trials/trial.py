@@ -8,15 +8,15 @@ it has started. So nothing goes on asking a model after its runner was killed.
 
 from __future__ import annotations
 
-import json
 import os
 import signal
 import threading
 from pathlib import Path
 
-from njrt.messages import Json
-from spsbench.trials.job import job_from_json
+from spsbench.trials.job import Job
 from spsbench.trials.playing import run_trial
+from spsbench.trials.report import ReportLine
+from spsbench.typed_json import from_json, to_json
 
 JOB_FILE = "job.json"
 REPORT_FILE = "report.jsonl"
@@ -26,14 +26,14 @@ def main() -> None:
     """Carry out the job of this folder."""
     _exit_with_parent()
     folder = Path.cwd()
-    job = job_from_json((folder / JOB_FILE).read_text(encoding="utf-8"))
+    job = from_json((folder / JOB_FILE).read_text(encoding="utf-8"), Job)
     with (folder / REPORT_FILE).open("a", encoding="utf-8") as report:
 
-        def say(line: Json) -> None:
-            report.write(json.dumps(line) + "\n")
+        def write_line(line: ReportLine) -> None:
+            report.write(to_json(line) + "\n")
             report.flush()
 
-        run_trial(job, folder, say)
+        run_trial(job, folder, write_line)
 
 
 def _exit_with_parent() -> None:

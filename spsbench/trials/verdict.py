@@ -1,153 +1,132 @@
-"""From what a trial left behind to its `Result`.
+"""From what a trial's process left behind to its `TrialResult`.
 
-    Remains(report lines, traces, exit)   ─result_of─>   Result(ending="timeout", checks={...}, ...)
+    TrialOutput(report, traces, exit code)   ─build_trial_result─>   TrialResult(ending="timeout", checks={...}, ...)
 
-A trial that died has told of the cases that it had played; the checks of all others are false.
+A trial that died has reported the cases that it had played; the checks of all others are false.
 """
 
 from __future__ import annotations
 
-import json
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
-from typing import Any
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass, replace
 
 from spsbench.failures import classify_failure
 from spsbench.methods import METHODS, Method
 from spsbench.results import Failure, Trial, TrialEnding, TrialResult
 from spsbench.tally import TraceCounts
 from spsbench.task import Task
+from spsbench.trials.report import BuildFailed, TrialReport
 
 MAX_MESSAGE_CHARACTERS = 300
 
 
 @dataclass(frozen=True, slots=True)
 class TrialOutput:
-    """What is there when the process of a trial is gone."""
+    """What is left when the process of a trial has ended."""
 
     started: str
     seconds: float
     """From the start of the process to its end."""
     was_killed: bool
-    """By the runner, for its time was up."""
+    """By the runner, because its time was up."""
     exit_code: int
-    last_words: str
+    last_line: str
     """The last line of its output."""
-    report: Sequence[Mapping[str, Any]]
+    report: TrialReport
     building: TraceCounts
     cases: Sequence[TraceCounts]
     """One for each case of the task, in order."""
 
 
-def parse_report(lines: Iterable[str]) -> Iterator[Mapping[str, Any]]:
-    """The lines of a report; the last may be cut off."""
-    for line in lines:
-        if line.endswith("\n"):
-            yield json.loads(line)
-
-
-def build_trial_result(trial: Trial, task: Task, remains: TrialOutput) -> TrialResult:
-    """Put together what a trial gave."""
-    said = {key: line for line in remains.report for key in line}
-    played = {line["case"]: line for line in remains.report if "case" in line}
+def build_trial_result(trial: Trial, task: Task, output: TrialOutput) -> TrialResult:
+    """Put together the result of a trial."""
+    played = output.report.cases
     checks = {
-        f"{case.name}: {check.text}": played.get(case.name, {"checks": {}})["checks"].get(
-            check.text, False
-        )
+        f"{case.name}: {check.text}": case.name in played
+        and played[case.name].checks.get(check.text, False)
         for case in task.cases
         for check in case.checks
     }
-    ending = find_trial_ending(said, remains)
-    build_seconds = find_build_seconds(said, remains)
-    run_seconds = sum(line["seconds"] for line in played.values())
-    if ending in ("timeout", "crashed"):
-        run_seconds = remains.seconds - build_seconds
-    running = sum(remains.cases, TraceCounts())
-    together = remains.building + running
-    result = TrialResult(
-        trial,
-        ending,
-        checks,
-        round(build_seconds, 3),
-        round(run_seconds, 3),
-        running.blocks,
-        running.effects,
-        running.calls,
-        remains.building.calls,
-        running.usage,
-        remains.building.usage,
-        together.cost,
-        None,
-        remains.started,
-        together.reused,
-        running.errors,
+    ending = find_trial_ending(output)
+    build_seconds = output.report.built.seconds if output.report.built else output.seconds
+    run_seconds = (
+        output.seconds - build_seconds
+        if ending in ("timeout", "crashed")
+        else sum(case.seconds for case in played.values())
     )
-    return replace(result, failure=find_failure(result, task, said, played, remains))
+    running = sum(output.cases, TraceCounts())
+    together = output.building + running
+    result = TrialResult(
+        **asdict(trial),
+        ending=ending,
+        checks=checks,
+        build_seconds=round(build_seconds, 3),
+        run_seconds=round(run_seconds, 3),
+        blocks=running.blocks,
+        effects=running.effects,
+        calls=running.calls,
+        build_calls=output.building.calls,
+        usage=running.usage,
+        build_usage=output.building.usage,
+        cost=together.cost,
+        failure=None,
+        started=output.started,
+        reused_calls=together.reused,
+        effect_errors=running.errors,
+    )
+    return replace(result, failure=find_failure(result, task, output))
 
 
-def find_trial_ending(said: Mapping[str, Mapping[str, Any]], remains: TrialOutput) -> TrialEnding:
-    """How the process ended: as it says itself, or else as it is seen from outside."""
-    if "ending" in said:
-        ending: TrialEnding = said["ending"]["ending"]
-        return ending
-    if "not built" in said:
+def find_trial_ending(output: TrialOutput) -> TrialEnding:
+    """How the process ended: as it reported, or else as seen from outside."""
+    if output.report.ending:
+        return output.report.ending
+    if isinstance(output.report.built, BuildFailed):
         return "not built"
-    return "timeout" if remains.was_killed else "crashed"
+    return "timeout" if output.was_killed else "crashed"
 
 
-def find_build_seconds(said: Mapping[str, Mapping[str, Any]], remains: TrialOutput) -> float:
-    """What building took, or has taken when it was interrupted."""
-    if "built" in said:
-        return float(said["built"]["built"])
-    return float(said["not built"]["seconds"] if "not built" in said else remains.seconds)
-
-
-def find_failure(
-    result: TrialResult,
-    task: Task,
-    said: Mapping[str, Mapping[str, Any]],
-    played: Mapping[str, Mapping[str, Any]],
-    remains: TrialOutput,
-) -> Failure | None:
+def find_failure(result: TrialResult, task: Task, output: TrialOutput) -> Failure | None:
     """Why not all checks hold: how the trial ended, or else what went wrong in its first case that failed."""
-    method = METHODS[result.trial.method]
+    method, built = METHODS[result.method], output.report.built
     match result.ending:
         case "cost limit":
             return Failure("limit", "the limit on cost was reached")
         case "timeout":
-            return Failure("timeout", f"killed after {remains.seconds:.0f} seconds")
+            return Failure("timeout", f"killed after {output.seconds:.0f} seconds")
         case "crashed":
-            words = f"the process ended with {_format_exit_code(remains.exit_code)}; {remains.last_words}"
-            return Failure("crash", truncate_first_line(words.rstrip("; ")))
+            message = (
+                f"the process ended with {_format_exit_code(output.exit_code)}; {output.last_line}"
+            )
+            return Failure("crash", truncate_first_line(message.rstrip("; ")))
         case "not built":
-            message = str(said["not built"]["not built"])
+            message = built.message if isinstance(built, BuildFailed) else ""
             category = classify_failure(message)
             known = category in ("server", "rejected", "limit", "no answer", "unclassified")
             return Failure(category if known else "not built", truncate_first_line(message))
     if not all(result.checks.values()):
-        for error in sum(remains.cases, remains.building).unanswered:
-            if (
-                classify_failure(error) == "server"
-            ):  # the program may have gone on without an answer
+        # The program may have caught the error and gone on without an answer.
+        for error in sum(output.cases, output.building).unanswered:
+            if classify_failure(error) == "server":
                 return Failure("server", truncate_first_line(error))
-    for case, tally in zip(task.cases, remains.cases, strict=True):
-        line = played[case.name]
-        failed = [text for text, holds in line["checks"].items() if not holds]
+    for case, counts in zip(task.cases, output.cases, strict=True):
+        played = output.report.cases[case.name]
+        failed = [text for text, holds in played.checks.items() if not holds]
         if failed:
-            return _make_case_failure(f"{case.name}: {failed[0]}", line["error"], tally, method)
+            return _make_case_failure(f"{case.name}: {failed[0]}", played.error, counts, method)
     return None
 
 
 def _make_case_failure(
-    check: str, error: str | None, tally: TraceCounts, method: Method
+    check: str, error: str | None, counts: TraceCounts, method: Method
 ) -> Failure:
     category = classify_failure(
         error,
-        raised=tally.raised,
-        gave_up=tally.has_given_up,
-        is_code=method.is_static and tally.calls == 0,
+        raised=counts.raised,
+        gave_up=counts.has_given_up,
+        is_code=method.is_static and counts.calls == 0,
     )
-    return Failure(category, truncate_first_line(error or f"not so: {check}"))
+    return Failure(category, truncate_first_line(error or f"check failed: {check}"))
 
 
 def _format_exit_code(code: int) -> str:

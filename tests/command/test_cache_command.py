@@ -24,7 +24,7 @@ def test_stats_and_clear(filled: Workplace) -> None:
     found = json.loads(filled.njc("cache", "stats", "--output-format", "json").stdout)
     assert found == {"folder": ".njc_cache", "entries": 3, "bytes": 1_500_000}
     cleared = filled.njc("cache", "clear")
-    assert (cleared.exit_code, cleared.stderr) == (0, ".njc_cache: 3 replies forgotten\n")
+    assert (cleared.exit_code, cleared.stderr) == (0, ".njc_cache: 3 replies deleted\n")
     assert filled.njc("cache", "stats").stdout == ".njc_cache: 0 replies, 0.0 MB\n"
 
 

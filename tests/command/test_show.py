@@ -107,7 +107,7 @@ def test_where_goes_both_ways(here: Workplace) -> None:
         ("a.py", "`a.py` is not a place; write FILE:LINE"),
         ("a.py:x", "is not a place"),
         ("a.py:0", "is not a place"),
-        ("a.py:1", "a.py is no file that njc compiled"),
+        ("a.py:1", "a.py was not compiled by njc"),
         ("none.py:1", "cannot read none.py"),
         ("none.njpy:1", "no such file or directory"),
         ("wrong.njpy:1", "`njc check wrong.njpy` shows them"),

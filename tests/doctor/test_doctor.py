@@ -237,4 +237,4 @@ def test_an_old_python_and_a_bare_install() -> None:
 def test_no_sandbox_is_a_warning() -> None:
     found = verdict("sandbox", here(sandbox="no bwrap; install it"))
     assert (found.status, found.exit_code) == ("warn", 0)
-    assert found.says == "`njc run --sandbox` does not: no bwrap; install it"
+    assert found.says == "`njc run --sandbox` is unavailable: no bwrap; install it"

@@ -1,4 +1,4 @@
-"""The proxy beside a sandbox: what it takes for a request, and where it goes with it."""
+"""The proxy of a sandbox: how it parses requests, and where it connects."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from njc.sandbox.proxy import Endpoint, ProxyRequest, parse_proxy_request, serve
 
 
 @pytest.mark.parametrize(
-    ("head", "opening"),
+    ("head", "parsed"),
     [
         (
             b"CONNECT api.example:443 HTTP/1.1\r\nHost: api.example:443",
@@ -41,8 +41,8 @@ from njc.sandbox.proxy import Endpoint, ProxyRequest, parse_proxy_request, serve
         (b"", None),
     ],
 )
-def test_openings(head: bytes, opening: ProxyRequest | None) -> None:
-    assert parse_proxy_request(head, b"rest") == opening
+def test_parsing(head: bytes, parsed: ProxyRequest | None) -> None:
+    assert parse_proxy_request(head, b"rest") == parsed
 
 
 @pytest.mark.parametrize(
@@ -57,8 +57,8 @@ def test_endpoints_of_urls(url: str, endpoint: str) -> None:
     assert str(parse_endpoint(url)) == endpoint
 
 
-def said_by(path: Path, *pieces: bytes) -> bytes:
-    """What the proxy answers until it closes the connection."""
+def ask_proxy(path: Path, *pieces: bytes) -> bytes:
+    """Send `pieces` and return all that the proxy answers."""
     with socket.socket(socket.AF_UNIX) as client:
         client.settimeout(30)
         client.connect(str(path))
@@ -73,23 +73,23 @@ def said_by(path: Path, *pieces: bytes) -> bytes:
 def test_requests_and_tunnels_reach_what_is_allowed_and_nothing_else(tmp_path: Path) -> None:
     with Loopback([Answer({"n": 1}), Answer({"n": 2})]) as server, Loopback() as other:
         allowed = frozenset({parse_endpoint(server.url)})
-        address, elsewhere = (each.url.removeprefix("http://") for each in (server, other))
+        address, elsewhere = (loopback.url.removeprefix("http://") for loopback in (server, other))
         with serve_proxy(tmp_path / "proxy", allowed) as path:
-            plain = said_by(path, b"GET http://%s/a HT" % address.encode(), b"TP/1.1\r\n\r\n")
-            tunnel = said_by(
+            plain = ask_proxy(path, b"GET http://%s/a HT" % address.encode(), b"TP/1.1\r\n\r\n")
+            tunnel = ask_proxy(
                 path,
                 b"CONNECT %s HTTP/1.1\r\n\r\n" % address.encode(),
                 b"GET /b HTTP/1.1\r\nConnection: close\r\n\r\n",
             )
-            refused = said_by(path, b"CONNECT %s HTTP/1.1\r\n\r\n" % elsewhere.encode())
-            nonsense = said_by(path, b"\r\n\r\n")
+            refused = ask_proxy(path, b"CONNECT %s HTTP/1.1\r\n\r\n" % elsewhere.encode())
+            nonsense = ask_proxy(path, b"\r\n\r\n")
         assert [seen.path for seen in server.seen] == ["/a", "/b"]
         assert other.connections == 0
     assert plain.endswith(b'{"n": 1}')
     assert tunnel.startswith(b"HTTP/1.1 200 Connection established\r\n\r\nHTTP/1.")
     assert tunnel.endswith(b'{"n": 2}')
     assert refused.startswith(b"HTTP/1.1 403 ")
-    assert refused.endswith(f"be reached, not {elsewhere}\n".encode())
+    assert refused.endswith(f"not to {elsewhere}\n".encode())
     assert nonsense.startswith(b"HTTP/1.1 400 ")
 
 
@@ -97,5 +97,5 @@ def test_an_endpoint_that_is_down_is_a_bad_gateway(tmp_path: Path) -> None:
     with socket.create_server(("127.0.0.1", 0)) as closed:
         port = closed.getsockname()[1]
     with serve_proxy(tmp_path / "proxy", frozenset({Endpoint("127.0.0.1", port)})) as path:
-        said = said_by(path, b"CONNECT 127.0.0.1:%d HTTP/1.1\r\n\r\n" % port)
-    assert said.startswith(b"HTTP/1.1 502 ")
+        answer = ask_proxy(path, b"CONNECT 127.0.0.1:%d HTTP/1.1\r\n\r\n" % port)
+    assert answer.startswith(b"HTTP/1.1 502 ")

@@ -1,4 +1,4 @@
-"""`njc run --sandbox`: what a program can do in there, and what it cannot."""
+"""`njc run --sandbox`: what a sandboxed program can and cannot do."""
 
 from __future__ import annotations
 
@@ -148,9 +148,9 @@ def test_the_model_is_reached_and_nothing_else_of_the_network(tmp_path: Path) ->
     assert result.stdout.splitlines() == [
         "42",
         "ConnectionRefusedError",
-        f"403 the sandbox lets {endpoint} be reached, not 127.0.0.1:{port}",
+        f"403 the sandbox allows connections to {endpoint}, not to 127.0.0.1:{port}",
         "OSError",
-        f"403 the sandbox lets {endpoint} be reached, not 192.0.2.1:80",
+        f"403 the sandbox allows connections to {endpoint}, not to 192.0.2.1:80",
     ], result.stderr
 
 
@@ -189,8 +189,8 @@ def test_no_other_process_is_seen(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("flags", "message"),
     [
-        (["--work", "out"], "--work says what a sandbox allows; add --sandbox"),
-        (["--env", "HOME"], "--env says what a sandbox allows; add --sandbox"),
+        (["--work", "out"], "--work works only with --sandbox; add --sandbox"),
+        (["--env", "HOME"], "--env works only with --sandbox; add --sandbox"),
         (["--sandbox", "--env", "NO_SUCH"], "--env names `NO_SUCH`, which is not set"),
     ],
 )

@@ -4,23 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
+from typing import Any
 
-from njrt.message_json import format_json_line
 from spsbench.failures import EffectError
 from spsbench.results import (
     BenchmarkRun,
     Failure,
+    GraphResult,
+    Gsm8kResult,
     Hardware,
-    Trial,
     TrialLimits,
     TrialResult,
     TrialUsage,
-    format_result_line,
 )
-from spsbench.studies.graph_results import GraphResult, GraphTrial, graph_result_to_json
-from spsbench.studies.gsm8k_results import Gsm8kResult, Gsm8kTrial
-from spsbench.studies.gsm8k_results import gsm8k_result_to_json as solved_entry
-from spsbench.studies.study import Measures
+from spsbench.typed_json import to_json
 
 MODEL = "openai/local"
 DAY = "2026-03-01T09:30:00Z"
@@ -46,9 +43,12 @@ def result(
 ) -> TrialResult:
     """A trial in which so many of the checks hold."""
     return TrialResult(
-        Trial(program, method, MODEL, repeat),
-        "finished",
-        {f"check {number}": number < passed for number in range(checks)},
+        program=program,
+        method=method,
+        model=MODEL,
+        repeat=repeat,
+        ending="finished",
+        checks={f"check {number}": number < passed for number in range(checks)},
         build_seconds=0.5 if method == "static" else 0.0,
         run_seconds=seconds,
         blocks=1,
@@ -77,15 +77,36 @@ WHOLE = (
 
 def lines(results: Iterable[TrialResult], run: BenchmarkRun = RUN) -> list[str]:
     """A results file."""
-    return [format_result_line(each) + "\n" for each in (run, *results)]
+    return [to_json(entry) + "\n" for entry in (run, *results)]
+
+
+MEASURES: dict[str, Any] = {
+    "seconds": 0.1,
+    "model_seconds": 0.09,
+    "own_seconds": 0.01,
+    "effects": 1,
+    "cached_tokens": 0,
+    "output_tokens": 5,
+    "prompt_chars": 400,
+    "cost": None,
+    "error": None,
+    "started": DAY,
+    "model": MODEL,
+    "repeat": 1,
+}
 
 
 def asked(size: int, method: str, tokens: int, *, too_long: bool = False) -> GraphResult:
     """A question on a graph."""
-    took = Measures(0.1, 0.09, 0.01, 0 if too_long else 1, 1, tokens, 0, 5, 400, None)
-    ending = "too long" if too_long else "finished"
     return GraphResult(
-        GraphTrial(size, method, MODEL, 1, "who"), not too_long, ending, None, took, DAY
+        **MEASURES,
+        calls=0 if too_long else 1,
+        input_tokens=tokens,
+        passed=not too_long,
+        ending="too long" if too_long else "finished",
+        size=size,
+        method=method,
+        question="who",
     )
 
 
@@ -98,35 +119,27 @@ GRAPH = tuple(
 
 def graph_lines(questions: Sequence[GraphResult] = GRAPH) -> list[str]:
     """A file of the study on graphs."""
-    return [
-        format_json_line({"kind": "graph"} | graph_result_to_json(each)) + "\n"
-        for each in questions
-    ]
+    return [to_json(question) + "\n" for question in questions]
 
 
 def gsm8k_lines() -> list[str]:
     """A file of the study on school problems: three right of four."""
-    took = GRAPH[0].measures
-    return [
-        format_json_line(
-            {"kind": "gsm8k"}
-            | solved_entry(
-                Gsm8kResult(
-                    Gsm8kTrial(number, "direct", MODEL, 1),
-                    number < 3,
-                    1.0,
-                    "finished",
-                    None,
-                    took,
-                    DAY,
-                )
-            )
+    problems = (
+        Gsm8kResult(
+            **MEASURES,
+            calls=1,
+            input_tokens=100,
+            passed=number < 3,
+            ending="finished",
+            problem=number,
+            method="direct",
+            found=1.0,
         )
-        + "\n"
         for number in range(4)
-    ]
+    )
+    return [to_json(problem) + "\n" for problem in problems]
 
 
 def priced(results: Iterable[TrialResult], dollars: float) -> tuple[TrialResult, ...]:
     """The same trials at a price."""
-    return tuple(replace(each, cost=dollars) for each in results)
+    return tuple(replace(result, cost=dollars) for result in results)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import asdict
 from pathlib import Path
 
 import pytest
@@ -12,18 +13,12 @@ from njrt.errors import RejectedRequestError
 from njrt.messages import ModelMessage, Reply, Usage
 from njrt.models.scripted import Scripted, run
 from spsbench.cli import main
-from spsbench.results import DamagedResultsError
+from spsbench.results import GraphResult, GraphTrial, StudyEnding
 from spsbench.studies.graph_asking import ask_graph_question
 from spsbench.studies.graph_questions import CitationGraph, build_citation_graph, build_questions
-from spsbench.studies.graph_results import (
-    GraphResult,
-    GraphTrial,
-    format_graph_table,
-    graph_result_to_json,
-    parse_graph_result,
-)
-from spsbench.studies.study import Measures, StudyEnding, StudyLimits
-from spsbench.studies.study_file import StudyFile
+from spsbench.studies.graph_table import format_graph_table
+from spsbench.studies.study import StudyLimits
+from spsbench.typed_json import from_json, to_json
 
 QUESTIONS = ("cite", "publish", "retract", "who", "how many", "leave")
 
@@ -75,8 +70,8 @@ def test_a_perfect_model_is_right_by_copy_and_on_shared_state(
 ) -> None:
     asked = ask_graph_question(asking(method, question, size), None, StudyLimits())
     assert (asked.passed, asked.ending, asked.error) == (True, "finished", None)
-    assert asked.measures.calls >= 1
-    assert asked.measures.effects == (0 if method == "manual" else asked.measures.calls)
+    assert asked.calls >= 1
+    assert asked.effects == (0 if method == "manual" else asked.calls)
 
 
 @pytest.mark.parametrize("question", QUESTIONS)
@@ -102,7 +97,7 @@ def test_the_copied_prompt_grows_with_the_graph_and_the_shared_one_does_not() ->
     chars = {
         (method, size): ask_graph_question(
             asking(method, size=size), None, StudyLimits()
-        ).measures.prompt_chars
+        ).prompt_chars
         for method in ("manual", "direct")
         for size in (100, 10_000)
     }
@@ -113,9 +108,9 @@ def test_the_copied_prompt_grows_with_the_graph_and_the_shared_one_does_not() ->
 def test_a_prompt_that_is_too_long_is_not_sent() -> None:
     model = Scripted([])
     asked = ask_graph_question(asking("manual", size=1000), model, StudyLimits(context=1000))
-    assert (asked.passed, asked.ending, asked.measures.calls) == (False, "too long", 0)
+    assert (asked.passed, asked.ending, asked.calls) == (False, "too long", 0)
     assert model.requests == []
-    assert asked.measures.prompt_chars > 20_000
+    assert asked.prompt_chars > 20_000
 
 
 def test_a_prompt_that_the_server_finds_too_long_is_told_apart_from_other_errors() -> None:
@@ -132,9 +127,7 @@ def test_tokens_and_the_model_s_time_are_counted_apart_from_ours() -> None:
     code = build_questions(build_citation_graph(50))["who"].perfect.code[0]
     usage = Usage(input=700, output=30, cached=600, usd=0.25)
     reply = Reply(ModelMessage("", (run(code, done=True),)), usage=usage, source="model")
-    took = ask_graph_question(
-        asking("direct"), Scripted([reply], delay=0.2), StudyLimits()
-    ).measures
+    took = ask_graph_question(asking("direct"), Scripted([reply], delay=0.2), StudyLimits())
     assert (took.input_tokens, took.cached_tokens, took.output_tokens, took.cost) == (
         (700, 600, 30, 0.25)
     )
@@ -143,11 +136,9 @@ def test_tokens_and_the_model_s_time_are_counted_apart_from_ours() -> None:
     assert took.own_seconds < took.model_seconds
 
 
-def test_a_result_is_written_and_read_back(tmp_path: Path) -> None:
+def test_a_result_is_written_and_read_back() -> None:
     asked = ask_graph_question(asking("direct"), None, StudyLimits())
-    file = StudyFile(tmp_path / "deep/graph.jsonl", "graph")
-    file.append(graph_result_to_json(asked))
-    assert [parse_graph_result(entry) for entry in file.lines()] == [asked]
+    assert from_json(to_json(asked), GraphResult) == asked
 
 
 def test_a_study_goes_on_where_it_was_cut_off(tmp_path: Path) -> None:
@@ -157,28 +148,26 @@ def test_a_study_goes_on_where_it_was_cut_off(tmp_path: Path) -> None:
     assert first.exit_code == 0, first.output
     lines = path.read_bytes()
     assert lines.count(b"\n") == 4
-    path.write_bytes(b'{"kind": "run", "models": []}\n' + lines[:-20])
+    path.write_bytes(b"\n" + lines[:-20])
     again = CliRunner().invoke(main, [*flags, "--questions", "who,cite"])
     assert again.exit_code == 0, again.output
     kept = path.read_text().splitlines()
-    assert len(kept) == 5
-    assert [json.loads(line)["kind"] for line in kept] == ["run", *["graph"] * 4]
+    assert kept[0] == ""
+    assert [json.loads(line)["kind"] for line in kept[1:]] == ["graph"] * 4
     assert again.stderr.count("right") == 1
-    assert again.stdout.splitlines()[1].split()[:4] == ["10", "manual", "2", "100%"]
+    assert again.stdout.splitlines()[2].split()[:4] == ["10", "manual", "2", "100%"]
 
 
 @pytest.mark.parametrize(
     ("line", "reason"),
-    [("{", "line 1 of .* is damaged"), ('{"kind": "graph"}', "a line of kind graph has no 'size'")],
+    [("{", "not JSON"), ('{"kind": "graph"}', "graph.seconds: Field required")],
 )
 def test_a_damaged_line_is_named(tmp_path: Path, line: str, reason: str) -> None:
     path = tmp_path / "graph.jsonl"
     path.write_text(line + "\n")
-    with pytest.raises(DamagedResultsError, match=reason):
-        [parse_graph_result(entry) for entry in StudyFile(path, "graph").lines()]
-    told = CliRunner().invoke(main, ["graph", "--sizes", "10", "--out", str(path)])
-    assert told.exit_code == 1
-    assert "Error: " in told.output
+    ended = CliRunner().invoke(main, ["graph", "--sizes", "10", "--out", str(path)])
+    assert ended.exit_code == 1
+    assert f"Error: line 1 of the results is damaged ({reason}" in ended.output
 
 
 @pytest.mark.parametrize(
@@ -199,13 +188,26 @@ def test_mistakes_in_the_flags_are_told(flags: list[str], words: str) -> None:
 
 def test_the_table_leaves_out_of_its_means_what_was_never_sent() -> None:
     def asked(question: str, calls: int) -> GraphResult:
-        took = Measures(2.0, 1.5, 0.5, calls, 0, 1000 * calls, 0, 10, 99, None)
         ending: StudyEnding = "finished" if calls else "too long"
         return GraphResult(
-            asking("manual", question), bool(calls), ending, None, took, "2026-03-01T09:30:00Z"
+            **asdict(asking("manual", question)),
+            seconds=2.0,
+            model_seconds=1.5,
+            own_seconds=0.5,
+            calls=calls,
+            effects=0,
+            input_tokens=1000 * calls,
+            cached_tokens=0,
+            output_tokens=10,
+            prompt_chars=99,
+            cost=None,
+            passed=bool(calls),
+            ending=ending,
+            error=None,
+            started="2026-03-01T09:30:00Z",
         )
 
-    row = format_graph_table([asked("who", 1), asked("cite", 0)]).splitlines()[1].split()
+    row = format_graph_table([asked("who", 1), asked("cite", 0)]).splitlines()[2].split()
     assert row[:7] == ["50", "manual", "2", "50%", "1", "1.0", "0.0"]
     assert row[7] == "1,000"
-    assert "-" in format_graph_table([asked("cite", 0)]).splitlines()[1].split()
+    assert "-" in format_graph_table([asked("cite", 0)]).splitlines()[2].split()

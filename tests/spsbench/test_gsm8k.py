@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+from dataclasses import asdict
 from pathlib import Path
 
 import pytest
@@ -13,22 +14,17 @@ from njrt.errors import ServerError
 from njrt.messages import Request, ToolCall
 from njrt.models.scripted import Scripted, call, run
 from spsbench.cli import main
-from spsbench.results import DamagedResultsError
+from spsbench.results import Gsm8kResult, Gsm8kTrial
 from spsbench.studies.gsm8k_problems import (
     Problem,
     ProblemError,
     parse_problems,
     read_sample_problems,
 )
-from spsbench.studies.gsm8k_results import (
-    Gsm8kResult,
-    Gsm8kTrial,
-    format_gsm8k_table,
-    gsm8k_result_to_json,
-    parse_gsm8k_result,
-)
 from spsbench.studies.gsm8k_solving import solve_problem
-from spsbench.studies.study import Measures, StudyLimits, format_study_error
+from spsbench.studies.gsm8k_table import format_gsm8k_table
+from spsbench.studies.study import StudyLimits, format_study_error
+from spsbench.typed_json import from_json, to_json
 
 APPLES = Problem(1, "Ida has 3 boxes of 8 apples. How many apples has she?", 24.0)
 STEP = re.compile(r"([\d.()+*/ -]*[\d)]) = ([\d.]+)")
@@ -39,7 +35,7 @@ def solving(method: str, repeat: int = 1) -> Gsm8kTrial:
 
 
 @pytest.mark.parametrize(
-    "problem", list(parse_problems(read_sample_problems())), ids=lambda each: each.number
+    "problem", list(parse_problems(read_sample_problems())), ids=lambda problem: problem.number
 )
 def test_the_steps_of_the_sample_s_answers_are_right(problem: Problem) -> None:
     steps = STEP.findall(json.loads(read_sample_problems()[problem.number - 1])["answer"])
@@ -73,7 +69,7 @@ def test_answers_are_read_as_they_are_published(answer: str, number: float) -> N
     "line", ["{", "[]", '{"question": "?"}', '{"question": "?", "answer": "no number"}']
 )
 def test_a_line_that_is_no_problem_is_named(line: str) -> None:
-    with pytest.raises(ProblemError, match=r"^line 1 is no problem"):
+    with pytest.raises(ProblemError, match=r"^line 1 is not a problem"):
         list(parse_problems([line]))
 
 
@@ -120,7 +116,7 @@ def test_the_isolated_interpreter_is_counted_by_its_pieces_of_code() -> None:
     solved = solve_problem(
         solving("manual-code-interpreter"), APPLES, Scripted(said), StudyLimits()
     )
-    assert (solved.passed, solved.measures.effects, solved.measures.calls) == (True, 1, 2)
+    assert (solved.passed, solved.effects, solved.calls) == (True, 1, 2)
 
 
 def test_models_are_asked_at_the_temperature_of_the_study() -> None:
@@ -144,11 +140,11 @@ def test_the_command_solves_the_sample_and_goes_on_where_it_was(tmp_path: Path) 
     flags = ["gsm8k", "--model", "scripted", "--out", str(out), "--first", "3"]
     first = CliRunner().invoke(main, [*flags, "--methods", "direct"])
     assert first.exit_code == 0, first.output
-    assert first.stdout.splitlines()[1].split()[:3] == ["direct", "3", "1.00"]
+    assert first.stdout.splitlines()[2].split()[:3] == ["direct", "3", "1.00"]
     again = CliRunner().invoke(main, [*flags, "--methods", "direct,manual", "--repeats", "2"])
     assert again.exit_code == 0, again.output
     assert again.stderr.count("right") == 9
-    assert again.stdout.splitlines()[1].split()[:6] == ["manual", "3", "x", "2", "1.00", "±"]
+    assert again.stdout.splitlines()[2].split()[:6] == ["manual", "3", "x", "2", "1.00", "±"]
     assert "Nightjar (Shared Python)" in again.stdout
     assert len(out.read_text().splitlines()) == 12
 
@@ -158,31 +154,43 @@ def test_the_command_takes_a_file_of_problems(tmp_path: Path) -> None:
     problems.write_text('{"question": "How many?", "answer": "#### 5"}\n')
     flags = ["gsm8k", str(problems), "--methods", "direct", "--model"]
     told = CliRunner().invoke(main, [*flags, "scripted"])
-    assert told.stdout.splitlines()[1].split()[:3] == ["direct", "1", "1.00"]
+    assert told.stdout.splitlines()[2].split()[:3] == ["direct", "1", "1.00"]
     unknown = CliRunner().invoke(main, [*flags, "nobody/here"])
     assert unknown.exit_code == 1
     assert "no vendor is known for model `nobody/here`" in unknown.output
     problems.write_text("{}\n")
     damaged = CliRunner().invoke(main, [*flags, "scripted"])
     assert damaged.exit_code == 1
-    assert "line 1 is no problem" in damaged.output
+    assert "line 1 is not a problem" in damaged.output
 
 
-def test_results_are_read_back_and_a_missing_part_is_named() -> None:
+def test_results_are_read_back() -> None:
     solved = solve_problem(solving("direct"), APPLES, None, StudyLimits())
-    entry = json.loads(json.dumps(gsm8k_result_to_json(solved)))
-    assert parse_gsm8k_result(entry) == solved
-    del entry["found"]
-    with pytest.raises(DamagedResultsError, match="has no 'found'"):
-        parse_gsm8k_result(entry)
+    assert from_json(to_json(solved), Gsm8kResult) == solved
 
 
 def test_the_table_has_the_spread_over_repeats_and_the_range_of_seconds() -> None:
     def result(repeat: int, passed: bool, seconds: float) -> Gsm8kResult:
-        took = Measures(seconds, seconds, 0.0, 1, 2, 0, 0, 0, 0, None)
-        return Gsm8kResult(solving("direct", repeat), passed, None, "finished", None, took, "")
+        return Gsm8kResult(
+            **asdict(solving("direct", repeat)),
+            seconds=seconds,
+            model_seconds=seconds,
+            own_seconds=0.0,
+            calls=1,
+            effects=2,
+            input_tokens=0,
+            cached_tokens=0,
+            output_tokens=0,
+            prompt_chars=0,
+            cost=None,
+            passed=passed,
+            found=None,
+            ending="finished",
+            error=None,
+            started="",
+        )
 
-    shown = format_gsm8k_table([result(1, True, 1.0), result(2, False, 3.0)]).splitlines()[1]
+    shown = format_gsm8k_table([result(1, True, 1.0), result(2, False, 3.0)]).splitlines()[2]
     assert " ".join(shown.split()) == "direct 1 x 2 0.50 ± 0.71 2.0 (1.0-3.0) 2.0 (2-2) 1.0 (1-1)"
 
 

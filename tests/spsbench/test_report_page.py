@@ -223,4 +223,4 @@ def test_what_was_never_sent_has_no_point_but_counts_as_wrong(page: str) -> None
     )
     assert accuracy.count("manual, ") == 3
     assert "manual, 100,000 papers: 0" in accuracy
-    assert tokens.count("manual, ") == sum(each.asking.method == "manual" for each in GRAPH) - 1
+    assert tokens.count("manual, ") == sum(question.method == "manual" for question in GRAPH) - 1

@@ -11,20 +11,19 @@ from typing import Any, get_args
 import pytest
 
 from spsbench.failures import FAILURE_CATEGORIES, EffectError, FailureCategory
+from spsbench.journal import Journal, JournalInUseError
 from spsbench.methods import METHODS, parse_methods
 from spsbench.results import (
     BenchmarkRun,
     DamagedResultsError,
     Failure,
     Hardware,
-    Trial,
+    ResultLine,
     TrialLimits,
     TrialResult,
     TrialUsage,
-    format_result_line,
     read_results,
 )
-from spsbench.trials.journal import Journal, JournalInUseError
 from spsbench.trials.progress import RunProgress, format_time_left
 from spsbench.trials.schedule import (
     OtherConditionsError,
@@ -32,6 +31,7 @@ from spsbench.trials.schedule import (
     list_trials,
     refuse_other_conditions,
 )
+from spsbench.typed_json import to_json
 
 SAMPLE = Path(__file__).parents[1] / "cases" / "spsbench" / "results.jsonl"
 
@@ -54,7 +54,10 @@ RUN = BenchmarkRun(
 
 def result(repeat: int = 1, **parts: Any) -> TrialResult:
     made = TrialResult(
-        trial=Trial("menu", "direct", "openai/gpt-4.1", repeat),
+        program="menu",
+        method="direct",
+        model="openai/gpt-4.1",
+        repeat=repeat,
         ending="finished",
         checks={"one: one sushi is sold": True, "one: nothing else is sold": False},
         build_seconds=0.5,
@@ -73,8 +76,8 @@ def result(repeat: int = 1, **parts: Any) -> TrialResult:
     return dataclasses.replace(made, **parts)
 
 
-def lines(*entries: BenchmarkRun | TrialResult) -> list[str]:
-    return [format_result_line(entry) + "\n" for entry in entries]
+def lines(*entries: ResultLine) -> list[str]:
+    return [to_json(entry) + "\n" for entry in entries]
 
 
 def test_what_is_written_is_read_back() -> None:
@@ -98,11 +101,17 @@ def test_a_last_line_that_was_cut_off_is_left_out_with_a_remark() -> None:
     ("line", "reason"),
     [
         ("{", "not JSON"),
-        ('{"kind": "tea"}', "there is no kind 'tea'"),
+        ('{"kind": "tea"}', "Input tag 'tea'"),
         ('{"program": "menu"}', "'kind'"),
-        ('{"kind": "trial", "program": "menu"}', "'method'"),
-        (format_result_line(result()).replace('"finished"', '"well"'), "there is no ending 'well'"),
-        (format_result_line(result(checks={})), "there are no checks"),
+        ('{"kind": "trial", "program": "menu"}', "trial.method: Field required"),
+        (to_json(result()).replace('"finished"', '"well"'), "trial.ending: Input should be"),
+        (to_json(result(checks={})), "trial.checks: Dictionary should have at least 1 item"),
+        (
+            to_json(result()).replace('"repeat": 1', '"repeat": "one"'),
+            "trial.repeat: Input should be a valid integer",
+        ),
+        ('{"kind": "graph"}', "graph.seconds: Field required"),
+        ('{"kind": "gsm8k"}', "gsm8k.seconds: Field required"),
     ],
 )
 def test_a_damaged_line_is_named(line: str, reason: str) -> None:
@@ -160,7 +169,7 @@ def test_a_journal_goes_on_after_a_cut_line(tmp_path: Path) -> None:
     with Journal(path) as journal:
         journal.append(RUN)
         journal.append(result())
-    path.write_text(path.read_text() + format_result_line(result(2))[:50])
+    path.write_text(path.read_text() + to_json(result(2))[:50])
     with Journal(path) as journal:
         assert journal.results.results == (result(),)
         journal.append(result(3))
@@ -180,17 +189,17 @@ def test_only_one_runner_has_a_file_open(tmp_path: Path) -> None:
 
 def test_a_damaged_file_stays_as_it_is(tmp_path: Path) -> None:
     path = tmp_path / "results.jsonl"
-    path.write_text("tea\n" + format_result_line(RUN))
+    path.write_text("tea\n" + to_json(RUN))
     with pytest.raises(DamagedResultsError), Journal(path):
         pass
-    assert path.read_text() == "tea\n" + format_result_line(RUN)
+    assert path.read_text() == "tea\n" + to_json(RUN)
 
 
 def test_the_board_says_how_far_a_run_is() -> None:
     trials = list_trials(("menu",), ("direct", "manual"), "openai/gpt-4.1", 2)
     board = RunProgress(trials, [result()], jobs=2)
     assert board.seconds_left() == 3 * 3.0 / 2  # of `manual` nothing is known yet
-    board.add(result(trial=trials[1], run_seconds=0.5, cost=None, failure=None))
+    board.add(result(method="manual", run_seconds=0.5, cost=None, failure=None))
     direct, manual = board.rows()
     assert (direct.done, direct.of, direct.pass_rate, direct.seconds) == (1, 2, 0.5, 3.0)
     assert (manual.done, manual.of, manual.seconds) == (1, 2, 1.0)

@@ -15,7 +15,8 @@ from loopback import Deed, Status, Trickle
 from openai_server import KEY, OpenAIServer, says
 from spsbench.results import Trial, TrialLimits, TrialResult, TrialUsage
 from spsbench.trials.executing import execute_job
-from spsbench.trials.job import Job, job_from_json, job_to_json
+from spsbench.trials.job import Job
+from spsbench.typed_json import from_json, to_json
 
 RIGHT = says("```python\naverage = 2.0\n```")
 """Right for the first of the three cases of `average_of_three`."""
@@ -49,7 +50,7 @@ def test_a_job_crosses_as_text() -> None:
     job = Job(
         Trial("menu", "direct", "m", 2), TrialLimits(5, 6, 7), 0.5, "http://x/v1", "/c", "/k", 1.5
     )
-    assert job_from_json(job_to_json(job)) == job
+    assert from_json(to_json(job), Job) == job
 
 
 @pytest.mark.parametrize(

@@ -85,9 +85,9 @@ def find_guard_problems(
                     yield _format_refusal(read, node)
             case ast.MatchClass(kwd_attrs=attributes):
                 yield from (
-                    _format_refusal(each, node)
-                    for each in attributes
-                    if _has_refused_attribute(each)
+                    _format_refusal(attribute, node)
+                    for attribute in attributes
+                    if _has_refused_attribute(attribute)
                 )
             case ast.Call():
                 yield from _find_getter_problems(node)
@@ -210,7 +210,7 @@ def _find_assignments(nodes: Sequence[ast.AST]) -> Iterator[tuple[ast.expr, ast.
     for node in nodes:
         match node:
             case ast.Assign(value=value, targets=targets):
-                yield from ((value, each) for each in targets if isinstance(each, ast.Name))
+                yield from ((value, target) for target in targets if isinstance(target, ast.Name))
             case ast.NamedExpr(value=value, target=target):
                 yield value, target
             case _:
@@ -277,11 +277,11 @@ def _find_getter_problems(node: ast.Call) -> Iterator[str]:
         yield f"{format_line_prefix(node)}`wraps` takes only the function in a block"
     if name not in ("attrgetter", "methodcaller"):
         return
-    for each in node.args if name == "attrgetter" else node.args[:1]:
-        if not (isinstance(each, ast.Constant) and isinstance(each.value, str)):
+    for path in node.args if name == "attrgetter" else node.args[:1]:
+        if not (isinstance(path, ast.Constant) and isinstance(path.value, str)):
             yield f"{format_line_prefix(node)}`{name}` takes only literal names in a block; use a lambda"
-        elif _has_refused_attribute(each.value) or each.value in FORMAT_METHODS:
-            yield _format_refusal(each.value, node)
+        elif _has_refused_attribute(path.value) or path.value in FORMAT_METHODS:
+            yield _format_refusal(path.value, node)
 
 
 def _format_refusal(name: str, node: ast.AST) -> str:

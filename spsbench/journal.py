@@ -1,11 +1,11 @@
-"""The results file while it is written: it only grows, line by line, and each line is on the disk at once.
+"""A results file that is being written: it only grows, and each line is on the disk before `append` returns.
 
     with Journal(Path("results.jsonl")) as journal:
-        journal.results                  what is there already
-        journal.append(result)           written and synced before it returns
+        journal.results                  the lines that the file has already
+        journal.append(result)           written and synced
 
-A kill at any moment loses no line that was appended. A line that a kill cut off is removed when the file is
-next opened. Only one runner may have a file open.
+A kill loses no line that was appended; a line that a kill cut off is removed when the file is next opened. Only
+one process may have a file open. Without a path nothing is read or written.
 """
 
 from __future__ import annotations
@@ -14,22 +14,25 @@ import os
 from pathlib import Path
 from types import TracebackType
 
-from spsbench.results import BenchmarkRun, ResultSet, TrialResult, format_result_line, read_results
+from spsbench.results import ResultLine, ResultSet, read_results
+from spsbench.typed_json import to_json
 
 
 class JournalInUseError(Exception):
-    """Another runner writes to the same file."""
+    """Another process writes to the same file."""
 
 
 class Journal:
-    """A results file that is open for appending (state: the file)."""
+    """A results file, open for appending (state: the file)."""
 
-    def __init__(self, path: Path) -> None:
+    def __init__(self, path: Path | None) -> None:
         self.path = path
         self.results = ResultSet()
         self._handle = -1
 
     def __enter__(self) -> Journal:
+        if self.path is None:
+            return self
         self.path.parent.mkdir(parents=True, exist_ok=True)
         self._handle = os.open(self.path, os.O_RDWR | os.O_APPEND | os.O_CREAT, 0o666)
         try:
@@ -48,17 +51,20 @@ class Journal:
         error: BaseException | None,
         trace: TracebackType | None,
     ) -> None:
-        os.close(self._handle)
+        if self._handle >= 0:
+            os.close(self._handle)
 
-    def append(self, entry: BenchmarkRun | TrialResult) -> None:
-        """Write an entry, and wait until it is on the disk."""
-        line = format_result_line(entry).encode() + b"\n"
+    def append(self, entry: ResultLine) -> None:
+        """Write an entry and wait until it is on the disk."""
+        if self._handle < 0:
+            return
+        line = to_json(entry).encode() + b"\n"
         while line:
             line = line[os.write(self._handle, line) :]
         os.fsync(self._handle)
 
     def _lock(self) -> None:
-        """Keep others out as long as the file is open; on systems without such locks (Windows), just go on."""
+        """Lock the file as long as it is open; does nothing on systems without such locks (Windows)."""
         try:
             import fcntl
         except ImportError:
@@ -67,5 +73,5 @@ class Journal:
             fcntl.flock(self._handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
             raise JournalInUseError(
-                f"another `spsbench run` writes to {self.path}; wait for it, or name another file by --out"
+                f"another process writes to {self.path}; wait for it, or name another file by --out"
             ) from None

@@ -1,0 +1,75 @@
+"""What the commands of the case studies share: run the trials that a file does not have yet.
+
+    results = run_trials(todo, journal.results.graph, lambda trial: ask_graph_question(trial, ...), journal, describe)
+
+A study goes on where its file ends.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TypeVar
+
+import click
+
+from njrt.errors import NaturalError
+from njrt.models.choose import choose_model
+from njrt.models.model import Model
+from njrt.options import Options
+from spsbench.journal import Journal, JournalInUseError
+from spsbench.results import DamagedResultsError, GraphResult, Gsm8kResult
+from spsbench.script import SCRIPTED
+from spsbench.studies.gsm8k_problems import ProblemError
+
+TrialKey = TypeVar("TrialKey")
+Result = TypeVar("Result", GraphResult, Gsm8kResult)
+
+
+@contextmanager
+def open_study(out: Path | None) -> Iterator[Journal]:
+    """Open the results file of a study, if it has one; problems end the command with a message."""
+    try:
+        with Journal(out) as journal:
+            yield journal
+    except (DamagedResultsError, JournalInUseError, NaturalError, ProblemError) as problem:
+        raise click.ClickException(str(problem)) from None
+
+
+def run_trials(
+    trials: Sequence[TrialKey],
+    known: Sequence[Result],
+    run_trial: Callable[[TrialKey], Result],
+    journal: Journal,
+) -> list[Result]:
+    """The results of all trials, of which the unknown ones are run and appended to the journal."""
+    results: dict[object, Result] = {result.trial: result for result in known}
+    for number, trial in enumerate(trials, 1):
+        if trial not in results:
+            result = results[trial] = run_trial(trial)
+            journal.append(result)
+            click.echo(f"{number}/{len(trials)} {describe_result(result)}", err=True)
+    return [results[trial] for trial in trials]
+
+
+def describe_result(result: GraphResult | Gsm8kResult) -> str:
+    """One result as a line of progress."""
+    match result:
+        case GraphResult():
+            name = f"{result.size:,} {result.method} {result.question}"
+            verdict = result.error or "wrong"
+        case Gsm8kResult():
+            name = f"problem {result.problem} {result.method}"
+            verdict = result.error or f"wrong: {result.found}"
+    return (
+        f"{name} #{result.repeat}: {'right' if result.passed else verdict} ({result.calls} calls, "
+        f"{result.input_tokens:,} + {result.output_tokens:,} tokens, {result.seconds:.2f} s)"
+    )
+
+
+def load_study_model(name: str, environ: Mapping[str, str]) -> Model | None:
+    """The model of a name, at NJC_BASE_URL if that is set; None where scripts answer."""
+    if name == SCRIPTED:
+        return None
+    return choose_model(Options(model=name, base_url=environ.get("NJC_BASE_URL")), environ)

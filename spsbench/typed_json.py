@@ -1,0 +1,50 @@
+"""Dataclasses as JSON, checked by pydantic when they are read: the type is the format.
+
+    to_json(TrialUsage(10, 0, 2))                 '{"input": 10, "cached": 0, "output": 2}'
+    from_json('{"input": "ten"}', TrialUsage)     InvalidJsonError: input: Input should be a valid integer
+
+pydantic is imported when it is first needed.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import functools
+from typing import Any
+
+from njrt.message_json import format_json_line
+
+
+class InvalidJsonError(ValueError):
+    """A text is not JSON, or not of the type that is expected; names the field."""
+
+
+def to_json(value: Any) -> str:
+    """A dataclass as one line of JSON, without the newline."""
+    return format_json_line(dataclasses.asdict(value))
+
+
+def from_json(text: str, expected: Any) -> Any:
+    """Read a value of the type `expected`, or raise `InvalidJsonError`."""
+    from pydantic import ValidationError
+
+    try:
+        return _build_adapter(expected).validate_json(text, strict=True)
+    except ValidationError as error:
+        raise InvalidJsonError(describe_validation_error(error)) from None
+
+
+@functools.cache
+def _build_adapter(expected: Any) -> Any:
+    from pydantic import TypeAdapter
+
+    return TypeAdapter(expected)
+
+
+def describe_validation_error(error: Any) -> str:
+    """The first problem that pydantic found, with its field."""
+    problem = error.errors(include_url=False, include_context=False)[0]
+    if problem["type"] == "json_invalid":
+        return "not JSON"
+    field = ".".join(map(str, problem["loc"]))
+    return f"{field}: {problem['msg']}" if field else str(problem["msg"])

@@ -1,0 +1,270 @@
+"""`njc` on what file systems hold beside plain files: packages, links, FIFOs, leftovers, full disks."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from workplace import GREETING, Workplace, clean_environment
+
+PACKAGE = {
+    "src/shop/__init__.py": "from shop.names import NAME\n",
+    "src/shop/names.py": 'NAME = "shop"\n"""natural\nThis is a string.\n"""\n',
+    "src/shop/mail.njpy": "from .deep.inner import VALUE\n" + GREETING,
+    "src/shop/deep/__init__.py": "",
+    "src/shop/deep/inner.py": "# -*- coding: latin-1 -*-\nVALUE = 1\n",
+    "src/loose/tool.py": "",
+    "src/loose/prog.njpy": GREETING,
+    "src/setup.py": "",
+}
+COPIES = ["out/shop/__init__.py", "out/shop/deep/__init__.py", "out/shop/deep/inner.py"]
+IMPORT = "import shop.mail; print(shop.mail.VALUE, shop.NAME, shop.mail.__file__)"
+
+
+# ── Packages of .py and .njpy ────────────────────────────────────────────────────────────────────
+
+
+@pytest.mark.parametrize("path", ["out", "out:src"])
+def test_a_package_of_both_kinds_is_imported_from_the_output(here: Workplace, path: str) -> None:
+    here.write(PACKAGE)
+    result = here.njc("build", "src", "-o", "out")
+    assert "2 files compiled, 4 files copied" in result.stderr
+    assert here.files("out") == sorted(
+        [*COPIES, "out/loose/prog.py", "out/shop/mail.py", "out/shop/names.py"]
+    )
+    imported = here.python("-c", IMPORT, environ={"PYTHONPATH": path})
+    assert imported.stdout == f"1 shop {here.folder}/out/shop/mail.py\n", imported.stderr
+
+
+def test_copies_are_built_like_compiled_files(here: Workplace) -> None:
+    here.write(PACKAGE)
+    assert here.njc("build", "src", "-o", "out").exit_code == 0
+    assert "6 up to date" in here.njc("build", "src", "-o", "out").stderr
+    assert here.njc("where", "out/shop/names.py:3").stdout == "shop/names.py:1\n"
+    here.write({"src/shop/names.py": 'NAME = "other"\n'})
+    assert here.njc("build", "src", "-o", "out", "--check").exit_code == 1
+    assert "1 file copied, 5 up to date" in here.njc("build", "src", "-o", "out").stderr
+    (here.folder / "src/shop/deep/inner.py").unlink()
+    assert "stale: out/shop/deep/inner.py" in here.njc("build", "src", "-o", "out").stderr
+    here.njc("clean", "src", "-o", "out")
+    assert "out/shop/deep/inner.py" not in here.files("out")
+    here.write({"out/shop/names.py": "mine = 1\n"})
+    refused = here.njc("build", "src", "-o", "out")
+    assert (refused.exit_code, here.read("out/shop/names.py")) == (2, "mine = 1\n")
+    assert "was not written by njc" in refused.stderr
+
+
+def test_compiled_files_and_excluded_files_are_not_copied(here: Workplace) -> None:
+    here.write(PACKAGE)
+    here.njc("build", "src")
+    here.njc("build", "src", "-o", "src/shop/out", "--exclude", "deep", "--exclude", "loose")
+    assert here.files("src/shop/out") == [
+        f"src/shop/out/shop/{name}.py" for name in ("__init__", "mail", "names")
+    ]
+    assert (
+        "3 up to date"
+        in here.njc(
+            "build", "src", "-o", "src/shop/out", "--exclude", "deep", "--exclude", "loose"
+        ).stderr
+    )
+
+
+# ── Links ────────────────────────────────────────────────────────────────────────────────────────
+
+
+def test_linked_directories_are_sources_too(here: Workplace) -> None:
+    here.write({"src/a.njpy": GREETING, "far/b.njpy": GREETING})
+    (here.folder / "src/linked").symlink_to(here.folder / "far")
+    here.njc("build", "src", "-o", "out")
+    assert here.files("out") == ["out/a.py", "out/linked/b.py"]
+
+
+def test_links_in_a_circle_end(here: Workplace) -> None:
+    here.write({"src/one/a.njpy": GREETING, "src/two/b.njpy": GREETING})
+    for link, target in [
+        ("src/one/up", "src"),
+        ("src/one/other", "src/two"),
+        ("src/two/other", "src/one"),
+    ]:
+        (here.folder / link).symlink_to(here.folder / target)
+    result = here.njc("build", "src", "-o", "out")
+    assert result.exit_code == 0, result.stderr
+    assert {"out/one/a.py", "out/two/b.py", "out/one/other/b.py"} <= set(here.files("out"))
+
+
+def test_two_paths_to_one_output_are_refused(here: Workplace) -> None:
+    here.write({"src/a/x.njpy": GREETING})
+    (here.folder / "src/b").symlink_to(here.folder / "src/a")
+    result = here.njc("build", "src")
+    assert result.exit_code == 2
+    assert "src/a/x.njpy and src/b/x.njpy would both become" in result.stderr
+    assert here.njc("build", "src", "--exclude", "b").exit_code == 0
+
+
+# ── What is no regular file ──────────────────────────────────────────────────────────────────────
+
+
+@pytest.mark.parametrize("command", ["build", "check", "run", "show", "lock"])
+def test_a_fifo_is_an_error(here: Workplace, command: str) -> None:
+    os.mkfifo(here.folder / "pipe.njpy")
+    result = here.njc(command, "pipe.njpy")
+    assert result.exit_code == 2
+    assert "cannot read pipe.njpy: not a regular file" in result.stderr
+
+
+def test_fifos_in_directories_do_not_block(here: Workplace) -> None:
+    here.write({"src/a.njpy": GREETING, "out/x.txt": ""})
+    os.mkfifo(here.folder / "out/pipe.py")
+    assert here.njc("build", "src", "-o", "out").exit_code == 0
+    assert here.njc("clean", "src", "-o", "out", "--all").exit_code == 0
+    os.mkfifo(here.folder / "out/a.py")
+    assert (
+        "cannot write out/a.py: not a regular file" in here.njc("build", "src", "-o", "out").stderr
+    )
+    os.mkfifo(here.folder / "src/b.njpy")
+    assert "cannot read src/b.njpy: not a regular file" in here.njc("build", "src").stderr
+    os.mkfifo(here.folder / "src/b.py")
+    assert "cannot read src/b.py: not a regular file" in here.njc("migrate", "src").stderr
+
+
+def test_hidden_files_are_no_sources(here: Workplace) -> None:
+    here.write({"a.njpy": GREETING, "._a.njpy": "\x00"})
+    (here.folder / ".#a.njpy").symlink_to("user@host.1234:5678")  # a lock of Emacs
+    assert here.njc("build", ".", "-o", "out").exit_code == 0
+    assert here.files("out") == ["out/a.py"]
+
+
+# ── Line ends ────────────────────────────────────────────────────────────────────────────────────
+
+
+@pytest.mark.parametrize("converted", ["sources", "compiled files", "both"])
+def test_a_checkout_with_other_line_ends_is_up_to_date(here: Workplace, converted: str) -> None:
+    here.write(PACKAGE)
+    here.njc("build", "src", "-o", "out")
+    suffixes = {"sources": ["src"], "compiled files": ["out"], "both": ["src", "out"]}[converted]
+    for folder in suffixes:
+        for path in here.files(folder):
+            here.write({path: here.read(path).replace("\n", "\r\n")})
+    for flags in ([], ["--force"], ["-W", "error"]):
+        result = here.njc("build", "src", "-o", "out", "--check", *flags)
+        assert result.exit_code == 0, (flags, result.stderr)
+    here.write({"src/shop/mail.njpy": here.read("src/shop/mail.njpy").replace("Greet", "Welcome")})
+    assert here.njc("build", "src", "-o", "out").exit_code == 0
+
+
+# ── Killed builds ────────────────────────────────────────────────────────────────────────────────
+
+
+def ended_process() -> int:
+    process = subprocess.Popen([sys.executable, "-c", ""])
+    process.wait()
+    return process.pid
+
+
+def test_leftovers_of_killed_builds_are_removed(here: Workplace) -> None:
+    here.write({"src/a.njpy": GREETING})
+    dead, alive = f"out/.a.py.{ended_process()}.tmp", f"out/.a.py.{os.getpid()}.tmp"
+    here.write({dead: "", "out/.mine.tmp": ""})
+    here.njc("build", "src", "-o", "out")
+    assert here.files("out") == ["out/.mine.tmp", "out/a.py"]
+    here.write({dead: "", alive: "", f"out/old/.b.py.{ended_process()}.tmp": ""})
+    here.njc("clean", "src", "-o", "out")
+    assert here.files("out") == sorted([alive, "out/.mine.tmp", "out/a.py"])
+
+
+def test_a_file_that_cannot_be_replaced_leaves_nothing_behind(here: Workplace) -> None:
+    here.write({"src/a.njpy": GREETING, "src/b.njpy": GREETING, "out/b.py/c.txt": ""})
+    result = here.njc("build", "src", "-o", "out")
+    assert result.exit_code == 2
+    assert "cannot write out/b.py" in result.stderr
+    assert here.files("out") == ["out/b.py/c.txt"]
+
+
+# ── Output that cannot be written ────────────────────────────────────────────────────────────────
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="needs /dev/full")
+@pytest.mark.parametrize(
+    "arguments", [["--version"], ["--help"], ["explain"], ["show", "a.njpy"], ["check", "-h"]]
+)
+def test_a_full_disk_is_an_error(here: Workplace, arguments: list[str]) -> None:
+    here.write({"a.njpy": GREETING})
+    with open("/dev/full", "w") as full:
+        result = subprocess.run(
+            [sys.executable, "-m", "njc", *arguments],
+            cwd=here.folder,
+            env=clean_environment(),
+            stdout=full,
+            stderr=subprocess.PIPE,
+            text=True,
+            timeout=60,
+            check=False,
+        )
+    assert (result.returncode, result.stderr) == (
+        2,
+        "error: cannot write the output: No space left on device\n",
+    )
+
+
+def test_a_closed_pipe_is_no_traceback(here: Workplace) -> None:
+    script = f"{sys.executable} -m njc explain | true"
+    result = subprocess.run(
+        ["bash", "-c", script],
+        cwd=here.folder,
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+    )
+    assert result.stderr == ""
+
+
+# ── Watching ─────────────────────────────────────────────────────────────────────────────────────
+
+
+@pytest.fixture
+def watch(here: Workplace) -> Iterator[subprocess.Popen[str]]:
+    here.write({"pyproject.toml": '[tool.njc]\nsrc = "src"\nout = "out"\n', "src/a.njpy": GREETING})
+    here.write({"lib/b.njpy": GREETING})
+    process = subprocess.Popen(
+        [sys.executable, "-m", "njc", "build", "--watch"],
+        cwd=here.folder,
+        env=clean_environment(),
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+    try:
+        yield process
+    finally:
+        process.kill()
+        process.communicate()
+
+
+def wait_for(file: Path, text: str) -> None:
+    deadline = time.monotonic() + 20
+    while not (file.exists() and text in file.read_text()):
+        assert time.monotonic() < deadline, f"{file} does not have {text!r}"
+        time.sleep(0.1)
+
+
+def test_a_watch_sees_the_project_file(here: Workplace, watch: subprocess.Popen[str]) -> None:
+    wait_for(here.folder / "out/a.py", "greeting")
+    here.write({"pyproject.toml": '[tool.njc]\nsrc = "src"\nout = "out"\nmax-effects = 7\n'})
+    wait_for(here.folder / "out/a.py", "max_effects")
+    here.write({"pyproject.toml": "[tool.njc\n"})
+    time.sleep(1)
+    here.write({"pyproject.toml": '[tool.njc]\nsrc = "lib"\nout = "out"\n'})
+    wait_for(here.folder / "out/b.py", "greeting")
+    time.sleep(1)
+    here.write({"lib/b.njpy": GREETING.replace("Greet", "Welcome")})
+    wait_for(here.folder / "out/b.py", "Welcome")
+    watch.send_signal(signal.SIGINT)
+    _, said = watch.communicate(timeout=20)
+    assert watch.returncode == 0
+    assert "cannot be read as TOML" in said
