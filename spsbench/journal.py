@@ -14,8 +14,8 @@ import os
 from pathlib import Path
 from types import TracebackType
 
+from njrt.typed_json import to_json
 from spsbench.results import ResultLine, ResultSet, read_results
-from spsbench.typed_json import to_json
 
 
 class JournalInUseError(Exception):

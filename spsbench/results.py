@@ -21,8 +21,8 @@ from typing import Annotated, Literal, TypeVar
 
 from annotated_types import MinLen
 
+from njrt.typed_json import InvalidJsonError, from_json
 from spsbench.failures import EffectError, FailureCategory
-from spsbench.typed_json import InvalidJsonError, from_json
 
 TrialEnding = Literal["finished", "raised", "timeout", "crashed", "not built", "cost limit"]
 """How the process of a trial ended.

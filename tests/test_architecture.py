@@ -28,7 +28,7 @@ LAYERS: Mapping[str, str] = {
     "njrt": """
         errors jumps messages outcome context timeouts
         effects message_json options values
-        block events models rendering
+        block events models rendering typed_json
         observability scope
         execution persistence
         agent
@@ -47,7 +47,7 @@ LAYERS: Mapping[str, str] = {
         __main__
     """,
     "spsbench": """
-        __init__ failures flags llm methods published script task typed_json
+        __init__ failures flags llm methods published script task
         checks expressions mirror results suite
         journal loc perfect replay tally
         trials

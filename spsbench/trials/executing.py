@@ -21,6 +21,7 @@ from contextlib import suppress
 from datetime import UTC, datetime
 from pathlib import Path
 
+from njrt.typed_json import to_json
 from spsbench.results import TrialResult
 from spsbench.suite import load_task
 from spsbench.tally import TraceCounts, count_trace
@@ -29,7 +30,6 @@ from spsbench.trials.playing import BUILD_TRACE, make_case_trace_name
 from spsbench.trials.report import read_report
 from spsbench.trials.trial import JOB_FILE, REPORT_FILE
 from spsbench.trials.verdict import TrialOutput, build_trial_result
-from spsbench.typed_json import to_json
 
 LOG_FILE = "output.log"
 POLL_SECONDS = 0.25

@@ -2,7 +2,7 @@
 
     Job(Trial("menu", "direct", "openai/local", 1), TrialLimits(), base_url="http://127.0.0.1:8000/v1")
 
-It is sent as JSON (`spsbench.typed_json`) to a process or to a machine of a cluster. API keys are not part of it:
+It is sent as JSON (`njrt.typed_json`) to a process or to a machine of a cluster. API keys are not part of it:
 each machine has its own in its environment.
 """
 

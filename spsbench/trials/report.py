@@ -14,8 +14,8 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Annotated, Literal
 
+from njrt.typed_json import from_json
 from spsbench.results import TrialEnding
-from spsbench.typed_json import from_json
 
 
 @dataclass(frozen=True, slots=True)

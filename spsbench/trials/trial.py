@@ -13,10 +13,10 @@ import signal
 import threading
 from pathlib import Path
 
+from njrt.typed_json import from_json, to_json
 from spsbench.trials.job import Job
 from spsbench.trials.playing import run_trial
 from spsbench.trials.report import ReportLine
-from spsbench.typed_json import from_json, to_json
 
 JOB_FILE = "job.json"
 REPORT_FILE = "report.jsonl"

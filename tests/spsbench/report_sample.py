@@ -6,6 +6,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from typing import Any
 
+from njrt.typed_json import to_json
 from spsbench.failures import EffectError
 from spsbench.results import (
     BenchmarkRun,
@@ -17,7 +18,6 @@ from spsbench.results import (
     TrialResult,
     TrialUsage,
 )
-from spsbench.typed_json import to_json
 
 MODEL = "openai/local"
 DAY = "2026-03-01T09:30:00Z"

@@ -10,6 +10,7 @@ from typing import Any, get_args
 
 import pytest
 
+from njrt.typed_json import to_json
 from spsbench.failures import FAILURE_CATEGORIES, EffectError, FailureCategory
 from spsbench.journal import Journal, JournalInUseError
 from spsbench.methods import METHODS, parse_methods
@@ -31,7 +32,6 @@ from spsbench.trials.schedule import (
     list_trials,
     refuse_other_conditions,
 )
-from spsbench.typed_json import to_json
 
 SAMPLE = Path(__file__).parents[1] / "cases" / "spsbench" / "results.jsonl"
 

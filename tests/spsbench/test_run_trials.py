@@ -12,11 +12,11 @@ from typing import Any
 import pytest
 
 from loopback import Deed, Status, Trickle
+from njrt.typed_json import from_json, to_json
 from openai_server import KEY, OpenAIServer, says
 from spsbench.results import Trial, TrialLimits, TrialResult, TrialUsage
 from spsbench.trials.executing import execute_job
 from spsbench.trials.job import Job
-from spsbench.typed_json import from_json, to_json
 
 RIGHT = says("```python\naverage = 2.0\n```")
 """Right for the first of the three cases of `average_of_three`."""
