@@ -1,11 +1,11 @@
-"""What a `with` statement opens around all that runs inside it: limits, watches.
+"""Stacks of what `with` statements open around the code inside them: settings, limits, watches.
 
     _watches: Around[Watch] = Around("njrt.watches")
     with _watches.opened(watch): ...         _watches.here() == (..., watch) for everything called inside
 
-It holds for the code and the asynchronous tasks inside the `with`. A new thread starts without any context;
-it sees what the main thread has open, so that a thread pool used inside a `with` counts as inside. Tasks that
-run side by side never see what another of them has opened.
+It holds for the code and the asynchronous tasks inside the `with`. A new thread starts without a context and sees
+what the main thread has open, so that a thread pool used inside a `with` counts as inside. Concurrent tasks do not
+see what another of them has opened.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ T = TypeVar("T")
 
 
 class Around(Generic[T]):
-    """A stack of things that are open around a point of the program, outermost first."""
+    """A stack of the items that are open around a point of the program, outermost first."""
 
     def __init__(self, name: str) -> None:
         self._here: ContextVar[tuple[T, ...] | None] = ContextVar(name, default=None)
@@ -28,28 +28,28 @@ class Around(Generic[T]):
         self._lock = threading.Lock()
 
     def here(self) -> tuple[T, ...]:
-        """What is open here."""
+        """The items that are open here."""
         here = self._here.get()
         if here is not None:
             return here
         return () if _in_main() else self._opened_by_main
 
     @contextmanager
-    def opened(self, thing: T) -> Iterator[T]:
-        """Have `thing` open inside of a `with`."""
-        token = self._here.set((*self.here(), thing))
+    def opened(self, item: T) -> Iterator[T]:
+        """Open `item` inside a `with`."""
+        token = self._here.set((*self.here(), item))
         in_main = _in_main()
         if in_main:
             with self._lock:
-                self._opened_by_main = (*self._opened_by_main, thing)
+                self._opened_by_main = (*self._opened_by_main, item)
         try:
-            yield thing
+            yield item
         finally:
             self._here.reset(token)
             if in_main:
                 with self._lock:
                     self._opened_by_main = tuple(
-                        other for other in self._opened_by_main if other is not thing
+                        other for other in self._opened_by_main if other is not item
                     )
 
 

@@ -1,8 +1,11 @@
-"""The effects that a prompt may request, and what a handler may answer.
+"""The effects that a prompt may request, and the results that a handler may give.
 
-An effect is a request by the prompt to the program around it. A handler serves it and either *resumes*
-the prompt, with an `Answer` or with a `Refusal` that says what to do instead, or *cancels* it, with the
-`Outcome` of the whole block (Plotkin and Pretnar's effects and handlers, as in the paper's section 4).
+    Eval("x + 1")      Answer("4"), or Refusal("`x` is not visible ...")
+    Done()             Completed(), or Refusal("`y` is not bound yet ...")
+
+An effect is a request of the prompt to the program around it. A handler serves it and either *resumes* the prompt,
+with an `Answer` or with a `Refusal` that says what to do instead, or *cancels* it, with the `Outcome` of the block
+(Plotkin and Pretnar's effects and handlers, as in section 4 of the Nightjar paper).
 """
 
 from __future__ import annotations
@@ -17,7 +20,7 @@ ReferenceId = int
 """A small integer that stands for a live object: the `addr` of `{"type": "Ref", "addr": N}`."""
 
 WireValue = Any
-"""A value as it comes out of a model's JSON: scalars, lists, objects, references as `{"type": "Ref", ...}`."""
+"""A value in a model's JSON: scalars, lists, objects, references as `{"type": "Ref", ...}`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -161,7 +164,7 @@ class Answer:
 
 @dataclass(frozen=True, slots=True)
 class Refusal:
-    """The effect was the model's mistake; the prompt resumes with a message that says what to do next."""
+    """The effect was a mistake of the model; the prompt resumes with a message that says what to do next."""
 
     message: str
 

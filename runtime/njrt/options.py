@@ -5,8 +5,8 @@
     [tool.njc] model = "openai/gpt-4.1"                      in the project
     NJC_MODEL=openai/gpt-4.1                                 in the environment
 
-The nearest wins: block, file, environment, project, and then the default that stands below. Every field
-of `Options` is an option of the same name; `None` means that nothing has been said.
+The nearest wins: block, file, environment, project, and then the default in `DEFAULTS`. Every field of `Options`
+is an option of the same name; `None` means that it is not set.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ FallbackMode = Literal["error", "live"]
 
 @dataclass(frozen=True, slots=True)
 class Options:
-    """What a block, a file, a project or the environment says; None where it says nothing."""
+    """The options set by a block, a file, a project or the environment; None: not set."""
 
     model: str | None = None
     """`openai/NAME`, `anthropic/NAME`, or a bare NAME with a base_url."""
@@ -50,7 +50,7 @@ class Options:
     mode: Mode | None = None
     """`live`: a model carries the block out when it runs. The static modes are decided at build time."""
     fallback: FallbackMode | None = None
-    """What becomes of a static block that no code could be written for: a build error, or a live block."""
+    """A static block for which no code could be written becomes a build error, or a live block."""
     temperature: float | None = None
     """Sampling temperature; by default the vendor's."""
     max_reply_tokens: int | None = None
@@ -72,9 +72,9 @@ class Options:
     show_chars: int | None = None
     """Characters that the value of one variable may take when it is shown to the model."""
     policy: Policy | None = None
-    """`guarded` refuses what is rarely meant (SECURITY.md); `open` refuses nothing."""
+    """`guarded` refuses what programs rarely need (SECURITY.md); `open` refuses nothing."""
     on_error: OnError | None = None
-    """`rollback` puts the bindings back as they were when the block leaves by an error."""
+    """`rollback` restores the bindings when the block leaves by an error."""
 
 
 DEFAULTS = Options(
@@ -115,7 +115,7 @@ _NUMBER_OPTIONS = (
 
 
 def find_option_problem(name: str, value: Any) -> str | None:
-    """Say what is wrong with `name=value` as an option, in one short lower-case line, or None."""
+    """What is wrong with `name=value` as an option, in one short lower-case line, or None."""
     if name not in OPTION_NAMES:
         close = difflib.get_close_matches(name, OPTION_NAMES, n=1)
         return f"unknown option `{name}`" + (f"; did you mean `{close[0]}`?" if close else "")
@@ -133,7 +133,7 @@ def find_option_problem(name: str, value: Any) -> str | None:
 
 
 def parse_option(name: str, text: str) -> Any:
-    """Read an option's value from text, as it stands in the environment or in a file's comment."""
+    """Read an option's value from text, as in the environment or in a file's comment."""
     text = text.strip()
     if name in _INTEGER_OPTIONS or name in _NUMBER_OPTIONS:
         for read in (int, float):
@@ -145,7 +145,7 @@ def parse_option(name: str, text: str) -> Any:
 
 
 def make_options(settings: Mapping[str, Any], where: str) -> Options:
-    """Check `settings` and make `Options` of them; `where` names their place in the error's message."""
+    """Make `Options` of checked `settings`; `where` names their place in an error's message."""
     for name, value in settings.items():
         if problem := find_option_problem(name, value):
             raise ConfigurationError(f"{where}: {problem}")
@@ -153,7 +153,7 @@ def make_options(settings: Mapping[str, Any], where: str) -> Options:
 
 
 def merge_option_layers(*layers: Options) -> Options:
-    """Merge layers of options, nearest first: for each option the first layer that sets it wins."""
+    """Merge layers of options, nearest first: the first layer that sets an option wins."""
     merged, *further = layers
     for layer in further:
         unset = {

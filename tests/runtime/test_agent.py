@@ -87,8 +87,8 @@ def shared_scope() -> Scope:
 
 def reply(*calls: ToolCall, text: str = "", stop: Any = "end") -> Reply:
     named = tuple(
-        ToolCall(f"c{number}", each.name, each.arguments, each.raw)
-        for number, each in enumerate(calls)
+        ToolCall(f"c{number}", call.name, call.arguments, call.raw)
+        for number, call in enumerate(calls)
     )
     return Reply(ModelMessage(text, named), stop)
 
@@ -284,7 +284,7 @@ MOOD = Program('''
 
 @pytest.mark.parametrize("effects", EXAMPLE_CALLS)
 def test_the_example_that_a_prompt_gives_is_what_happens(effects: EffectSet) -> None:
-    operations = [format_call_form(each) for each in OPERATIONS[effects]]
+    operations = [format_call_form(operation) for operation in OPERATIONS[effects]]
     example = build_system_prompt(effects, "text", operations).partition("Example:\n")[2]
     calls = re.findall(r"```json\n.*?\n```", example)
     answers = re.findall(r"When `(.*)` has come back:", example)

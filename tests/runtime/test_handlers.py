@@ -222,7 +222,7 @@ def test_the_programs_own_code_never_breaks_a_block_by_being_updated() -> None:
 
 def test_a_return_with_a_value_is_refused_where_only_a_bare_one_is_possible() -> None:
     async def consume() -> list[int]:
-        return [each async for each in PLAIN.load()["g"]()]
+        return [number async for number in PLAIN.load()["g"]()]
 
     import asyncio
 

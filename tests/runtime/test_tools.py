@@ -194,14 +194,14 @@ def test_every_schema_is_strict(effects):
 
     def check(schema):
         if isinstance(schema, list):
-            for each in schema:
-                check(each)
+            for part in schema:
+                check(part)
         if isinstance(schema, dict):
             if schema.get("type") == "object":
                 assert schema["additionalProperties"] is False
                 assert schema["required"] == list(schema["properties"])
-            for each in schema.values():
-                check(each)
+            for part in schema.values():
+                check(part)
 
     tools = make_tools(effects)
     assert [tool.name for tool in tools] == [operation.name for operation in OPERATIONS[effects]]

@@ -22,7 +22,6 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from njrt.agent.jumping import is_exception_class
 from njrt.block import Block
 from njrt.effects import (
     BindOutputs,
@@ -37,6 +36,7 @@ from njrt.effects import (
 from njrt.errors import ConfigurationError
 from njrt.messages import Json, Reply
 from njrt.scope.scope import Bound, Scope
+from njrt.values.introspection import is_exception_class
 from njrt.values.json_forms import (
     JsonForm,
     describe_schema,

@@ -1,10 +1,10 @@
-"""The agent: a conversation that carries out one block, as a generator without any I/O.
+"""The conversation with a model that carries out one block, as a generator without I/O.
 
     Request   ──yielded──>  the driver asks a model   ──sent back──>  Reply
     Snippet   ──yielded──>  the driver runs the code  ──sent back──>  Execution
 
-and it returns the block's `Outcome`. One generator serves the synchronous and the asynchronous driver; it
-knows neither network nor clock, so that a test drives it by hand.
+and it returns the block's `Outcome`. One generator serves the synchronous and the asynchronous driver; it uses
+neither network nor clock, so that a test can drive it by hand.
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from itertools import count
 
 from njrt.agent.answer import AnswerForm, parse_answer
+from njrt.agent.handlers import EffectGenerator
 from njrt.agent.prompt import ANSWER_PROMPT, STRICT_ANSWER_PROMPT, build_system_prompt
 from njrt.agent.text_protocol import parse_text_effects
 from njrt.agent.tools import OPERATIONS, format_call_form, make_tools, parse_tool_call
@@ -35,10 +36,10 @@ from njrt.options import EffectSet
 from njrt.outcome import Outcome
 
 MAX_UNUSABLE_REPLIES = 3
-"""Replies in a row that hold nothing to carry out before the block gives up."""
+"""Consecutive replies without anything to carry out before the block fails."""
 
 MAX_REPEATED_FAILURES = 8
-"""How often a model may send the same failing answer in a row before the block gives up."""
+"""Consecutive equal failing answers before the block fails."""
 
 
 ConversationStep = Request | Snippet
@@ -53,10 +54,8 @@ class CodeNeeded:
 
 
 AnswerConversation = Generator[ConversationStep, Reply | Execution, Outcome | CodeNeeded]
-EffectGenerator = Generator[Snippet, Execution, EffectResult]
 EffectHandler = Callable[[Effect | Refusal, int], EffectGenerator]
-"""A handler of the effects of a turn: yields the code to be run, if any, and returns what the prompt is
-resumed or cancelled with."""
+"""Serves one effect of a turn: yields the code to be run, if any, and returns the result."""
 
 
 def converse(
@@ -73,25 +72,25 @@ def converse(
     """
     effects = block.options.effects or "direct"
     messages: tuple[Message, ...] = (UserMessage(opening),)
-    temper = RepeatDetector(block.options.temperature)
-    wasted = 0
+    detector = RepeatDetector(block.options.temperature)
+    unusable = 0
     for turn in count(first_turn):
         reply = yield make_request(
-            block, effects, protocol, messages, temper.temperature, turn, form
+            block, effects, protocol, messages, detector.temperature, turn, form
         )
         assert isinstance(reply, Reply)
         requested = read_effects(reply, effects)
-        if trouble := find_reply_problem(reply, requested):
-            wasted += 1
-            if reply.stop == "refusal" or wasted >= MAX_UNUSABLE_REPLIES:
-                raise ReplyError(f"{trouble}; the model was asked {turn} time(s)")
+        if problem := find_reply_problem(reply, requested):
+            unusable += 1
+            if reply.stop == "refusal" or unusable >= MAX_UNUSABLE_REPLIES:
+                raise ReplyError(f"{problem}; the model was asked {turn} time(s)")
             messages = (
                 *messages,
                 *keep_reply_text(reply),
                 UserMessage(format_retry_advice(reply, effects, protocol)),
             )
             continue
-        wasted = 0
+        unusable = 0
         results: list[EffectResult] = []
         for effect in requested:
             result = yield from serve_effect(effect, serve, turn, results)
@@ -100,12 +99,12 @@ def converse(
             if not isinstance(result, Answer | Refusal):
                 return result
             results.append(result)
-        if temper.detect_repeat(reply, results):
-            if temper.repeats >= MAX_REPEATED_FAILURES:
+        if detector.detect_repeat(reply, results):
+            if detector.repeats >= MAX_REPEATED_FAILURES:
                 raise ReplyError(
                     f"the model sent the same failing answer {MAX_REPEATED_FAILURES} times: {get_last_refusal(results)}"
                 )
-            continue  # asked the same again, at a higher temperature: a model copies what it reads twice
+            continue  # the same request again, at a higher temperature: a model copies what it reads twice
         messages = (*messages, reply.message, make_results_message(reply, results))
     raise AssertionError("a conversation ends by its outcome")
 
@@ -146,7 +145,7 @@ def make_request(
 
 
 def read_effects(reply: Reply, effects: EffectSet) -> tuple[Effect | Refusal, ...]:
-    """The effects that a reply requests, in order; a plain-text reply is read for them too."""
+    """The effects that a reply requests, in order; without tool calls its text is read for them."""
     if effects == "answer":
         return parse_answer(reply)
     if reply.message.calls:
@@ -164,7 +163,7 @@ def serve_effect(
 
 
 def find_reply_problem(reply: Reply, requested: Sequence[Effect | Refusal]) -> str | None:
-    """Say why a reply cannot be used at all, or None."""
+    """Why a reply cannot be used at all, or None."""
     if reply.stop == "refusal":
         words = " ".join(reply.message.text.split())[:300]
         return "the model refuses" + (f": {words}" if words else " to answer")
@@ -177,28 +176,28 @@ def find_reply_problem(reply: Reply, requested: Sequence[Effect | Refusal]) -> s
 
 
 def format_retry_advice(reply: Reply, effects: EffectSet, protocol: Protocol) -> str:
-    """What to tell the model after a reply that could not be used."""
+    """The message to the model after a reply that could not be used."""
     if effects == "answer":
-        lacking, way = "JSON object", "reply with one JSON object"
+        missing, way = "JSON object", "reply with one JSON object"
     elif protocol == "tools":
-        lacking, way = "code", "call a tool"
+        missing, way = "code", "call a tool"
     elif effects == "direct":
-        lacking, way = "code", "answer with one ```python block"
+        missing, way = "code", "answer with one ```python block"
     else:
-        lacking, way = "call", "answer with one ```json block that is a call"
+        missing, way = "call", "answer with one ```json block that is a call"
     if reply.stop == "length":
         return f"Your reply was cut off, and nothing of it was carried out. Be brief: {way}."
-    return f"Nothing was carried out: your reply holds no {lacking}. Now {way}."
+    return f"Nothing was carried out: your reply holds no {missing}. Now {way}."
 
 
 def keep_reply_text(reply: Reply) -> tuple[Message, ...]:
-    """The model's own words, kept in the conversation where there are any and no call is left open."""
+    """The text of a reply as a message, unless it is empty or a call would be left unanswered."""
     text = reply.message.text.strip()
     return (ModelMessage(text),) if text and not reply.message.calls else ()
 
 
 def make_results_message(reply: Reply, results: list[EffectResult]) -> Message:
-    """The results as the next message: one for each tool call, or all of them as text."""
+    """The results as the next message: one a tool call, or all of them as text."""
     if not reply.message.calls:
         return UserMessage("\n\n".join(format_result(result) for result in results))
     return ToolMessage(
@@ -210,14 +209,14 @@ def make_results_message(reply: Reply, results: list[EffectResult]) -> Message:
 
 
 def format_result(result: EffectResult) -> str:
-    """The words of a result that resumes the prompt."""
+    """The text of a result that resumes the prompt."""
     match result:
         case Answer(text):
             return text or "(nothing)"
         case Refusal(message):
             return message
         case _:
-            raise AssertionError("an outcome is never told to the model")
+            raise AssertionError("an outcome ends the conversation")
 
 
 def get_last_refusal(results: list[EffectResult]) -> str:
@@ -234,7 +233,7 @@ class RepeatDetector:
         self.repeats = 0
 
     def detect_repeat(self, reply: Reply, results: list[EffectResult]) -> bool:
-        """Take note of a reply and what came of it: is it the failing answer of the turn before?"""
+        """Record a reply and its results; return whether it is the failing answer of the turn before."""
         if not any(isinstance(result, Refusal) for result in results):
             self.failed = None
             return False

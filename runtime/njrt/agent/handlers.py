@@ -3,17 +3,18 @@
     Run("total = sum(prices)", done=True)   ──serve──>   Completed()                  the prompt is cancelled
     Eval("prices[0]")                       ──serve──>   Answer("3")                  the prompt is resumed
     Exec("prices = []")                     ──serve──>   Refusal("`prices` is ...")   resumed, with advice
+    make_jump_outcome("return", 3, ("break", "return"))  Returned(3)
 
-A handler is a generator that yields the code it wants run (the driver runs it, awaiting it in an `async`
-block) and returns the result. It never asks a model. A model's mistake is answered, not raised; only an output
-that never fits its type ends the block by an `OutputTypeError`.
+A handler is a generator that yields the code to be run (the driver runs it, awaiting it in an `async` block) and
+returns the result. It never asks a model. A mistake of the model is answered, not raised; only an output that
+repeatedly does not fit its type ends the block, by an `OutputTypeError`.
 """
 
 from __future__ import annotations
 
 import builtins
 import json
-from collections.abc import Generator, Mapping
+from collections.abc import Collection, Generator, Mapping
 from functools import partial
 from typing import assert_never
 
@@ -23,7 +24,6 @@ from njrt.agent.answer import (
     find_output_form,
     find_return_form,
 )
-from njrt.agent.jumping import is_exception_class, make_jump_outcome
 from njrt.agent.references import (
     JSON_SCALARS,
     ReferenceTable,
@@ -70,24 +70,25 @@ from njrt.execution.execute import (
 )
 from njrt.execution.tracebacks import format_error
 from njrt.options import Policy
-from njrt.outcome import Completed, UserValue
+from njrt.outcome import Broke, Completed, Continued, Outcome, Raised, Returned, UserValue
 from njrt.rendering.describe import render_value
 from njrt.rendering.writer import escape_unprintable
 from njrt.scope.scope import Absent, Bound, Scope, make_scope
 from njrt.timeouts import DeadlineExceeded, call_with_timeout
+from njrt.values.introspection import is_a, is_exception_class
 
 EffectGenerator = Generator[Snippet, Execution, EffectResult]
 ImmediateEffect = (
     Lookup | Assign | Deref | Ref | SetRef | Goto
     | BreakLoop | ContinueLoop | ReturnValue | RaiseError | ReturnAnswer | RaiseNamed
 )  # fmt: skip
-"""The effects that are served at once; the others have code run, or end the block."""
+"""The effects that are served at once; the others run code, or end the block."""
 
 MAX_ANSWER_CHARS = 2000
-"""How much of a value, of printed text or of an error a model is shown at once."""
+"""Characters of a value, of printed text or of an error that a model is shown at once."""
 
 MAX_TYPE_MISFITS = 3
-"""How often the model may mend an output of the wrong type before the block gives up."""
+"""How often the model may correct an output of the wrong type before the block fails."""
 
 
 class Handlers:
@@ -101,7 +102,7 @@ class Handlers:
         self.misfits = 0
 
     def serve(self, effect: Effect | Refusal, turn: int) -> EffectGenerator:
-        """Serve one effect, or what was meant as one."""
+        """Serve one effect; a refusal stands for a request that could not be read as one."""
         match effect:
             case Run(code, done):
                 result = yield from self.run(code, done)
@@ -127,8 +128,8 @@ class Handlers:
         return result
 
     def serve_safely(self, effect: ImmediateEffect) -> EffectResult:
-        """Serve an effect that runs no code of the model, but may well run the program's: a `__setattr__`,
-        an exception's constructor. Whatever that does, it is the model's request that has failed.
+        """Serve an effect that runs no code of the model, but may run the program's: a `__setattr__`, an
+        exception's constructor. If that fails, the request has failed.
         """
         seconds = self.block.options.max_code_seconds
         try:
@@ -139,7 +140,7 @@ class Handlers:
             return Refusal(format_error(error))
 
     def serve_immediate(self, effect: ImmediateEffect) -> EffectResult:
-        """Serve an effect on the scope, on the heap or on the program's control flow."""
+        """Serve an effect on the scope, on the references or on the program's control flow."""
         match effect:
             case Lookup(variable):
                 return self.show_variable(variable)
@@ -173,7 +174,7 @@ class Handlers:
     # ── the direct effect ────────────────────────────────────────────────────────────────────────
 
     def run(self, code: str, done: bool) -> EffectGenerator:
-        """Run code; with `done` the block is over once it has run and its outputs are bound."""
+        """Run code; with `done` the block ends once it has run and its outputs are bound."""
         if done and self.failed and not code.strip():
             return Refusal(
                 "the last code failed, so this is not done; send code that does what is left"
@@ -232,7 +233,7 @@ class Handlers:
     # ── the paper's effects ──────────────────────────────────────────────────────────────────────
 
     def execute(self, code: str, silent: str) -> EffectGenerator:
-        """Run code on the scope and tell what came of it; `silent` is said where nothing else is."""
+        """Run code on the scope; `silent` is the answer where there is no value and no printed text."""
         match prepare(
             code,
             self.scope,
@@ -243,29 +244,29 @@ class Handlers:
             case Refusal() as refusal:
                 return refusal
             case snippet:
-                return self.told((yield snippet), silent)
+                return self.make_result((yield snippet), silent)
 
-    def told(self, execution: Execution, silent: str) -> EffectResult:
-        """What the prompt is resumed or cancelled with after code has run."""
+    def make_result(self, execution: Execution, silent: str) -> EffectResult:
+        """The result of an effect whose code has run."""
         match execution:
             case Jumped(outcome):
                 return outcome
             case Failed(message, printed):
                 return Refusal(join_parts(printed, message))
             case Ran(value, printed):
-                seen = "" if value is None else render_value(value, MAX_ANSWER_CHARS)
-                return Answer(join_parts(printed, seen, self.reference_to(value)) or silent)
+                shown = "" if value is None else render_value(value, MAX_ANSWER_CHARS)
+                return Answer(join_parts(printed, shown, self.format_reference(value)) or silent)
             case _:
                 assert_never(execution)
 
-    def reference_to(self, value: UserValue) -> str:
+    def format_reference(self, value: UserValue) -> str:
         """The reference to an object, in the sets whose effects take references."""
         is_object = self.has_references and type(value) not in JSON_SCALARS
         wire = encode_wire(value, self.heap) if is_object else None
         return format_wire(wire) if isinstance(wire, dict) else ""
 
     def evaluate(self, expression: str) -> EffectGenerator:
-        """Evaluate one expression: on the program's variables, or on nothing in the isolated set."""
+        """Evaluate one expression: on the program's variables, or without them in the isolated set."""
         isolated = self.block.options.effects == "isolated-eval"
         match prepare(
             expression.strip(),
@@ -279,7 +280,7 @@ class Handlers:
                     message + ("; `exec` runs statements" if self.has_statements else "")
                 )
             case snippet:
-                return self.told((yield snippet), silent="None")
+                return self.make_result((yield snippet), silent="None")
 
     def show_variable(self, variable: str) -> EffectResult:
         """The value of a variable, as JSON or as a reference."""
@@ -293,11 +294,11 @@ class Handlers:
                 return Refusal(f"there is no variable `{variable}`; the variables are: {names}")
 
     def is_visible(self, variable: str) -> bool:
-        """Whether the prompt names a variable, or the block made it; builtins are no variables."""
+        """Whether the prompt names a variable, or the block made it; builtins are not variables."""
         return variable in self.scope.names or not hasattr(builtins, variable)
 
     def jump_with_variable(self, label: str, variable: str | None) -> EffectResult:
-        """Return or raise what a variable holds."""
+        """Return or raise the value of a variable."""
         if variable is None:
             return make_jump_outcome(label, None, self.block.labels)
         match self.scope.lookup(variable):
@@ -310,7 +311,7 @@ class Handlers:
                 )
 
     def go_to(self, label: str, value: UserValue) -> EffectResult:
-        """Jump to a label as the formal interface does, with a value or an exception in words."""
+        """Jump to a label with a value, or with an exception written as text."""
         if label == "raise" and type(value) is str:
             name, _, message = value.partition(":")
             match self.scope.lookup(name.strip()):
@@ -327,7 +328,7 @@ class Handlers:
     def conclude(self) -> Completed | Refusal:
         """End the block normally, unless an output is missing or does not fit its type.
 
-        To look at an output may run code of the program's, a property or a validator: no longer than other code.
+        Looking at an output may run code of the program, a property or a validator; it has the time limit of code.
         """
         try:
             return call_with_timeout(self.block.options.max_code_seconds, self.check_outputs)
@@ -335,7 +336,7 @@ class Handlers:
             raise make_time_limit_error(error) from None
 
     def check_outputs(self) -> Completed | Refusal:
-        """The same, for as long as it takes."""
+        """The same, without a time limit."""
         if missing := self.scope.list_unbound_outputs():
             names = ", ".join(f"`{name}`" for name in missing)
             return Refusal(
@@ -361,8 +362,36 @@ class Handlers:
         return self.block.options.effects in ("nightjar", "shared-python")
 
 
+def make_jump_outcome(label: str, value: UserValue, labels: Collection[str]) -> Outcome | Refusal:
+    """The outcome of a jump to a label with a value; `labels` are legal here, besides `raise`."""
+    legal = {"raise", *labels}
+    match label:
+        case "break" if label in legal:
+            return Broke()
+        case "continue" if label in legal:
+            return Continued()
+        case "return" if label in legal or ("bare_return" in legal and value is None):
+            return Returned(value)
+        case "raise":
+            return make_raise_outcome(value)
+        case "return" if "bare_return" in legal:
+            return Refusal("only a `return` without a value is possible here")
+        case _:
+            known = ", ".join(name.removeprefix("bare_") for name in sorted(legal))
+            return Refusal(f"`{label}` is not possible here; the labels are {known}")
+
+
+def make_raise_outcome(value: UserValue) -> Raised | Refusal:
+    """The outcome of raising a value: an exception or a class of exceptions."""
+    if is_exception_class(value):
+        value = value()
+    if is_a(value, BaseException):
+        return Raised(value)
+    return Refusal(f"only exceptions can be raised, not a {type(value).__name__}")
+
+
 def make_isolated_scope() -> Scope:
-    """A scope without any variable, in a module of its own."""
+    """A scope without variables, in a module of its own."""
     return make_scope(eval("lambda: ()", {"__name__": "isolated"}))
 
 
@@ -372,5 +401,5 @@ def format_wire(wire: WireValue) -> str:
 
 
 def join_parts(*parts: str) -> str:
-    """The parts that hold anything, a line each."""
+    """The parts that are not empty, on lines of their own."""
     return "\n".join(part.rstrip("\n") for part in parts if part)

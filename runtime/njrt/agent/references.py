@@ -118,9 +118,9 @@ def encode_level(value: UserValue, heap: ReferenceTable) -> WireValue:
 def take_first_sorted(elements: Iterable[UserValue]) -> list[UserValue]:
     """The first elements of a set, in the order of their types and texts."""
     some = list(islice(elements, MAX_SORTED_ELEMENTS))
-    return sorted(some, key=lambda each: (get_class_name(type(each)), write_brief(each, 80)))[
-        :MAX_ITEMS
-    ]
+    return sorted(
+        some, key=lambda element: (get_class_name(type(element)), write_brief(element, 80))
+    )[:MAX_ITEMS]
 
 
 def encode_object_level(value: UserValue, heap: ReferenceTable) -> WireValue:
@@ -128,7 +128,7 @@ def encode_object_level(value: UserValue, heap: ReferenceTable) -> WireValue:
     cls = type(value)
     if is_exactly(value, *_DESCRIBED_TYPES) or is_a(value, type) or is_a(value, types.ModuleType):
         held_by_class = list_class_attributes(value) if is_a(value, type) else {}
-        shown = {name: encode_wire(each, heap) for name, each in held_by_class.items()}
+        shown = {name: encode_wire(held, heap) for name, held in held_by_class.items()}
         about = {"class": get_class_name(cls), "about": render_value(value, MAX_TEXT_CHARS)}
         return about | ({"attributes": shown} if shown else {})
     held = islice(read_attributes(value).items(), MAX_ITEMS)
@@ -140,7 +140,9 @@ def encode_object_level(value: UserValue, heap: ReferenceTable) -> WireValue:
     }
     return {
         "class": get_class_name(cls),
-        "attributes": {name: encode_wire(each, heap) for name, each in held if type(name) is str},
+        "attributes": {
+            name: encode_wire(attribute, heap) for name, attribute in held if type(name) is str
+        },
         "methods": sorted(methods)[:MAX_ITEMS],
     }
 
@@ -151,9 +153,9 @@ def list_class_attributes(cls: type) -> dict[str, UserValue]:
     if is_a(cls, EnumType):
         return dict(namespace.get("_member_map_") or {})
     plain = (
-        (name, each)
-        for name, each in namespace.items()
-        if not name.startswith("__") and not is_exactly(each, *_METHOD_TYPES, *_DESCRIPTOR_TYPES)
+        (name, member)
+        for name, member in namespace.items()
+        if not name.startswith("__") and not is_exactly(member, *_METHOD_TYPES, *_DESCRIPTOR_TYPES)
     )
     return dict(islice(plain, MAX_ITEMS))
 
@@ -205,8 +207,8 @@ def update_in_place(target: UserValue, value: UserValue) -> str | None:
             return f"a {name} can only become equal to another {name}"
         case _ if isinstance(value, Mapping) or type(value) is type(target):
             held = value if isinstance(value, Mapping) else read_attributes(value)
-            for attribute, each in dict(held).items():
-                setattr(target, str(attribute), each)
+            for name, attribute in dict(held).items():
+                setattr(target, str(name), attribute)
         case _:
             return f"to update this {name}, send a dict of its attributes"
     return None

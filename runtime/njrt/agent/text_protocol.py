@@ -9,7 +9,7 @@
 
 A fence may hold several calls, one after the other or as a list; they are carried out in that order.
 
-For models that call no tools, small ones mostly, and for replies of others that forgot to.
+For models that call no tools, mostly small ones, and for replies of others without a tool call.
 """
 
 from __future__ import annotations
@@ -148,8 +148,8 @@ def parse_json_calls(text: str) -> tuple[ToolCall | Refusal, ...]:
             return (*calls, explain_json_error(slip))
         except (ValueError, RecursionError):
             return (*calls, Refusal("the call is not JSON"))
-        for each in written if isinstance(written, list) else [written]:
-            if (call := make_tool_call(each)) is None:
+        for item in written if isinstance(written, list) else [written]:
+            if (call := make_tool_call(item)) is None:
                 return ()
             calls.append(call)
         if between := BETWEEN_CALLS.match(text, position):

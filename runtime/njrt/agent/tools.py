@@ -1,9 +1,9 @@
-"""The six effect sets, as the tools that a model sees, and the way back from its calls to effects.
+"""The six effect sets as tools for a model, and the parsing of its calls to effects.
 
     run(code="total = 3", done=true)   ──parse_tool_call──>   Run(code='total = 3', done=True)
 
-Names and arguments are those of the paper and of its published traces; older spellings of an argument
-are accepted too. Everything here is data and pure functions: what is asked, never what it does.
+Names and arguments are those of the paper and of its published traces; older names of an argument are accepted.
+Everything here is data and pure functions: the handlers say what an effect does.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ from njrt.options import EffectSet
 
 @dataclass(frozen=True, slots=True)
 class Parameter:
-    """One argument of a tool: its schema, and the other names under which models have sent it."""
+    """One argument of a tool: its schema, and other names that models use for it."""
 
     name: str
     schema: Json
@@ -46,7 +46,7 @@ class Parameter:
 
 @dataclass(frozen=True, slots=True)
 class Operation:
-    """One effect as a tool: what the model is told, which arguments it takes, which effect it makes."""
+    """One effect as a tool: its description, its parameters, and the constructor of the effect."""
 
     name: str
     description: str
@@ -199,7 +199,7 @@ def make_arguments_schema(operation: Operation) -> Json:
 
 
 def parse_tool_call(call: ToolCall, effects: EffectSet) -> Effect | Refusal:
-    """Read a tool call as an effect of the set, or say what is wrong with it."""
+    """The effect of a tool call, or a refusal that says what is wrong with it."""
     operations = {operation.name: operation for operation in OPERATIONS[effects]}
     operation = operations.get(call.name)
     if operation is None:
@@ -214,26 +214,26 @@ def parse_tool_call(call: ToolCall, effects: EffectSet) -> Effect | Refusal:
 
 def make_effect(operation: Operation, arguments: Json) -> Effect | Refusal:
     """Make the effect of an operation from its arguments, by name, alias and type."""
-    left, taken = dict(arguments), {}
+    rest, values = dict(arguments), {}
     for parameter in operation.parameters:
-        names = [name for name in (parameter.name, *parameter.aliases) if name in left]
+        names = [name for name in (parameter.name, *parameter.aliases) if name in rest]
         if names:
-            taken[parameter.name] = left.pop(names[0])
+            values[parameter.name] = rest.pop(names[0])
         elif parameter.default is not ...:
-            taken[parameter.name] = parameter.default
+            values[parameter.name] = parameter.default
         else:
             return Refusal(
                 f"`{operation.name}` needs `{parameter.name}`; send {format_call_form(operation)}"
             )
-        if problem := find_argument_problem(parameter, taken[parameter.name]):
+        if problem := find_argument_problem(parameter, values[parameter.name]):
             return Refusal(f"`{operation.name}`: {problem}; send {format_call_form(operation)}")
-    if left:
-        return Refusal(f"`{operation.name}` takes no `{next(iter(left))}`")
-    return operation.effect(*taken.values())
+    if rest:
+        return Refusal(f"`{operation.name}` takes no `{next(iter(rest))}`")
+    return operation.effect(*values.values())
 
 
 def find_argument_problem(parameter: Parameter, value: Any) -> str | None:
-    """Say why a value is not what a parameter takes, or None."""
+    """Why a value does not fit a parameter, or None."""
     if parameter.schema is REFERENCE_SCHEMA:
         if get_address(value) is None:
             return f'`{parameter.name}` must be {{"type": "Ref", "addr": N}}, as you have been shown it'

@@ -1,13 +1,13 @@
-"""Examples: what a live block was given, and what it made of it, for code to be held against.
+"""Examples: the variables of a live block before and after a run, for testing static code.
 
     NJC_EXAMPLES=traces/shop.jsonl python shop.py            one line for each run of a block
 
     {"event": "example", "place": "shop.njpy:4", "instruction": ["Add <price> to <:spent>, ..."],
      "before": {"price": "3", "limit": "10", "spent": "4"}, "after": {"spent": "7"}, "outcome": "completed"}
 
-Values stand as expressions that make them again (njrt.values.encode); `lost` says which could not be written so,
-and why. `after` has the outputs, and all else that the block has changed in place. Runs that the runtime gave
-up are no examples.
+Values are written as expressions that make them again (njrt.values.encode); `lost` names those that could not be
+written so, and why. `after` has the outputs, and what else the block has changed in place. Runs that end by an error
+of the runtime are no examples.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from njrt.values.encode import EncodedValues, encode_values
 from njrt.values.shapes import infer_shape
 
 RETURN_VALUE = "return value"
-"""What a returned value is called among the variables; no variable is."""
+"""The name of the returned value among the variables; no variable can have it."""
 TextsByName = Mapping[str, str]
 
 
@@ -47,9 +47,9 @@ class Example:
     error: str | None = None
     """The class of what was raised."""
     shapes: TextsByName = field(default_factory=dict)
-    """What the values before were like; those that are lost, too."""
+    """The shapes of the values before; those that are lost, too."""
     classes: TextsByName = field(default_factory=dict)
-    """The modules of the classes that are named; "" is the program's own file."""
+    """The modules of the named classes; "" is the program's own file."""
     lost: TextsByName = field(default_factory=dict)
 
 
@@ -60,20 +60,20 @@ def with_example_recording(
     instruction: str,
     keep: Callable[[Example], None],
 ) -> Conversation:
-    """The conversation, with an example made of it unless it fails; `scope` is one of its own."""
+    """The conversation, recorded as an example unless it fails; `scope` is a separate one on the same block."""
     own = str(scope.module.get("__name__", ""))
     values = _read_values(scope)
     before, shapes = (
         encode_values(values, own),
-        {name: infer_shape(each) for name, each in values.items()},
+        {name: infer_shape(value) for name, value in values.items()},
     )
     outcome = yield from conversation
     after = _read_values(scope)
     texts = encode_values(after, own).texts
-    # What has changed is spelled anew, for its texts must not speak of what has not.
+    # What has changed is encoded again, alone: its texts must not refer to what has not changed.
     changed = {
-        name: each
-        for name, each in after.items()
+        name: value
+        for name, value in after.items()
         if name in scope.outputs or texts.get(name) != before.texts.get(name)
     }
     made = encode_values(changed | _get_returned_value(outcome), own)
@@ -89,13 +89,13 @@ def _make_example(
     shapes: TextsByName,
     outcome: Outcome,
 ) -> Example:
-    name, _ = name_ending(outcome)
+    ending, _ = name_ending(outcome)
     return Example(
         place,
         instruction,
         before.texts,
-        {each: text for each, text in after.texts.items() if each != RETURN_VALUE},
-        name,
+        {name: text for name, text in after.texts.items() if name != RETURN_VALUE},
+        ending,
         after.texts.get(RETURN_VALUE),
         type(outcome.exception).__name__ if isinstance(outcome, Raised) else None,
         shapes,
@@ -105,17 +105,17 @@ def _make_example(
 
 
 def _read_values(scope: Scope) -> dict[str, UserValue]:
-    """The variables that have values now; what the program defines is found again by its name."""
+    """The variables that are bound now, without definitions: those are found again by name."""
     found = {name: scope.lookup(name) for name in scope.names}
     return {
-        name: each.value
-        for name, each in found.items()
-        if isinstance(each, Bound) and not _is_definition(each.value)
+        name: bound.value
+        for name, bound in found.items()
+        if isinstance(bound, Bound) and not _is_definition(bound.value)
     }
 
 
 def _is_definition(value: UserValue) -> bool:
-    """Whether a value is a part of the program's text rather than of its state."""
+    """Whether a value is part of the program's text rather than of its state."""
     return isinstance(value, _DEFINITION_TYPES) or typing.get_origin(value) is not None
 
 
@@ -127,7 +127,7 @@ def _get_returned_value(outcome: Outcome) -> dict[str, UserValue]:
 
 
 def format_example_line(example: Example) -> str:
-    """Write an example as one line of JSON."""
+    """An example as one line of JSON."""
     written: dict[str, Any] = {
         "event": "example",
         "place": example.place,
@@ -143,7 +143,7 @@ def format_example_line(example: Example) -> str:
 
 
 def example_from_json(written: Mapping[str, Any]) -> Example:
-    """Read an example back; raise KeyError or TypeError where it is none."""
+    """Read an example; raise KeyError or TypeError where it is none."""
     return Example(
         written["place"],
         "\n".join(written["instruction"]),
@@ -160,6 +160,6 @@ def example_from_json(written: Mapping[str, Any]) -> Example:
 
 @lru_cache(maxsize=16)
 def make_example_writer(path: str) -> Callable[[Example], None]:
-    """Whoever appends examples to a file; one for the whole process."""
+    """A function that appends examples to a file; one for the whole process."""
     file = TraceFile(path)
     return lambda example: file.add(format_example_line(example))

@@ -26,11 +26,10 @@ from njrt.agent.conversation import (
     AnswerConversation,
     CodeNeeded,
     Conversation,
-    EffectGenerator,
     EffectHandler,
     converse,
 )
-from njrt.agent.handlers import Handlers
+from njrt.agent.handlers import EffectGenerator, Handlers
 from njrt.agent.prompt import build_opening
 from njrt.block import Block
 from njrt.effects import Effect, Refusal

@@ -1,13 +1,13 @@
-"""What an answer must look like: from a Python type to a JSON schema that vendors accept, and back.
+"""Structured answers: from a Python type to a JSON schema that vendors accept, and from JSON back to a value.
 
-    schema_of(bool)                        {"type": "boolean"}
-    schema_of(Order)                       {"type": "object", "properties": ..., "required": ..., ...}
-    shape_of(schema_of(list[int]))         "[a whole number, ...]", for models that read no schemas
-    find_schema_problems({"type": "object"})      "an object must name its properties ..."
-    parse_answer('{"value": "yes"}', bool)     True, or ValueError with the reason as its message
+    make_answer_schema(bool)                                {"type": "boolean"}
+    make_answer_schema(Order)                               {"type": "object", "properties": ..., ...}
+    describe_schema(make_answer_schema(list[int]))          "[a whole number, ...]", for the text protocol
+    find_schema_problems({"type": "object"})                "an object must name its properties ..."
+    parse_answer('{"value": "yes"}', bool)                  True, or ValueError with the reason as its message
 
 Vendors accept only strict schemas: every object lists its properties, requires all of them and allows no
-others. What only narrows a value (lengths, ranges, patterns) is left out and checked on the answer.
+others. Keywords that only narrow a value (lengths, ranges, patterns) are left out and checked on the answer.
 """
 
 from __future__ import annotations
@@ -18,6 +18,7 @@ from collections.abc import Iterator, Mapping
 from functools import lru_cache
 from typing import Any
 
+from njrt.errors import ConfigurationError
 from njrt.messages import Json
 from njrt.outcome import UserValue
 
@@ -29,7 +30,7 @@ _SCALAR_KINDS = {"string", "number", "integer", "boolean", "null"}
 
 
 def make_answer_schema(wanted: AnswerType) -> Json:
-    """The strict JSON schema of what is wanted; raise TypeError for what has none."""
+    """The strict JSON schema of a type; raise TypeError for what has none."""
     if isinstance(wanted, Mapping):
         return _make_strict(wanted)
     try:
@@ -39,7 +40,7 @@ def make_answer_schema(wanted: AnswerType) -> Json:
 
 
 def _make_strict(schema: Json) -> Json:
-    """The same schema with all properties required, no others allowed, and nothing that only narrows."""
+    """The schema with all properties required, no others allowed, and without narrowing keywords."""
     schema = {"enum": [schema["const"]], **schema} if "const" in schema else schema
     schema = {"anyOf": schema["oneOf"], **schema} if "oneOf" in schema else schema
     kept: dict[str, Any] = {}
@@ -48,9 +49,9 @@ def _make_strict(schema: Json) -> Json:
             case None:
                 continue
             case dict(inner) if key in ("properties", "$defs"):
-                kept[key] = {name: _make_strict(each) for name, each in inner.items()}
+                kept[key] = {name: _make_strict(part) for name, part in inner.items()}
             case list(choices) if key == "anyOf":
-                kept[key] = [_make_strict(each) for each in choices]
+                kept[key] = [_make_strict(choice) for choice in choices]
             case dict(inner) if key == "items":
                 kept[key] = _make_strict(inner)
             case value:
@@ -61,7 +62,7 @@ def _make_strict(schema: Json) -> Json:
 
 
 def find_schema_problems(schema: Json) -> Iterator[str]:
-    """Say what in a strict schema a vendor would refuse, each with a way out."""
+    """What a vendor would refuse in a strict schema; each problem with a way out."""
     for inner in (*schema.get("$defs", {}).values(), *schema.get("anyOf", ())):
         yield from find_schema_problems(inner)
     kind = schema.get("type")
@@ -83,7 +84,7 @@ def find_schema_problems(schema: Json) -> Iterator[str]:
 
 
 def wrap_schema(schema: Json) -> Json:
-    """The schema of an object that holds the answer as `value`: vendors want an object outermost."""
+    """The schema of an object that holds the answer as `value`: vendors require an object at the top."""
     inner = {key: value for key, value in schema.items() if key != "$defs"}
     outer: dict[str, Any] = {
         "type": "object",
@@ -95,12 +96,12 @@ def wrap_schema(schema: Json) -> Json:
 
 
 def describe_schema(schema: Json, definitions: Json | None = None, depth: int = 0) -> str:
-    """A schema as an example that people, and small models, read at once."""
+    """A schema as a short example, for people and for models that read no schemas."""
     definitions = definitions or schema.get("$defs", {})
     if "enum" in schema:
-        return " | ".join(json.dumps(each, ensure_ascii=False) for each in schema["enum"])
+        return " | ".join(json.dumps(choice, ensure_ascii=False) for choice in schema["enum"])
     if "anyOf" in schema:
-        return " | ".join(describe_schema(each, definitions, depth) for each in schema["anyOf"])
+        return " | ".join(describe_schema(choice, definitions, depth) for choice in schema["anyOf"])
     if "$ref" in schema:
         name = schema["$ref"].rpartition("/")[2]
         known = depth < _MAX_DEPTH and name in definitions
@@ -109,7 +110,7 @@ def describe_schema(schema: Json, definitions: Json | None = None, depth: int = 
         case "object":
             parts = schema.get("properties", {}).items()
             inner = [
-                f'"{name}": {describe_schema(each, definitions, depth)}' for name, each in parts
+                f'"{name}": {describe_schema(part, definitions, depth)}' for name, part in parts
             ]
             return f"{{{', '.join(inner)}}}"
         case "array":
@@ -130,9 +131,9 @@ _FENCED_BLOCK = re.compile(r"```\w*\s*\n(.*?)```", re.DOTALL)
 
 
 def parse_answer(text: str, wanted: AnswerType) -> UserValue:
-    """Read an answer, given as JSON with or without its wrapping, or as a bare word.
+    """Read an answer: JSON with or without its wrapping object, or plain text.
 
-    Raise ValueError, whose message is meant for the model, where it does not fit.
+    Raise ValueError, whose message is for the model, where it does not fit.
     """
     fenced = _FENCED_BLOCK.search(text)
     text = (fenced[1] if fenced else text).strip()
@@ -146,10 +147,9 @@ def parse_answer(text: str, wanted: AnswerType) -> UserValue:
 
 
 def convert_answer(answer: UserValue, wanted: AnswerType) -> UserValue:
-    """Make the wanted value of an answer in JSON; raise ValueError where it does not fit."""
+    """Convert an answer in JSON to the wanted type; raise ValueError where it does not fit."""
     if isinstance(wanted, Mapping):
-        for problem in _find_mismatches(answer, wanted, wanted.get("$defs", {}), "the answer"):
-            raise ValueError(problem)
+        _check_against_schema(answer, wanted)
         return answer
     from pydantic import ValidationError
 
@@ -160,9 +160,10 @@ def convert_answer(answer: UserValue, wanted: AnswerType) -> UserValue:
 
 
 def _format_errors(error: Any, most: int = 3) -> str:
-    found = error.errors(include_url=False, include_context=False)
+    details = error.errors(include_url=False, include_context=False)[:most]
     return "; ".join(
-        f"{'.'.join(map(str, each['loc'])) or 'the answer'}: {each['msg']}" for each in found[:most]
+        f"{'.'.join(map(str, detail['loc'])) or 'the answer'}: {detail['msg']}"
+        for detail in details
     )
 
 
@@ -180,50 +181,15 @@ def _get_adapter(wanted: AnswerType) -> Any:
         return _make_adapter.__wrapped__(wanted)
 
 
-def _find_mismatches(answer: UserValue, schema: Json, definitions: Json, at: str) -> Iterator[str]:
-    """Say how an answer fails a JSON schema, as far as strict schemas go."""
-    if "$ref" in schema:
-        schema = definitions[schema["$ref"].rpartition("/")[2]]
-    choices = schema.get("anyOf") or schema.get("oneOf")
-    if choices and all(any(_find_mismatches(answer, each, definitions, at)) for each in choices):
-        yield f"{at}: fits none of {' | '.join(describe_schema(each, definitions) for each in choices)}"
-    if "enum" in schema and answer not in schema["enum"]:
-        yield f"{at}: must be one of {', '.join(map(json.dumps, schema['enum']))}"
-    if "const" in schema and answer != schema["const"]:
-        yield f"{at}: must be {json.dumps(schema['const'])}"
-    kinds = schema.get("type", [])
-    kinds = [kinds] if isinstance(kinds, str) else kinds
-    if kinds and not any(_has_json_type(answer, kind) for kind in kinds):
-        yield f"{at}: must be of type {' or '.join(kinds)}, not {json.dumps(answer)[:80]}"
-    elif isinstance(answer, list):
-        for index, each in enumerate(answer):
-            yield from _find_mismatches(
-                each, schema.get("items", {}), definitions, f"{at}[{index}]"
-            )
-    elif isinstance(answer, dict):
-        parts = schema.get("properties", {})
-        for name in schema.get("required", ()):
-            if name not in answer:
-                yield f"{at}: `{name}` is missing"
-        for name, each in answer.items():
-            if name in parts:
-                yield from _find_mismatches(each, parts[name], definitions, f"{at}.{name}")
-            elif schema.get("additionalProperties") is False:
-                yield f"{at}: there is no `{name}`"
-
-
-_PYTHON_TYPES: Mapping[str, tuple[type, ...]] = {
-    "string": (str,),
-    "integer": (int,),
-    "number": (int, float),
-    "boolean": (bool,),
-    "array": (list,),
-    "object": (dict,),
-    "null": (type(None),),
-}
-
-
-def _has_json_type(answer: UserValue, kind: str) -> bool:
-    if isinstance(answer, bool):
-        return kind == "boolean"
-    return isinstance(answer, _PYTHON_TYPES.get(kind, (object,)))
+def _check_against_schema(answer: UserValue, schema: Json) -> None:
+    try:
+        from jsonschema.exceptions import best_match
+        from jsonschema.validators import validator_for
+    except ImportError:
+        raise ConfigurationError(
+            "a schema given as a dict needs the package `jsonschema`; "
+            "install it with: pip install jsonschema, or give a type"
+        ) from None
+    problem = best_match(validator_for(schema)(schema).iter_errors(answer))
+    if problem is not None:
+        raise ValueError(f"{problem.json_path.replace('$', 'the answer', 1)}: {problem.message}")

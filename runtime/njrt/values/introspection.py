@@ -16,7 +16,7 @@ import sys
 from collections.abc import Callable, Iterator
 from contextlib import suppress
 from types import FunctionType, GetSetDescriptorType, MemberDescriptorType, ModuleType
-from typing import Any
+from typing import Any, TypeGuard
 
 from njrt.outcome import UserValue
 
@@ -157,6 +157,11 @@ def is_exactly(value: UserValue, *classes: type) -> bool:
 def is_a(value: UserValue, cls: type) -> bool:
     """`isinstance` that asks the real type only: an object's `__class__` may be a property."""
     return type.__subclasscheck__(cls, type(value))
+
+
+def is_exception_class(value: UserValue) -> TypeGuard[type[BaseException]]:
+    """Whether a value is a class of exceptions by its bases, whatever its `__class__` says."""
+    return is_a(value, type) and any(base is BaseException for base in get_mro(value))
 
 
 def unwrap_function(function: FunctionType) -> FunctionType:
