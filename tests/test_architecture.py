@@ -26,7 +26,7 @@ FOLDERS = {"njrt": "runtime/njrt", "njc": "njc", "spsbench": "spsbench"}
 
 LAYERS: Mapping[str, str] = {
     "njrt": """
-        errors jumps messages outcome context timeouts
+        errors jumps messages outcome context timeouts private_names
         effects message_json options values
         block events models rendering typed_json
         observability scope

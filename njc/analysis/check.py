@@ -24,13 +24,13 @@ from njc.frontend.names import (
     is_bound,
     is_defined,
     list_visible_names,
-    mangle,
     resolve_name,
     walk_outwards,
 )
 from njc.frontend.parse import Module
 from njc.frontend.references import KeywordTag, MistypedTag, Reference, parse_type
 from njc.frontend.source import SourceFile
+from njrt.private_names import mangle
 
 _CONTROL_WORD_PATTERN = re.compile(
     r"(?<!line )(?<!page )\b(?P<label>break|continue|return)\b(?! (?:value|type|code|address|key)s?\b)",

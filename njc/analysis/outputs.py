@@ -30,9 +30,10 @@ from njc.analysis.assignment import (
 from njc.analysis.check import find_control_words
 from njc.frontend.blocks import NaturalBlock
 from njc.frontend.diagnostics import Diagnostic, make_diagnostic
-from njc.frontend.names import BlockOutputs, Local, NameScope, mangle, resolve_name
+from njc.frontend.names import BlockOutputs, Local, NameScope, resolve_name
 from njc.frontend.parse import Module
 from njc.frontend.source import SourceFile
+from njrt.private_names import mangle
 
 _NAMESPACE_FUNCTIONS = frozenset({"locals", "vars", "eval", "exec", "globals"})
 

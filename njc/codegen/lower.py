@@ -30,11 +30,11 @@ from njc.frontend.names import (
     NameScope,
     ResolvedName,
     TypeParameter,
-    mangle,
     resolve_name,
 )
 from njc.frontend.references import format_annotation, is_type, parse_type
 from njrt.options import OPTION_NAMES, Options
+from njrt.private_names import mangle
 
 RUNTIME_PACKAGE = "njrt"
 

@@ -40,7 +40,6 @@ from njc.frontend.names import (
     ScopeNode,
     collect_bindings,
     list_branches,
-    mangle,
     walk_outwards,
 )
 from njc.frontend.parse import Module
@@ -48,6 +47,7 @@ from njc.frontend.placement import Placement, check_placement, find_placement
 from njc.frontend.references import Reference, Tag, find_tags
 from njc.frontend.source import SourceFile
 from njrt.options import OPTION_NAMES, Options
+from njrt.private_names import mangle
 
 
 @dataclass(frozen=True, slots=True)

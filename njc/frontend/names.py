@@ -21,6 +21,8 @@ from collections.abc import Iterable, Iterator, Mapping, Set
 from dataclasses import dataclass, field
 from typing import Literal
 
+from njrt.private_names import mangle
+
 ScopeKind = Literal["module", "class", "function", "async function", "generator", "async generator"]
 FunctionDefinition = ast.FunctionDef | ast.AsyncFunctionDef
 ScopeNode = ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef
@@ -75,14 +77,6 @@ def walk_outwards(scope: NameScope) -> Iterator[NameScope]:
     while inner is not None:
         yield inner
         inner = inner.parent
-
-
-def mangle(name: str, class_name: str | None) -> str:
-    """Spell a private name as the compiler stores it inside a class."""
-    if class_name is None or not name.startswith("__") or name.endswith("__"):
-        return name
-    stem = class_name.lstrip("_")
-    return f"_{stem}{name}" if stem else name
 
 
 BlockOutputs = Mapping[NameScope, Set[str]]

@@ -21,7 +21,7 @@ from dataclasses import dataclass
 from njc.analysis.assignment import find_bound_before
 from njc.codegen.lower import find_super_parameter, list_offered_labels
 from njc.frontend.blocks import NaturalBlock, collect_block_outputs
-from njc.frontend.names import BlockOutputs, mangle, walk_outwards
+from njc.frontend.names import BlockOutputs, walk_outwards
 from njc.frontend.parse import Module
 from njc.frontend.references import format_annotation, parse_type
 from njc.static.context import render_context
@@ -29,6 +29,7 @@ from njc.static.fresh_names import find_taken_names, make_fresh_name
 from njc.static.lock import BlockDigests
 from njrt.block import extract_instruction
 from njrt.options import Mode, Options, merge_option_layers
+from njrt.private_names import mangle
 
 
 @dataclass(frozen=True, slots=True)

@@ -25,10 +25,10 @@ from njc.frontend.names import (
     TypeParameter,
     collect_bindings,
     is_defined,
-    mangle,
     resolve_name,
 )
 from njc.frontend.source import SourceFile
+from njrt.private_names import mangle, unmangle
 
 LIBRARY = Path(sysconfig.get_path("stdlib"))
 SAMPLE = 2000 if os.environ.get("NJC_THOROUGH") else 40
@@ -168,6 +168,7 @@ def test_home(name: str) -> None:
 )
 def test_mangled(name: str, class_name: str | None, stored: str) -> None:
     assert mangle(name, class_name) == stored
+    assert unmangle(stored, class_name) == name
 
 
 @pytest.mark.parametrize(

@@ -13,7 +13,7 @@ import ast
 from collections.abc import Callable, Iterator, Sequence
 
 from njc.analysis.assignment import can_reach_end, find_unbound_at_end, is_endless_loop
-from njc.frontend.names import FunctionDefinition, mangle
+from njc.frontend.names import FunctionDefinition
 from njc.static.checks.attributes import find_attribute_problems
 from njc.static.checks.choices import find_choice_problems
 from njc.static.checks.questions import Classes, find_question_problems
@@ -24,6 +24,7 @@ from njrt.execution.guard.check import find_guard_problems
 from njrt.execution.lowering import find_host_jumps
 from njrt.execution.symbols import SnippetNames
 from njrt.execution.tracebacks import format_syntax_error
+from njrt.private_names import mangle
 from njrt.scope.scope import Scope, make_scope
 
 InPlaceCheck = Callable[[str], str | None]

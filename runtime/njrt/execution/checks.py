@@ -23,12 +23,12 @@ from collections.abc import Collection, Iterator, Sequence
 from njrt.effects import Refusal
 from njrt.execution.lowering import HostJump, find_host_jumps, is_bare_super
 from njrt.execution.symbols import SnippetNames, format_line_prefix
+from njrt.private_names import mangle, unmangle
 from njrt.scope.scope import (
     Bound,
     Scope,
     format_read_only_error,
     format_redefinition_error,
-    mangle,
 )
 
 MODULE_NAMES = frozenset({"__name__", "__file__", "__doc__", "__debug__"})
@@ -116,7 +116,7 @@ def _find_invisible_names(names: SnippetNames, scope: Scope) -> Iterator[str]:
                 "functions and comprehensions in it cannot see it; use a loop"
             )
         if not is_visible(name, names, scope):
-            yield f"{format_line_prefix(node)}`{_unmangle(name, scope)}` is not visible in this block{_format_name_hint(name, names, scope)}"
+            yield f"{format_line_prefix(node)}`{unmangle(name, scope.class_name)}` is not visible in this block{_format_name_hint(name, names, scope)}"
 
 
 def is_visible(name: str, names: SnippetNames, scope: Scope) -> bool:
@@ -133,7 +133,7 @@ def is_visible(name: str, names: SnippetNames, scope: Scope) -> bool:
 def _find_hidden_names(names: SnippetNames, scope: Scope) -> Iterator[str]:
     for name, node in names.hidden.items():
         yield (
-            f"{format_line_prefix(node)}`global {_unmangle(name, scope)}` means the block's variable, but a function "
+            f"{format_line_prefix(node)}`global {unmangle(name, scope.class_name)}` means the block's variable, but a function "
             "around it has one of the same name; rename one of them"
         )
 
@@ -141,7 +141,7 @@ def _find_hidden_names(names: SnippetNames, scope: Scope) -> Iterator[str]:
 def _find_read_only_names(names: SnippetNames, scope: Scope) -> Iterator[str]:
     for name, node in names.bound.items():
         if not scope.can_bind(name) and not _is_same_import(name, node, scope):
-            plain = _unmangle(name, scope)
+            plain = unmangle(name, scope.class_name)
             again = isinstance(node, _DEFINITION_NODES) and scope.is_bound(plain)
             yield format_line_prefix(node) + (
                 format_redefinition_error(plain) if again else format_read_only_error(plain)
@@ -190,21 +190,14 @@ _MATCH_CUTOFF = 0.8
 def _format_name_hint(name: str, names: SnippetNames, scope: Scope) -> str:
     shown = (*scope.names, *scope.type_names)
     visible = dict.fromkeys((*shown, *scope.scratch))
-    plain = [_unmangle(visible_name, scope) for visible_name in visible]
-    meant = _unmangle(name, scope)
+    plain = [unmangle(visible_name, scope.class_name) for visible_name in visible]
+    meant = unmangle(name, scope.class_name)
     close = difflib.get_close_matches(meant, [*plain, *names.bound], n=1)
     close = close or difflib.get_close_matches(
         meant, _SUGGESTED_BUILTINS, n=1, cutoff=_MATCH_CUTOFF
     )
     hint = f"; did you mean `{close[0]}`?" if close else "."
     return f"{hint} Visible are {', '.join(plain) or 'no variables'}, and the builtins"
-
-
-def _unmangle(name: str, scope: Scope) -> str:
-    """The name as the source spells it."""
-    prefix = f"_{(scope.class_name or '').lstrip('_')}"
-    is_private = scope.class_name and name.startswith(f"{prefix}__")
-    return name.removeprefix(prefix) if is_private else name
 
 
 # --- restated inputs
@@ -233,7 +226,7 @@ def _find_restated_inputs(tree: ast.Module, scope: Scope) -> Iterator[ast.Assign
                 ast.Assign(targets=[ast.Name(name)], value=literal)
                 | ast.AnnAssign(target=ast.Name(name), value=ast.expr() as literal)
             ):
-                is_input = not scope.can_bind(mangle(scope.class_name, name))
+                is_input = not scope.can_bind(mangle(name, scope.class_name))
                 if is_input and _is_current_value(literal, name, scope):
                     yield statement
             case _:

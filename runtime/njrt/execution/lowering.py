@@ -28,7 +28,7 @@ from typing import TypedDict
 
 from njrt.execution.symbols import Declaration, SnippetNames
 from njrt.execution.syntax import compile_tree, parse_python
-from njrt.scope.scope import mangle
+from njrt.private_names import mangle
 
 HostJump = ast.Break | ast.Continue | ast.Return
 
@@ -273,7 +273,7 @@ class _Lowerer(ast.NodeTransformer):
         in_globals = [name for name in reaching if name not in self.layout.cells]
         in_cells = [name for name in reaching if name in self.layout.cells]
         class_name = self.layout.class_name
-        stay = [name for name in node.names if mangle(class_name, name) not in reaching]
+        stay = [name for name in node.names if mangle(name, class_name) not in reaching]
         statements: list[ast.stmt] = []
         if in_globals:
             statements.append(ast.Global(in_globals, **_get_location(node)))

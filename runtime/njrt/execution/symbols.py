@@ -17,7 +17,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Literal
 
-from njrt.scope.scope import mangle
+from njrt.private_names import mangle
 
 SymbolTableKind = Literal["block", "function", "class", "comprehension"]
 Declaration = ast.Global | ast.Nonlocal
@@ -133,10 +133,10 @@ class _NameCollector(ast.NodeVisitor):
 
     def bind(self, name: str, node: ast.AST, table: _SymbolTable | None = None) -> None:
         table = table or self.table
-        table.bound.setdefault(mangle(table.class_name, name), node)
+        table.bound.setdefault(mangle(name, table.class_name), node)
 
     def use(self, name: str, node: ast.AST) -> None:
-        self.table.used.setdefault(mangle(self.table.class_name, name), node)
+        self.table.used.setdefault(mangle(name, self.table.class_name), node)
 
     def visit_all(self, *nodes: ast.AST | None) -> None:
         for node in nodes:
@@ -220,7 +220,7 @@ class _NameCollector(ast.NodeVisitor):
     def visit_Global(self, node: Declaration) -> None:
         if self.table.kind != "block":
             for name in node.names:
-                self.table.declared[mangle(self.table.class_name, name)] = node
+                self.table.declared[mangle(name, self.table.class_name)] = node
 
     visit_Nonlocal = visit_Global
 

@@ -26,6 +26,7 @@ from typing import Any
 
 from njrt.effects import Refusal
 from njrt.outcome import UserValue
+from njrt.private_names import mangle
 from njrt.scope.printed import Transcript
 from njrt.scope.typecheck import find_type_mismatch, resolve_types
 from njrt.values.introspection import get_module_name, is_a
@@ -47,14 +48,6 @@ class Absent(enum.Enum):
 
 SavedBindings = Mapping[str, Bound | Absent]
 """What some variables were bound to at one moment."""
-
-
-def mangle(class_name: str | None, name: str) -> str:
-    """Python's private-name mangling: `__x` in the body of class `Box` is `_Box__x`."""
-    if class_name is None or not name.startswith("__") or name.endswith("__") or "." in name:
-        return name
-    bare_class = class_name.lstrip("_")
-    return f"_{bare_class}{name}" if bare_class else name
 
 
 class Scope:
@@ -94,11 +87,11 @@ class Scope:
         self.global_names = frozenset(code.co_names).union(typed.keys() - self.cells.keys())
         self.namespace = namespace
         self.class_name = class_name
-        self.own = frozenset(mangle(class_name, name) for name in own)
-        self.declared_nonlocal = frozenset(mangle(class_name, name) for name in declared_nonlocal)
+        self.own = frozenset(mangle(name, class_name) for name in own)
+        self.declared_nonlocal = frozenset(mangle(name, class_name) for name in declared_nonlocal)
         self.first_parameter = first_parameter
         self.outputs = outputs
-        self.bindable = frozenset(mangle(class_name, path) for path in outputs if "." not in path)
+        self.bindable = frozenset(mangle(path, class_name) for path in outputs if "." not in path)
         self.host = _find_host_name(variables, namespace)
         self.future_flags = code.co_flags & _FUTURE_ANNOTATIONS
         self.place = place
@@ -123,7 +116,7 @@ class Scope:
 
     def lookup(self, name: str) -> Bound | Absent:
         """What `name` is bound to; builtins are found last."""
-        name = mangle(self.class_name, name)
+        name = mangle(name, self.class_name)
         if (cell := self.find_cell(name)) is not None:
             try:
                 return Bound(cell.cell_contents)
@@ -148,7 +141,7 @@ class Scope:
 
     def assign(self, name: str, value: UserValue) -> Refusal | None:
         """Bind `name`: an output in the program, any other name in the block. Says what is refused."""
-        private = mangle(self.class_name, name)
+        private = mangle(name, self.class_name)
         if not self.can_bind(private) and not self.shadowing:
             return Refusal(format_read_only_error(name))
         self._bind(private, value)
@@ -156,7 +149,7 @@ class Scope:
 
     def unbind(self, name: str) -> None:
         """Leave `name` unbound, as `del` would; nothing happens if it is not bound."""
-        name = mangle(self.class_name, name)
+        name = mangle(name, self.class_name)
         if (cell := self.find_cell(name)) is not None:
             try:
                 del cell.cell_contents
@@ -221,7 +214,7 @@ class Scope:
         match self.lookup(name):
             case Bound(value):
                 for attribute in attributes:
-                    value = getattr(value, mangle(self.class_name, attribute))
+                    value = getattr(value, mangle(attribute, self.class_name))
                 return value
             case absent:
                 raise NameError(f"{name} is {absent.value}")
@@ -235,11 +228,11 @@ class Scope:
 
     def _is_set(self, path: str) -> bool:
         name, *attributes = path.split(".")
-        binding = self._read_binding(mangle(self.class_name, name))
+        binding = self._read_binding(mangle(name, self.class_name))
         return isinstance(binding, Bound) and (
             not attributes
             or _has_attribute_path(
-                binding.value, [mangle(self.class_name, attribute) for attribute in attributes]
+                binding.value, [mangle(attribute, self.class_name) for attribute in attributes]
             )
         )
 
