@@ -30,6 +30,7 @@ from njc.frontend.names import (
     NameScope,
     ResolvedName,
     TypeParameter,
+    collect_bindings,
     resolve_name,
 )
 from njc.frontend.references import format_annotation, is_type, parse_type
@@ -317,16 +318,26 @@ def _make_types_argument(block: NaturalBlock, outputs: BlockOutputs) -> Argument
             said[path] = format_annotation(annotation)
     if not said:
         return None
+    own: dict[str, None] = {}
+    for path, text in said.items():
+        names = _list_names(parse_type(text)) if scope.kind == "class" else ()
+        local = [name for name in names if _is_local(name, scope, outputs)]
+        if all(_is_bound_above(name, block) for name in local):
+            own |= dict.fromkeys(local)
+        else:  # a string, as such an annotation would have to be
+            said[path] = format_literal(text)
     items = tuple(f"{format_literal(path)}: {said[path]}" for path in block.writes if path in said)
-    names = [name for text in said.values() for name in _list_names(parse_type(text))]
-    own = [
-        f"{name}={name}"
-        for name in dict.fromkeys(names)
-        if scope.kind == "class" and _is_local(name, scope, outputs)
-    ]
     # A lambda in a class body does not see the names of the class, so it takes them as defaults.
-    opening = f"types=lambda {', '.join(own)}: {{" if own else "types=lambda: {"
-    return Argument(opening, items, "}")
+    defaults = ", ".join(f"{name}={name}" for name in own)
+    return Argument(f"types=lambda {defaults}: {{" if own else "types=lambda: {", items, "}")
+
+
+def _is_bound_above(name: str, block: NaturalBlock) -> bool:
+    """Whether a line above the block, in the class body that it stands in, may bind a name."""
+    above = [statement for statement in block.scope.node.body if statement.lineno < block.line]
+    class_name = block.scope.mangling_class
+    bindings = collect_bindings(ast.Module(above, []), class_name)
+    return mangle(name, class_name) in bindings.bound
 
 
 def _find_annotation(name: str, scope: NameScope, outputs: BlockOutputs) -> ast.expr | None:

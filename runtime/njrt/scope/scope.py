@@ -191,7 +191,7 @@ class Scope:
         if self._types is None:
             self._types = {}
             if self._declared_types is not None:
-                self._types = resolve_types(self._declared_types, self.module)
+                self._types = resolve_types(self._declared_types, self.module, self.namespace)
         return self._types
 
     def list_unbound_outputs(self) -> tuple[str, ...]:
@@ -203,7 +203,7 @@ class Scope:
         lines = []
         for path, declared in self.types.items():
             if self._is_set(path) and (
-                problem := find_type_mismatch(self.read_value(path), declared)
+                problem := find_type_mismatch(self.read_value(path), declared, self.module)
             ):
                 lines.append(f"`{path}`: {problem}")
         return tuple(lines)

@@ -1,175 +1,368 @@
-"""Whether a value fits a declared type, and if not, what to tell the model.
+"""Checking that a value fits a declared type.
 
-    misfit(["a", 1], list[str])    "expected list[str]; item 1: Input should be a valid string (got int)"
-    misfit(3, float)               None: an int is fine where a float is asked for
+    find_type_mismatch(["a", 1], list[str])    "expected list[str]; at 1: expected str, got int"
+    find_type_mismatch(3, float)               None: an int fits where a float is declared
 
-Plain classes are checked with `isinstance`; everything else by pydantic in its strict mode, imported when
-first needed. The value is only looked at: it is never converted, copied or replaced. As in that mode a
-bool is no int (for a model's answer it is nearly always a mistake), and an int is a float.
+Classes are checked with `isinstance`, the items of collections one by one, constraints of `Annotated` by
+pydantic. The value is never converted, copied or replaced, and no iterator is advanced. A type checker
+differs in three places: a bool is no int, a str is no `Sequence[str]` (in a model's answer both are nearly
+always mistakes), and of an instance of a generic class only the class is checked. Not checked, so that any
+value fits: items of iterators and generators, parameters and results of functions, the methods of a
+Protocol that is not `runtime_checkable`, and names that cannot be resolved.
 """
 
 from __future__ import annotations
 
-import collections.abc
+import builtins
+import collections.abc as abc
+import io
+import sys
+import types
 import typing
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
 from functools import lru_cache
-from types import NoneType, UnionType
-from typing import Annotated, Any, Literal, Union
+from itertools import islice
+from types import CellType, FunctionType
+from typing import Annotated, Any, ForwardRef, Literal, Union
 
 from njrt.outcome import UserValue
 from njrt.rendering.signatures import format_type
 
-_ACCEPTED_NUMBERS: Mapping[type, tuple[type, ...]] = {
+_MAX_PROBLEMS = 3
+_ACCEPTED_NUMBERS: Mapping[Any, tuple[type, ...]] = {
     int: (int,),
     float: (float, int),
     complex: (complex, float, int),
 }
-"""What the numeric tower of PEP 484 accepts; bool, though a subclass of int, is not among it."""
+"""The numeric tower of PEP 484; bool, though a subclass of int, does not fit."""
+_QUALIFIERS = {"ClassVar", "Final", "NotRequired", "ReadOnly", "Required"}
+_BOOLEAN_FORMS = {"TypeGuard", "TypeIs"}
+_COLLECTION_MODULES = {"builtins", "collections", "collections.abc"}
+
+Problem = tuple[tuple[str, ...], str]
+"""The path to a part of a value, and what is wrong with it."""
 
 
-def find_type_mismatch(value: UserValue, declared: Any) -> str | None:
-    """Say in one line how `value` fails to be of the type `declared`, or None where it fits.
+def find_type_mismatch(
+    value: UserValue, declared: Any, module: dict[str, Any] | None = None
+) -> str | None:
+    """Say in one line how `value` does not fit the type `declared`, or return None.
 
-    A declaration that no check can be made of (an unresolved name, a foreign kind of type) fits all.
+    `module` is the namespace in which recursive types look up their names.
     """
-    if declared is Any or declared is object:
+    expected = f"expected {format_type(declared)}"
+    try:
+        problems = _TypeChecker(module or {}).find_problems(value, declared)
+        found = list(islice(problems, _MAX_PROBLEMS + 1))
+    except RecursionError:  # nested deeper than can be checked
         return None
-    if declared is None:
-        declared = NoneType
-    try:
-        fits = _check_instance(value, declared)
-    except Exception as error:  # the program's own __instancecheck__
-        return f"expected {format_type(declared)}; checking it failed: {type(error).__name__}"
-    if fits is not None:
-        return None if fits else f"expected {format_type(declared)}, got {format_type(type(value))}"
-    try:
-        validate = _make_validator(declared)
-    except TypeError:  # an unhashable declaration, such as Annotated[int, []]
-        validate = _make_validator.__wrapped__(declared)
-    return validate(value) if validate is not None else None
+    except Exception as error:  # the program's own __instancecheck__ or __iter__
+        return f"{expected}; checking it failed: {type(error).__name__}"
+    if not found:
+        return None
+    if found[0] == ((), _format_mismatch(value, declared)):
+        return found[0][1]
+    lines = [
+        f"at {'.'.join(path)}: {message}" if path else message
+        for path, message in found[:_MAX_PROBLEMS]
+    ]
+    return "; ".join([expected, *lines, *(["and more"] if len(found) > _MAX_PROBLEMS else [])])
+
+
+def _format_mismatch(value: UserValue, declared: Any) -> str:
+    return f"expected {format_type(declared)}, got {format_type(type(value))}"
+
+
+# ── declarations ─────────────────────────────────────────────────────────────────────────────────────
 
 
 def resolve_types(
-    declare: Callable[[], Mapping[str, Any]], module: dict[str, Any]
+    declare: Callable[[], Mapping[str, Any]],
+    module: dict[str, Any],
+    namespace: Mapping[str, Any] | None = None,
 ) -> Mapping[str, Any]:
-    """Evaluate declared types, strings inside them too; leave out what cannot be evaluated."""
+    """Evaluate declared types, and the strings in them; leave out what cannot be evaluated.
+
+    Names are looked up in the `namespace` of a class body, then in the module.
+    """
     try:
         declared = declare()
-    except Exception:  # a name that exists under TYPE_CHECKING only, for example
-        return {}
-    return {
-        path: found
-        for path, annotation in declared.items()
-        if (found := _evaluate_annotation(annotation, module)) is not _UNRESOLVED
-    }
+    except Exception:  # a name that is defined later, or under TYPE_CHECKING only
+        try:
+            declared = _replace_missing_names(declare)()
+        except Exception:
+            return {}
+    resolved = {}
+    for path, annotation in declared.items():
+        try:
+            resolved[path] = _resolve(annotation, module, namespace, frozenset())
+        except Exception:
+            continue
+    return resolved
 
 
-_UNRESOLVED = object()
+class _WithMissingNames(dict[str, Any]):
+    """A module's namespace in which a missing name is a reference to be resolved later."""
+
+    def __missing__(self, name: str) -> Any:
+        return getattr(builtins, name) if hasattr(builtins, name) else ForwardRef(name)
 
 
-def _evaluate_annotation(annotation: Any, module: dict[str, Any]) -> Any:
-    if isinstance(annotation, type) and not typing.get_args(annotation):
+def _replace_missing_names(declare: Callable[[], Any]) -> Callable[[], Any]:
+    """The same function, with forward references for names that are not bound."""
+    assert isinstance(declare, FunctionType)
+    cells = []
+    for name, cell in zip(declare.__code__.co_freevars, declare.__closure__ or (), strict=True):
+        try:
+            cells.append(CellType(cell.cell_contents))
+        except ValueError:
+            cells.append(CellType(ForwardRef(name)))
+    scope = _WithMissingNames(declare.__globals__)
+    return FunctionType(declare.__code__, scope, "types", declare.__defaults__, tuple(cells))
+
+
+def _resolve(
+    annotation: Any,
+    module: dict[str, Any],
+    namespace: Mapping[str, Any] | None,
+    around: frozenset[str],
+) -> Any:
+    """Evaluate the strings in an annotation; a name inside its own definition stays a reference.
+
+    `typing.get_type_hints` is of no use here: it remembers what `Optional["Foo"]` meant to the first module
+    that used it.
+    """
+    if isinstance(annotation, ForwardRef):
+        annotation = annotation.__forward_arg__
+    if isinstance(annotation, str):
+        if annotation in around:
+            return ForwardRef(annotation)
+        evaluated = eval(annotation, module, namespace)
+        return _resolve(evaluated, module, namespace, around | {annotation})
+    is_parameter_list = isinstance(annotation, list)  # of a Callable
+    origin = typing.get_origin(annotation)
+    arguments = tuple(annotation) if is_parameter_list else typing.get_args(annotation)
+    if not arguments or origin is Literal:
         return annotation
+    notes = arguments[1:] if origin is Annotated else ()
+    inside = (
+        *(_resolve(p, module, namespace, around) for p in arguments[: len(arguments) - len(notes)]),
+        *notes,
+    )
+    if all(new is old for new, old in zip(inside, arguments, strict=True)):
+        return annotation
+    if is_parameter_list:
+        return list(inside)
+    if origin in (Union, types.UnionType):
+        return Union[inside]  # noqa: UP007
+    return origin[inside if len(inside) > 1 else inside[0]]
 
-    def holder() -> None: ...
 
-    holder.__annotations__ = {"it": annotation}
+# ── values ───────────────────────────────────────────────────────────────────────────────────────────
+
+
+@dataclass(frozen=True, slots=True)
+class _TypeChecker:
+    """Compares one value with one type; `open_pairs` are the comparisons under way, by identity."""
+
+    module: dict[str, Any]
+    open_pairs: set[tuple[int, str]] = field(default_factory=set)
+
+    def find_problems(self, value: UserValue, declared: Any) -> Iterator[Problem]:
+        """Yield each part of the value that does not fit."""
+        origin, arguments = typing.get_origin(declared), typing.get_args(declared)
+        name = getattr(origin or declared, "__name__", None) or getattr(declared, "_name", None)
+        if declared is Any or declared is object:
+            return
+        if isinstance(declared, str | ForwardRef):
+            yield from self.find_reference_problems(value, declared)
+        elif isinstance(declared, typing.TypeVar):
+            if alternatives := declared.__constraints__ or (declared.__bound__ or object,):
+                yield from self.find_union_problems(value, declared, alternatives)
+        elif origin in (Union, types.UnionType):
+            yield from self.find_union_problems(value, declared, arguments)
+        elif hasattr(declared, "__supertype__"):  # NewType
+            yield from self.find_problems(value, declared.__supertype__)
+        elif type(origin or declared).__name__ == "TypeAliasType":
+            alias = (origin or declared).__value__
+            yield from self.find_problems(value, alias[arguments] if arguments else alias)
+        elif origin is Annotated:
+            problem = None
+            for problem in self.find_problems(value, arguments[0]):
+                yield problem
+            if problem is None and (message := _find_constraint_problem(value, declared)):
+                yield (), message
+        elif name in _QUALIFIERS and arguments:
+            yield from self.find_problems(value, arguments[0])
+        elif origin is Literal:
+            if not any(type(value) is type(known) and value == known for known in arguments):
+                yield (), _format_mismatch(value, declared)
+        elif origin is type:
+            if not _is_subclass(value, arguments[0]):
+                yield (), _format_mismatch(value, declared)
+        elif typing.is_typeddict(origin or declared):
+            yield from self.find_key_problems(value, declared)
+        elif not _is_instance(value, declared, name, arguments):
+            yield (), _format_mismatch(value, declared)
+        elif arguments and getattr(origin, "__module__", "") in _COLLECTION_MODULES:
+            yield from self.find_item_problems(value, origin, arguments)
+
+    def find_reference_problems(self, value: UserValue, declared: Any) -> Iterator[Problem]:
+        """Check a type that is named inside its own definition."""
+        name = declared if isinstance(declared, str) else declared.__forward_arg__
+        pair = (id(value), name)
+        try:
+            named = eval(name, self.module)
+        except Exception:
+            return
+        if pair not in self.open_pairs:
+            self.open_pairs.add(pair)
+            yield from self.find_problems(value, named)
+            self.open_pairs.discard(pair)
+
+    def find_union_problems(
+        self, value: UserValue, declared: Any, alternatives: tuple[Any, ...]
+    ) -> Iterator[Problem]:
+        """Check a union: where nothing fits, the problem that lies deepest is that of the type that was meant."""
+        problems = [next(self.find_problems(value, one), None) for one in alternatives]
+        if None not in problems:
+            path, message = max((one for one in problems if one), key=lambda one: len(one[0]))
+            yield path, message if path else _format_mismatch(value, declared)
+
+    def find_key_problems(self, value: UserValue, declared: Any) -> Iterator[Problem]:
+        """Check a dict against a TypedDict."""
+        if not isinstance(value, dict):
+            yield (), _format_mismatch(value, declared)
+            return
+        definition = typing.get_origin(declared) or declared
+        pair = (id(value), definition.__qualname__)
+        if pair in self.open_pairs:
+            return
+        self.open_pairs.add(pair)
+        home = vars(sys.modules.get(definition.__module__, builtins))
+        hints = resolve_types(lambda: definition.__annotations__, home, self.module)
+        for key in sorted(definition.__required_keys__ | definition.__optional_keys__):
+            hint = hints.get(key, Any)
+            is_required = key in definition.__required_keys__
+            if key in value:
+                yield from _put_under(str(key), self.find_problems(value[key], hint))
+            elif is_required and "NotRequired" not in str(typing.get_origin(hint)):
+                yield (str(key),), "this key is missing"
+        self.open_pairs.discard(pair)
+
+    def find_item_problems(
+        self, value: Any, origin: Any, arguments: tuple[Any, ...]
+    ) -> Iterator[Problem]:
+        """Check the items of a collection; iterators are not advanced."""
+        if origin is tuple:
+            if arguments[-1] is ...:
+                arguments = (arguments[0],) * len(value)
+            if any(_is_unpacked(argument) for argument in arguments):
+                return
+            if len(value) != len(arguments):
+                yield (), f"expected {len(arguments)} items, got {len(value)}"
+                return
+            for number, (item, declared) in enumerate(zip(value, arguments, strict=True)):
+                yield from _put_under(str(number), self.find_problems(item, declared))
+        elif issubclass(origin, abc.Mapping):
+            key_type, item_type = (*arguments, int)[:2]  # Counter[K] counts
+            for key in value:
+                yield from _put_under(f"key {key!r:.40}", self.find_problems(key, key_type))
+                yield from _put_under(f"{key!s:.40}", self.find_problems(value[key], item_type))
+        elif issubclass(origin, abc.Iterable | abc.Container) and isinstance(value, abc.Collection):
+            declared = arguments[0] if len(arguments) == 1 else tuple[arguments]  # type: ignore[valid-type]
+            for number, item in enumerate(value):
+                yield from _put_under(str(number), self.find_problems(item, declared))
+
+
+def _put_under(part: str, problems: Iterator[Problem]) -> Iterator[Problem]:
+    for path, message in problems:
+        yield (part, *path), message
+
+
+def _is_unpacked(argument: Any) -> bool:
+    return typing.get_origin(argument) is typing.Unpack or bool(
+        getattr(argument, "__unpacked__", False)
+    )
+
+
+def _is_instance(
+    value: UserValue, declared: Any, name: str | None, arguments: tuple[Any, ...]
+) -> bool:
+    """Whether `value` is an instance of a class, or of a special form without items; True where unknown."""
+    cls = typing.get_origin(declared) or declared
+    if cls is None:
+        return value is None
+    if cls in _ACCEPTED_NUMBERS:
+        return isinstance(value, _ACCEPTED_NUMBERS[cls]) and not isinstance(value, bool)
+    if cls in (typing.IO, typing.TextIO, typing.BinaryIO):
+        return _is_file(value, cls, arguments)
+    if declared == tuple[()]:
+        return isinstance(value, tuple) and not value
+    if cls is abc.Sequence and arguments == (str,) and isinstance(value, str):
+        return False
+    if not isinstance(cls, type):
+        return name not in ("Never", "NoReturn") and (
+            isinstance(value, str) or name != "LiteralString"
+        ) and (isinstance(value, bool) or name not in _BOOLEAN_FORMS)  # fmt: skip
     try:
-        return typing.get_type_hints(holder, module, include_extras=True)["it"]
-    except Exception:
-        return _UNRESOLVED
-
-
-def _check_instance(value: UserValue, declared: Any) -> bool | None:
-    """Whether `value` is an instance of the plain class `declared`; None where that cannot be asked."""
-    if not isinstance(declared, type) or typing.get_args(declared) or typing.is_typeddict(declared):
-        return None
-    if declared in _ACCEPTED_NUMBERS:
-        return isinstance(value, _ACCEPTED_NUMBERS[declared]) and not isinstance(value, bool)
-    try:
-        return isinstance(value, declared)
-    except TypeError:  # a Protocol that is not runtime_checkable: nothing can be checked
+        is_instance = isinstance(value, cls)
+    except TypeError:  # a Protocol that is not runtime_checkable
         return True
+    if not is_instance and hasattr(cls, "__get_pydantic_core_schema__"):
+        # A stand-in such as EmailStr, of which there are no instances.
+        return not hasattr(cls, "__pydantic_fields__") and not _find_constraint_problem(value, cls)
+    return is_instance
+
+
+def _is_file(value: UserValue, cls: Any, arguments: tuple[Any, ...]) -> bool:
+    """Whether a value is an open file, of text or of bytes; a wrapper is recognized by its methods."""
+    is_text = cls is typing.TextIO or arguments == (str,)
+    is_binary = cls is typing.BinaryIO or arguments == (bytes,)
+    if isinstance(value, io.IOBase):
+        return isinstance(value, io.TextIOBase) != is_binary if is_text or is_binary else True
+    return hasattr(value, "read") or hasattr(value, "write")
+
+
+def _is_subclass(value: UserValue, declared: Any) -> bool:
+    """Whether a value is a class that `type[declared]` admits."""
+    if not isinstance(value, type):
+        return False
+    alternatives = typing.get_args(declared) if typing.get_origin(declared) in (Union, types.UnionType) else (declared,)  # fmt: skip
+    classes = [typing.get_origin(one) or one for one in alternatives]
+    return any(cls is Any or not isinstance(cls, type) or issubclass(value, cls) for cls in classes)
+
+
+def _find_constraint_problem(value: UserValue, declared: Any) -> str | None:
+    """Say which constraint a value violates, such as `Annotated[int, Field(gt=0)]`."""
+    if typing.get_origin(declared) is Annotated and all(
+        isinstance(note, str) for note in declared.__metadata__
+    ):
+        return None
+    try:
+        adapter = _make_adapter(declared)
+    except TypeError:  # an unhashable declaration, such as Annotated[int, []]
+        adapter = _make_adapter.__wrapped__(declared)
+    if adapter is None:
+        return None
+    from pydantic import ValidationError
+
+    try:
+        adapter.validate_python(value, strict=True)
+    except ValidationError as error:
+        return "; ".join(problem["msg"] for problem in error.errors(include_url=False)[:_MAX_PROBLEMS])  # fmt: skip
+    return None
 
 
 @lru_cache(maxsize=256)
-def _make_validator(declared: Any) -> Callable[[UserValue], str | None] | None:
-    """A strict check made by pydantic, or None where pydantic knows no such type."""
-    from pydantic import ConfigDict, PydanticUserError, TypeAdapter, ValidationError
+def _make_adapter(declared: Any) -> Any:
+    """A validator of pydantic, or None where pydantic knows no such type."""
+    from pydantic import ConfigDict, TypeAdapter
 
-    adapter: TypeAdapter[Any]
+    if typing.get_origin(declared) is Annotated:  # the type itself has been checked
+        declared = Annotated[(Any, *declared.__metadata__)]
     try:
-        checked = _require_instances(declared)
-        try:
-            adapter = TypeAdapter(checked, config=ConfigDict(arbitrary_types_allowed=True))
-        except PydanticUserError:  # a TypedDict, for example, brings its own configuration
-            adapter = TypeAdapter(checked)
+        return TypeAdapter(declared, config=ConfigDict(arbitrary_types_allowed=True))
     except Exception:
-        origin = typing.get_origin(declared)
-        return _make_origin_check(declared, origin) if isinstance(origin, type) else None
-
-    def validate(value: UserValue) -> str | None:
-        try:
-            adapter.validate_python(value, strict=True)
-        except ValidationError as error:
-            return f"expected {format_type(declared)}; {_format_first_errors(error)}"
-        except Exception as error:
-            return f"expected {format_type(declared)}; checking it failed: {error}"
         return None
-
-    return validate
-
-
-def _require_instances(declared: Any) -> Any:
-    """The type as pydantic must see it: also inside it a model means an instance, never a dict."""
-    origin, arguments = typing.get_origin(declared), typing.get_args(declared)
-    if typing.is_typeddict(declared):
-        return _convert_typed_dict(declared)
-    if isinstance(declared, type) and hasattr(declared, "__pydantic_validator__"):
-        from pydantic import InstanceOf
-
-        return InstanceOf[declared]  # type: ignore[misc]
-    if not arguments or origin in (Literal, type, collections.abc.Callable):
-        return declared
-    if origin is Annotated:
-        return Annotated[(_require_instances(arguments[0]), *arguments[1:])]
-    inside = tuple(_require_instances(argument) for argument in arguments)
-    return Union[inside] if origin in (Union, UnionType) else origin[inside]  # noqa: UP007
-
-
-def _convert_typed_dict(declared: Any) -> Any:
-    """The same TypedDict, made by the module whose TypedDicts pydantic accepts on every Python."""
-    from typing_extensions import TypedDict, get_type_hints
-
-    presence: tuple[Any, ...] = (typing.Required, typing.NotRequired)
-    keys = {}
-    for key, hint in get_type_hints(declared, include_extras=True).items():
-        if typing.get_origin(hint) in presence:
-            (hint,) = typing.get_args(hint)
-        inside = _require_instances(hint)
-        required = key in declared.__required_keys__
-        keys[key] = typing.Required[inside] if required else typing.NotRequired[inside]
-    return TypedDict(declared.__name__, keys)  # type: ignore[operator]
-
-
-def _make_origin_check(declared: Any, origin: type) -> Callable[[UserValue], str | None]:
-    def validate(value: UserValue) -> str | None:
-        if isinstance(value, origin):
-            return None
-        return f"expected {format_type(declared)}, got {format_type(type(value))}"
-
-    return validate
-
-
-def _format_first_errors(error: Any, most: int = 3) -> str:
-    """The first few errors of a pydantic `ValidationError`, each with its place in the value."""
-    found = error.errors(include_url=False, include_context=False)
-    lines = []
-    for problem in found[:most]:
-        where = ".".join(map(str, problem["loc"]))
-        got = format_type(type(problem["input"]))
-        lines.append(f"{f'at {where}: ' if where else ''}{problem['msg']} (got {got})")
-    if len(found) > most:
-        lines.append(f"and {len(found) - most} more")
-    return "; ".join(lines)

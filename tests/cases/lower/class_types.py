@@ -1,0 +1,44 @@
+# compiled by njc 0.1.0 from class_types.njpy (sha256 9d320bf8c0c88f16, abi 1)
+# do not edit: change class_types.njpy and build again
+import njrt as _nj
+
+
+class Shop:
+    _nj.run(
+        """natural
+    Choose a <:first: Item>, a <:name: str> and <:stock: "list[Item]">.
+    """,
+        lambda: (),
+        writes="first name stock",
+        types=lambda: {"first": "Item", "name": str, "stock": "list[Item]"},
+        ns=locals(),
+        own="first name stock",
+        at="class_types.njpy:2",
+    )
+
+    Kind = str
+
+    class Item:
+        pass
+
+    _nj.run(
+        """natural
+    Choose a <:second: Item>, its <:kind: Kind> and a <:last: dict[Kind, Later]>.
+    """,
+        lambda: (),
+        writes="second kind last",
+        types=lambda Item=Item, Kind=Kind: {
+            "second": Item,
+            "kind": Kind,
+            "last": "dict[Kind, Later]",
+        },
+        ns=locals(),
+        own="second kind last",
+        at="class_types.njpy:11",
+    )
+
+    class Later:
+        pass
+
+
+# njc lines 1=1 6:1 8=2 9:3 11=2 18:5 25=11 26:12 28=11 39:14 42=17 sha256 427a799382398e42

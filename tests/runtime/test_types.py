@@ -1,0 +1,371 @@
+"""Types of outputs: which values fit, what is said of those that do not, and how declarations are evaluated."""
+
+# Old forms of types are checked, too, and quoted names stand for classes of other modules.
+# ruff: noqa: E731, F821, SIM115, UP006, UP007, UP044, UP045
+
+from __future__ import annotations
+
+import abc
+import array
+import collections
+import collections.abc as abcs
+import contextlib
+import dataclasses
+import datetime
+import decimal
+import enum
+import io
+import itertools
+import os
+import pathlib
+import re
+import sys
+import tempfile
+import types
+import typing
+from typing import Annotated, Any, Literal, NamedTuple, Optional, Protocol, TypedDict, Union
+
+import annotated_types
+import numpy
+import pydantic
+import pytest
+import typing_extensions
+from programs import Program
+
+from njrt.models.scripted import run
+from njrt.scope.typecheck import find_type_mismatch, resolve_types
+
+
+class Color(enum.Enum):
+    RED = 1
+
+
+class Level(enum.IntEnum):
+    LOW = 1
+
+
+class Movie(TypedDict):
+    title: str
+    year: typing.NotRequired[int]
+
+
+class Branch(TypedDict):
+    name: str
+    children: list[Branch]
+
+
+class Measurable(Protocol):
+    def size(self) -> int: ...
+
+
+@typing.runtime_checkable
+class Named(Protocol):
+    name: str
+
+
+@dataclasses.dataclass
+class Order:
+    items: list[str]
+
+
+class Pair(NamedTuple):
+    a: int
+
+
+class Shape(abc.ABC):
+    @abc.abstractmethod
+    def area(self) -> float: ...
+
+
+class Thing:
+    name: str
+
+
+T = typing.TypeVar("T")
+B = typing.TypeVar("B", bound=Thing)
+S = typing.TypeVar("S", int, str)
+
+
+class Box(typing.Generic[T]):
+    pass
+
+
+class Model(pydantic.BaseModel):
+    x: int = 0
+
+
+class Row(abcs.Mapping[str, int]):
+    def __getitem__(self, key: str) -> int:
+        return {"a": 1}[key]
+
+    def __iter__(self) -> typing.Iterator[str]:
+        return iter(["a"])
+
+    def __len__(self) -> int:
+        return 1
+
+
+Shape.register(Order)
+Age = typing.NewType("Age", int)
+Json = Union[dict[str, "Json"], list["Json"], str, int, float, bool, None]
+Tree = tuple[int, list["Tree"]]
+Alias = typing_extensions.TypeAliasType("Alias", list[int])
+Positive = Annotated[int, annotated_types.Gt(0)]
+
+FITS = [
+    (1, int), (1, float), (1.5, float), (1, complex), (True, bool), ("a", str), (None, None), (None, type(None)),
+    (object(), object), ([1], Any), (Color.RED, Color), (Level.LOW, int), (Order([]), Order), (Order([]), Shape), (Pair(1), Pair),
+    (decimal.Decimal(1), decimal.Decimal), ([1, 2], list[int]), ([], list[int]), ({"a": [1]}, dict[str, list[int]]),
+    ((1, "a"), tuple[int, str]), ((1, 2, 3), tuple[int, ...]), ((), tuple[()]), (Pair(1), tuple[int]), ({1}, set[int]), (1, int | str),
+    ((1, "a", "b"), tuple[int, typing.Unpack[tuple[str, ...]]]), ([1], typing.List[int]), ((1,), typing.Tuple),
+    (None, int | None), (None, Optional[int]), ("a", Union[int, str]), ("a", Literal["a", "b"]), (5, Annotated[int, "note"]),
+    (Color.RED, Literal[Color.RED]), (True, int | bool), (datetime.datetime.min, datetime.date),
+    ({"title": "x"}, Movie), ({"title": "x", "year": 1}, Movie), ({"name": "a", "children": [{"name": "b", "children": []}]}, Branch),
+    ([Order([])], list[Order]), (len, abcs.Callable), (len, abcs.Callable[[int], int]), (len, typing.Callable[..., Any]),
+    (Order, type[Order]), (bool, type[int]), (bool, type[int | str]), (bool, type), (bool, type[Any]),
+    (object(), Measurable), (Thing(), Thing), (3, Age), ([Thing()], list[Thing]), ([1.0, 2], list[float]),
+    (Box(), Box[int]), (Model(), Model), ([Model()], list[Model]), (numpy.float64(1), float), (3, T), (Thing(), B), ("a", S),
+    # abstract types
+    ((x for x in ()), abcs.Iterator[int]), ((x for x in ()), abcs.Generator[int, None, None]), (iter([]), abcs.Iterable[int]),
+    (range(3), abcs.Sequence[int]), (range(3), abcs.Iterable[int]), (range(3), abcs.Collection[int]), ((1, 2), abcs.Sequence[int]),
+    (collections.deque([1]), abcs.Sequence[int]), (collections.deque([1]), abcs.MutableSequence[int]), (b"ab", abcs.Sequence[int]),
+    (collections.UserList([1]), abcs.Sequence[int]), (collections.UserList([1]), abcs.MutableSequence[int]), (array.array("i", [1]), abcs.Sequence[int]),
+    (memoryview(b"a"), abcs.Sequence[int]), ("ab", abcs.Iterable[str]), ("ab", abcs.Container[str]), ("ab", abcs.Hashable),
+    ({1: "a"}.keys(), abcs.Set[int]), ({1: "a"}.keys(), abcs.KeysView[int]), ({1: "a"}.keys(), abcs.Collection[int]), ({1: "a"}.values(), abcs.Iterable[str]),
+    ({1: "a"}.values(), abcs.ValuesView[str]), ({1: "a"}.items(), abcs.ItemsView[int, str]), ({1: "a"}.items(), abcs.Set[tuple[int, str]]),
+    (frozenset({1}), abcs.Set[int]), ({1}, abcs.MutableSet[int]),
+    (types.MappingProxyType({"a": 1}), abcs.Mapping[str, int]), (types.MappingProxyType({"a": 1}), abcs.Mapping), (os.environ, abcs.Mapping[str, str]),
+    (collections.ChainMap({"a": 1}), abcs.Mapping[str, int]), (collections.UserDict(a=1), abcs.MutableMapping[str, int]), (Row(), abcs.Mapping[str, int]),
+    (collections.Counter("a"), abcs.Mapping[str, int]), (collections.Counter("a"), collections.Counter[str]), (collections.Counter("a"), dict[str, int]),
+    (collections.OrderedDict(a=1), collections.OrderedDict[str, int]), (collections.OrderedDict(a=1), dict[str, int]),
+    (collections.defaultdict(list, a=[1]), collections.defaultdict[str, list[int]]), (collections.ChainMap({"a": 1}), collections.ChainMap[str, int]),
+    (collections.deque([1]), collections.deque[int]), (reversed([1]), abcs.Iterator[int]), (itertools.count(), abcs.Iterator[int]),
+    (io.StringIO(), typing.TextIO), (io.StringIO(), typing.IO[str]), (io.BytesIO(), typing.BinaryIO), (io.BytesIO(), typing.IO[bytes]), (io.BytesIO(), typing.IO),
+    (sys.stdout, typing.TextIO), (tempfile.SpooledTemporaryFile(), typing.IO[bytes]), (pathlib.Path(), os.PathLike[str]), (re.compile("a"), re.Pattern[str]),
+    (contextlib.nullcontext(), contextlib.AbstractContextManager[None]), (1, typing.SupportsInt), (1.5, typing.SupportsAbs[float]), (b"a", abcs.Buffer if sys.version_info >= (3, 12) else bytes),
+    ([], abcs.Sized), ([], abcs.Reversible[int]), ("a", typing.LiteralString), (True, typing.TypeGuard[int]),
+    # names inside their own definition
+    ({"a": [1, None, {"b": "c"}]}, Json), ((1, [(2, [])]), Tree), ([1], Alias),
+    (3, Positive), ([3], list[Positive]), (3, Annotated[int, []]),
+]  # fmt: skip
+
+MISFITS = [
+    ("1", int, "expected int, got str"),
+    (True, int, "expected int, got bool"),
+    (1.0, int, "expected int, got float"),
+    (True, float, "expected float, got bool"),
+    (None, str, "expected str, got None"),
+    (1, None, "expected None, got int"),
+    ({"items": []}, Order, "expected Order, got dict"),
+    ([1, "a"], list[int], "expected list[int]; at 1: expected int, got str"),
+    ([True], list[int], "expected list[int]; at 0: expected int, got bool"),
+    (["a"] * 9, list[int], "expected list[int]; at 0: expected int, got str; at 1: expected int, got str; at 2: expected int, got str; and more"),
+    ((1,), list[int], "expected list[int], got tuple"),
+    ((1,), tuple[int, int], "expected tuple[int, int]; expected 2 items, got 1"),
+    ((1, "a"), tuple[int, int], "expected tuple[int, int]; at 1: expected int, got str"),
+    ((1,), tuple[()], None),
+    ({"a": {"b": "c"}}, dict[str, dict[str, int]], "expected dict[str, dict[str, int]]; at a.b: expected int, got str"),
+    ({1: 1}, dict[str, int], "expected dict[str, int]; at key 1: expected str, got int"),
+    ("c", Literal["a", "b"], "expected Literal['a', 'b'], got str"),
+    (True, Literal[1], "expected Literal[1], got bool"),
+    ({"title": 1}, Movie, "expected Movie; at title: expected str, got int"),
+    ({}, Movie, "expected Movie; at title: this key is missing"),
+    ({"title": "a", "year": "b"}, Movie, "expected Movie; at year: expected int, got str"),
+    ({"name": "a", "children": [{"name": 1, "children": []}]}, Branch, "expected Branch; at children.0.name: expected str, got int"),
+    (Thing(), Named, "expected Named, got Thing"),
+    (3, abcs.Callable[[int], int], None),
+    ([{}], list[Order], "expected list[Order]; at 0: expected Order, got dict"),
+    ({"x": 1}, Model, "expected Model, got dict"),
+    ([{"x": 1}], list[Model], "expected list[Model]; at 0: expected Model, got dict"),
+    (int, type[Order], None),
+    (3, type[int], None),
+    (str, type[int | bytes], None),
+    ("x", int | None, "expected int | None, got str"),
+    (["x"], list[int] | None, "expected list[int] | None; at 0: expected int, got str"),
+    (Thing(), S, None),
+    (3, B, None),
+    ("ab", abcs.Sequence[str], None),
+    (range(3), abcs.Sequence[str], None),
+    (range(3), list[int], None),
+    (range(3), abcs.MutableSequence[int], None),
+    ({1: "a"}.keys(), abcs.Set[str], None),
+    ({1: "a"}.items(), abcs.ItemsView[int, int], None),
+    (types.MappingProxyType({"a": 1}), abcs.Mapping[str, str], None),
+    (types.MappingProxyType({"a": 1}), abcs.MutableMapping[str, int], None),
+    (types.MappingProxyType({"a": 1}), dict[str, int], None),
+    (collections.Counter("a"), collections.Counter[int], None),
+    (Row(), abcs.Mapping[str, str], None),
+    ([1], abcs.Iterator[int], None),
+    (io.BytesIO(), typing.TextIO, None),
+    (io.StringIO(), typing.BinaryIO, None),
+    (io.StringIO(), typing.IO[bytes], None),
+    ("a", typing.TextIO, None),
+    (3, typing.LiteralString, None),
+    (3, typing.Never, None),
+    ({"a": [object()]}, Json, None),
+    ((1, [(2, ["a"])]), Tree, None),
+    (["a"], Alias, None),
+    (-3, Positive, "expected int; Input should be greater than 0"),
+    ([-3], list[Positive], "expected list[int]; at 0: Input should be greater than 0"),
+    ("a", Positive, "expected int, got str"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("value", "declared"), FITS)
+def test_values_that_fit(value: object, declared: object) -> None:
+    assert find_type_mismatch(value, declared, globals()) is None
+
+
+@pytest.mark.parametrize(("value", "declared", "message"), MISFITS)
+def test_values_that_do_not_fit(value: object, declared: object, message: str | None) -> None:
+    found = find_type_mismatch(value, declared, globals())
+    assert found is not None
+    assert message is None or found == message
+
+
+ABSTRACT = [getattr(abcs, name) for name in abcs.__all__]
+VALUES = [value for value, _ in FITS] + [value for value, _, _ in MISFITS]
+
+
+@pytest.mark.parametrize("declared", ABSTRACT, ids=lambda cls: cls.__name__)
+def test_bare_abstract_types_are_those_of_isinstance(declared: Any) -> None:
+    for value in VALUES:
+        assert (find_type_mismatch(value, declared) is None) == isinstance(value, declared)
+
+
+@pytest.mark.parametrize("declared", ABSTRACT, ids=lambda cls: cls.__name__)
+def test_any_as_argument_admits_what_the_bare_type_does(declared: Any) -> None:
+    for count in (1, 2, 3):
+        try:
+            subscripted = declared[(Any,) * count]
+        except TypeError:
+            continue
+        for value in VALUES:
+            fits = find_type_mismatch(value, subscripted) is None
+            if declared not in (abcs.ItemsView, abcs.Mapping, abcs.MutableMapping):
+                assert fits == isinstance(value, declared) or count > 1
+            assert not fits or isinstance(value, declared)
+
+
+def test_checking_changes_and_consumes_nothing() -> None:
+    value, source = [1, 2], iter([1, 2])
+    assert find_type_mismatch(value, list[float]) is None
+    assert find_type_mismatch(source, abcs.Iterator[int]) is None
+    assert [type(item) for item in value] == [int, int]
+    assert list(source) == [1, 2]
+
+
+def test_values_that_contain_themselves_are_checked() -> None:
+    loop: list[Any] = []
+    loop.append(loop)
+    assert find_type_mismatch(loop, Json, globals()) is None
+    loop.append(object())
+    assert find_type_mismatch(loop, Json, globals()) is not None
+    branch: Any = {"name": "a", "children": []}
+    branch["children"].append(branch)
+    assert find_type_mismatch(branch, Branch) is None
+    deep: Any = 1
+    for _ in range(20_000):
+        deep = [deep]
+    assert find_type_mismatch(deep, Json, globals()) is None
+
+
+def test_a_failing_check_of_the_program_is_reported() -> None:
+    class Meta(type):
+        def __instancecheck__(cls, value: object) -> bool:
+            raise ValueError
+
+    assert find_type_mismatch(1, Meta("M", (), {})) == "expected M; checking it failed: ValueError"
+
+
+def test_arrays_by_their_class() -> None:
+    declared = numpy.ndarray[Any, numpy.dtype[numpy.float64]]
+    assert find_type_mismatch(numpy.zeros(2), declared) is None
+    assert find_type_mismatch([0.0], declared) is not None
+
+
+# ── declarations ─────────────────────────────────────────────────────────────────────────────────
+
+QUOTED = [
+    Optional["Foo"], Union["Foo", int], list["Foo"], typing.List["Foo"], dict[str, Optional["Foo"]], typing.Dict[str, "Foo"],
+    tuple["Foo", ...], typing.Tuple["Foo", int], type["Foo"], typing.Type["Foo"], Annotated["Foo", 1], typing.Sequence["Foo"],
+    abcs.Callable[["Foo"], Optional["Foo"]], typing.Callable[["Foo"], "Foo"], "Foo", "Optional[Foo]", 'Optional["Foo"]', typing.Required["Foo"],
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("declared", QUOTED, ids=str)
+def test_a_quoted_class_is_that_of_its_own_module(declared: Any) -> None:
+    """The objects in `typing` are the same for all modules that use the same text."""
+    modules = [{"Foo": type("Foo", (), {}), "Optional": Optional} for _ in range(3)]
+    typing.get_type_hints(type("X", (), {"__annotations__": {"a": declared}}), modules[2])
+    for module in (*modules, *modules):
+        resolved = resolve_types(lambda: {"it": declared}, module)["it"]
+        classes = set(walk_arguments(resolved))
+        assert module["Foo"] in classes
+        assert not classes & {other["Foo"] for other in modules if other is not module}
+
+
+def walk_arguments(declared: Any) -> typing.Iterator[Any]:
+    if isinstance(declared, list):
+        parts: Any = declared
+    else:
+        parts = typing.get_args(declared)
+        yield declared if isinstance(declared, type) else None
+    for part in parts:
+        yield from walk_arguments(part)
+
+
+def test_two_modules_check_their_own_classes() -> None:
+    text = '''
+        from typing import Optional
+        class Foo: pass
+        def make():
+            """natural
+            Make a <Foo>: <:foo: Optional["Foo"]>.
+            """
+            return foo
+    '''
+    for _ in range(2):
+        module = Program(text)
+        made = module.call("make", says=[run("foo = Foo()", done=True)])
+        assert type(made).__name__ == "Foo"
+
+
+def test_a_name_that_is_defined_later_leaves_the_other_types() -> None:
+    program = Program('''
+        class Shop:
+            """natural
+            Choose a <:name: str>, a <:first: Item>, <:all: list["Item"]> and an <:owner: Owner>.
+            """
+            class Item:
+                pass
+            """natural
+            Choose an <Item>: <:second: Item>.
+            """
+        class Owner:
+            pass
+    ''')
+    names = program.load(
+        says=[
+            run("name, first, all, owner = 3, 1, [], 2", done=True),
+            run("name = 'a'", done=True),
+            run("second = 3", done=True),
+            run("second = Item()", done=True),
+        ]
+    )
+    assert "`name`: expected str, got int" in program.told()[1]
+    assert "`second`: expected Shop.Item, got int" in program.told()[3]
+    assert type(names["Shop"].second) is names["Shop"].Item
+
+
+def test_local_classes_that_are_not_bound_yet() -> None:
+    def declare() -> Any:
+        types_of = lambda: {"a": list[Later], "b": int, "c": Missing, "d": Later | None}  # type: ignore[name-defined]
+        found = resolve_types(types_of, globals())
+
+        class Later:
+            pass
+
+        return found
+
+    assert declare() == {"b": int}
