@@ -2,7 +2,7 @@
 
 spsbench report results.jsonl                          as text
 spsbench report results.jsonl graph.jsonl --out DIR    text, Markdown, CSV, and a page: DIR/index.html
-spsbench report results.jsonl --out DIR --check        exit code 1 where DIR says something else
+spsbench report results.jsonl --out DIR --check        exit code 1 where DIR differs
 """
 
 from __future__ import annotations
@@ -22,11 +22,15 @@ import click
 @click.option(
     "--out", type=click.Path(path_type=Path, file_okay=False), help="The folder of the report."
 )
-@click.option("--check", is_flag=True, help="Write nothing; say what in the folder differs.")
+@click.option(
+    "--check",
+    is_flag=True,
+    help="Write nothing; list the files of --out that differ, drawings left out.",
+)
 def command(results: tuple[Path, ...], out: Path | None, check: bool) -> None:
-    """Put what RESULTS hold beside the paper's tables: as text, Markdown, CSV and one page.
+    """Compare RESULTS with the paper's tables: as text, Markdown, CSV and a page.
 
-    RESULTS are files of `spsbench run`, `spsbench graph` and `spsbench gsm8k`.
+    RESULTS are files of `spsbench run`, `spsbench graph` and `spsbench gsm8k`. The page needs the extra `bench`.
     """
     from spsbench.report.files import build_report_files, find_file_differences, write_report_files
     from spsbench.results import DamagedResultsError
@@ -37,10 +41,14 @@ def command(results: tuple[Path, ...], out: Path | None, check: bool) -> None:
         files = build_report_files(results, out)
     except DamagedResultsError as damage:
         raise click.ClickException(str(damage)) from None
+    except ModuleNotFoundError as missing:
+        raise click.ClickException(
+            f'the page needs {missing.name}; run `pip install "njpy[bench]"`, or leave out --out'
+        ) from None
     if out is None:
         click.echo(files["report.txt"], nl=False)
     elif not check:
         write_report_files(files, out)
         click.echo(f"{out / 'index.html'} and {len(files) - 1} more files")
     elif found := find_file_differences(files, out):
-        raise click.ClickException("the report is not what the results say\n" + "\n".join(found))
+        raise click.ClickException("the report differs from the results\n" + "\n".join(found))

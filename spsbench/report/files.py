@@ -1,74 +1,84 @@
-"""`spsbench report`: read results files, write the report, or check that it is what the results say.
+"""The files of a report: read results files, build the report, write it, or compare it with a folder.
 
     files = build_report_files([Path("local.jsonl"), Path("graph.jsonl")], out)   {"index.html": ..., "report.md": ..., ...}
-    write(files, out)
-    differences(files, out)             the files of the folder that are not there, or say something else
+    write_report_files(files, out)
+    find_file_differences(files, out)      the files of the folder that are missing or differ
 
-Random numbers begin at a fixed seed, and no time of day gets in: the same results make the same bytes.
+Random numbers have a fixed seed, and no time of day is used: the same results make the same bytes, as long as
+matplotlib is the same. A comparison leaves the drawings out: their numbers are those of the tables and the results.
 """
 
 from __future__ import annotations
 
 import hashlib
 import os
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from random import Random
 
 from spsbench.report.data import ReportData, collect_data
 from spsbench.report.measures import BOOTSTRAP_ROUNDS, Uniform
-from spsbench.report.writing import build_report, render_report
+from spsbench.report.writing import build_report, render_report, render_report_text
 from spsbench.results import BenchmarkRun
 from spsbench.suite import TASK_NAMES, load_task
 
 SEED = 2026
-NO_TEMPERATURE = "no temperature set: the vendor's own, or 0 where it is asked in plain text"
+DRAWING = re.compile(r"<svg .*?</svg>", re.DOTALL)
+NO_TEMPERATURE = "no temperature set: the vendor's default, or 0 for models of plain text"
 
 
 def make_uniform() -> Uniform:
-    """The random numbers of a report, from their beginning."""
+    """The random numbers of a report, from the start."""
     return Random(SEED).random
 
 
 def build_report_files(paths: Sequence[Path], out: Path | None) -> dict[str, str]:
-    """The report on these results files, by the names of its files."""
+    """The files of the report by name; without a folder only the text."""
     texts = {path: path.read_text(encoding="utf-8") for path in paths}
     data = collect_data({path.name: text.splitlines(keepends=True) for path, text in texts.items()})
     plain = [name for name in TASK_NAMES if not load_task(name).needs_python]
     facts = [*list_run_facts(data), *list_source_facts(texts, out)]
-    return render_report(build_report(data, TASK_NAMES, plain, make_uniform), facts)
+    report = build_report(data, TASK_NAMES, plain, make_uniform)
+    return (
+        {"report.txt": render_report_text(report, facts)}
+        if out is None
+        else render_report(report, facts)
+    )
 
 
 def write_report_files(files: Mapping[str, str], out: Path) -> None:
-    """Put the files of a report into a folder."""
+    """Write the files of a report into a folder."""
     out.mkdir(parents=True, exist_ok=True)
     for name, text in files.items():
         (out / name).write_text(text, encoding="utf-8", newline="\n")
 
 
 def find_file_differences(files: Mapping[str, str], out: Path) -> list[str]:
-    """Which files of the folder are missing, or differ from the report, and where first."""
+    """The files of the folder that are missing or differ from the report, each with the first place."""
     return [
-        f"{out / name}: {said}"
+        f"{out / name}: {difference}"
         for name, text in files.items()
-        if (said := describe_difference(out / name, text))
+        if (difference := describe_difference(out / name, text))
     ]
 
 
 def describe_difference(path: Path, text: str) -> str:
-    """How a file differs from what it should say; empty where it does not."""
+    """How a file differs from a text, drawings left out; empty where it does not."""
     if not path.is_file():
         return "is missing"
-    there = path.read_text(encoding="utf-8")
-    if there == text:
-        return ""
-    pairs = enumerate(zip(there.splitlines(), text.splitlines(), strict=False), 1)
+    found, expected = (
+        DRAWING.sub("", content).splitlines() for content in (path.read_text("utf-8"), text)
+    )
+    pairs = enumerate(zip(found, expected, strict=False), 1)
     number = next((number for number, (one, other) in pairs if one != other), None)
-    return "differs in its length" if number is None else f"differs first in line {number}"
+    if number is not None:
+        return f"differs first in line {number}"
+    return "" if len(found) == len(expected) else "differs in its length"
 
 
 def list_run_facts(data: ReportData) -> Iterator[tuple[str, str]]:
-    """On what, when and within which limits the trials ran, as they were written down."""
+    """Where, when and with which limits the trials ran, as recorded in the results."""
     for setting, runs in data.runs.items():
         machines = dict.fromkeys(describe_machine(run) for run in runs)
         limits = dict.fromkeys(
@@ -82,10 +92,10 @@ def list_run_facts(data: ReportData) -> Iterator[tuple[str, str]]:
             for run in runs
         )
         trials = data.trials.get(setting, ())
-        dates = sorted({each.started[:10] for each in trials})
+        dates = sorted({trial.started[:10] for trial in trials})
         temperature = "" if setting.temperature is not None else f", {NO_TEMPERATURE}"
         yield "Model", f"{setting}{temperature}"
-        yield "Trials", f"{len(trials)}, {max(run.repeats for run in runs)} repeats asked for"
+        yield "Trials", f"{len(trials)}, {max(run.repeats for run in runs)} repeats requested"
         if dates:
             yield "Measured", dates[0] if len(dates) == 1 else f"{dates[0]} to {dates[-1]}"
         yield "Machine", "; ".join(machines)
@@ -97,7 +107,7 @@ def list_run_facts(data: ReportData) -> Iterator[tuple[str, str]]:
 
 
 def describe_machine(run: BenchmarkRun) -> str:
-    """The hardware of a run, in words."""
+    """The hardware of a run."""
     hardware = run.hardware
     return (
         f"{hardware.cpu}, {hardware.cores} cores, {hardware.memory_gib:.0f} GiB, {run.system}; "
@@ -106,7 +116,7 @@ def describe_machine(run: BenchmarkRun) -> str:
 
 
 def list_source_facts(texts: Mapping[Path, str], out: Path | None) -> Iterator[tuple[str, str]]:
-    """From what the report was made, and how to make it again."""
+    """The results files of the report, and the command that builds it again."""
     for path, text in texts.items():
         digest = hashlib.sha256(text.encode()).hexdigest()[:16]
         yield "Results", f"{path.name}, {len(text.splitlines()):,} lines, sha256 {digest}"

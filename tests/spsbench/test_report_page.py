@@ -2,28 +2,30 @@
 
 from __future__ import annotations
 
-import math
 import re
+import subprocess
+import sys
 from html.parser import HTMLParser
 from itertools import combinations
+from math import dist
 from pathlib import Path
 from xml.etree import ElementTree
 
 import pytest
 from click.testing import CliRunner
-from report_sample import GRAPH, MODEL, WHOLE, graph_lines, lines, result
+from report_sample import MODEL, WHOLE, graph_lines, lines, result
 
 from spsbench.cli import main
 from spsbench.report.files import build_report_files
-from spsbench.report.page_drawing import (
+from spsbench.report.plots import (
     MARK_RADIUS,
-    Axis,
-    NumberedMark,
-    PlotArea,
-    make_linear_axis,
-    make_log_axis,
-    render_numbered_marks,
+    Point,
+    draw_numbered_marks,
+    find_free_place,
+    find_log_ends,
+    make_axes,
     round_up,
+    set_log_scale,
 )
 
 VOID = {"meta", "br", "hr", "img", "input", "link"}
@@ -36,15 +38,15 @@ class Nesting(HTMLParser):
         super().__init__()
         self.open: list[str] = []
         self.words: list[str] = []
-        self.names: set[str] = set()
+        self.attributes: set[tuple[str, str]] = set()
 
     def handle_starttag(self, tag: str, attributes: list[tuple[str, str | None]]) -> None:
-        self.names |= {name for name, _ in attributes}
+        self.attributes |= {(name, value or "") for name, value in attributes}
         if tag not in VOID:
             self.open.append(tag)
 
     def handle_startendtag(self, tag: str, attributes: list[tuple[str, str | None]]) -> None:
-        self.names |= {name for name, _ in attributes}
+        self.attributes |= {(name, value or "") for name, value in attributes}
 
     def handle_endtag(self, tag: str) -> None:
         assert self.open.pop() == tag
@@ -62,7 +64,7 @@ def results(tmp_path: Path) -> Path:
 
 @pytest.fixture
 def page(results: Path) -> str:
-    return build_report_files([results], None)["index.html"]
+    return build_report_files([results], results.parent)["index.html"]
 
 
 def spsbench(*arguments: str | Path) -> tuple[int, str]:
@@ -71,11 +73,12 @@ def spsbench(*arguments: str | Path) -> tuple[int, str]:
 
 
 def test_the_page_asks_for_nothing_from_elsewhere(page: str) -> None:
-    assert not re.search(r"https?:|//|@import|url\(|<script|<link|<iframe|javascript:", page)
+    assert not re.search(r"https?:|//|@import|url\((?!#)|<script|<link|<iframe|javascript:", page)
     reader = Nesting()
     reader.feed(page)
     assert reader.open == []
-    assert reader.names.isdisjoint({"src", "href", "srcset", "onload", "onclick"})
+    names = {name for name, value in reader.attributes if not value.startswith("#")}
+    assert names.isdisjoint({"src", "href", "srcset", "onload", "onclick"})
 
 
 def test_the_page_opens_with_the_answer(page: str) -> None:
@@ -84,33 +87,55 @@ def test_the_page_opens_with_the_answer(page: str) -> None:
     words = " ".join(" ".join(reader.words).split())
     assert words.startswith("Which method should I use, and what does it cost?")
     first = [
-        words.index(each)
-        for each in ("Use direct:", "direct passes 88% of the checks", "method pass rate")
+        words.index(text)
+        for text in ("Use direct:", "direct passes 88% of the checks", "method pass rate")
     ]
     assert first == sorted(first)
     assert words.index("Machine A Processor, 2 cores, 8 GiB") > words.index("Beside the paper")
 
 
-def test_every_drawing_is_well_formed_and_says_what_it_shows(page: str) -> None:
+def test_every_drawing_is_well_formed_and_has_a_description(page: str) -> None:
     drawings = re.findall(r"<svg.*?</svg>", page, re.DOTALL)
-    # ours and the paper's two; tokens and the map; effects of `direct`; three of the graph
-    assert len(drawings) == 3 + 2 + 1 + 3
+    # ours and the paper's two; tokens; effects of `direct`; three of the graph
+    assert len(drawings) == 3 + 1 + 1 + 3
+    ids: list[str] = []
     for drawing in drawings:
         root = ElementTree.fromstring(drawing)
         assert root.get("aria-label")
         width, height = map(float, root.get("viewBox", "").split()[2:])
-        assert width <= 360
-        for mark in root.iter("circle"):
-            assert 0 <= float(mark.get("cx", "-1")) <= width
-            assert 0 <= float(mark.get("cy", "-1")) <= height
+        assert width == 360
+        for mark in root.iter("use"):
+            assert 0 <= float(mark.get("x", "-1")) <= width
+            assert 0 <= float(mark.get("y", "-1")) <= height
+        ids += [element.get("id", "") for element in root.iter() if element.get("id")]
+        assert set(re.findall(r"#(\w+)", drawing)) <= set(ids)
+    assert len(ids) == len(set(ids))
     assert "nan" not in page.lower().replace("nano", "")
+
+
+def test_drawings_follow_light_and_dark(page: str) -> None:
+    for drawing in re.findall(r"<svg.*?</svg>", page, re.DOTALL):
+        assert set(re.findall(r"(?:fill|stroke): ([^;\"]+)", drawing)) <= {
+            "none",
+            *re.findall(r"var\(--\w+\)", drawing),
+        }
+    names = set(re.findall(r"var\(--(\w+)\)", page))
+    assert names <= set(re.findall(r"--(\w+):", page))
+
+
+def test_the_same_results_make_the_same_bytes_in_every_process(
+    results: Path, page: str, tmp_path: Path
+) -> None:
+    command = [sys.executable, "-m", "spsbench", "report", str(results), "--out", str(tmp_path)]
+    subprocess.run(command, check=True, capture_output=True, timeout=100)
+    assert (tmp_path / "index.html").read_text("utf-8") == page
 
 
 def test_text_from_results_is_escaped(tmp_path: Path) -> None:
     path = tmp_path / "results.jsonl"
     text = "".join(lines(WHOLE)).replace(MODEL, "openai/<b>&amp;")
     path.write_text(text, encoding="utf-8")
-    page = build_report_files([path], None)["index.html"]
+    page = build_report_files([path], tmp_path)["index.html"]
     assert "openai/&lt;b&gt;&amp;amp;" in page
     assert "openai/<b>" not in page
 
@@ -177,19 +202,48 @@ def test_mistakes_are_named(results: Path, tmp_path: Path) -> None:
     assert (code, "bad.jsonl: line 1 of the results is damaged" in said) == (1, True)
 
 
+def test_without_the_libraries_of_the_page_only_the_text_is_written(
+    results: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(sys.modules, "matplotlib", None)
+    assert spsbench(results)[0] == 0
+    code, text = spsbench(results, "--out", tmp_path)
+    assert code == 1
+    assert 'pip install "njpy[bench]"' in text
+
+
+def test_a_check_compares_the_page_but_not_its_drawings(results: Path, tmp_path: Path) -> None:
+    spsbench(results, "--out", tmp_path)
+    page = tmp_path / "index.html"
+    text = page.read_text("utf-8")
+    page.write_text(text.replace('viewBox="0 0 360', 'viewBox="0  0 360'), "utf-8")
+    assert spsbench(results, "--out", tmp_path, "--check") == (0, "")
+    page.write_text(text.replace("<td>", "<td >"), "utf-8")
+    code, said = spsbench(results, "--out", tmp_path, "--check")
+    assert code == 1
+    assert re.search(r"index\.html: differs first in line \d+", said)
+
+
 @pytest.mark.parametrize(
-    ("axis", "ticks"),
+    ("values", "labels"),
     [
-        (make_log_axis("", [3, 80]), ["2", "5", "10", "20", "50", "100"]),
-        (make_log_axis("", [10, 100_000]), ["10", "100", "1k", "10k", "100k"]),
-        (make_log_axis("", []), ["1", "2", "5", "10"]),
-        (make_linear_axis("", [61]), ["0", "20", "40", "60", "80"]),
-        (make_linear_axis("", []), ["0", "0.5", "1"]),
-        (Axis("", 0, 1, is_share=True), ["0%", "50%", "100%"]),
+        ([3, 80], ["2", "5", "10", "20", "50", "100"]),
+        ([10, 100_000], ["10", "100", "1k", "10k", "100k"]),
+        ([2e5, 3e6], ["200k", "500k", "1M", "2M", "5M"]),
+        ([], ["1", "2", "5", "10"]),
     ],
 )
-def test_axes_end_and_count_in_round_numbers(axis: Axis, ticks: list[str]) -> None:
-    assert [axis.words(value) for value in axis.list_ticks()] == ticks
+def test_axes_end_and_count_in_round_numbers(values: list[float], labels: list[str]) -> None:
+    figure, axes = make_axes("", "")
+    low, high = find_log_ends(values)
+    set_log_scale(axes, "x", (low, high))
+    figure.draw_without_rendering()
+    shown = [
+        label.get_text()
+        for label, place in zip(axes.get_xticklabels(), axes.get_xticks(), strict=True)
+        if low * 0.99 < place < high * 1.01
+    ]
+    assert shown == labels
 
 
 @pytest.mark.parametrize(
@@ -200,27 +254,20 @@ def test_round_numbers(step: float, round_number: float) -> None:
 
 
 def test_marks_that_would_cover_one_another_move_apart() -> None:
-    frame = PlotArea(Axis("", 0, 1), Axis("", 0, 1))
-    marks = [
-        NumberedMark(frame.left(0.5), frame.to_y(0.9), str(number), "", "ours")
-        for number in range(8)
-    ]
-    drawn = ElementTree.fromstring(f"<svg>{''.join(render_numbered_marks(marks, 12, 220))}</svg>")
-    placed = [
-        (float(each.get("cx", "")), float(each.get("cy", "")))
-        for each in drawn.iter("circle")
-        if each.get("r") == f"{MARK_RADIUS}"
-    ]
-    assert len(placed) == 8
-    assert all(
-        math.dist(one, other) >= 2 * MARK_RADIUS - 0.2 for one, other in combinations(placed, 2)
-    )
+    taken: list[tuple[float, float]] = []
+    for _ in range(12):
+        taken.append(find_free_place((5.0, 5.0), taken, (0.0, 0.0), (300.0, 200.0)))
+    assert taken[0] == (5.0, 5.0)
+    assert all(dist(one, other) >= 2 * MARK_RADIUS for one, other in combinations(taken, 2))
+    figure, axes = make_axes("", "")
+    points = [Point(0.5, 0.5, method, f"about {method}") for method in ("a", "b")]
+    described = draw_numbered_marks(figure, axes, points, {"a": "1", "b": "2"}, ["red", "blue"])
+    assert described == ["about a", "about b"]
 
 
-def test_what_was_never_sent_has_no_point_but_counts_as_wrong(page: str) -> None:
+def test_a_prompt_that_was_not_sent_has_no_point_but_counts_as_wrong(page: str) -> None:
     accuracy, tokens = re.findall(
-        r'<svg[^>]*aria-label="(?:Answered rightly|Tokens)".*?</svg>', page
+        r'<svg[^>]*aria-label="(?:Right answers|Tokens)".*?</svg>', page, re.DOTALL
     )
-    assert accuracy.count("manual, ") == 3
-    assert "manual, 100,000 papers: 0" in accuracy
-    assert tokens.count("manual, ") == sum(question.method == "manual" for question in GRAPH) - 1
+    assert "<title>manual, 10 papers: 1; 1,000 papers: 1; 100,000 papers: 0</title>" in accuracy
+    assert "<title>manual, 10 papers: 105; 1,000 papers: 1e+04</title>" in tokens
