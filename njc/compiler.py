@@ -3,15 +3,16 @@
     SourceFile  ->  Module  ->  [NaturalBlock]  ->  [LoweredBlock]  ->  [Piece]  ->  bytes
                               └──────────────────  [Diagnostic]
 
-`compile_source` is a pure function: it reads no file, no clock and no environment, and gives the same
-bytes for the same source on every platform and every Python.
+`compile_source` is `analyze`, which finds the blocks and the diagnostics, and then `generate`. They are pure
+functions: they read no file, no clock and no environment, and give the same bytes for the same source on every
+platform and every Python.
 """
 
 from __future__ import annotations
 
 import ast
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 from njc import __version__
 from njc.analysis.check import check
@@ -23,6 +24,7 @@ from njc.codegen.lower import WrittenBlock, apply_written, choose_aliases, lower
 from njc.frontend.blocks import NaturalBlock, collect_block_outputs, find_blocks
 from njc.frontend.diagnostics import Diagnostic
 from njc.frontend.directives import FileDirectives, filter_ignored, read_file_directives
+from njc.frontend.names import BlockOutputs
 from njc.frontend.parse import (
     Module,
     can_hold_blocks,
@@ -48,23 +50,39 @@ class Compilation:
     line_map: LineMap
 
 
-def compile_source(
-    source: SourceFile,
-    *,
-    project: Options = NO_OPTIONS,
-    version: str = __version__,
-    written: Sequence[WrittenBlock] = (),
-) -> Compilation:
-    """Compile a `.njpy` file, and report all findings; a `.py` file is copied below the header.
+@dataclass(frozen=True, slots=True)
+class Analysis:
+    """What is known of one file before code is generated.
 
-    `written` is code, generated beforehand, that takes the place of some of the blocks.
+    `module` is None where the file cannot hold blocks, or is not Python.
     """
-    header = make_header(source, project, version, serialize_written(written))
+
+    source: SourceFile
+    module: Module | None = None
+    blocks: tuple[NaturalBlock, ...] = ()
+    outputs: BlockOutputs = field(default_factory=dict)
+    diagnostics: tuple[Diagnostic, ...] = ()
+
+    @property
+    def has_errors(self) -> bool:
+        """Whether a diagnostic is an error."""
+        return any(diagnostic.severity == "error" for diagnostic in self.diagnostics)
+
+
+def compile_source(
+    source: SourceFile, *, project: Options = NO_OPTIONS, version: str = __version__
+) -> Compilation:
+    """Compile a `.njpy` file, and report all findings; a `.py` file is copied below the header."""
+    return generate(analyze(source), project=project, version=version)
+
+
+def analyze(source: SourceFile) -> Analysis:
+    """Parse a file, and find its blocks and what is wrong with them."""
     if source.path.endswith(".py") or not can_hold_blocks(source.data):
-        return _compile_without_blocks(source, header)
+        return Analysis(source)
     module = parse(source)
     if isinstance(module, Diagnostic):
-        return Compilation(source, (), (module,), None, LineMap())
+        return Analysis(source, diagnostics=(module,))
     directives = read_file_directives(module)
     found = list(find_blocks(module))
     blocks = tuple(
@@ -78,18 +96,38 @@ def compile_source(
     problems += check(module, blocks, outputs)
     problems += check_flow(module, blocks, outputs)
     diagnostics = _filter_diagnostics(source, problems, directives, blocks)
-    if any(diagnostic.severity == "error" for diagnostic in diagnostics):
-        return Compilation(source, blocks, diagnostics, None, LineMap())
+    return Analysis(source, module, blocks, outputs, diagnostics)
+
+
+def generate(
+    analysis: Analysis,
+    *,
+    project: Options = NO_OPTIONS,
+    version: str = __version__,
+    written: Sequence[WrittenBlock] = (),
+    note: str = "",
+) -> Compilation:
+    """Generate the compiled form of a file.
+
+    `written` is code, generated beforehand, that takes the place of some of the blocks; `note` is a line about
+    it for the head of the file.
+    """
+    source, module, blocks = analysis.source, analysis.module, analysis.blocks
+    if analysis.has_errors:
+        return Compilation(source, blocks, analysis.diagnostics, None, LineMap())
+    header = make_header(source, project, version, serialize_written(written, note))
+    if module is None:
+        return _compile_without_blocks(source, header)
     aliases = choose_aliases(source.text)
     instead = {code.block.start: code for code in written}
     lowered = tuple(
         apply_written(call, instead.get(call.block.start))
-        for call in lower(blocks, outputs, aliases, source.path, project)
+        for call in lower(blocks, analysis.outputs, aliases, source.path, project)
     )
-    pieces = emit(module, lowered, header, aliases.runtime)
+    pieces = emit(module, lowered, header, aliases.runtime, note)
     encoded = [piece.text.encode(source.encoding, _ENCODING_ERRORS) for piece in pieces]
     return _reject_uncompilable(
-        module, _assemble_output(source, blocks, diagnostics, pieces, encoded)
+        module, _assemble_output(source, blocks, analysis.diagnostics, pieces, encoded)
     )
 
 

@@ -59,11 +59,15 @@ def emit_without_blocks(source: SourceFile, header: FileHeader) -> list[Piece]:
 
 
 def emit(
-    module: Module, lowered: Sequence[EmittableBlock], header: FileHeader, runtime: str
+    module: Module,
+    lowered: Sequence[EmittableBlock],
+    header: FileHeader,
+    runtime: str,
+    note: str = "",
 ) -> list[Piece]:
     """Write a module with its blocks replaced, as pieces that remember where they come from."""
     source = module.source
-    edits = [_make_header_edit(source, header)]
+    edits = [_make_header_edit(source, header, note)]
     if lowered:
         if imports := _list_imports(lowered, runtime):
             edits.append(_make_import_edit(module, lowered[0].block.line, imports))
@@ -86,13 +90,15 @@ def _splice_edits(source: SourceFile, edits: Sequence[_Edit]) -> Iterator[Piece]
     yield Piece(line_end + source.newline * 2, len(source.line_starts), False)
 
 
-def _make_header_edit(source: SourceFile, header: FileHeader) -> _Edit:
-    """Put the header below the shebang and the coding cookie."""
+def _make_header_edit(source: SourceFile, header: FileHeader, note: str = "") -> _Edit:
+    """Put the header, and a note if there is one, below the shebang and the coding cookie."""
     text = source.text
     first = count_opening_lines(text)
     at = source.line_starts[first] if first < len(source.line_starts) else len(text)
     line_end = "" if text[:at].endswith(("\n", "\r")) or not at else source.newline
-    lines = "".join(line + source.newline for line in format_header(header))
+    lines = "".join(
+        line + source.newline for line in (*format_header(header), *([f"# {note}"] if note else []))
+    )
     return _Edit(at, at, (Piece(line_end + lines, first + 1, False),))
 
 

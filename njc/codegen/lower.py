@@ -104,12 +104,13 @@ def apply_written(lowered: LoweredBlock, written: WrittenBlock | None) -> Emitta
     return GuardedBlock(written, lowered)
 
 
-def serialize_written(written: Iterable[WrittenBlock]) -> str:
-    """All that written code adds to a compiled file, as one text."""
-    return "\0".join(
+def serialize_written(written: Iterable[WrittenBlock], note: str = "") -> str:
+    """All that written code and the note about it add to a compiled file, as one text."""
+    parts = [
         f"{code.block.start}\0{code.imports}\0{code.shapes}\0{code.conditions}\0{code.code}"
         for code in written
-    )
+    ]
+    return "\0".join([*parts, *([note] if note else [])])
 
 
 @dataclass(frozen=True, slots=True)

@@ -29,9 +29,9 @@ from njc.commands.flags import (
 from njc.commands.repeat import watch_sources
 from njc.project.build import (
     BuildPlan,
+    Compilations,
     Finding,
     OutputChange,
-    WrittenBlocks,
     plan_build,
     write_changes,
 )
@@ -89,7 +89,7 @@ def _build(console: Console, sources: Sequence[Path], flags: Mapping[str, Any]) 
     dry_run = flags["check"] or flags["diff"]
     project = resolve_project(sources, flags)
     units = find_units(sources, project)
-    written: WrittenBlocks = {}
+    compiled: Compilations = {}
     if can_be_static(units, project):
         static = fill_and_report(
             console,
@@ -104,14 +104,14 @@ def _build(console: Console, sources: Sequence[Path], flags: Mapping[str, Any]) 
             _show_findings(console, static.findings, len(units), format)
             console.findings("nothing was written")
             return 1
-        written = static.written
+        compiled = static.compiled
     plan = plan_build(
         (*units, *find_package_files(units, project)),
         project,
         force=flags["force"],
         jobs=flags["jobs"],
         progress=ProgressLine(console, "compiling"),
-        written=written,
+        compiled=compiled,
     )
     _show_findings(console, plan.findings, len(units), format)
     for obstacle in plan.obstacles:

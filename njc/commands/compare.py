@@ -193,7 +193,7 @@ def _build_mode(
         if mode == "static-learned" and not any(entry.score for entry in used):
             failure = failure or NOTHING_LEARNED
         if not failure:
-            build = plan_build(moved, there, force=True, jobs=1, written=static.written)
+            build = plan_build(moved, there, force=True, jobs=1, compiled=static.compiled)
             failure = _format_findings(filter(is_error, build.findings))
             if not failure:
                 write_changes(build)
@@ -202,7 +202,7 @@ def _build_mode(
     # What the code took to write, whenever that was: an interrupted comparison goes on with all it knows.
     usage = sum(
         (
-            ModeUsage(each.attempts, each.input_tokens, each.output_tokens, each.usd or 0.0)
+            ModeUsage(each.attempts, each.tokens.input, each.tokens.output, each.usd or 0.0)
             for each in used
         ),
         ModeUsage(),

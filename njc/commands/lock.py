@@ -157,5 +157,5 @@ def _format_history(entry: LockEntry) -> Iterator[str]:
     usd = "" if entry.usd is None else f", ${entry.usd:.4f}"
     yield (
         f"written by {entry.model or 'an unnamed model'} on {entry.date} in "
-        f"{format_count(entry.attempts, 'attempt')}, {entry.input_tokens} + {entry.output_tokens} tokens{usd}"
+        f"{format_count(entry.attempts, 'attempt')}, {entry.tokens.input} + {entry.tokens.output} tokens{usd}"
     )

@@ -12,8 +12,7 @@ from collections.abc import Callable, Generator, Sequence
 from dataclasses import dataclass, field
 
 from njc.learning.annotate import LineStep, annotate_code
-from njc.static.complete import add_missing_imports
-from njc.static.extract import unwrap_code
+from njc.static.extract import add_missing_imports, unwrap_code
 from njc.static.generate import (
     TEMPERATURE_STEP,
     CodeCheck,

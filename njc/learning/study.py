@@ -12,7 +12,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from njc.compiler import compile_source
+from njc.compiler import generate
 from njc.learning.examples import ExampleSet, find_observed_shapes, parse_examples, select_examples
 from njc.learning.learn import LearnedCode, learn_code
 from njc.learning.runner import ProgramRunner, evaluate_code
@@ -22,12 +22,19 @@ from njc.static.fit import StaticFile, make_code_check, needs_judgement
 from njc.static.format import normalize_code, require_extra
 from njc.static.generate import CodeCheck, Generated
 from njc.static.holes import Hole
-from njc.static.lock import LEARNED_SUFFIX, LockEntry, LockScore, StaticLock, add_entries, hash_code
+from njc.static.lock import (
+    LEARNED_SUFFIX,
+    LockEntry,
+    LockScore,
+    StaticLock,
+    TokenCounts,
+    add_entries,
+    hash_code,
+)
 from njc.static.staleness import Locked, find_hole_statuses
 from njrt.errors import ConfigurationError
 from njrt.messages import Reply
 from njrt.messages import Request as Question
-from njrt.options import Options
 from njrt.session.examples import Example
 
 NO_JUDGEMENT_MESSAGE = (
@@ -167,8 +174,10 @@ def _make_learned_entry(
         began,
         mode=hole.mode + LEARNED_SUFFIX,
         attempts=began.attempts + len(learned.attempts),
-        input_tokens=began.input_tokens + cost.input + asked.input,
-        output_tokens=began.output_tokens + cost.output + asked.output,
+        tokens=TokenCounts(
+            began.tokens.input + cost.input + asked.input,
+            began.tokens.output + cost.output + asked.output,
+        ),
         usd=None if began.usd is None and cost.usd is None else (began.usd or 0) + (cost.usd or 0),
         score=learned.score,
         shapes=seen,
@@ -180,9 +189,9 @@ def _make_learned_entry(
 
 def _compile_live(file: StaticFile) -> str:
     """The program with live blocks: whatever of it code may call."""
-    output = compile_source(file.module.source, project=Options()).output
+    output = generate(file.analysis).output
     assert output is not None, "holes are those of programs that compile"
-    return output.decode(file.module.source.encoding)
+    return output.decode(file.source.encoding)
 
 
 class CachedAnswers:

@@ -26,11 +26,10 @@ from njrt.options import Options
 
 if TYPE_CHECKING:
     # The compiler is imported where it is called: a build without changes does not need it.
-    from njc.codegen.lower import WrittenBlock
     from njc.compiler import Compilation
 
-WrittenBlocks = Mapping["Unit", Sequence["WrittenBlock"]]
-"""Code that replaces blocks, by file."""
+Compilations = Mapping["Unit", "Compilation"]
+"""The files that are compiled already: those with static blocks."""
 ProgressCallback = Callable[[int, int], None]
 """Called with the number of files that are done and the number of all files."""
 
@@ -54,7 +53,6 @@ class CompileTask:
     source: SourceFile
     options: Options
     parse_always: bool = False
-    written: Sequence[WrittenBlock] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,11 +101,11 @@ def plan_build(
     force: bool = False,
     jobs: int | None = None,
     progress: ProgressCallback = lambda done, of: None,
-    written: WrittenBlocks = MappingProxyType({}),
+    compiled: Compilations = MappingProxyType({}),
 ) -> BuildPlan:
     """Compile the units whose compiled files are out of date, and find what prevents writing them.
 
-    `written` is code that replaces blocks.
+    `compiled` holds the units that are compiled already.
     """
     sources = {unit: read_source(unit) for unit in units}
     existing = {unit: read_existing_file(unit.output) for unit in units}
@@ -116,10 +114,14 @@ def plan_build(
         for unit in units
         if force
         or project.warnings == "error"
-        or not _is_fresh(existing[unit], sources[unit], project.options, written.get(unit, ()))
+        or not (
+            _is_same_text(compiled[unit].output or b"", existing[unit])
+            if unit in compiled
+            else _is_fresh(existing[unit], sources[unit], project.options)
+        )
     ]
     results = compile_all(
-        {unit: sources[unit] for unit in outdated}, project, jobs, progress, written=written
+        {unit: sources[unit] for unit in outdated}, project, jobs, progress, compiled=compiled
     )
     changes = tuple(
         OutputChange(result.unit, existing[result.unit].data, result.output)
@@ -157,24 +159,29 @@ def compile_all(
     progress: ProgressCallback = lambda done, of: None,
     *,
     parse_always: bool = False,
-    written: WrittenBlocks = MappingProxyType({}),
+    compiled: Compilations = MappingProxyType({}),
 ) -> list[CompileResult]:
     """Compile sources, in several processes where that is faster, and return the results in their order.
 
     A file without natural blocks is only parsed if `parse_always` is set.
     """
-    tasks = [
-        CompileTask(unit, source, project.options, parse_always, written.get(unit, ()))
+    tasks = {
+        unit: CompileTask(unit, source, project.options, parse_always)
         for unit, source in sources.items()
-    ]
-    workers = min(jobs or _choose_job_count(sources.values()), len(tasks))
-    results = []
+    }
+    results = {
+        unit: make_compile_result(task, compiled[unit])
+        for unit, task in tasks.items()
+        if unit in compiled
+    }
+    left = [task for unit, task in tasks.items() if unit not in results]
+    workers = min(jobs or _choose_job_count(task.source for task in left), len(left))
     for result in (
-        _compile_in_processes(tasks, workers) if workers > 1 else map(run_compile_task, tasks)
+        _compile_in_processes(left, workers) if workers > 1 else map(run_compile_task, left)
     ):
-        results.append(result)
+        results[result.unit] = result
         progress(len(results), len(tasks))
-    return results
+    return [results[unit] for unit in tasks]
 
 
 def run_compile_task(task: CompileTask) -> CompileResult:
@@ -182,7 +189,7 @@ def run_compile_task(task: CompileTask) -> CompileResult:
     from njc.compiler import compile_source
 
     with _pause_gc():
-        compilation = compile_source(task.source, project=task.options, written=task.written)
+        compilation = compile_source(task.source, project=task.options)
         return make_compile_result(task, compilation)
 
 
@@ -244,16 +251,8 @@ def _choose_job_count(sources: Iterable[SourceFile]) -> int:
     return min(os.cpu_count() or 1, 1 + size // _BYTES_PER_PROCESS)
 
 
-def _is_fresh(
-    existing: ExistingFile, source: SourceFile, options: Options, written: Sequence[WrittenBlock]
-) -> bool:
-    if existing.state != "compiled":
-        return False
-    if not written:
-        return existing.header == make_header(source, options)
-    from njc.codegen.lower import serialize_written
-
-    return existing.header == make_header(source, options, written=serialize_written(written))
+def _is_fresh(existing: ExistingFile, source: SourceFile, options: Options) -> bool:
+    return existing.state == "compiled" and existing.header == make_header(source, options)
 
 
 def _is_same_text(output: bytes, existing: ExistingFile) -> bool:

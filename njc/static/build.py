@@ -10,6 +10,7 @@ the lock and all that is told have the order of the sources all the same.
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextvars import copy_context
@@ -18,12 +19,14 @@ from functools import partial
 from threading import Lock as Mutex
 from typing import assert_never
 
-from njc.codegen.lower import WrittenBlock
+from njc.compiler import Compilation
 from njc.project.build import Finding
 from njc.project.units import Unit
 from njc.static.author import Author, choose_author
 from njc.static.fit import (
     StaticFile,
+    compile_static_file,
+    find_compile_problem,
     make_code_check,
     make_hole_finding,
     needs_judgement,
@@ -32,7 +35,15 @@ from njc.static.fit import (
 from njc.static.format import normalize_code, require_extra
 from njc.static.generate import MAX_ATTEMPTS, Generated, GenerationFailed, generate_code
 from njc.static.holes import Hole
-from njc.static.lock import LEARNED_SUFFIX, LockEntry, StaticLock, add_entries, hash_code
+from njc.static.lock import (
+    LEARNED_SUFFIX,
+    LockEntry,
+    StaticLock,
+    TokenCounts,
+    add_entries,
+    describe_authors,
+    hash_code,
+)
 from njc.static.staleness import (
     HoleStatus,
     Locked,
@@ -83,48 +94,65 @@ class StaticBuild:
     lock: StaticLock
     used: tuple[LockEntry, ...] = ()
     """The entries that the holes are filled from."""
-    written: Mapping[Unit, Sequence[WrittenBlock]] = field(default_factory=dict)
+    compiled: Mapping[Unit, Compilation] = field(default_factory=dict)
+    """The files whose holes are all filled, or passed over."""
     findings: tuple[Finding, ...] = ()
     notes: tuple[str, ...] = ()
 
 
 def fill_holes(files: Sequence[StaticFile], lock: StaticLock, request: HoleRequest) -> StaticBuild:
-    """Fill the holes of all files, from the lock or by asking models."""
+    """Fill the holes of all files, from the lock or by asking models, and compile the files."""
     holes = [(file, hole) for file in files for hole in file.holes]
-    status = find_hole_statuses([hole for _, hole in holes], lock, learned=request.learned)
+    statuses = find_hole_statuses([hole for _, hole in holes], lock, learned=request.learned)
     to_write = [
-        (file, hole) for file, hole in holes if _needs_generation(hole, status[hole.name], request)
+        (file, hole)
+        for file, hole in holes
+        if _needs_generation(hole, statuses[hole.name], request)
     ]
     if to_write:
         require_extra()
     new = _generate_all(to_write, lock, request)
-    fillings = [
-        new.get(hole.name) or _fill_without_model(file, hole, status[hole.name], request)
+    results = {
+        hole.name: new.get(hole.name)
+        or _fill_without_model(file, hole, statuses[hole.name], request)
         for file, hole in holes
-    ]
-    used = tuple(result.entry for result in fillings if result.entry is not None)
+    }
+    used = tuple(result.entry for result in results.values() if result.entry is not None)
     lock = add_entries(lock, used)
-    written: dict[Unit, list[WrittenBlock]] = {file.unit: [] for file in files}
-    for (file, hole), filling in zip(holes, fillings, strict=True):
-        entry = filling.entry
-        if entry is not None and not entry.live and not filling.findings:
-            written[file.unit].append(
-                place_code(file, hole, entry.code, find_learned_shapes(hole, lock))
-            )
-    return StaticBuild(
-        lock,
-        used,
-        written,
-        tuple(finding for filling in fillings for finding in filling.findings),
-        (
-            *(filling.note for filling in fillings if filling.note),
-            *(
-                _list_stale_learned([hole for _, hole in holes], used, lock)
-                if request.learned
-                else ()
-            ),
-        ),
-    )
+    findings = [finding for result in results.values() for finding in result.findings]
+    compiled = {}
+    for file in files if not findings else ():
+        entries = {hole.name: entry for hole in file.holes if (entry := results[hole.name].entry)}
+        compiled[file.unit] = _compile_filled(file, entries, lock, findings)
+    notes = [result.note for result in results.values() if result.note]
+    if request.learned:
+        notes += _list_stale_learned([hole for _, hole in holes], used, lock)
+    return StaticBuild(lock, used, compiled, tuple(findings), tuple(notes))
+
+
+def _compile_filled(
+    file: StaticFile,
+    entries: Mapping[str, LockEntry],
+    lock: StaticLock,
+    findings: list[Finding],
+) -> Compilation:
+    """Compile a file with the code of its holes; what does not compile is added to the findings."""
+    placed = [
+        (hole, place_code(file, hole, entry.code, find_learned_shapes(hole, lock)))
+        for hole in file.holes
+        if (entry := entries.get(hole.name)) and not entry.live
+    ]
+    note = describe_authors([*entries.values()])
+    compilation = compile_static_file(file, [code for _, code in placed], note)
+    checked = [(hole, code) for hole, code in placed if hole.mode != "static-raw"]
+    if checked and (problem := find_compile_problem(compilation)):
+        alone = (
+            (hole, find_compile_problem(compile_static_file(file, [code])))
+            for hole, code in checked
+        )
+        hole, reason = next(filter(operator.itemgetter(1), alone), (checked[0][0], problem))
+        findings.append(_make_refusal_finding(file, hole, entries[hole.name], reason))
+    return compilation
 
 
 def _list_stale_learned(
@@ -191,14 +219,18 @@ def _fill_without_model(
 
 
 def _check_locked_code(file: StaticFile, hole: Hole, entry: LockEntry) -> Iterator[Finding]:
-    """Check locked code again: it may have been edited, or the checks may have grown."""
-    if entry.live:
-        return
-    if reasons := make_code_check(file, hole, settle=False)(entry.code):
-        whose = "edited" if entry.is_edited else "locked"
-        message = f"the {whose} code of `{hole.name}` is refused: {'; '.join(reasons)}"
-        hint = f"mend it in njc.lock, or have it written anew by `njc lock --update {hole.name}`"
-        yield make_hole_finding(file, hole, "NJ404", message, hint)
+    """Check locked code again: it may have been edited, or checks may have been added."""
+    if not entry.live and (reasons := make_code_check(file, hole, is_locked=True)(entry.code)):
+        yield _make_refusal_finding(file, hole, entry, "; ".join(reasons))
+
+
+def _make_refusal_finding(
+    file: StaticFile, hole: Hole, entry: LockEntry, reasons: str | None
+) -> Finding:
+    kind = "edited" if entry.is_edited else "locked"
+    message = f"the {kind} code of `{hole.name}` is refused: {reasons}"
+    hint = f"correct it in njc.lock, or have it written anew by `njc lock --update {hole.name}`"
+    return make_hole_finding(file, hole, "NJ404", message, hint)
 
 
 def _generate_all(
@@ -299,9 +331,8 @@ def make_lock_entry(
         cost.model,
         date,
         len(result.attempts),
-        cost.input,
-        cost.output,
-        cost.usd,
+        TokenCounts(cost.input, cost.output),
         hash_code(code),
         code,
+        cost.usd,
     )

@@ -1,11 +1,15 @@
-"""Code that was sent with the program around it, without that program.
+"""The code in a reply: without the program around it, and with the imports that it needs.
 
     def read(letter):                   order = llm(f"... {letter}", Order)
         order = llm(f"...", Order)  ->
         return order                    `return order` is the program's own
 
-Small models like to write the function again. What they added to it, at the place of the block, is the code
-that was asked for; anything else that they changed makes the reply unusable as it is.
+    kind = llm(f"...", Literal["a"])  ->  from typing import Literal
+                                          kind = llm(f"...", Literal["a"])
+
+Small models often write the whole function again. What they added to it, at the place of the block, is the code
+that was asked for; if they changed anything else, the reply is left as it is. Only names with one meaning are
+imported: modules that only compute, and the names of types. A name that the program uses is never imported over.
 """
 
 from __future__ import annotations
@@ -16,6 +20,8 @@ from collections.abc import Sequence
 
 from njc.frontend.names import FunctionDefinition, NameScope, list_suites, walk_outwards
 from njc.static.holes import Hole
+from njrt.execution.guard.allowed import IMPORTABLE_MODULES
+from njrt.execution.symbols import find_names
 
 StatementList = Sequence[ast.stmt]
 
@@ -115,3 +121,36 @@ def _get_text(code: str, statements: StatementList) -> str:
 def _get_decorators(statement: ast.stmt) -> list[ast.expr]:
     found: list[ast.expr] = getattr(statement, "decorator_list", [])
     return found
+
+
+_IMPORT_SOURCES = {
+    **dict.fromkeys(("Literal", "Any", "Optional", "Union", "Annotated"), "typing"),
+    **dict.fromkeys(("dataclass", "field"), "dataclasses"),
+    **dict.fromkeys(("defaultdict", "Counter", "deque"), "collections"),
+    **dict.fromkeys(("Decimal",), "decimal"),
+    **dict.fromkeys(("Enum",), "enum"),
+}
+
+
+def add_missing_imports(code: str, hole: Hole) -> str:
+    """Put the imports that are missing before the code."""
+    try:
+        names = find_names(ast.parse(code), hole.class_name)
+    except (SyntaxError, ValueError, RecursionError):
+        return code
+    missing = [name for name in names.read if name not in names.bound and name not in hole.visible]
+    imports = [
+        text for name in missing if (text := _make_import(name)) and _is_free(name, text, hole)
+    ]
+    return "\n".join([*imports, code])
+
+
+def _make_import(name: str) -> str | None:
+    if name in _IMPORT_SOURCES:
+        return f"from {_IMPORT_SOURCES[name]} import {name}"
+    return f"import {name}" if name in IMPORTABLE_MODULES else None
+
+
+def _is_free(name: str, text: str, hole: Hole) -> bool:
+    """Whether the name means nothing else in the file, or just what it would be imported as."""
+    return name not in hole.taken or text in hole.imports

@@ -11,7 +11,6 @@ import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
-from njc.frontend.source import SourceFile
 from njc.project.build import read_source
 from njc.project.config import Project
 from njc.project.outputs import write_all
@@ -29,19 +28,9 @@ def find_lock_file(units: Sequence[Unit], project: Project) -> Path:
     return folder / LOCK_FILE_NAME
 
 
-def _can_be_static(source: SourceFile, project: Project) -> bool:
-    """Whether a file may hold blocks that are to become code, as far as its bytes tell."""
-    return project.options.mode not in (None, "live") or b"mode" in source.data
-
-
 def find_static_files(units: Sequence[Unit], project: Project) -> list[StaticFile]:
     """Find the files with holes."""
-    sources = {unit: read_source(unit) for unit in units}
-    files = (
-        make_static_file(unit, source, project.options)
-        for unit, source in sources.items()
-        if _can_be_static(source, project)
-    )
+    files = (make_static_file(unit, read_source(unit), project.options) for unit in units)
     return [file for file in files if file is not None]
 
 

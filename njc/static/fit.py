@@ -1,21 +1,20 @@
 """A file with holes, and whether code fits into one of them: checked on its own, and compiled in its place.
 
-make_static_file(unit, source, options)      StaticFile(holes=(...), ...), or None where nothing is to be filled
-make_code_check(file, hole)(code)              ("`limit` is read-only in this block: ...",)
-put(file, hole, code, shapes)            the WrittenBlock that takes the block's place
+make_static_file(unit, source, options)     StaticFile(holes=(...), ...), or None without holes
+make_code_check(file, hole)(code)           ("`limit` is read-only in this block: ...",)
+place_code(file, hole, code, shapes)        the WrittenBlock that takes the block's place
 """
 
 from __future__ import annotations
 
 import ast
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from njc.codegen.lower import WrittenBlock, choose_aliases
-from njc.compiler import compile_source
-from njc.frontend.blocks import NaturalBlock
+from njc.compiler import Analysis, Compilation, analyze, generate
 from njc.frontend.diagnostics import make_diagnostic
-from njc.frontend.parse import Module, can_hold_blocks, parse
+from njc.frontend.parse import can_hold_blocks
 from njc.frontend.source import SourceFile
 from njc.project.build import Finding
 from njc.project.units import Unit
@@ -36,19 +35,21 @@ class StaticFile:
     """A file with blocks that are to become code."""
 
     unit: Unit
-    module: Module
-    blocks: tuple[NaturalBlock, ...]
+    analysis: Analysis
     holes: tuple[Hole, ...]
     project: Options
 
     @property
+    def source(self) -> SourceFile:
+        """The file's text."""
+        return self.analysis.source
+
+    @property
     def classes(self) -> Mapping[str, ast.ClassDef]:
         """The classes at the top of the file, by name."""
-        return {
-            statement.name: statement
-            for statement in self.module.tree.body
-            if isinstance(statement, ast.ClassDef)
-        }
+        assert self.analysis.module is not None
+        body = self.analysis.module.tree.body
+        return {node.name: node for node in body if isinstance(node, ast.ClassDef)}
 
 
 def make_static_file(unit: Unit, source: SourceFile, project: Options) -> StaticFile | None:
@@ -56,35 +57,48 @@ def make_static_file(unit: Unit, source: SourceFile, project: Options) -> Static
     is_static = project.mode not in (None, "live")
     if not can_hold_blocks(source.data) or not (is_static or b"mode" in source.data):
         return None
-    compilation = compile_source(source, project=project)
-    module = parse(source)
-    if compilation.output is None or not isinstance(module, Module):
+    analysis = analyze(source)
+    if analysis.module is None or analysis.has_errors:
         return None
-    holes = tuple(find_holes(module, compilation.blocks, project))
-    return StaticFile(unit, module, compilation.blocks, holes, project) if holes else None
+    holes = tuple(find_holes(analysis.module, analysis.blocks, project))
+    return StaticFile(unit, analysis, holes, project) if holes else None
+
+
+def compile_static_file(
+    file: StaticFile, written: Sequence[WrittenBlock], note: str = ""
+) -> Compilation:
+    """Compile a file with code in the place of some of its blocks."""
+    return generate(file.analysis, project=file.project, written=written, note=note)
 
 
 def make_hole_finding(file: StaticFile, hole: Hole, code: str, message: str, hint: str) -> Finding:
     """A finding about a hole, at the head of its block."""
-    source, start = file.module.source, hole.block.start
+    source, start = file.source, hole.block.start
     diagnostic = make_diagnostic(source, code, start, start + _MARKER_LENGTH, message, hint)
     return Finding(replace(diagnostic, path=file.unit.display_path), source)
 
 
-def make_code_check(file: StaticFile, hole: Hole, *, settle: bool = True) -> CodeCheck:
-    """The checks of a hole: all of them, or in the raw mode only that it is Python."""
+def make_code_check(file: StaticFile, hole: Hole, *, is_locked: bool = False) -> CodeCheck:
+    """The checks of a hole: all of them, or in the raw mode only that it is Python.
+
+    Code that is locked has its final form; it is compiled with that of the other holes.
+    """
 
     def in_place(code: str) -> str | None:
-        if settle and (names := find_unrenamable_names(code, hole)):
+        if names := find_unrenamable_names(code, hole):
             return f"`{names[0]}` means something else in the program around: choose another name"
-        return _check_in_place(file, hole, normalize_code(code, hole) if settle else code)
+        return find_compile_problem(
+            compile_static_file(file, [place_code(file, hole, normalize_code(code, hole))])
+        )
 
     def check(code: str) -> tuple[str, ...]:
         if hole.mode == "static-raw":
             return _find_syntax_errors(code)
         if not _find_syntax_errors(code) and needs_judgement(hole, code):
             return ()
-        return find_code_refusals(code, hole, file.classes, in_place)
+        return find_code_refusals(
+            code, hole, file.classes, (lambda code: None) if is_locked else in_place
+        )
 
     return check
 
@@ -93,7 +107,7 @@ def place_code(
     file: StaticFile, hole: Hole, code: str, shapes: ShapesByName | None = None
 ) -> WrittenBlock:
     """Put code in its place; in the mode `auto`, for values of these shapes, or as annotations have them."""
-    runtime = choose_aliases(file.module.source.text).runtime
+    runtime = choose_aliases(file.source.text).runtime
     if hole.mode == "auto":
         return place_auto_code(
             code, hole, runtime, shapes or find_annotated_shapes(hole, file.classes)
@@ -116,16 +130,13 @@ def _find_syntax_errors(code: str) -> tuple[str, ...]:
     return ()
 
 
-def _check_in_place(file: StaticFile, hole: Hole, code: str) -> str | None:
-    """Compile the whole file with the code in its place."""
-    source = file.module.source
-    compilation = compile_source(
-        source, project=file.project, written=[place_code(file, hole, code)]
-    )
+def find_compile_problem(compilation: Compilation) -> str | None:
+    """Say why a file does not compile with code in the place of its blocks, if so."""
     if compilation.output is None:
         return "; ".join(diagnostic.message for diagnostic in compilation.diagnostics)
-    text = compilation.output.decode(source.encoding)
+    source = compilation.source
     try:
+        text = compilation.output.decode(source.encoding)
         compile(text, source.path, "exec", dont_inherit=True)
     except (SyntaxError, ValueError) as error:
         line = (getattr(error, "text", None) or "").strip()

@@ -11,8 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable, Generator
 from dataclasses import dataclass, field
 
-from njc.static.complete import add_missing_imports
-from njc.static.extract import unwrap_code
+from njc.static.extract import add_missing_imports, unwrap_code
 from njc.static.holes import Hole
 from njc.static.prompt import (
     EXAMPLE_MESSAGES,

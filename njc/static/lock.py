@@ -15,8 +15,10 @@
     '''
 
 Learned code has a mode such as `static-learned`, a `score = { right = 7, wrong = 1, of = 8 }`, and the `shapes` of
-the values that it was learned from. An entry is good for the meaning that it was written for, and stale for any other. `digest` is that of the code
-as the model wrote it, so an edit shows; edited code is kept. The same entries always give the same text.
+the values that it was learned from. An entry is valid for the meaning that it was written for, and stale for any
+other. `digest` is that of the code as the model wrote it, so an edit shows; edited code is kept. `checks = { passed
+= 3, of = 4 }` counts the checks of the program that pass with this code, where somebody has run them. The same
+entries always give the same text.
 """
 
 from __future__ import annotations
@@ -25,10 +27,10 @@ import hashlib
 import json
 import re
 import tomllib
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Literal
 
 from njrt.errors import ConfigurationError
 
@@ -71,8 +73,24 @@ class LockScore:
 
 
 @dataclass(frozen=True, slots=True)
+class TokenCounts:
+    """The tokens that writing the code took."""
+
+    input: int
+    output: int
+
+
+@dataclass(frozen=True, slots=True)
+class CheckCounts:
+    """How many checks of its program pass with the code in its place."""
+
+    passed: int
+    of: int
+
+
+@dataclass(frozen=True, slots=True)
 class LockEntry:
-    """What is locked for one block in one mode."""
+    """What is locked for one block in one mode; the fields are those of the file."""
 
     name: str
     mode: str
@@ -80,19 +98,20 @@ class LockEntry:
     model: str
     date: str
     attempts: int
-    input_tokens: int
-    output_tokens: int
-    usd: float | None
+    tokens: TokenCounts
     digest: str
     """That of the code as the model wrote it."""
     code: str
     """Empty where the block stays live."""
+    usd: float | None = None
     live: str = ""
     """Why the block stays live."""
     score: LockScore | None = None
     """How learned code did on the examples that it was learned from."""
     shapes: Mapping[str, str] = field(default_factory=dict)
     """What the variables were like in these examples."""
+    checks: CheckCounts | None = None
+    """How the program's checks went with this code, where they were run."""
 
     @property
     def is_edited(self) -> bool:
@@ -111,8 +130,16 @@ class StaticLock:
     entries: Mapping[LockKey, LockEntry] = field(default_factory=dict)
 
 
+@dataclass(frozen=True, slots=True)
+class _LockFile:
+    """The whole file."""
+
+    version: Literal[1]
+    block: tuple[LockEntry, ...] = ()
+
+
 LEARNED_SUFFIX = "-learned"
-"""Behind the mode of an entry whose code was held against examples."""
+"""Behind the mode of an entry whose code was learned from examples."""
 
 
 def hash_code(code: str) -> str:
@@ -131,46 +158,73 @@ def remove_entries(lock: StaticLock, keys: Iterable[LockKey]) -> StaticLock:
     return StaticLock({key: entry for key, entry in lock.entries.items() if key not in gone})
 
 
+def describe_authors(entries: Sequence[LockEntry]) -> str:
+    """Say who wrote the code of a file, and how the checks of its program went with it."""
+    codes = [entry for entry in entries if not entry.live]
+    models = ", ".join(sorted({" ".join(entry.model.split()) for entry in codes or entries}))
+    if not entries:
+        return ""
+    if not codes:
+        return f"no code by {models or 'a model'} is used: the blocks run live"
+    edited = ", edited" * any(entry.is_edited for entry in codes)
+    found = {entry.checks for entry in codes}
+    checks = found.pop() if len(found) == 1 else None
+    verdict = (
+        f"passes {checks.passed} of {checks.of} checks of its program"
+        if checks and not edited
+        else "the checks of its program were not run"
+    )
+    live = len(entries) - len(codes)
+    rest = f"; {live} of {len(entries)} blocks run live" if live else ""
+    return f"code by {models or 'a model'}{edited}; {verdict}{rest}"
+
+
 def read_lock(file: Path) -> StaticLock:
     """Read a lock file; one that does not exist holds nothing."""
     try:
-        document = tomllib.loads(file.read_text(encoding="utf-8"))
+        text = file.read_text(encoding="utf-8")
+        document = tomllib.loads(text)
     except FileNotFoundError:
         return StaticLock()
     except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
-        raise ConfigurationError(
-            f"{file} cannot be read: {error}; mend it, or delete it and build again"
-        ) from None
-    if document.get("version") != LOCK_VERSION:
-        raise ConfigurationError(
-            f"{file} is of version {document.get('version')!r}, and this njc reads version {LOCK_VERSION}; "
-            "install the njc that wrote it, or delete it and build again"
-        )
+        raise ConfigurationError(f"{file} cannot be read: {error}; {_WAY_OUT}") from None
+    from pydantic import TypeAdapter, ValidationError
+
     try:
-        return add_entries(StaticLock(), map(_parse_entry, document.get("block", [])))
-    except (KeyError, TypeError) as error:
-        raise ConfigurationError(
-            f"{file}: an entry is not complete: {error}; mend it, or delete it and build again"
-        ) from None
+        blocks = TypeAdapter(_LockFile).validate_python(document).block
+    except ValidationError as error:
+        (first, *_) = error.errors()
+        line, path = _locate(text, first["loc"]), ".".join(map(str, first["loc"]))
+        raise ConfigurationError(f"{file}:{line}: `{path}`: {first['msg']}; {_WAY_OUT}") from None
+    return add_entries(StaticLock(), blocks)
 
 
-def _parse_entry(written: Mapping[str, Any]) -> LockEntry:
-    return LockEntry(
-        written["name"],
-        written["mode"],
-        BlockDigests(**written["meaning"]),
-        written["model"],
-        written["date"],
-        written["attempts"],
-        written["tokens"]["input"],
-        written["tokens"]["output"],
-        written.get("usd"),
-        written["digest"],
-        written["code"],
-        written.get("live", ""),
-        LockScore(**written["score"]) if "score" in written else None,
-        written.get("shapes", {}),
-    )
+_WAY_OUT = "correct it, install the njc that wrote it, or delete the file and build again"
+
+
+def _locate(text: str, path: Sequence[str | int]) -> int:
+    """The line of a key of the file, or of the block in which it is missing."""
+    lines = text.split("\n")
+    heads = [0] + [
+        number
+        for number, line in enumerate(lines, 1)
+        if line.strip() == "[[block]]" and not _is_in_string(lines[: number - 1])
+    ]
+    index = path[1] + 1 if len(path) > 1 and isinstance(path[1], int) else 0
+    head = heads[min(index, len(heads) - 1)]
+    key = next((part for part in path[2 if index else 0 :] if isinstance(part, str)), "")
+    end = heads[index + 1] if index + 1 < len(heads) else len(lines) + 1
+    found = (n for n in range(head + 1, end) if re.match(rf"\s*{re.escape(key)}\s*=", lines[n - 1]))
+    return next(found, max(head, 1))
+
+
+def _is_in_string(lines: Sequence[str]) -> bool:
+    """Whether these lines end within a string of several lines."""
+    try:
+        tomllib.loads("\n".join(lines))
+    except tomllib.TOMLDecodeError:
+        return True
+    return False
 
 
 def format_lock(lock: StaticLock) -> str:
@@ -191,7 +245,7 @@ def _format_entry(entry: LockEntry) -> Iterator[str]:
     yield f"model = {_format_string(entry.model)}"
     yield f"date = {_format_string(entry.date)}"
     yield f"attempts = {entry.attempts}"
-    yield f"tokens = {{ input = {entry.input_tokens}, output = {entry.output_tokens} }}"
+    yield f"tokens = {{ input = {entry.tokens.input}, output = {entry.tokens.output} }}"
     if entry.usd is not None:
         yield f"usd = {entry.usd:.6f}"
     yield f"digest = {_format_string(entry.digest)}"
@@ -200,6 +254,8 @@ def _format_entry(entry: LockEntry) -> Iterator[str]:
     if entry.score:
         score = entry.score
         yield f"score = {{ right = {score.right}, wrong = {score.wrong}, of = {score.of} }}"
+    if entry.checks:
+        yield f"checks = {{ passed = {entry.checks.passed}, of = {entry.checks.of} }}"
     if entry.shapes:
         yield "shapes = { " + ", ".join(_format_pairs(entry.shapes)) + " }"
     if entry.live:

@@ -53,10 +53,8 @@ def _build_static_program(program: str, method: Method, folder: Path) -> ModuleT
     build = fill_units([unit], project)
     if build.findings:
         raise NotBuiltError("; ".join(each.diagnostic.message for each in build.findings))
-    compilation = compile_source(
-        SourceFile(unit.path, file.read_bytes()),
-        project=project.options,
-        written=build.written.get(unit, ()),
+    compilation = build.compiled.get(unit) or compile_source(
+        SourceFile(unit.path, file.read_bytes()), project=project.options
     )
     if compilation.output is None:
         raise NotBuiltError("; ".join(each.message for each in compilation.diagnostics))

@@ -11,9 +11,12 @@ from hypothesis import strategies as st
 
 from njc.static.lock import (
     BlockDigests,
+    CheckCounts,
     LockEntry,
     StaticLock,
+    TokenCounts,
     add_entries,
+    describe_authors,
     format_lock,
     hash_code,
     read_lock,
@@ -25,7 +28,7 @@ def entry(name: str = "a.njpy:f", code: str = "x = 1\n", **more: object) -> Lock
     settled = {"digest": hash_code(code), **more}
     meaning = BlockDigests("11111111", "22222222", "33333333")
     return LockEntry(
-        name, "static", meaning, "m", "2026-03-01", 1, 10, 5, None, code=code, **settled
+        name, "static", meaning, "m", "2026-03-01", 1, TokenCounts(10, 5), code=code, **settled
     )  # type: ignore[arg-type]
 
 
@@ -86,14 +89,64 @@ def test_no_file_holds_nothing(tmp_path: Path) -> None:
     assert read_lock(tmp_path / "njc.lock") == StaticLock()
 
 
+GOOD = format_lock(add_entries(StaticLock(), [entry("a.njpy:f", "s = '''\n[[block]]\n'''\n")]))
+BAD = format_lock(add_entries(StaticLock(), [entry("b.njpy:g")])).partition("\n\n")[2]
+"""An entry without the head of the file."""
+
+
 @pytest.mark.parametrize(
     ("text", "words"),
     [
-        ("version = 2\n", "is of version 2, and this njc reads version 1"),
-        ("<<<<<<< HEAD\n", "cannot be read"),
-        ('version = 1\n[[block]]\nname = "x"\n', "an entry is not complete: 'mode'"),
+        (
+            "version = 2\n",
+            r"njc\.lock:1: `version`: Input should be 1; correct it, install the njc",
+        ),
+        ("x = 1\n", r"njc\.lock:1: `version`: Field required"),
+        ("<<<<<<< HEAD\n", r"cannot be read: .*line 1.*; correct it"),
+        ("version = 1\nblock = 3\n", r"njc\.lock:2: `block`: Input should be a valid tuple"),
+        ('version = 1\n[[block]]\nname = "x"\n', r"njc\.lock:2: `block\.0\.mode`: Field required"),
+        (
+            GOOD + BAD.replace("attempts = 1", 'attempts = "one"'),
+            rf"njc\.lock:{GOOD.count(chr(10)) + 7}: `block\.1\.attempts`: Input should be a valid integer",
+        ),
+        (
+            GOOD + BAD.replace("output = 5", "outputs = 5"),
+            rf"njc\.lock:{GOOD.count(chr(10)) + 8}: `block\.1\.tokens\.output`: Field required",
+        ),
     ],
 )
-def test_a_broken_lock_says_so(text: str, words: str, tmp_path: Path) -> None:
+def test_a_broken_lock_says_where(text: str, words: str, tmp_path: Path) -> None:
     with pytest.raises(ConfigurationError, match=words):
         read(text, tmp_path)
+
+
+PASSED = {"checks": CheckCounts(3, 4)}
+
+
+@pytest.mark.parametrize(
+    ("entries", "words"),
+    [
+        ([], ""),
+        ([entry()], "code by m; the checks of its program were not run"),
+        ([entry(**PASSED)], "code by m; passes 3 of 4 checks of its program"),
+        ([entry(**PASSED), entry()], "code by m; the checks of its program were not run"),
+        (
+            [entry(digest="0", **PASSED)],
+            "code by m, edited; the checks of its program were not run",
+        ),
+        (
+            [entry(**PASSED), entry(code="", live="no code")],
+            "code by m; passes 3 of 4 checks of its program; 1 of 2 blocks run live",
+        ),
+        ([entry(code="", live="no code")], "no code by m is used: the blocks run live"),
+    ],
+)
+def test_who_wrote_the_code_of_a_file(entries: list[LockEntry], words: str) -> None:
+    assert describe_authors(entries) == words
+
+
+def test_the_counts_of_checks_are_kept(tmp_path: Path) -> None:
+    lock = add_entries(StaticLock(), [entry(**PASSED)])
+    assert read(format_lock(lock), tmp_path).entries[("a.njpy:f", "static")].checks == CheckCounts(
+        3, 4
+    )

@@ -22,8 +22,8 @@ def total(prices, rate):
 
 
 def body_of(text: str) -> str:
-    """The compiled text without header and line map."""
-    return "\n".join(text.split("\n")[2:-2])
+    """The compiled text without its head and its line map."""
+    return "\n".join(text.split("\n")[3:-2])
 
 
 def test_a_block_becomes_its_code(studio: Studio) -> None:

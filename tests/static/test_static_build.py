@@ -6,10 +6,15 @@ import os
 import subprocess
 import sys
 import threading
+from collections import Counter
+from types import FrameType
 
 import pytest
 from studio import Studio
 
+from njc.analysis.check import check
+from njc.codegen.emit import emit
+from njc.frontend.parse import parse
 from njc.static.lock import read_lock
 from njrt.errors import ServerError
 from njrt.messages import ModelMessage, Reply, Request, UserMessage
@@ -58,16 +63,52 @@ def test_a_block_is_written_locked_and_built_again_without_a_model(studio: Studi
     assert "1 file compiled" in studio.njc("build", ".").stderr, "live is another compilation"
 
 
+def test_a_locked_build_reads_each_file_once(studio: Studio) -> None:
+    """Three blocks: their code is checked in its place together, and that compilation is what is written."""
+    studio.write({"shop.njpy": "\n\n".join(SHOP.replace("total", name) for name in "abc")})
+    assert studio.njc("build", ".", "--mode", "static", replies=[GOOD] * 3).exit_code == 0
+    (studio.folder / "shop.py").unlink()
+    calls: Counter[str] = Counter()
+    counted = {function.__code__: function.__name__ for function in (parse, check, emit)}
+
+    def count(frame: FrameType, event: str, argument: object) -> None:
+        if event == "call" and frame.f_code in counted:
+            calls[counted[frame.f_code]] += 1
+
+    sys.setprofile(count)
+    try:
+        again = studio.njc("build", ".", "--mode", "static", "--locked")
+    finally:
+        sys.setprofile(None)
+    assert "1 file compiled" in again.stderr
+    assert calls == {"parse": 1, "check": 1, "emit": 1}
+
+
+def test_the_head_of_a_file_says_who_wrote_its_code(studio: Studio) -> None:
+    studio.write({"shop.njpy": SHOP})
+    assert studio.njc("build", ".", "--mode", "static", replies=[GOOD], name="m").exit_code == 0
+    head = studio.read("shop.py").split("\n")[2]
+    assert head == "# code by m; the checks of its program were not run"
+
+
 def test_a_locked_build_needs_no_tools_and_no_network(studio: Studio) -> None:
     studio.write({"shop.njpy": SHOP})
     studio.njc("build", ".", "--mode", "static", replies=[GOOD])
     (studio.folder / "shop.py").unlink()
-    hidden = (
-        "import sys; sys.modules.update(dict.fromkeys(('black', 'libcst', 'socket', 'openai')))\n"
-    )
+    hidden = """
+import sys
+sys.modules.update(dict.fromkeys(("black", "libcst", "openai", "httpx")))
+def refuse(event, arguments):
+    assert event not in ("socket.connect", "socket.getaddrinfo"), event
+sys.addaudithook(refuse)
+"""
     command = "sys.argv = ['njc', 'build', '.', '--mode', 'static', '--locked']\nfrom njc.cli import main; main()"
     done = subprocess.run(
-        [sys.executable, "-c", hidden + command], cwd=studio.folder, capture_output=True, text=True
+        [sys.executable, "-c", hidden + command],
+        cwd=studio.folder,
+        capture_output=True,
+        text=True,
+        timeout=60,
     )
     assert done.returncode == 0, done.stderr
     assert run(studio, "shop.total([1, 2, 3], 4)") == "3"

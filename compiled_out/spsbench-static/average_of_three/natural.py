@@ -1,5 +1,6 @@
-# compiled by njc 0.1.0 from average_of_three/natural.njpy (sha256 9ced5f83dcc411ea, options cc2447ed8334793a, abi 1)
+# compiled by njc 0.1.0 from average_of_three/natural.njpy (sha256 9ced5f83dcc411ea, options cc2447ed8334793a, code bdeb4c5f64fe2d31, abi 1)
 # do not edit: change average_of_three/natural.njpy and build again
+# no code by openai/Qwen2.5-Coder-1.5B-Instruct-Q4_K_M (local) is used: the blocks run live
 """The average of three numbers that people wrote down, each in their own way."""
 
 import njrt as _nj
@@ -24,4 +25,4 @@ def average_of_three(p: float | str, q: float | str, r: float | str) -> float:
     return average
 
 
-# njc lines 1=1 3:1 4=2 6:2 10=5 13:6 16=5 24:9 25=10 sha256 7e44f84ced23151f
+# njc lines 1=1 4:1 5=2 7:2 11=5 14:6 17=5 25:9 26=10 sha256 21e3fefd1ccf7164

@@ -1,5 +1,6 @@
-# compiled by njc 0.1.0 from balance_parentheses/natural.njpy (sha256 674541fde969de97, options cc2447ed8334793a, code edd28c6c2a300b8a, abi 1)
+# compiled by njc 0.1.0 from balance_parentheses/natural.njpy (sha256 674541fde969de97, options cc2447ed8334793a, code 81f2eca976f47f68, abi 1)
 # do not edit: change balance_parentheses/natural.njpy and build again
+# code by openai/Qwen2.5-Coder-1.5B-Instruct-Q4_K_M (local); the checks of its program were not run
 """Put back parentheses that somebody lost, where the meaning wants them."""
 
 import njrt as _nj
@@ -16,4 +17,4 @@ def balance(expression: str, context: str) -> str:
     return balanced
 
 
-# njc lines 1=1 3:1 4=2 6:2 10=5 16:9 17=10 sha256 af81cacab018da28
+# njc lines 1=1 4:1 5=2 7:2 11=5 17:9 18=10 sha256 cc1183044cbab561

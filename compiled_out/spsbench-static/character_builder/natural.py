@@ -1,5 +1,6 @@
-# compiled by njc 0.1.0 from character_builder/natural.njpy (sha256 402220fecf970cc3, options cc2447ed8334793a, code 8702a741bd91de02, abi 1)
+# compiled by njc 0.1.0 from character_builder/natural.njpy (sha256 402220fecf970cc3, options cc2447ed8334793a, code 10f61e895e307464, abi 1)
 # do not edit: change character_builder/natural.njpy and build again
+# code by openai/Qwen2.5-Coder-1.5B-Instruct-Q4_K_M (local); the checks of its program were not run
 """Build a character for a role-playing game from what the player imagines."""
 
 import njrt as _nj
@@ -32,4 +33,4 @@ def build(description: str) -> Character:
     return character
 
 
-# njc lines 1=1 3:1 5=3 6:3 22=18 32:22 33=23 sha256 5ba3fe7fbe160a5b
+# njc lines 1=1 4:1 6=3 7:3 23=18 33:22 34=23 sha256 031764de7f0d07b7

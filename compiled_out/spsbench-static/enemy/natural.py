@@ -1,5 +1,6 @@
-# compiled by njc 0.1.0 from enemy/natural.njpy (sha256 73eb6398314be778, options cc2447ed8334793a, code 4f7dbf06ac81c248, abi 1)
+# compiled by njc 0.1.0 from enemy/natural.njpy (sha256 73eb6398314be778, options cc2447ed8334793a, code e7b282507e4da6cb, abi 1)
 # do not edit: change enemy/natural.njpy and build again
+# code by openai/Qwen2.5-Coder-1.5B-Instruct-Q4_K_M (local); the checks of its program were not run; 1 of 2 blocks run live
 """Enemies that come to life from a description, and change with the story."""
 
 import njrt as _nj
@@ -40,4 +41,4 @@ def tell(enemy: Any, event: str) -> None:
     # end of natural block
 
 
-# njc lines 1=1 3:1 5=3 6:3 11=7 14:8 18=7 25:12 30=16 41=20 sha256 4b5af138784ca943
+# njc lines 1=1 4:1 6=3 7:3 12=7 15:8 19=7 26:12 31=16 42=20 sha256 be29c98869026071

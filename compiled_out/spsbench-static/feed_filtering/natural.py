@@ -1,5 +1,6 @@
-# compiled by njc 0.1.0 from feed_filtering/natural.njpy (sha256 9b79f8025336fa96, options cc2447ed8334793a, code 8653bf2fa72fef1c, abi 1)
+# compiled by njc 0.1.0 from feed_filtering/natural.njpy (sha256 9b79f8025336fa96, options cc2447ed8334793a, code af23ecd5b9523f61, abi 1)
 # do not edit: change feed_filtering/natural.njpy and build again
+# code by openai/Qwen2.5-Coder-1.5B-Instruct-Q4_K_M (local); the checks of its program were not run
 """Show of a feed only what the reader would like to see."""
 
 import njrt as _nj
@@ -20,4 +21,4 @@ def filter_feed(feed: list[str], preference: str) -> list[str]:
     return shown
 
 
-# njc lines 1=1 3:1 4=2 6:2 10=5 20:9 21=10 sha256 fcb8049b06c75bb0
+# njc lines 1=1 4:1 5=2 7:2 11=5 21:9 22=10 sha256 cb548f58138a98b3

@@ -1,5 +1,6 @@
-# compiled by njc 0.1.0 from filter_numbers/natural.njpy (sha256 d447e7e645a2cb66, options cc2447ed8334793a, code 479136107df517af, abi 1)
+# compiled by njc 0.1.0 from filter_numbers/natural.njpy (sha256 d447e7e645a2cb66, options cc2447ed8334793a, code e3ee040dc170b175, abi 1)
 # do not edit: change filter_numbers/natural.njpy and build again
+# code by openai/Qwen2.5-Coder-1.5B-Instruct-Q4_K_M (local); the checks of its program were not run
 """Filter numbers by what they mean."""
 
 import njrt as _nj
@@ -17,4 +18,4 @@ def filter_numbers(numbers: list[int], prop: str) -> list[int]:
     return filtered_numbers
 
 
-# njc lines 1=1 3:1 4=2 6:2 10=5 17:8 18=9 sha256 e5340b6158a6f9f6
+# njc lines 1=1 4:1 5=2 7:2 11=5 18:8 19=9 sha256 e75ada20235e7645

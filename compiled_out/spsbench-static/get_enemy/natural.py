@@ -1,5 +1,6 @@
-# compiled by njc 0.1.0 from get_enemy/natural.njpy (sha256 1a7623261c0cbcb1, options cc2447ed8334793a, code 5f8b22d2d756481d, abi 1)
+# compiled by njc 0.1.0 from get_enemy/natural.njpy (sha256 1a7623261c0cbcb1, options cc2447ed8334793a, code 4e3051b3d6c3448c, abi 1)
 # do not edit: change get_enemy/natural.njpy and build again
+# code by openai/Qwen2.5-Coder-1.5B-Instruct-Q4_K_M (local); the checks of its program were not run
 """An encounter: a function that knows an enemy which nobody wrote down."""
 
 from collections.abc import Callable
@@ -18,4 +19,4 @@ def encounter() -> Callable[[], Any]:
     return get_enemy
 
 
-# njc lines 1=1 3:1 11=8 18:12 19=13 sha256 9cf84086de9a7f56
+# njc lines 1=1 4:1 12=8 19:12 20=13 sha256 cd166f6c29fc605d

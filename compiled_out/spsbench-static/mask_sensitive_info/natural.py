@@ -1,5 +1,6 @@
-# compiled by njc 0.1.0 from mask_sensitive_info/natural.njpy (sha256 b86fec0c5aebaa5b, options cc2447ed8334793a, code 0549809ee0f60c16, abi 1)
+# compiled by njc 0.1.0 from mask_sensitive_info/natural.njpy (sha256 b86fec0c5aebaa5b, options cc2447ed8334793a, code 19d7442f6879baec, abi 1)
 # do not edit: change mask_sensitive_info/natural.njpy and build again
+# code by openai/Qwen2.5-Coder-1.5B-Instruct-Q4_K_M (local); the checks of its program were not run
 """Make a text fit to be shown around: what is private turns into asterisks."""
 
 import njrt as _nj
@@ -19,4 +20,4 @@ def mask(text: str) -> str:
     return masked
 
 
-# njc lines 1=1 3:1 4=2 6:2 10=5 19:9 20=10 sha256 e12513b71677be4c
+# njc lines 1=1 4:1 5=2 7:2 11=5 20:9 21=10 sha256 5141e6fbe3a6af09

@@ -1,5 +1,6 @@
-# compiled by njc 0.1.0 from proposer_verifier/natural.njpy (sha256 3d8ca14fc3177c3c, options cc2447ed8334793a, code 9f900f2811b0d258, abi 1)
+# compiled by njc 0.1.0 from proposer_verifier/natural.njpy (sha256 3d8ca14fc3177c3c, options cc2447ed8334793a, code 4ec756a7fbddda52, abi 1)
 # do not edit: change proposer_verifier/natural.njpy and build again
+# code by openai/Qwen2.5-Coder-1.5B-Instruct-Q4_K_M (local); the checks of its program were not run
 """Solve riddles in two steps, again and again: one prompt proposes, another one verifies."""
 
 import njrt as _nj
@@ -29,4 +30,4 @@ def solve(riddle: str, attempts: int = 4) -> str | None:
     return None
 
 
-# njc lines 1=1 3:1 4=2 6:2 12=7 20:10 21=10 26:13 30=17 sha256 23b7b84ebc9380ba
+# njc lines 1=1 4:1 5=2 7:2 13=7 21:10 22=10 27:13 31=17 sha256 a87db7c005d65183

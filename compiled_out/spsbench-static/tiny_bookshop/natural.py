@@ -1,5 +1,6 @@
-# compiled by njc 0.1.0 from tiny_bookshop/natural.njpy (sha256 3316fb1b410918fd, options cc2447ed8334793a, code 9e0425985c55b4c2, abi 1)
+# compiled by njc 0.1.0 from tiny_bookshop/natural.njpy (sha256 3316fb1b410918fd, options cc2447ed8334793a, code 8b4908f4ed7db6ee, abi 1)
 # do not edit: change tiny_bookshop/natural.njpy and build again
+# code by openai/Qwen2.5-Coder-1.5B-Instruct-Q4_K_M (local); the checks of its program were not run
 """A bookshop so small that one sentence is enough to find the right book."""
 
 import njrt as _nj
@@ -26,4 +27,4 @@ def find_book(books: list[Book], request: str) -> Book | None:
     return book
 
 
-# njc lines 1=1 3:1 5=3 6:3 19=15 26:18 27=19 sha256 5fe92ff03dc625b3
+# njc lines 1=1 4:1 6=3 7:3 20=15 27:18 28=19 sha256 dea9876f16e73a4a
