@@ -52,7 +52,7 @@ from njc.project.units import (
 @OUT
 @click.option("--check", is_flag=True, help="Write nothing; exit 1 if out of date.")
 @click.option("--diff", is_flag=True, help="Write nothing; show what would change.")
-@click.option("--force", is_flag=True, help="Build all; overwrite foreign and edited files.")
+@click.option("--force", is_flag=True, help="Build all; replace edited and foreign files.")
 @MODE
 @click.option("--locked", is_flag=True, help="Call no model; use njc.lock only.")
 @click.option("--unlearned", is_flag=True, help="Ignore learned code.")

@@ -49,7 +49,10 @@ def command(
     dry_run: bool,
     **flags: Any,
 ) -> None:
-    """Remove compiled files without a source; keep files that njc did not write."""
+    """Remove compiled files that have no source.
+
+    Files that njc did not write are kept.
+    """
     project = resolve_project(sources, flags)
     folders = list_output_folders(choose_places(sources, project), project)
     chosen: Iterable[Path] = find_stale_outputs(folders)

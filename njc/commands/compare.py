@@ -1,15 +1,15 @@
-"""`njc compare SRC -- pytest -q`: build in each mode, run a command against each, and report."""
+"""`njc compare SRC -- pytest -q`: build in each mode, run a command on each build, and compare."""
 
 from __future__ import annotations
 
 import hashlib
+import importlib.util
 import os
 import shlex
 import shutil
 import subprocess
 import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -30,19 +30,19 @@ from njc.comparison.results import (
     ModeBuild,
     ModeSummary,
     ModeUsage,
-    format_compared_run,
     format_comparison_json,
     parse_compared_runs,
     sum_usage_by_block,
 )
 from njc.comparison.text import format_comparison_text
-from njc.project.build import Finding, is_error, plan_build, write_changes
+from njc.project.build import Finding, is_error, plan_build, read_source, write_changes
 from njc.project.config import Project
-from njc.project.units import SUFFIX, Unit, find_units, format_path
+from njc.project.units import SUFFIX, Unit, find_package_files, find_units, format_path
 from njc.static.files import fill_units, find_lock_file
 from njc.static.lock import LEARNED_SUFFIX, LockEntry, read_lock
 from njrt.errors import ConfigurationError, NaturalError
 from njrt.options import Mode
+from njrt.typed_json import to_json
 
 MODES: Mapping[str, tuple[Mode, bool]] = {
     "live": ("live", False),
@@ -51,38 +51,32 @@ MODES: Mapping[str, tuple[Mode, bool]] = {
     "static-learned": ("static", True),
     "auto": ("auto", True),
 }
-"""What can be compared: the mode to build in, and whether code that was learned comes first."""
+"""What can be compared: the mode to build in, and whether to use learned code."""
 NOTHING_LEARNED = "nothing has been learned; `njc static --learn TRACES` does that"
 RESULTS_FOLDER = Path(".njc_cache") / "compare"
+_FILE = click.Path(path_type=Path, dir_okay=False)
 
 
 @click.command("compare", context_settings={"allow_interspersed_args": False})
 @click.argument("arguments", nargs=-1, metavar="[SRC]... -- COMMAND...", type=click.UNPROCESSED)
 @click.option(
-    "-n", "--runs", type=click.IntRange(min=1), default=3, metavar="N", help="Runs in each mode."
+    "-n",
+    "--runs",
+    type=click.IntRange(min=1),
+    default=3,
+    metavar="N",
+    help="Runs in each mode (default: 3).",
 )
-@click.option(
-    "--modes",
-    metavar="LIST",
-    help=f"The modes, separated by commas: {', '.join(MODES)}; by default all that there is code for.",
-)
-@click.option(
-    "--json", "json_file", type=click.Path(path_type=Path), metavar="FILE", help="Write JSON too."
-)
-@click.option(
-    "--html", "html_file", type=click.Path(path_type=Path), metavar="FILE", help="Write a page too."
-)
-@click.option(
-    "--fresh", is_flag=True, help="Forget the runs of an earlier, interrupted comparison."
-)
+@click.option("--modes", metavar="LIST", help="Modes to compare, separated by commas.")
+@click.option("--json", "json_file", type=_FILE, metavar="FILE", help="Write JSON too.")
+@click.option("--html", "html_file", type=_FILE, metavar="FILE", help="Write a page too.")
+@click.option("--fresh", is_flag=True, help="Discard the runs of an earlier comparison.")
 @ATTEMPTS
 @JOBS
 @project_flags
 @console_flags
 @pass_console
-@click.pass_context
 def command(
-    ctx: click.Context,
     console: Console,
     /,
     arguments: Sequence[str],
@@ -95,41 +89,58 @@ def command(
     jobs: int | None,
     **flags: Any,
 ) -> None:
-    """Build the program in each mode, run COMMAND against each, and compare.
+    """Build in each mode, run COMMAND on each build, and compare.
 
-    COMMAND finds the compiled files first on PYTHONPATH; where it says `{out}`, it gets their directory. It
-    passes if it exits with 0. Runs that are done are kept, so the same comparison goes on where it stopped.
+    COMMAND has the compiled files first on PYTHONPATH; `{out}` in it stands for their directory. A run passes
+    if it exits with 0. An interrupted comparison is continued by the same command.
+
+    Modes: live, static-raw, static, static-learned, auto. The default is all; static-learned only if code has
+    been learned.
     """
     sources, words = _split_arguments(arguments)
     if shutil.which(words[0]) is None:
         raise ConfigurationError(f"there is no command `{words[0]}`")
+    _check_reports(json_file, html_file)
     project = resolve_project(sources, flags)
     units = find_units(sources, project)
     chosen = _parse_modes(modes) if modes else _list_available_modes(units, project)
     folder = RESULTS_FOLDER / _compute_digest(units, words, project)
     if fresh:
-        with suppress(FileNotFoundError):
-            (folder / "trials.jsonl").unlink()
+        (folder / "trials.jsonl").unlink(missing_ok=True)
     rows = []
     for mode in chosen:
-        out = (folder / mode).absolute()
-        build = _build_mode(console, units, project, mode, out, attempts, jobs)
-        trials = () if build.failure else tuple(_run_all(console, mode, words, out, folder, runs))
-        rows.append(ModeSummary(mode, build, trials))
-    said = shlex.join(words)
+        kind, learned = MODES[mode]
+        options = replace(project.options, mode=kind)
+        target = replace(project, options=options, out=(folder / mode).absolute())
+        build = _build_mode(console, sources, target, mode, learned, attempts, jobs)
+        done = () if build.failure else tuple(_run_all(console, target, mode, words, runs))
+        rows.append(ModeSummary(mode, build, done))
     console.result(format_comparison_text(rows))
     if json_file:
-        json_file.write_text(format_comparison_json(rows, said) + "\n", encoding="utf-8")
+        text = format_comparison_json(rows, shlex.join(words))
+        json_file.write_text(text + "\n", encoding="utf-8")
     if html_file:
         from njc.comparison.page import render_comparison_page
 
-        html_file.write_text(render_comparison_page(rows, said), encoding="utf-8")
+        html_file.write_text(render_comparison_page(rows, shlex.join(words)), encoding="utf-8")
     for file in filter(None, (json_file, html_file)):
         console.note(f"written: {format_path(file.absolute())}")
 
 
+def _check_reports(json_file: Path | None, html_file: Path | None) -> None:
+    """Raise ConfigurationError if a report could not be written after all runs."""
+    for file in filter(None, (json_file, html_file)):
+        if not file.absolute().parent.is_dir():
+            raise ConfigurationError(f"no such directory: {format_path(file.absolute().parent)}")
+    missing = [name for name in ("jinja2", "matplotlib") if importlib.util.find_spec(name) is None]
+    if html_file and missing:
+        raise ConfigurationError(
+            f'--html needs {" and ".join(missing)}; run `pip install "njpy[bench]"`'
+        )
+
+
 def _split_arguments(arguments: Sequence[str]) -> tuple[list[Path], list[str]]:
-    """Tell the sources from the command; without sources click has eaten the `--`."""
+    """Separate the sources from the command; without sources click has removed the `--`."""
     words = list(arguments)
     sources: list[str] = []
     if "--" in words:
@@ -137,22 +148,22 @@ def _split_arguments(arguments: Sequence[str]) -> tuple[list[Path], list[str]]:
         sources, words = words[:at], words[at + 1 :]
     if not words or Path(words[0]).is_dir() or words[0].endswith(SUFFIX):
         raise ConfigurationError(
-            "nothing says what to run; write it behind `--`, such as `njc compare src -- pytest -q`"
+            "nothing says what to run; write it after `--`, such as `njc compare src -- pytest -q`"
         )
-    if any(each.startswith("-") for each in sources):
+    if any(source.startswith("-") for source in sources):
         raise ConfigurationError("flags go before SRC: `njc compare -n 5 src -- pytest -q`")
-    return [Path(each) for each in sources], words
+    return list(map(Path, sources)), words
 
 
 def _list_available_modes(units: Sequence[Unit], project: Project) -> list[str]:
-    """All modes, without that of learned code where nothing has been learned."""
+    """List all modes, static-learned only if code has been learned."""
     lock = read_lock(find_lock_file(units, project))
-    learned = any(each.mode.endswith(LEARNED_SUFFIX) for each in lock.entries.values())
+    learned = any(entry.mode.endswith(LEARNED_SUFFIX) for entry in lock.entries.values())
     return [mode for mode in MODES if learned or mode != "static-learned"]
 
 
 def _parse_modes(text: str) -> list[str]:
-    modes = [each.strip() for each in text.split(",") if each.strip()]
+    modes = [mode.strip() for mode in text.split(",") if mode.strip()]
     for mode in modes:
         if mode not in MODES:
             raise ConfigurationError(f"no mode `{mode}`; the modes are {', '.join(MODES)}")
@@ -160,103 +171,95 @@ def _parse_modes(text: str) -> list[str]:
 
 
 def _compute_digest(units: Sequence[Unit], words: Sequence[str], project: Project) -> str:
-    """A name for this comparison: other sources, options or commands are another one."""
-    parts = [
-        *(unit.path.encode() + unit.source.read_bytes() for unit in units),
-        repr(words).encode(),
-    ]
-    parts.append(repr(project.options).encode())
+    """Name this comparison by its sources, options and command."""
+    parts = [unit.path.encode() + read_source(unit).data for unit in units]
+    parts += [repr(words).encode(), repr(project.options).encode()]
     return hashlib.sha256(b"\0".join(parts)).hexdigest()[:12]
 
 
 def _build_mode(
     console: Console,
-    units: Sequence[Unit],
+    sources: Sequence[Path],
     project: Project,
     mode: str,
-    out: Path,
+    learned: bool,
     attempts: int,
     jobs: int | None,
 ) -> ModeBuild:
-    """Build in one mode; what goes wrong is a result."""
-    kind, learned = MODES[mode]
+    """Build in one mode; an error becomes the `failure` of the build."""
     began = time.monotonic()
-    there = replace(project, options=replace(project.options, mode=kind), out=out)
-    moved = find_units([unit.source for unit in units], there)
+    units = find_units(sources, project)
     failure, used = "", tuple[LockEntry, ...]()
     console.note(f"{mode}: building")
     try:
         static = fill_units(
-            moved, there, learned=learned, attempts=attempts, jobs=jobs, told=console.note
+            units, project, learned=learned, attempts=attempts, jobs=jobs, told=console.note
         )
         failure, used = _format_findings(static.findings), static.used
         if mode == "static-learned" and not any(entry.score for entry in used):
             failure = failure or NOTHING_LEARNED
         if not failure:
-            build = plan_build(moved, there, force=True, jobs=1, compiled=static.compiled)
-            failure = _format_findings(filter(is_error, build.findings))
+            copies = find_package_files(units, project)
+            plan = plan_build(
+                (*units, *copies), project, force=True, jobs=1, compiled=static.compiled
+            )
+            failure = _format_findings(filter(is_error, plan.findings))
             if not failure:
-                write_changes(build)
+                write_changes(plan)
     except NaturalError as error:
         failure = str(error)
-    # What the code took to write, whenever that was: an interrupted comparison goes on with all it knows.
-    usage = sum(
-        (
-            ModeUsage(each.attempts, each.tokens.input, each.tokens.output, each.usd or 0.0)
-            for each in used
-        ),
-        ModeUsage(),
+    # The code may have been written by an earlier build; it counts all the same.
+    usages = (
+        ModeUsage(entry.attempts, entry.tokens.input, entry.tokens.output, entry.usd or 0.0)
+        for entry in used
     )
-    return ModeBuild(time.monotonic() - began, usage, failure)
+    return ModeBuild(time.monotonic() - began, sum(usages, ModeUsage()), failure)
 
 
 def _format_findings(findings: Iterable[Finding]) -> str:
-    return "; ".join(
-        f"{each.diagnostic.path}:{each.diagnostic.line}: {each.diagnostic.message}"
-        for each in findings
-    )
+    diagnostics = (finding.diagnostic for finding in findings)
+    return "; ".join(f"{found.path}:{found.line}: {found.message}" for found in diagnostics)
 
 
 def _run_all(
-    console: Console, mode: str, words: Sequence[str], out: Path, folder: Path, runs: int
+    console: Console, project: Project, mode: str, words: Sequence[str], runs: int
 ) -> Iterator[ComparedRun]:
-    """Run the command as often as asked for, leaving out what was run before."""
-    kept = folder / "trials.jsonl"
-    done = {}
-    with suppress(FileNotFoundError):
-        trials = parse_compared_runs(kept.read_text(encoding="utf-8").splitlines())
-        done = {each.number: each for each in trials if each.mode == mode}
+    """Yield the runs of the command; runs that are in the file of results are not repeated."""
+    assert project.out is not None, "a comparison has a directory"
+    results = project.out.parent / "trials.jsonl"
+    text = results.read_text(encoding="utf-8") if results.exists() else ""
+    earlier = parse_compared_runs(text.splitlines(), format_path(results))
+    done = {run.number: run for run in earlier if run.mode == mode}
     for number in range(1, runs + 1):
         if number not in done:
-            done[number] = _run_command(mode, number, words, out, folder)
-            with kept.open("a", encoding="utf-8") as file:
-                file.write(format_compared_run(done[number]) + "\n")
-        trial = done[number]
-        verdict = "passed" if trial.passed else f"failed ({trial.exit_code})"
+            done[number] = _run_command(mode, number, words, project.out)
+            with results.open("a", encoding="utf-8") as file:
+                # A killed process may have left a line without its end.
+                file.write("\n" * (text[-1:] not in ("", "\n")) + to_json(done[number]) + "\n")
+            text = ""
+        run = done[number]
+        verdict = "passed" if run.passed else f"failed ({run.exit_code})"
         console.note(
-            f"{mode} {number}/{runs}: {verdict} in {trial.seconds:.1f} s, {trial.usage.calls} calls"
+            f"{mode} {number}/{runs}: {verdict} in {run.seconds:.1f} s, {run.usage.calls} calls"
         )
-        yield trial
+        yield run
 
 
-def _run_command(
-    mode: str, number: int, words: Sequence[str], out: Path, folder: Path
-) -> ComparedRun:
-    trace = (folder / f"{mode}-{number}.trace.jsonl").absolute()
+def _run_command(mode: str, number: int, words: Sequence[str], out: Path) -> ComparedRun:
+    trace = out.parent / f"{mode}-{number}.trace.jsonl"
     trace.unlink(missing_ok=True)
     path = os.pathsep.join(filter(None, [str(out), os.environ.get("PYTHONPATH")]))
     began = time.monotonic()
-    with (folder / f"{mode}-{number}.log").open("wb") as log:
-        done = subprocess.run(
+    with (out.parent / f"{mode}-{number}.log").open("wb") as log:
+        code = subprocess.run(
             [word.replace("{out}", str(out)) for word in words],
-            # Live means live: the pytest plugin would have the tests replay recordings.
+            # The pytest plugin would replay recordings in place of asking the model.
             env={"NJC_RECORD": "off", **os.environ, "PYTHONPATH": path, "NJC_TRACE": str(trace)},
             stdin=subprocess.DEVNULL,
             stdout=log,
             stderr=subprocess.STDOUT,
             check=False,
-        )
+        ).returncode
     seconds = time.monotonic() - began
     lines = trace.read_text(encoding="utf-8").splitlines() if trace.exists() else []
-    code = done.returncode
     return ComparedRun(mode, number, code == 0, code, seconds, sum_usage_by_block(lines))

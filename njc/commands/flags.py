@@ -29,7 +29,7 @@ OUT = click.option(
     "--out",
     type=click.Path(path_type=Path),
     metavar="DIR",
-    help="Put compiled files in DIR (default: in place).",
+    help="Output directory (default: in place).",
 )
 WATCH = click.option("--watch", is_flag=True, help="Run again whenever a source changes.")
 JOBS = click.option(
@@ -37,7 +37,7 @@ JOBS = click.option(
     "--jobs",
     type=click.IntRange(min=1),
     metavar="N",
-    help="Parallel jobs (default: chosen automatically).",
+    help="Parallel jobs (default: automatic).",
 )
 OUTPUT_FORMAT = click.option(
     "--output-format",
@@ -49,14 +49,14 @@ OUTPUT_FORMAT = click.option(
 MODE = click.option(
     "--mode",
     type=click.Choice(OPTION_CHOICES["mode"]),
-    help="Mode of blocks that set none (default: live).",
+    help="Mode of blocks without one (default: live).",
 )
 ATTEMPTS = click.option(
     "--attempts",
     type=click.IntRange(min=1),
     default=4,
     metavar="N",
-    help="Attempts to write a static block (default: 4).",
+    help="Attempts per block (default: 4).",
 )
 _SELECTION = (
     click.option(

@@ -68,7 +68,7 @@ def command(
     jobs: int | None,
     **flags: Any,
 ) -> None:
-    """Show the state of static blocks in njc.lock; write or keep their code.
+    """Show static blocks in njc.lock; write or keep their code.
 
     A BLOCK has its name in the lock, such as `mailbox.njpy:Mailbox.triage`. The exit code is 1 if a block is
     missing or stale at the end.

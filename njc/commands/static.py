@@ -39,7 +39,7 @@ TABLE_HEADINGS = ("block", "mode", "runs", "before", "learned", "replies")
     required=True,
     type=click.Path(exists=True, path_type=Path),
     metavar="TRACES",
-    help="Recorded runs, made with NJC_EXAMPLES=FILE.",
+    help="Recorded runs (file or folder).",
 )
 @MODE
 @ATTEMPTS
@@ -56,7 +56,9 @@ def command(
     attempts: int,
     **flags: Any,
 ) -> None:
-    """Test static code on recorded runs and have the model fix what fails.
+    """Test static code on recorded runs; have the model fix failures.
+
+    TRACES is a file or a folder of runs that were recorded with NJC_EXAMPLES=FILE.
 
     njc.lock keeps the best code with its score, beside the code that was not learned. The exit code is 1 if
     some code still fails on a run.

@@ -21,7 +21,7 @@ from njrt.errors import ConfigurationError
 @console_flags
 @pass_console
 def command(console: Console, /, places: tuple[str, ...], **flags: Any) -> None:
-    """Find the source line of a compiled line, or the compiled line of a source line."""
+    """Map a compiled line to its source line, or the reverse."""
     for place in places:
         file, line = _parse_place(place)
         found, at = find_counterpart(file, line, resolve_project([file], flags))

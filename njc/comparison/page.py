@@ -1,133 +1,112 @@
-"""The comparison as one self-contained page: what to choose, the table, plots, and each block.
+"""The comparison as one self-contained page: advice, tables, plots.
 
-It asks for nothing from elsewhere and needs no script; it reads in light and dark, on paper and on a phone.
+The page loads nothing and needs no script; it follows the reader's light or dark setting and fits a phone. Its
+template is `templates/page.html`.
 """
 
 from __future__ import annotations
 
-import html
-from collections.abc import Callable, Sequence
+import io
+import re
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any
 
-from njc.comparison.results import ModeSummary, compute_pass_interval
+from njc.comparison.results import ModeSummary
 from njc.comparison.text import (
     BLOCK_HEADINGS,
     MODE_HEADINGS,
-    build_mode_advice,
     format_block_rows,
     format_mode_cells,
+    write_advice,
 )
 
-_STYLE = """
-:root { color-scheme: light dark; --bar: #4a7ebb; --faint: #8885; }
-body { font: 16px/1.5 system-ui, sans-serif; max-width: 60rem; margin: 2rem auto; padding: 0 1rem; }
-h1 { line-height: 1.2; } h2 { font-size: 1.15rem; margin: 2rem 0 .5rem; }
-.wide { overflow-x: auto; }
-table { border-collapse: collapse; font-variant-numeric: tabular-nums; white-space: nowrap; }
-th, td { padding: .3rem .8rem; text-align: right; border-bottom: 1px solid var(--faint); }
-th.word, td.word { text-align: left; } th:first-child, td:first-child { padding-left: 0; }
-.plots { display: grid; grid-template-columns: repeat(auto-fit, minmax(20rem, 1fr)); column-hole: 3rem; }
-.plot { display: grid; grid-template-columns: max-content 1fr max-content; hole: .25rem .75rem;
-  align-items: center; font-size: .9rem; font-variant-numeric: tabular-nums; }
-.plot svg { width: 100%; height: 1.4rem; overflow: visible; border-left: 1px solid var(--faint); }
-.plot span:nth-child(3n) { text-align: right; }
-.bar { fill: var(--bar); } .whisker { stroke: currentColor; stroke-width: 1.5; }
-dl { display: grid; grid-template-columns: max-content 1fr; hole: .25rem 1rem; } dt { font-weight: 600; }
-dd { margin: 0; } code { font-size: .9em; overflow-wrap: anywhere; } .small { font-size: .9rem; }
-"""
 _MODE_DESCRIPTIONS = {
-    "live": "a model carries each block out, every time the program comes to it",
+    "live": "a model runs each block, every time",
     "static-raw": "code that a model wrote once, unchecked",
-    "static": "code that a model wrote, checked and mended until it passed",
-    "static-learned": "such code, mended until it does what recorded live runs did",
-    "auto": "such code behind a guard, and the live block for all that it is not fit for",
+    "static": "code that a model wrote and fixed until it passed the checks",
+    "static-learned": "static code, fixed until it did the same as recorded live runs",
+    "auto": "static code behind a guard; the live block runs where the guard fails",
 }
-_TEXT_COLUMNS = ("mode", "block")
-"""Columns of words, which begin at the left."""
+_COLORS = {"#000001": "var(--ink)", "#000002": "var(--line)", "#000003": "var(--bar)"}
+"""Placeholders in the drawings, and the colors of the page's style that replace them."""
+_INK, _LINE, _BAR = _COLORS
 
 
 def render_comparison_page(rows: Sequence[ModeSummary], command: str) -> str:
-    """Write the page."""
-    ran = [row for row in rows if row.trials]
-    blocks = format_block_rows(rows)
-    plots = "".join(
-        f"<section><h2>{title}</h2>{plot}</section>"
-        for title, plot in (
-            ("Pass rate, with its 95 % interval", _render_rate_plot(ran)),
-            (
-                "Seconds of a run (median)",
-                _render_bar_plot(ran, lambda row: row.seconds or 0.0, "{:.2f} s"),
-            ),
-            ("Tokens of a run", _render_bar_plot(ran, lambda row: row.usage.tokens, "{:,.0f}")),
-            ("Model calls of a run", _render_bar_plot(ran, lambda row: row.usage.calls, "{:,.0f}")),
-        )
+    """Render the page; needs jinja2 and matplotlib (the extra `bench`)."""
+    import jinja2
+
+    environment = jinja2.Environment(
+        loader=jinja2.PackageLoader("njc.comparison"),
+        autoescape=True,
+        trim_blocks=True,
+        lstrip_blocks=True,
+        undefined=jinja2.StrictUndefined,
     )
-    said = "".join(f"<li>{_escape_html(each)}</li>" for each in build_mode_advice(rows))
-    meanings = "".join(
-        f"<dt>{_escape_html(row.mode)}</dt><dd>{_MODE_DESCRIPTIONS.get(row.mode, '')}</dd>"
-        for row in rows
-    )
-    per_block = f"<h2>Blocks, per run</h2>{_render_table(BLOCK_HEADINGS, blocks)}" if blocks else ""
-    legend = (
-        '<p class="small">Of the runs of a block, <b>by code</b> are those that code did without a model; '
-        "<b>unfit</b> those for which its guard did not hold, and <b>raised</b> those in which it failed: "
-        "these were done live.</p>"
-    )
-    return (
-        '<!DOCTYPE html>\n<html lang="en"><head><meta charset="utf-8">'
-        '<meta name="viewport" content="width=device-width, initial-scale=1">'
-        f"<title>njc compare</title><style>{_STYLE}</style></head><body>"
-        f"<h1>Modes compared</h1><p>Command: <code>{_escape_html(command)}</code></p><ul>{said}</ul>"
-        f'{_render_table(MODE_HEADINGS, [format_mode_cells(row) for row in rows])}<div class="plots">{plots}</div>'
-        f"{per_block}{legend if any(_has_attempts(row) for row in rows) else ''}"
-        f'<h2>The modes</h2><dl class="small">{meanings}</dl></body></html>\n'
+    usages = [run.usage for row in rows for run in row.runs]
+    return environment.get_template("page.html").render(
+        command=command,
+        advice=write_advice(rows),
+        mode_headings=MODE_HEADINGS,
+        mode_rows=[format_mode_cells(row) for row in rows],
+        block_headings=BLOCK_HEADINGS,
+        block_rows=format_block_rows(rows),
+        plots=dict(_draw_plots([row for row in rows if row.runs])),
+        has_attempts=any(usage.by_code or usage.unfit or usage.raised for usage in usages),
+        descriptions=[(row.mode, _MODE_DESCRIPTIONS.get(row.mode, "")) for row in rows],
     )
 
 
-def _has_attempts(row: ModeSummary) -> bool:
-    return any(each.usage.by_code or each.usage.unfit or each.usage.raised for each in row.trials)
+def _draw_plots(rows: Sequence[ModeSummary]) -> Iterator[tuple[str, str]]:
+    """Draw each measure: its title and an SVG."""
+    measures: dict[str, tuple[Callable[[ModeSummary], float], str]] = {
+        "Pass rate, with its 95 % interval": (lambda row: row.pass_rate, "{:.0%}"),
+        "Seconds of a run (median)": (lambda row: row.seconds or 0.0, "{:.2f} s"),
+        "Tokens of a run": (lambda row: row.usage.tokens, "{:,.0f}"),
+        "Model calls of a run": (lambda row: row.usage.calls, "{:,.0f}"),
+    }
+    for title, (measure, form) in measures.items():
+        intervals = [row.pass_interval for row in rows] if "interval" in title else None
+        bars = {row.mode: measure(row) for row in rows}
+        if bars:
+            yield title, _draw_bars(title, bars, form, intervals)
 
 
-def _render_table(headings: Sequence[str], lines: Sequence[Sequence[str]]) -> str:
-    kinds = [' class="word"' if each in _TEXT_COLUMNS else "" for each in headings]
-    head = "".join(
-        f"<th{kind}>{_escape_html(each)}</th>" for kind, each in zip(kinds, headings, strict=True)
-    )
-    body = "".join(
-        f"<tr>{''.join(f'<td{kind}>{_escape_html(cell)}</td>' for kind, cell in zip(kinds, line, strict=True))}</tr>"
-        for line in lines
-    )
-    return f'<div class="wide"><table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table></div>'
-
-
-def _render_rate_plot(rows: Sequence[ModeSummary]) -> str:
-    parts = []
-    for row in rows:
-        rate = row.passed / len(row.trials)
-        low, high = (f"{each:.1%}" for each in compute_pass_interval(row.passed, len(row.trials)))
-        whiskers = _render_whisker(low, "50%", high, "50%") + "".join(
-            _render_whisker(x, "25%", x, "75%") for x in (low, high)
-        )
-        parts.append(_render_plot_row(row.mode, rate, f"{row.passed}/{len(row.trials)}", whiskers))
-    return f'<div class="plot">{"".join(parts)}</div>'
-
-
-def _render_whisker(x1: str, y1: str, x2: str, y2: str) -> str:
-    return f'<line class="whisker" x1="{x1}" y1="{y1}" x2="{x2}" y2="{y2}"/>'
-
-
-def _render_bar_plot(
-    rows: Sequence[ModeSummary], value: Callable[[ModeSummary], float], form: str
+def _draw_bars(
+    title: str,
+    bars: dict[str, float],
+    form: str,
+    intervals: Sequence[tuple[float, float]] | None,
 ) -> str:
-    most = max([value(row) for row in rows], default=0.0) or 1.0
-    parts = [_render_plot_row(row.mode, value(row) / most, form.format(value(row))) for row in rows]
-    return f'<div class="plot">{"".join(parts)}</div>'
+    """Draw horizontal bars with their labels and values above them, as SVG for an HTML page."""
+    import matplotlib
+    from matplotlib.figure import Figure
 
-
-def _render_plot_row(name: str, share: float, said: str, over: str = "") -> str:
-    bar = f'<rect class="bar" width="{share:.1%}" height="100%" rx="2"/>'
-    label = f'role="img" aria-label="{_escape_html(name)}: {_escape_html(said)}"'
-    return f"<span>{_escape_html(name)}</span><svg {label}>{bar}{over}</svg><span>{_escape_html(said)}</span>"
-
-
-def _escape_html(text: str) -> str:
-    return html.escape(text)
+    style: dict[Any, Any] = {
+        "svg.fonttype": "none",
+        "svg.hashsalt": title,
+        "font.size": 11,
+        "text.color": _INK,
+    }
+    written = io.StringIO()
+    with matplotlib.rc_context(style):
+        figure = Figure(figsize=(5, 0.52 * len(bars) + 0.2), layout="constrained")
+        axes = figure.add_subplot(frameon=False, xticks=[], yticks=[])
+        for index, (mode, value) in enumerate(bars.items()):
+            axes.barh(index, value, 0.4, color=_BAR)
+            axes.text(0, index - 0.28, mode)
+            right = axes.get_yaxis_transform()
+            axes.text(1, index - 0.28, form.format(value), ha="right", transform=right)
+            if intervals:
+                axes.plot(intervals[index], (index, index), color=_INK, linewidth=1.2)
+        axes.set_xlim(0, 1 if intervals else max(bars.values()) or 1)
+        axes.set_ylim(len(bars) - 0.6, -0.75)
+        figure.savefig(written, format="svg", transparent=True)
+    drawing = written.getvalue()
+    box = re.search(r'viewBox="[^"]*"', drawing)
+    assert box, "matplotlib writes a viewBox"
+    values = "; ".join(f"{mode} {form.format(value)}" for mode, value in bars.items())
+    body = drawing.partition("</metadata>")[2]
+    for placeholder, color in _COLORS.items():
+        body = body.replace(placeholder, color)
+    return f'<svg {box[0]} role="img" aria-label="{title}: {values}">{body}'

@@ -1,10 +1,10 @@
-"""Modes held against each other: what building and running a program cost in each, and how often it passed.
+"""The results of a comparison: what building and running a program cost in each mode, and how many runs passed.
 
-    Trial(mode="static", number=2, passed=True, seconds=1.2, blocks={"mail.njpy:12": Usage(calls=1, ...)})
-    ...  ->  Row(mode="static", build=Built(...), trials=(...))  ->  a table, JSON, a page
+    ComparedRun(mode="static", number=2, passed=True, seconds=1.2, blocks={"mail.njpy:12": ModeUsage(calls=1, ...)})
+    ...  ->  ModeSummary(mode="static", build=ModeBuild(...), runs=(...))  ->  a table, JSON, a page
 
-A mode that cannot be built is a row with the reason. Trials are kept one a line, so that a comparison that is
-interrupted goes on where it was.
+A mode that cannot be built has the reason in its build. Each run is a line of a file, so that an interrupted
+comparison can be continued.
 """
 
 from __future__ import annotations
@@ -12,17 +12,18 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import suppress
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, astuple, dataclass, field
 from statistics import median
 from typing import Any
 
-from njrt.message_json import format_json_line, parse_json_lines
+from njrt.errors import ConfigurationError
+from njrt.message_json import parse_json_lines
+from njrt.typed_json import InvalidJsonError, from_json
 
 
 @dataclass(frozen=True, slots=True)
 class ModeUsage:
-    """What model calls used, and how code fared; `usd` leaves out calls without a known price."""
+    """What model calls used, and how runs of static code ended; `usd` omits calls without a known price."""
 
     calls: int = 0
     input: int = 0
@@ -32,31 +33,28 @@ class ModeUsage:
     by_code: int = 0
     """Runs of a block that code did, in the mode `auto`."""
     unfit: int = 0
-    """Runs for which the guard of the code did not hold."""
+    """Runs that failed a guard of the code."""
     raised: int = 0
-    """Runs in which the code raised, and was undone."""
+    """Runs in which the code raised an exception and was undone."""
 
     def __add__(self, other: ModeUsage) -> ModeUsage:
-        return ModeUsage(
-            self.calls + other.calls,
-            self.input + other.input,
-            self.output + other.output,
-            self.usd + other.usd,
-            self.seconds + other.seconds,
-            self.by_code + other.by_code,
-            self.unfit + other.unfit,
-            self.raised + other.raised,
-        )
+        return ModeUsage(*map(sum, zip(astuple(self), astuple(other), strict=True)))
+
+    def divide(self, count: int) -> ModeUsage:
+        """Return the mean of `count` runs: whole calls, tokens and runs, but exact seconds and dollars."""
+        means = {name: round(value / (count or 1)) for name, value in asdict(self).items()}
+        means |= {name: getattr(self, name) / (count or 1) for name in ("usd", "seconds")}
+        return ModeUsage(**means)
 
     @property
     def tokens(self) -> int:
-        """Tokens, in and out together."""
+        """Tokens, input and output."""
         return self.input + self.output
 
 
 @dataclass(frozen=True, slots=True)
 class ModeBuild:
-    """What building took; `failure` says why there is nothing to run, if so."""
+    """What a build cost; `failure` says why there is nothing to run, and is empty otherwise."""
 
     seconds: float
     usage: ModeUsage
@@ -77,52 +75,52 @@ class ComparedRun:
 
     @property
     def usage(self) -> ModeUsage:
-        """What all blocks used together."""
+        """What all blocks used."""
         return sum(self.blocks.values(), ModeUsage())
 
 
 @dataclass(frozen=True, slots=True)
 class ModeSummary:
-    """One mode: how it was built and what came of its trials."""
+    """One mode: its build and its runs."""
 
     mode: str
     build: ModeBuild
-    trials: tuple[ComparedRun, ...]
+    runs: tuple[ComparedRun, ...]
 
     @property
     def passed(self) -> int:
-        """How many trials passed."""
-        return sum(trial.passed for trial in self.trials)
+        """The number of runs that passed."""
+        return sum(run.passed for run in self.runs)
+
+    @property
+    def pass_rate(self) -> float:
+        """The share of runs that passed; 0 without runs."""
+        return self.passed / (len(self.runs) or 1)
 
     @property
     def seconds(self) -> float | None:
-        """The median of the run times; None of no trials."""
-        return median(trial.seconds for trial in self.trials) if self.trials else None
+        """The median of the run times; None without runs."""
+        return median(run.seconds for run in self.runs) if self.runs else None
 
     @property
     def usage(self) -> ModeUsage:
-        """What one trial used on the average, rounded to whole calls and tokens."""
-        total, count = sum((each.usage for each in self.trials), ModeUsage()), len(self.trials) or 1
-        return ModeUsage(
-            round(total.calls / count),
-            round(total.input / count),
-            round(total.output / count),
-            total.usd / count,
-            total.seconds / count,
-            round(total.by_code / count),
-            round(total.unfit / count),
-            round(total.raised / count),
-        )
+        """What one run used on average."""
+        return sum((run.usage for run in self.runs), ModeUsage()).divide(len(self.runs))
+
+    @property
+    def pass_interval(self) -> tuple[float, float]:
+        """The 95 % interval of the pass rate."""
+        return compute_pass_interval(self.passed, len(self.runs))
 
 
-def compute_pass_interval(passed: int, trials: int, z: float = 1.96) -> tuple[float, float]:
-    """The 95 % interval of a pass rate, by Wilson (1927): sensible for few trials too."""
-    if not trials:
+def compute_pass_interval(passed: int, runs: int, z: float = 1.96) -> tuple[float, float]:
+    """Compute the 95 % interval of a pass rate by Wilson (1927), which suits few runs too."""
+    if not runs:
         return 0.0, 1.0
-    rate, square = passed / trials, z * z
-    center = (rate + square / (2 * trials)) / (1 + square / trials)
-    spread = rate * (1 - rate) / trials + square / (4 * trials * trials)
-    half = z * math.sqrt(spread) / (1 + square / trials)
+    rate, square = passed / runs, z * z
+    center = (rate + square / (2 * runs)) / (1 + square / runs)
+    spread = rate * (1 - rate) / runs + square / (4 * runs * runs)
+    half = z * math.sqrt(spread) / (1 + square / runs)
     return max(0.0, min(rate, center - half)), min(1.0, max(rate, center + half))
 
 
@@ -133,15 +131,15 @@ def sum_usage_by_block(trace: Iterable[str]) -> dict[str, ModeUsage]:
     for event in parse_json_lines(trace):
         if event["event"] == "began":
             place = places[event["run"]] = event["place"] or "elsewhere"
-            if fared := _ATTEMPT_USAGE.get(event.get("tried", "")):
-                blocks[place] = blocks.get(place, ModeUsage()) + fared
+            if attempt := _ATTEMPT_USAGE.get(event.get("tried", "")):
+                blocks[place] = blocks.get(place, ModeUsage()) + attempt
         elif event["event"] == "replied":
-            place, used = places.get(event["run"], "elsewhere"), event["reply"].get("usage", {})
+            place, usage = places.get(event["run"], "elsewhere"), event["reply"].get("usage", {})
             blocks[place] = blocks.get(place, ModeUsage()) + ModeUsage(
                 1,
-                used.get("input", 0),
-                used.get("output", 0),
-                used.get("usd") or 0.0,
+                usage.get("input", 0),
+                usage.get("output", 0),
+                usage.get("usd") or 0.0,
                 event.get("seconds", 0.0),
             )
     return blocks
@@ -154,27 +152,24 @@ _ATTEMPT_USAGE: Mapping[str, ModeUsage] = {
 }
 
 
-def format_compared_run(trial: ComparedRun) -> str:
-    """Write a trial as one line of JSON."""
-    return format_json_line(asdict(trial))
+def parse_compared_runs(lines: Iterable[str], path: str) -> Iterator[ComparedRun]:
+    """Read the runs in the lines of the file `path`; skip lines that a killed process did not finish.
 
-
-def parse_compared_runs(lines: Iterable[str]) -> Iterator[ComparedRun]:
-    """Read trials back; a line that a killed process has broken off is passed over."""
-    for line in lines:
-        with suppress(ValueError, TypeError, KeyError):
-            yield parse_compared_run(line)
-
-
-def parse_compared_run(line: str) -> ComparedRun:
-    """Read a trial back."""
-    written: dict[str, Any] = json.loads(line)
-    blocks = {place: ModeUsage(**used) for place, used in written.pop("blocks").items()}
-    return ComparedRun(**written, blocks=blocks)
+    Raises ConfigurationError with line and field for JSON that is not a run.
+    """
+    for number, line in enumerate(lines, 1):
+        if not any(parse_json_lines([line])):
+            continue
+        try:
+            yield from_json(line, ComparedRun)
+        except InvalidJsonError as error:
+            raise ConfigurationError(
+                f"{path}:{number}: {error}; correct the line, or start again with --fresh"
+            ) from None
 
 
 def format_comparison_json(rows: Sequence[ModeSummary], command: str) -> str:
-    """The whole comparison, for programs."""
+    """Write the whole comparison as JSON."""
     return json.dumps(
         {"command": command, "modes": [_summary_to_json(row) for row in rows]},
         indent=2,
@@ -183,14 +178,13 @@ def format_comparison_json(rows: Sequence[ModeSummary], command: str) -> str:
 
 
 def _summary_to_json(row: ModeSummary) -> dict[str, Any]:
-    low, high = compute_pass_interval(row.passed, len(row.trials))
     return {
         "mode": row.mode,
         "build": asdict(row.build),
-        "trials": [asdict(trial) for trial in row.trials],
+        "trials": [asdict(run) for run in row.runs],
         "passed": row.passed,
-        "pass_rate": row.passed / len(row.trials) if row.trials else None,
-        "pass_rate_interval": [low, high] if row.trials else None,
+        "pass_rate": row.pass_rate if row.runs else None,
+        "pass_rate_interval": list(row.pass_interval) if row.runs else None,
         "median_seconds": row.seconds,
         "usage_per_trial": asdict(row.usage),
     }

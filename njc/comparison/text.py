@@ -1,4 +1,4 @@
-"""A comparison in words: its tables, and what someone who has to choose a mode should know first.
+"""A comparison as text: its tables, and advice on which mode to choose.
 
 mode    passed  95 % interval  build s  build tokens  run s  calls  tokens     USD
 ------  ------  -------------  -------  ------------  -----  -----  ------  ------
@@ -13,7 +13,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Sequence
 
-from njc.comparison.results import ModeSummary, ModeUsage, compute_pass_interval
+from njc.comparison.results import ModeSummary, ModeUsage
 
 MODE_HEADINGS = (
     "mode",
@@ -29,25 +29,16 @@ MODE_HEADINGS = (
 
 
 def format_mode_cells(row: ModeSummary) -> tuple[str, ...]:
-    """One mode as the cells of a table."""
-    build = (row.mode, "not built" if row.build.failure else f"{row.passed}/{len(row.trials)}")
+    """Write one mode as the cells of a table."""
+    build = (f"{row.build.seconds:.1f}", f"{row.build.usage.tokens:,}")
     if row.build.failure or row.seconds is None:
-        return (
-            *build,
-            "",
-            f"{row.build.seconds:.1f}",
-            f"{row.build.usage.tokens:,}",
-            "",
-            "",
-            "",
-            "",
-        )
-    low, high = compute_pass_interval(row.passed, len(row.trials))
+        return (row.mode, "not built" if row.build.failure else "0/0", "", *build, "", "", "", "")
+    low, high = row.pass_interval
     return (
-        *build,
+        row.mode,
+        f"{row.passed}/{len(row.runs)}",
         f"{low:.0%} to {high:.0%}",
-        f"{row.build.seconds:.1f}",
-        f"{row.build.usage.tokens:,}",
+        *build,
         f"{row.seconds:.2f}",
         f"{row.usage.calls:,}",
         f"{row.usage.tokens:,}",
@@ -84,97 +75,95 @@ BLOCK_HEADINGS = (
 
 
 def format_block_rows(rows: Sequence[ModeSummary]) -> list[tuple[str, ...]]:
-    """What each block used in each mode, per trial."""
+    """Write what each block used in each mode, per run."""
     lines: list[tuple[str, ...]] = []
-    for place in sorted({place for row in rows for each in row.trials for place in each.blocks}):
+    for place in sorted({place for row in rows for run in row.runs for place in run.blocks}):
         for row in rows:
-            count = len(row.trials) or 1
-            used = sum((each.blocks.get(place, ModeUsage()) for each in row.trials), ModeUsage())
-            if used == ModeUsage():
+            count = len(row.runs) or 1
+            usage = sum((run.blocks.get(place, ModeUsage()) for run in row.runs), ModeUsage())
+            if usage == ModeUsage():
                 continue
-            tried = (used.by_code, used.unfit, used.raised)
+            attempts = (usage.by_code, usage.unfit, usage.raised)
             lines.append(
                 (
                     place,
                     row.mode,
-                    f"{used.calls / count:.1f}",
-                    f"{used.tokens / count:,.0f}",
-                    f"{used.usd / count:.4f}",
-                    f"{used.seconds / count:.2f}",
-                    *(f"{each / count:.1f}" if any(tried) else "" for each in tried),
+                    f"{usage.calls / count:.1f}",
+                    f"{usage.tokens / count:,.0f}",
+                    f"{usage.usd / count:.4f}",
+                    f"{usage.seconds / count:.2f}",
+                    *(f"{number / count:.1f}" if any(attempts) else "" for number in attempts),
                 )
             )
     return lines
 
 
-def build_mode_advice(rows: Sequence[ModeSummary]) -> list[str]:
-    """What someone who has to choose a mode should know first."""
-    ran = sorted((row for row in rows if row.trials), key=_make_sort_key)
-    said = [*_describe_best(ran), *_describe_others(ran), *_describe_break_even(ran)]
-    return said + [
+def write_advice(rows: Sequence[ModeSummary]) -> list[str]:
+    """Write what to know before choosing a mode; a mode that passed no run is never recommended."""
+    good = sorted((row for row in rows if row.passed), key=_make_sort_key)
+    failing = [row for row in rows if row.runs and not row.passed]
+    advice = [*_compare_with_best(good), *_compute_break_even(good)]
+    if failing and not good:
+        advice.append("No run passed in any mode.")
+    elif failing:
+        advice.append(f"{_format_modes(failing)} failed: no run passed.")
+    return advice + [
         f"{row.mode} was not built: {row.build.failure}" for row in rows if row.build.failure
     ]
 
 
-def _make_sort_key(row: ModeSummary) -> tuple[float, float, float]:
-    return -row.passed / len(row.trials), row.usage.tokens, row.seconds or 0.0
+def _make_sort_key(row: ModeSummary) -> tuple[float, int]:
+    """Sort by pass rate and tokens; run times vary too much to decide between equal modes."""
+    return -row.pass_rate, row.usage.tokens
 
 
-def _describe_best(ran: Sequence[ModeSummary]) -> Iterator[str]:
-    if not ran:
+def _compare_with_best(good: Sequence[ModeSummary]) -> Iterator[str]:
+    """Name the best mode, those that are worse, and those that may be as good."""
+    if not good:
         return
-    best = ran[0]
-    seconds = f"{best.seconds or 0.0:.2f} s and {best.usage.tokens:,} tokens a run"
-    if best.passed:
-        yield f"{best.mode} did best: {_format_pass_rate(best)} runs passed, at {seconds}."
-    else:
-        yield "No run passed in any mode."
-
-
-def _describe_others(ran: Sequence[ModeSummary]) -> Iterator[str]:
-    """Tell the modes that are worse from those that may be as good."""
-    if not ran or not ran[0].passed:
-        return
-    best, *others = ran
-    low = compute_pass_interval(best.passed, len(best.trials))[0]
-    worse = [row for row in others if compute_pass_interval(row.passed, len(row.trials))[1] < low]
+    best, *others = good
+    yield (
+        f"{best.mode} did best: {_format_pass_count(best)} runs passed, at {best.seconds or 0.0:.2f} s "
+        f"and {best.usage.tokens:,} tokens a run."
+    )
+    worse = [row for row in others if row.pass_interval[1] < best.pass_interval[0]]
     close = [row for row in others if row not in worse]
     if close:
         verb = "is" if len(close) == 1 else "are"
-        cheapest = min(close, key=lambda row: (row.usage.tokens, row.seconds or 0.0))
+        cheapest = min(close, key=lambda row: row.usage.tokens)
         is_cheaper = cheapest.usage.tokens < best.usage.tokens
-        hint = f"; {cheapest.mode} is the cheapest of all" if is_cheaper else ""
-        yield f"{_format_modes(close)} {verb} too close to it to tell apart by so few runs{hint}."
+        hint = f"; {cheapest.mode} uses the fewest tokens" if is_cheaper else ""
+        yield f"{_format_modes(close)} {verb} too close to tell apart by so few runs{hint}."
     if worse:
-        yield f"{_format_modes(worse)} did worse, and not by chance."
+        yield f"{_format_modes(worse)} did worse (outside of the 95 % interval)."
 
 
 def _format_modes(rows: Sequence[ModeSummary]) -> str:
-    *most, last = (f"{row.mode} ({_format_pass_rate(row)})" for row in rows)
+    *most, last = (f"{row.mode} ({_format_pass_count(row)})" for row in rows)
     return f"{', '.join(most)} and {last}" if most else last
 
 
-def _format_pass_rate(row: ModeSummary) -> str:
-    return f"{row.passed} of {len(row.trials)}"
+def _format_pass_count(row: ModeSummary) -> str:
+    return f"{row.passed} of {len(row.runs)}"
 
 
-def _describe_break_even(ran: Sequence[ModeSummary]) -> Iterator[str]:
-    """After how many runs the tokens that the code took to write are saved, against live blocks."""
-    live = next((row.usage.tokens for row in ran if row.mode == "live"), 0)
+def _compute_break_even(good: Sequence[ModeSummary]) -> Iterator[str]:
+    """Say after how many runs code has saved the tokens of writing it, compared with live blocks."""
+    live = next((row.usage.tokens for row in good if row.mode == "live"), 0)
     runs = {
         row.mode: math.ceil(row.build.usage.tokens / (live - row.usage.tokens))
-        for row in ran
+        for row in good
         if row.usage.tokens < live and row.build.usage.tokens
     }
     if runs:
-        each = ", ".join(f"{mode} after {count:,}" for mode, count in runs.items())
-        yield f"Runs after which the code has saved, against live, the tokens that it took to write: {each}."
+        counts = ", ".join(f"{mode} {count:,}" for mode, count in runs.items())
+        yield f"Runs until code saves more tokens than it took to write, against live: {counts}."
 
 
 def format_comparison_text(rows: Sequence[ModeSummary]) -> str:
-    """The comparison for a terminal: modes, blocks, and what to know of them."""
+    """Write the comparison for a terminal: modes, blocks, advice."""
     parts = [format_text_table(MODE_HEADINGS, [format_mode_cells(row) for row in rows])]
     if blocks := format_block_rows(rows):
         parts.append(format_text_table(BLOCK_HEADINGS, blocks))
-    parts.append("\n".join(build_mode_advice(rows)))
+    parts.append("\n".join(write_advice(rows)))
     return "\n\n".join(parts)

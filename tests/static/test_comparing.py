@@ -1,8 +1,9 @@
-"""`njc compare`: each mode built, run, counted; what fails to build is a row; what is done is not done again."""
+"""`njc compare`: modes that are built, run and counted, the advice on them, and comparisons that go on."""
 
 from __future__ import annotations
 
 import json
+import re
 import sys
 from typing import Any
 
@@ -12,17 +13,20 @@ from hypothesis import strategies as st
 from studio import Studio
 
 import njrt
+from njc.comparison.page import render_comparison_page
 from njc.comparison.results import (
     ComparedRun,
     ModeBuild,
     ModeSummary,
     ModeUsage,
     compute_pass_interval,
+    parse_compared_runs,
     sum_usage_by_block,
 )
-from njc.comparison.text import format_text_table
+from njc.comparison.text import format_text_table, write_advice
 from njc.compiler import compile_source
 from njc.frontend.source import SourceFile
+from njrt.errors import ConfigurationError
 
 SHOP = '''\
 import njrt
@@ -64,9 +68,8 @@ def test_modes_are_compared(studio: Studio) -> None:
     assert "2/2" in lines["auto"]
     assert "static-raw was not built: " in result.stdout
     assert "static did best: 2 of 2 runs passed, at " in result.stdout
-    assert "auto (2 of 2) and live (0 of 2) are too close to it to tell apart by so few runs." in (
-        result.stdout
-    )
+    assert "auto (2 of 2) is too close to tell apart by so few runs." in result.stdout
+    assert "live (0 of 2) failed: no run passed." in result.stdout
     assert "shop.njpy:7  live" in result.stdout
     assert "static 2/2: passed in " in result.stderr
     written = json.loads(studio.read("r.json"))
@@ -76,10 +79,21 @@ def test_modes_are_compared(studio: Studio) -> None:
     assert static["usage_per_trial"]["calls"] == 0
     assert static["build"]["usage"]["calls"] == 1
     page = studio.read("r.html")
-    assert page.count("<svg") == 4 * 3, "four plots of the three modes that were built"
+    assert page.count("<svg") == 4
+    assert all(f"{mode} 2/2" not in page and f"{mode} 100%" in page for mode in ("static", "auto"))
     assert "static did best" in page
     assert "http" not in page
     assert "<script" not in page
+
+
+def test_packages_keep_their_folders(studio: Studio) -> None:
+    (studio.folder / "src/pkg").mkdir(parents=True)
+    studio.write({"src/pkg/__init__.py": "", "src/pkg/shop.njpy": SHOP})
+    program = "import pkg.shop; print(pkg.shop.__file__)"
+    result = studio.njc(
+        "compare", "--modes", "live", "-n", "1", "src", "--", sys.executable, "-c", program
+    )
+    assert "1/1" in rows_of(result.stdout)["live"], result.output
 
 
 def test_learned_code_is_a_mode_of_its_own(studio: Studio) -> None:
@@ -145,6 +159,7 @@ def test_what_is_done_is_not_done_again(studio: Studio) -> None:
         (["shop.njpy", "-n", "3", "--", "true"], "flags go before SRC"),
         (["--modes", "fast", "shop.njpy", "--", "true"], "no mode `fast`; the modes are live"),
         (["shop.njpy", "--", "no-such-command"], "there is no command `no-such-command`"),
+        (["--html", "no/r.html", "shop.njpy", "--", "true"], "no such directory: no"),
     ],
 )
 def test_wrong_usage(studio: Studio, arguments: list[str], words: str) -> None:
@@ -169,14 +184,123 @@ def test_known_intervals() -> None:
     assert compute_pass_interval(0, 0) == (0.0, 1.0)
 
 
-def test_the_time_of_a_run_is_the_median() -> None:
-    def seconds(*each: float) -> float | None:
-        trials = tuple(
-            ComparedRun("live", number, True, 0, took) for number, took in enumerate(each)
-        )
-        return ModeSummary("live", ModeBuild(0.0, ModeUsage()), trials).seconds
+def summarize(
+    mode: str, passed: int, *, runs: int = 10, tokens: int = 0, build: int = 0, failure: str = ""
+) -> ModeSummary:
+    """A mode of which the first runs passed, each with the same tokens."""
+    blocks = {"a.njpy:1": ModeUsage(1, tokens)} if tokens else {}
+    return ModeSummary(
+        mode,
+        ModeBuild(1.0, ModeUsage(0, build), failure),
+        tuple(
+            ComparedRun(mode, number, number < passed, int(number >= passed), 1.0, blocks)
+            for number in range(runs)
+        ),
+    )
 
-    assert [seconds(3, 1, 2), seconds(1, 2), seconds()] == [2, 1.5, None]
+
+LIVE = summarize("live", 10, tokens=500)
+
+
+@pytest.mark.parametrize(
+    ("rows", "advice"),
+    [
+        (
+            [summarize("live", 2, runs=2, tokens=500), summarize("static", 0, runs=2)],
+            [
+                "live did best: 2 of 2 runs passed, at 1.00 s and 500 tokens a run.",
+                "static (0 of 2) failed: no run passed.",
+            ],
+        ),
+        (
+            [summarize("live", 0, tokens=500), summarize("static", 0, build=100)],
+            ["No run passed in any mode."],
+        ),
+        (
+            [LIVE, summarize("static", 9, tokens=100, build=1000), summarize("auto", 2, tokens=1)],
+            [
+                "live did best: 10 of 10 runs passed, at 1.00 s and 500 tokens a run.",
+                "static (9 of 10) is too close to tell apart by so few runs; static uses the fewest tokens.",
+                "auto (2 of 10) did worse (outside of the 95 % interval).",
+                "Runs until code saves more tokens than it took to write, against live: static 3.",
+            ],
+        ),
+        (
+            [summarize("live", 0, tokens=500), summarize("static", 5, build=100)],
+            [
+                "static did best: 5 of 10 runs passed, at 1.00 s and 0 tokens a run.",
+                "live (0 of 10) failed: no run passed.",
+            ],
+        ),
+        ([summarize("static", 0, runs=0, failure="no code")], ["static was not built: no code"]),
+    ],
+)
+def test_advice(rows: list[ModeSummary], advice: list[str]) -> None:
+    assert write_advice(rows) == advice
+
+
+@given(
+    st.lists(
+        st.builds(
+            summarize,
+            st.sampled_from(["live", "static", "static-raw", "auto"]),
+            st.integers(0, 3),
+            runs=st.integers(0, 3),
+            tokens=st.integers(0, 3),
+            build=st.integers(0, 3),
+        ),
+        unique_by=lambda row: row.mode,
+    )
+)
+def test_a_mode_that_passed_no_run_is_only_named_as_failing(rows: list[ModeSummary]) -> None:
+    for row in rows:
+        for sentence in write_advice(rows):
+            if not row.passed and re.search(rf"\b{row.mode}\b(?!-)", sentence):
+                is_baseline = row.mode == "live" and "against live" in sentence
+                assert is_baseline or "failed: no run passed" in sentence, sentence
+    if any(row.passed for row in rows):
+        assert "No run passed" not in " ".join(write_advice(rows))
+
+
+def test_the_time_of_a_run_is_the_median() -> None:
+    def measure(*seconds: float) -> float | None:
+        runs = tuple(
+            ComparedRun("live", number, True, 0, value) for number, value in enumerate(seconds)
+        )
+        return ModeSummary("live", ModeBuild(0.0, ModeUsage()), runs).seconds
+
+    assert [measure(3, 1, 2), measure(1, 2), measure()] == [2, 1.5, None]
+
+
+def test_a_page_without_runs_and_with_markup() -> None:
+    page = render_comparison_page([summarize("live", 0, runs=0, failure="<b>&")], "run <x>")
+    assert "run &lt;x&gt;" in page
+    assert "&lt;b&gt;&amp;" in page
+    assert "<svg" not in page
+    assert page == render_comparison_page([summarize("live", 0, runs=0, failure="<b>&")], "run <x>")
+
+
+def test_a_page_is_the_same_each_time_and_follows_the_colours_of_the_reader() -> None:
+    page = render_comparison_page([LIVE, summarize("auto", 3)], "run")
+    assert page == render_comparison_page([LIVE, summarize("auto", 3)], "run")
+    assert "var(--bar)" in page
+    assert not re.search(r"#00000|https?:", page)
+
+
+@pytest.mark.parametrize(
+    ("change", "problem"),
+    [
+        ({"seconds": "long"}, "seconds: Input should be a valid number"),
+        ({"blocks": {"a:1": {"calls": None}}}, "blocks.a:1.calls: Input should be a valid integer"),
+        ({"passed": 1}, "passed: Input should be a valid boolean"),
+    ],
+)
+def test_a_wrong_line_of_the_results_is_named(change: dict[str, Any], problem: str) -> None:
+    run = {"mode": "live", "number": 1, "passed": True, "exit_code": 0, "seconds": 1.0}
+    lines = [json.dumps(run), '{"mode": "li', json.dumps(run | change)]
+    with pytest.raises(ConfigurationError, match=rf"^r\.jsonl:3: {problem}; .*--fresh"):
+        list(parse_compared_runs(lines, "r.jsonl"))
+    assert [found.number for found in parse_compared_runs(lines[:2], "r.jsonl")] == [1]
 
 
 def test_a_broken_trace_is_read_as_far_as_it_goes() -> None:
