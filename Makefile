@@ -46,6 +46,7 @@ fresh: $(VENV)/.dev ## check that the committed compiled files and the report ar
 	$(BIN)/njc build examples -o compiled_out/examples --check
 	$(BIN)/njc build spsbench/programs -o compiled_out/spsbench --check
 	$(BIN)/njc build spsbench/programs -o compiled_out/spsbench-static --mode static --set fallback=live --locked --check
+	$(BIN)/python bench/static_checks.py --check
 	$(BIN)/spsbench report spsbench/results/*.jsonl --out spsbench/results --check
 
 test-all: ## run the tests on every installed Python from 3.11 on (PATH and pyenv)

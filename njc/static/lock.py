@@ -86,6 +86,13 @@ class CheckCounts:
 
     passed: int
     of: int
+    by: str = ""
+    """What answered the questions of the code and ran its live blocks: a model, a script."""
+
+    def __str__(self) -> str:
+        return f"{self.passed} of {self.of} checks of its program" + (
+            f" (answered by {self.by})" if self.by else ""
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -170,9 +177,7 @@ def describe_authors(entries: Sequence[LockEntry]) -> str:
     found = {entry.checks for entry in codes}
     checks = found.pop() if len(found) == 1 else None
     verdict = (
-        f"passes {checks.passed} of {checks.of} checks of its program"
-        if checks and not edited
-        else "the checks of its program were not run"
+        f"passes {checks}" if checks and not edited else "the checks of its program were not run"
     )
     live = len(entries) - len(codes)
     rest = f"; {live} of {len(entries)} blocks run live" if live else ""
@@ -255,7 +260,9 @@ def _format_entry(entry: LockEntry) -> Iterator[str]:
         score = entry.score
         yield f"score = {{ right = {score.right}, wrong = {score.wrong}, of = {score.of} }}"
     if entry.checks:
-        yield f"checks = {{ passed = {entry.checks.passed}, of = {entry.checks.of} }}"
+        checks = entry.checks
+        by = f", by = {_format_string(checks.by)}" if checks.by else ""
+        yield f"checks = {{ passed = {checks.passed}, of = {checks.of}{by} }}"
     if entry.shapes:
         yield "shapes = { " + ", ".join(_format_pairs(entry.shapes)) + " }"
     if entry.live:

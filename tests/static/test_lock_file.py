@@ -129,6 +129,10 @@ PASSED = {"checks": CheckCounts(3, 4)}
         ([], ""),
         ([entry()], "code by m; the checks of its program were not run"),
         ([entry(**PASSED)], "code by m; passes 3 of 4 checks of its program"),
+        (
+            [entry(checks=CheckCounts(0, 4, "a script"))],
+            "code by m; passes 0 of 4 checks of its program (answered by a script)",
+        ),
         ([entry(**PASSED), entry()], "code by m; the checks of its program were not run"),
         (
             [entry(digest="0", **PASSED)],
@@ -145,8 +149,7 @@ def test_who_wrote_the_code_of_a_file(entries: list[LockEntry], words: str) -> N
     assert describe_authors(entries) == words
 
 
-def test_the_counts_of_checks_are_kept(tmp_path: Path) -> None:
-    lock = add_entries(StaticLock(), [entry(**PASSED)])
-    assert read(format_lock(lock), tmp_path).entries[("a.njpy:f", "static")].checks == CheckCounts(
-        3, 4
-    )
+@pytest.mark.parametrize("checks", [None, CheckCounts(3, 4), CheckCounts(0, 4, 'a "script"')])
+def test_the_counts_of_checks_are_kept(checks: CheckCounts | None, tmp_path: Path) -> None:
+    lock = add_entries(StaticLock(), [entry(checks=checks)])
+    assert read(format_lock(lock), tmp_path).entries[("a.njpy:f", "static")].checks == checks

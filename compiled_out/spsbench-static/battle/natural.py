@@ -1,6 +1,6 @@
-# compiled by njc 0.1.0 from battle/natural.njpy (sha256 8db6a8b993cb4f75, options cc2447ed8334793a, code 7c14f5a336c07b17, abi 1)
+# compiled by njc 0.1.0 from battle/natural.njpy (sha256 8db6a8b993cb4f75, options cc2447ed8334793a, code aacf4354e70f38d3, abi 1)
 # do not edit: change battle/natural.njpy and build again
-# code by openai/Qwen2.5-Coder-1.5B-Instruct-Q4_K_M (local); the checks of its program were not run
+# code by openai/Qwen2.5-Coder-1.5B-Instruct-Q4_K_M (local); passes 0 of 3 checks of its program (answered by a script)
 """A turn in a game: the player says what they do, and the enemies feel it."""
 
 from dataclasses import dataclass
@@ -29,4 +29,4 @@ def take_turn(enemies: list[Enemy], action: str) -> None:
     # end of natural block
 
 
-# njc lines 1=1 4:1 18=14 30=18 sha256 4e974190be4959f0
+# njc lines 1=1 4:1 18=14 30=18 sha256 1ba000a6dc14d932

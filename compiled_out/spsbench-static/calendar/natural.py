@@ -1,6 +1,6 @@
-# compiled by njc 0.1.0 from calendar/natural.njpy (sha256 98b775da96e8cce5, options cc2447ed8334793a, code fb4460e13b3dbb12, abi 1)
+# compiled by njc 0.1.0 from calendar/natural.njpy (sha256 98b775da96e8cce5, options cc2447ed8334793a, code 65f6e97a350db29f, abi 1)
 # do not edit: change calendar/natural.njpy and build again
-# code by openai/Qwen2.5-Coder-1.5B-Instruct-Q4_K_M (local); the checks of its program were not run
+# code by openai/Qwen2.5-Coder-1.5B-Instruct-Q4_K_M (local); passes 0 of 3 checks of its program (answered by a script)
 """A calendar that does what it is asked: each request becomes calls of its public methods."""
 
 import njrt as _nj
@@ -66,4 +66,4 @@ def attend_to(calendar: Calendar, request: str, now: datetime) -> None:
     # end of natural block
 
 
-# njc lines 1=1 4:1 6=3 7:3 42=37 67=41 sha256 fc209d688a85adf9
+# njc lines 1=1 4:1 6=3 7:3 42=37 67=41 sha256 3ca79078b98b9b15

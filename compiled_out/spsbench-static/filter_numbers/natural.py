@@ -1,6 +1,6 @@
-# compiled by njc 0.1.0 from filter_numbers/natural.njpy (sha256 d447e7e645a2cb66, options cc2447ed8334793a, code e3ee040dc170b175, abi 1)
+# compiled by njc 0.1.0 from filter_numbers/natural.njpy (sha256 d447e7e645a2cb66, options cc2447ed8334793a, code 173eebfe61c00de6, abi 1)
 # do not edit: change filter_numbers/natural.njpy and build again
-# code by openai/Qwen2.5-Coder-1.5B-Instruct-Q4_K_M (local); the checks of its program were not run
+# code by openai/Qwen2.5-Coder-1.5B-Instruct-Q4_K_M (local); passes 0 of 3 checks of its program (answered by a script)
 """Filter numbers by what they mean."""
 
 import njrt as _nj
@@ -18,4 +18,4 @@ def filter_numbers(numbers: list[int], prop: str) -> list[int]:
     return filtered_numbers
 
 
-# njc lines 1=1 4:1 5=2 7:2 11=5 18:8 19=9 sha256 e75ada20235e7645
+# njc lines 1=1 4:1 5=2 7:2 11=5 18:8 19=9 sha256 7b226cb887ff08bf

@@ -1,6 +1,6 @@
-# compiled by njc 0.1.0 from graph/natural.njpy (sha256 8471521d5cdcf5f6, options cc2447ed8334793a, code 1ec76ed3efb4250c, abi 1)
+# compiled by njc 0.1.0 from graph/natural.njpy (sha256 8471521d5cdcf5f6, options cc2447ed8334793a, code d72d531833277848, abi 1)
 # do not edit: change graph/natural.njpy and build again
-# code by openai/Qwen2.5-Coder-1.5B-Instruct-Q4_K_M (local); the checks of its program were not run
+# code by openai/Qwen2.5-Coder-1.5B-Instruct-Q4_K_M (local); passes 0 of 6 checks of its program (answered by a script)
 """Ask and edit a graph of paper citations, in plain words."""
 
 import njrt as _nj
@@ -37,4 +37,4 @@ def main(queries: Iterable[str], graph: Graph) -> list[Any]:
     return responses
 
 
-# njc lines 1=1 4:1 6=3 7:3 22=17 36:24 38=26 sha256 27f5b114560b1768
+# njc lines 1=1 4:1 6=3 7:3 22=17 36:24 38=26 sha256 6abeb022954bf70b

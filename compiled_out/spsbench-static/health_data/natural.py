@@ -1,6 +1,6 @@
-# compiled by njc 0.1.0 from health_data/natural.njpy (sha256 72a4e2bf8bf4a88b, options cc2447ed8334793a, code d4553c9f4e84b1fc, abi 1)
+# compiled by njc 0.1.0 from health_data/natural.njpy (sha256 72a4e2bf8bf4a88b, options cc2447ed8334793a, code bde5d5599924c34a, abi 1)
 # do not edit: change health_data/natural.njpy and build again
-# code by openai/Qwen2.5-Coder-1.5B-Instruct-Q4_K_M (local); the checks of its program were not run
+# code by openai/Qwen2.5-Coder-1.5B-Instruct-Q4_K_M (local); passes 0 of 6 checks of its program (answered by a script)
 """A chat that helps a patient to fill in a health record."""
 
 import njrt as _nj
@@ -34,4 +34,4 @@ def interview(messages: Iterable[str], record: HealthRecord) -> list[str]:
     return questions
 
 
-# njc lines 1=1 4:1 6=3 7:3 22=17 33:23 35=25 sha256 45027f1442a68504
+# njc lines 1=1 4:1 6=3 7:3 22=17 33:23 35=25 sha256 65f5d9bcd3418d34

@@ -1,6 +1,6 @@
-# compiled by njc 0.1.0 from proposer_verifier/natural.njpy (sha256 3d8ca14fc3177c3c, options cc2447ed8334793a, code 4ec756a7fbddda52, abi 1)
+# compiled by njc 0.1.0 from proposer_verifier/natural.njpy (sha256 3d8ca14fc3177c3c, options cc2447ed8334793a, code c4c7e9a78bb49737, abi 1)
 # do not edit: change proposer_verifier/natural.njpy and build again
-# code by openai/Qwen2.5-Coder-1.5B-Instruct-Q4_K_M (local); the checks of its program were not run
+# code by openai/Qwen2.5-Coder-1.5B-Instruct-Q4_K_M (local); passes 0 of 2 checks of its program (answered by a script)
 """Solve riddles in two steps, again and again: one prompt proposes, another one verifies."""
 
 import njrt as _nj
@@ -30,4 +30,4 @@ def solve(riddle: str, attempts: int = 4) -> str | None:
     return None
 
 
-# njc lines 1=1 4:1 5=2 7:2 13=7 21:10 22=10 27:13 31=17 sha256 a87db7c005d65183
+# njc lines 1=1 4:1 5=2 7:2 13=7 21:10 22=10 27:13 31=17 sha256 fe6a0b4d1bb7e8bb

@@ -1,6 +1,6 @@
-# compiled by njc 0.1.0 from tiny_bookshop/natural.njpy (sha256 3316fb1b410918fd, options cc2447ed8334793a, code 8b4908f4ed7db6ee, abi 1)
+# compiled by njc 0.1.0 from tiny_bookshop/natural.njpy (sha256 3316fb1b410918fd, options cc2447ed8334793a, code b68c5db8af253ab4, abi 1)
 # do not edit: change tiny_bookshop/natural.njpy and build again
-# code by openai/Qwen2.5-Coder-1.5B-Instruct-Q4_K_M (local); the checks of its program were not run
+# code by openai/Qwen2.5-Coder-1.5B-Instruct-Q4_K_M (local); passes 0 of 3 checks of its program (answered by a script)
 """A bookshop so small that one sentence is enough to find the right book."""
 
 import njrt as _nj
@@ -27,4 +27,4 @@ def find_book(books: list[Book], request: str) -> Book | None:
     return book
 
 
-# njc lines 1=1 4:1 6=3 7:3 20=15 27:18 28=19 sha256 dea9876f16e73a4a
+# njc lines 1=1 4:1 6=3 7:3 20=15 27:18 28=19 sha256 b5b122bded8d9272

@@ -1,0 +1,156 @@
+"""How many checks of its program pass with the static code that is committed in spsbench/programs/njc.lock.
+
+    python bench/static_checks.py            a table
+    python bench/static_checks.py --write    also write the counts into the lock; then build the programs again
+    python bench/static_checks.py --check    exit 1 if the lock has other counts
+
+    program          passed  of
+    battle                3   3
+
+No model is asked. A live block runs the task's scripted code; a question of the static code gets the next
+scripted answer of the task, as the manual program would. So code that asks other questions than the manual
+program fails here, though a model might answer them; code that is wrong without asking anything fails anywhere.
+Each program runs in a process of its own, with limits of time and memory.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+import tempfile
+from collections import defaultdict
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import replace
+from pathlib import Path
+
+import njrt
+from njc.static.files import save_lock
+from njc.static.lock import CheckCounts, StaticLock, read_lock
+from njc.worker import Worker, make_clean_environment, open_channel
+from njrt.messages import Request
+from njrt.models.scripted import Scripted, call, run
+from njrt.session.ask import QUESTION_SYSTEM_PROMPT
+from spsbench.checks import check_case
+from spsbench.perfect import make_perfect_model
+from spsbench.script import CaseScript
+from spsbench.suite import (
+    TASK_NAMES,
+    load_natural_program,
+    load_script,
+    load_task,
+    make_program_module,
+)
+from spsbench.task import Case
+
+ROOT = Path(__file__).resolve().parents[1]
+LOCK = ROOT / "spsbench" / "programs" / "njc.lock"
+COMPILED = ROOT / "compiled_out" / "spsbench-static"
+SECONDS = 30.0
+MEMORY_BYTES = 2 << 30
+IS_CHILD = "STATIC_CHECKS_CHILD"
+
+
+def main() -> None:
+    lock = read_lock(LOCK)
+    counts = {name: measure(name) for name in list_static_programs(lock)}
+    print(f"{'program':22} passed  of")
+    for name, count in counts.items():
+        print(f"{name:22} {count.passed:6} {count.of:3}")
+    entries = {
+        key: replace(entry, checks=None if entry.live else counts[get_program(entry.name)])
+        for key, entry in lock.entries.items()
+    }
+    if "--write" in sys.argv:
+        save_lock(StaticLock(entries), LOCK)
+    elif "--check" in sys.argv and entries != lock.entries:
+        sys.exit(f"{LOCK} has other counts; run `python bench/static_checks.py --write`")
+
+
+def get_program(entry_name: str) -> str:
+    return entry_name.partition("/")[0]
+
+
+def list_static_programs(lock: StaticLock) -> list[str]:
+    """The programs that have static code."""
+    found = {get_program(entry.name) for entry in lock.entries.values() if not entry.live}
+    return [name for name in TASK_NAMES if name in found]
+
+
+def measure(name: str) -> CheckCounts:
+    """Play the compiled program in a process of its own; a case that does not end has failed."""
+    total = sum(len(case.checks) for case in load_task(name).cases)
+    environment = make_clean_environment()
+    environment[IS_CHILD] = "yes"
+    environment["PYTHONPATH"] += f"{os.pathsep}{Path(__file__).parent}"
+    with (
+        tempfile.TemporaryDirectory() as folder,
+        Worker("static_checks", Path(folder), environment) as worker,
+    ):
+        worker.send({"program": name})
+        passed = 0
+        try:
+            while (message := worker.receive(SECONDS)) is not None:
+                passed += message["passed"]
+        except TimeoutError:
+            pass
+    return CheckCounts(passed, total, "a script")
+
+
+def play() -> None:
+    """The child: play each case of a program, and send how many of its checks passed."""
+    channel = open_channel(MEMORY_BYTES)
+    name = channel.receive()["program"]
+    script = load_script(name).lines
+    natural = load_natural_program(name)
+    path = COMPILED / name / "natural.py"
+    program = make_program_module(f"spsbench.programs.{name}.static", path.read_bytes(), str(path))
+    for case in load_task(name).cases:
+        lines = script[case.name]
+        pieces = find_pieces(case, lines, natural)
+        with using(answer_questions(lines, pieces)):
+            results = check_case(case, program)
+        channel.send({"passed": sum(result.passed for result in results)})
+
+
+def find_pieces(case: Case, lines: CaseScript, natural: object) -> dict[str, Iterator[str]]:
+    """The scripted code of each block, by its place: that of a play in which all blocks are live."""
+    perfect = make_perfect_model(lines)
+    places: list[str] = []
+
+    def say(request: Request) -> object:
+        places.append(request.place)
+        return perfect.ask(request).message
+
+    with using(Scripted(say)):
+        check_case(case, natural)
+    pieces: defaultdict[str, list[str]] = defaultdict(list)
+    for place, code in zip(places, lines.code, strict=False):
+        pieces[place].append(code)
+    return {place: iter(codes) for place, codes in pieces.items()}
+
+
+def answer_questions(lines: CaseScript, pieces: dict[str, Iterator[str]]) -> Scripted:
+    """A model that has the scripted answers for questions, and the scripted code for live blocks."""
+    answers = iter(lines.answers)
+
+    def say(request: Request) -> object:
+        if not request.system.startswith(QUESTION_SYSTEM_PROMPT):
+            return run(next(pieces[request.place]), done=True)
+        answer = next(answers, "(there are no more answers)")
+        if request.tools:
+            return call("answer", value=answer)
+        return answer if isinstance(answer, str) else json.dumps(answer)
+
+    return Scripted(say)
+
+
+@contextmanager
+def using(model: Scripted) -> Iterator[None]:
+    with njrt.using(model=model, cache=False, max_calls=3, max_seconds=20.0):
+        yield
+
+
+if __name__ == "__main__":
+    play() if IS_CHILD in os.environ else main()
