@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import difflib
 import importlib.util
-from collections.abc import Iterator, Sequence
+import os
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -20,7 +21,7 @@ from njc.project.units import SUFFIX, format_path, read_file, walk_files
 from njrt.errors import ConfigurationError
 
 if TYPE_CHECKING:
-    from njc.migrate.program import Migration
+    from njc.migrate.program import LeftAlone, Migration
 
 
 @click.command("migrate")
@@ -53,15 +54,25 @@ def command(
         raise ConfigurationError(
             '`njc migrate` needs the package `libcst`; install it with: pip install "njpy[static]"'
         )
-    migrated = {file: _migrate_file(file, target) for file, target in _find_programs(sources, out)}
+    from njc.migrate.program import LeftAlone
+
+    migrated: dict[Path, tuple[Path, Migration]] = {}
+    to_do = False
+    for file, target in _find_programs(sources, out):
+        migration = _migrate_file(file, target)
+        if isinstance(migration, LeftAlone):
+            to_do |= bool(migration.remarks)
+            _show_left_alone(console, file, migration)
+        else:
+            migrated[file] = target, migration
     for file, (target, migration) in migrated.items():
         if diff:
             console.result(_make_diff(file, target, migration))
         _show_findings(console, file, target, migration)
     if not (check or diff):
-        _write_targets(dict(migrated.values()), force)
+        _write_targets(migrated, force)
     _show_work(console, migrated, done=not (check or diff))
-    to_do = any(map(_has_open_work, (each for _, each in migrated.values())))
+    to_do |= any(_has_open_work(migration) for _, migration in migrated.values())
     ctx.exit(int(to_do or (check and bool(migrated))))
 
 
@@ -82,13 +93,20 @@ def _find_programs(sources: Sequence[Path], out: Path | None) -> Iterator[tuple[
                 yield file, (out or root) / file.relative_to(root).with_suffix(SUFFIX)
 
 
-def _migrate_file(file: Path, target: Path) -> tuple[Path, Migration]:
+def _migrate_file(file: Path, target: Path) -> Migration | LeftAlone:
     from njc.migrate.program import migrate_program
 
     migration = migrate_program(SourceFile(format_path(file), read_file(file)), format_path(target))
     if isinstance(migration, str):
         raise ConfigurationError(f"{format_path(file)}: {migration}")
-    return target, migration
+    return migration
+
+
+def _show_left_alone(console: Console, file: Path, left: LeftAlone) -> None:
+    for remark in left.remarks:
+        console.findings(f"{format_path(file)}:{remark.line}: {remark}")
+    if left.remarks:
+        console.note(f"{format_path(file)} has no natural code and stays as it is")
 
 
 def _show_findings(console: Console, file: Path, target: Path, migration: Migration) -> None:
@@ -106,14 +124,22 @@ def _has_open_work(migration: Migration) -> bool:
     )
 
 
-def _write_targets(migrations: dict[Path, Migration], force: bool) -> None:
-    there = [target for target in migrations if target.exists()]
-    if there and not force:
-        raise ConfigurationError(
-            f"{format_path(there[0])} is there already; write over it with --force, "
-            "or choose another directory with -o"
-        )
-    write_all({target: migration.source.data for target, migration in migrations.items()})
+def _write_targets(migrated: Mapping[Path, tuple[Path, Migration]], force: bool) -> None:
+    sources: dict[Path, Path] = {}
+    for file, (target, _) in migrated.items():
+        # `lexists`: a link to nowhere is there too.
+        if os.path.lexists(target) and not force:
+            raise ConfigurationError(
+                f"{format_path(target)} is there already; write over it with --force, "
+                "or choose another directory with -o"
+            )
+        other = sources.setdefault(target.resolve(), file)
+        if other.resolve() != file.resolve():
+            raise ConfigurationError(
+                f"{format_path(other)} and {format_path(file)} would both become "
+                f"{format_path(target)}; migrate them one by one, each with another -o"
+            )
+    write_all({target: migration.source.data for target, migration in migrated.values()})
 
 
 def _show_work(

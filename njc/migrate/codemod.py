@@ -28,6 +28,7 @@ class MigrationTransformer(NightjarpyTransformer):
     def __init__(self, known: Mapping[str, Configuration], natural: Iterable[str]) -> None:
         super().__init__()
         self.remarks: set[Remark] = set()
+        self.has_natural_functions = False
         self._known = known
         self._natural = frozenset(natural)
         self._around: list[Configuration | None] = [None]
@@ -36,6 +37,7 @@ class MigrationTransformer(NightjarpyTransformer):
         here = self._around[-1]
         for decorator in node.decorators:
             if self._is_fn(decorator.decorator):
+                self.has_natural_functions = True
                 here = self._read_configuration(decorator.decorator)
         if node.name.value in self._natural and here is None:
             here = Configuration()

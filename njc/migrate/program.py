@@ -1,7 +1,9 @@
-"""One program, migrated: the codemod's text, mended where the compiler's diagnostics show how.
+"""Migrating one program: the codemod's text, corrected where the compiler's diagnostics show how.
 
-migrate("mail.py", b"import nightjarpy as nj ...")
+migrate_program(SourceFile("mail.py", b"import nightjarpy as nj ..."), "mail.njpy")
     Migration(source="def judge(mail): ...", remarks=(Remark(12, ...),), leftovers=(), compilation=...)
+migrate_program(SourceFile("settings.py", b"FAST = nj.DEFAULT_CONFIG"), "settings.njpy")
+    LeftAlone(remarks=(Remark(1, "`nj.DEFAULT_CONFIG` is nightjarpy's; ..."),))
 """
 
 from __future__ import annotations
@@ -30,7 +32,7 @@ from njc.migrate.remarks import Remark
 
 @dataclass(frozen=True, slots=True)
 class Migration:
-    """A migrated program, and what is to be said of it."""
+    """A migrated program, and remarks on it."""
 
     source: SourceFile
     remarks: tuple[Remark, ...]
@@ -38,7 +40,15 @@ class Migration:
     leftovers: tuple[Remark, ...]
     """Remarks on the lines of the new one."""
     compilation: Compilation
-    """What the compiler makes of the new one, its diagnostics above all."""
+    """That of the new program."""
+
+
+@dataclass(frozen=True, slots=True)
+class LeftAlone:
+    """A program without natural code: it stays as it is."""
+
+    remarks: tuple[Remark, ...]
+    """Its uses of nightjarpy, if any."""
 
 
 def uses_nightjarpy(data: bytes) -> bool:
@@ -46,20 +56,22 @@ def uses_nightjarpy(data: bytes) -> bool:
     return NIGHTJARPY.encode() in data
 
 
-def migrate_program(old: SourceFile, path: str) -> Migration | str:
-    """Migrate the program `old`, to be called `path` from now on; or say why it cannot be read."""
+def migrate_program(old: SourceFile, path: str) -> Migration | LeftAlone | str:
+    """Migrate the program `old` to the new `path`; a text says why it cannot be read."""
     try:
         module = cst.parse_module(old.text)
     except SourceDecodeError as error:
         return f"line {error.line}: {error}"
     except cst.ParserSyntaxError as error:
         return f"line {error.raw_line}: not Python: {error.message}"
-    text, remarks, leftovers = _run_passes(module)
-    remarks |= set(_find_lost_whitespace(old.text, module.code))
-    source, escaped = _escape_markup(_encode_source(old, path, text))
-    return Migration(
-        source, tuple(sorted(remarks)), tuple(sorted(leftovers | escaped)), compile_source(source)
-    )
+    passes = _run_passes(module)
+    source, escaped = _escape_markup(_encode_source(old, path, passes.text))
+    compilation = compile_source(source)
+    if not (passes.has_natural_functions or compilation.blocks):
+        return LeftAlone(tuple(sorted(_find_leftovers(module))))
+    remarks = passes.remarks | set(_find_lost_whitespace(old.text, module.code))
+    leftovers = passes.leftovers | escaped
+    return Migration(source, tuple(sorted(remarks)), tuple(sorted(leftovers)), compilation)
 
 
 def _find_lost_whitespace(before: str, after: str) -> Iterator[Remark]:
@@ -70,8 +82,18 @@ def _find_lost_whitespace(before: str, after: str) -> Iterator[Remark]:
         yield Remark(first, "white space has changed here, and perhaps further down", is_open=False)
 
 
-def _run_passes(module: cst.Module) -> tuple[str, set[Remark], set[Remark]]:
-    """Run the passes one after the other; give the text, and remarks on the old and on the new lines."""
+@dataclass(frozen=True, slots=True)
+class _PassResults:
+    """The new text, and remarks on the old lines and on the new ones."""
+
+    text: str
+    remarks: set[Remark]
+    leftovers: set[Remark]
+    has_natural_functions: bool
+
+
+def _run_passes(module: cst.Module) -> _PassResults:
+    """Run the passes one after the other."""
     configurations, calls = ConfigurationCollector(), NaturalCallCollector()
     wrapper = MetadataWrapper(module)
     wrapper.visit(configurations)
@@ -79,17 +101,26 @@ def _run_passes(module: cst.Module) -> tuple[str, set[Remark], set[Remark]]:
     migrating = MigrationTransformer(configurations.known, calls.functions)
     migrated = wrapper.visit(migrating)
     known = configurations.known
-    while True:  # a configuration may be used by another one only, and that by none
+    while True:  # a configuration may be used only by another one, which is not used
         loaded = UsedNameCollector(known)
         migrated.visit(loaded)
-        used = {name for name in known if name in loaded.names}
-        if not used:
+        if known.keys().isdisjoint(loaded.names):
             break
-        known = {name: configuration for name, configuration in known.items() if name not in used}
+        known = {name: value for name, value in known.items() if name not in loaded.names}
     cleared = migrated.visit(UnusedCodeRemover(loaded.names, configurations.known, calls.functions))
-    leftovers = LeftoverFinder()
-    MetadataWrapper(cleared).visit(leftovers)
-    return cleared.code, migrating.remarks, leftovers.remarks
+    return _PassResults(
+        cleared.code,
+        migrating.remarks,
+        _find_leftovers(cleared),
+        migrating.has_natural_functions or bool(calls.functions),
+    )
+
+
+def _find_leftovers(module: cst.Module) -> set[Remark]:
+    """Remarks on all uses of nightjarpy."""
+    finder = LeftoverFinder()
+    MetadataWrapper(module).visit(finder)
+    return finder.remarks
 
 
 def _escape_markup(source: SourceFile) -> tuple[SourceFile, set[Remark]]:

@@ -60,7 +60,7 @@ def load_suite_program(trace: Trace) -> RunChecks:
 
 def load_migrated_program(trace: Trace, programs: Path) -> RunChecks:
     """The program that the trace was taken from, migrated."""
-    from njc.migrate.program import migrate_program
+    from njc.migrate.program import Migration, migrate_program
 
     name = trace.program
     places = [programs / f"{name}.py", programs / name / f"{name}.py"]
@@ -68,8 +68,9 @@ def load_migrated_program(trace: Trace, programs: Path) -> RunChecks:
     if path is None:
         raise CannotReplayError(f"there is neither {places[0]} nor {places[1]}")
     migration = migrate_program(SourceFile(path.name, path.read_bytes()), f"{name}.njpy")
-    if isinstance(migration, str):
-        raise CannotReplayError(f"{path} cannot be migrated: {migration}")
+    if not isinstance(migration, Migration):
+        reason = migration if isinstance(migration, str) else "it has no natural code"
+        raise CannotReplayError(f"{path} cannot be migrated: {reason}")
     code = require_compiled_code(migration.compilation)
 
     def play() -> CheckOutcomes:

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from njc.frontend.source import SourceFile
-from njc.migrate.program import Migration, migrate_program
+from njc.migrate.program import LeftAlone, Migration, migrate_program
 
 CASES = Path(__file__).parents[1] / "cases" / "migrate"
 NAMES = sorted(file.stem for file in CASES.glob("*.py"))
@@ -67,3 +67,32 @@ def test_a_file_that_is_not_python_is_said_to_be_none() -> None:
     said = migrate_program(SourceFile("x.py", b"import nightjarpy\ndef f(:\n"), "x.njpy")
     assert isinstance(said, str)
     assert said.startswith("line 2: not Python: ")
+
+
+NATURAL = 'import nightjarpy as nj\n@nj.fn\ndef f(x):\n    """natural\n    Read <x>.\n    """\n'
+
+
+@pytest.mark.parametrize(
+    ("text", "remarks"),
+    [
+        ("# like nightjarpy\nx = 1\n", []),
+        ('"""natural\n"""\nNAME = "nightjarpy"\n', None),
+        ("import nightjarpy\n", ["1: `nightjarpy` is still imported"]),
+        ("import nightjarpy as nj\nFAST = nj.DEFAULT_CONFIG\n", ["2: `nj.DEFAULT_CONFIG` is"]),
+        ("from nightjarpy import NJ_TELEMETRY\nprint(NJ_TELEMETRY)\n", ["2: `NJ_TELEMETRY` is"]),
+        ("from nightjarpy.utils import *\n", ["1: `from nightjarpy.utils import *` hides"]),
+        ("from .nightjarpy import fn\n@fn\ndef f(): pass\n", []),
+        ("import nightjarpy as nj\n@nj.fn\ndef f(): pass\n", None),
+        ("import nightjarpy as nj\ndef f(): pass\nf = nj.fn(f)\n", None),
+        (NATURAL, None),
+    ],
+)
+def test_programs_without_natural_code_are_left_alone(text: str, remarks: list[str] | None) -> None:
+    migration = migrate_program(SourceFile("x.py", text.encode()), "x.njpy")
+    if remarks is None:
+        assert isinstance(migration, Migration)
+    else:
+        assert isinstance(migration, LeftAlone)
+        found = [f"{remark.line}: {remark.message}" for remark in migration.remarks]
+        assert len(found) == len(remarks)
+        assert all(line.startswith(words) for line, words in zip(found, remarks, strict=True))

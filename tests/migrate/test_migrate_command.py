@@ -55,6 +55,34 @@ def test_nothing_is_written_over_unless_asked(folder: Path) -> None:
     assert (folder / "app/double.njpy").read_text() == NEW
 
 
+def test_two_programs_do_not_become_one_file(folder: Path) -> None:
+    (folder / "b").mkdir()
+    (folder / "b/double.py").write_text((folder / "app/double.py").read_text())
+    result = njc("app/double.py", "b/double.py", "-o", "new")
+    assert result.exit_code == 2
+    assert "app/double.py and b/double.py would both become new/double.njpy" in result.stderr
+    assert sources(folder) == []
+    assert njc("app/double.py", "app/double.py").exit_code == 0, "the same one twice"
+
+
+def test_a_link_to_nowhere_is_not_written_over(folder: Path) -> None:
+    link = folder / "app/double.njpy"
+    link.symlink_to("nowhere")
+    assert njc("app/double.py").exit_code == 2
+    assert link.is_symlink()
+
+
+def test_a_program_without_natural_code_is_left_alone(folder: Path) -> None:
+    (folder / "app/settings.py").write_text("import nightjarpy as nj\n\nFAST = nj.DEFAULT_CONFIG\n")
+    (folder / "app/notes.py").write_text("# as in nightjarpy\n")
+    result = njc("app")
+    assert result.exit_code == 1
+    assert "app/settings.py:3: todo: `nj.DEFAULT_CONFIG` is nightjarpy's" in result.stderr
+    assert "app/settings.py has no natural code and stays as it is" in result.stderr
+    assert "notes.py" not in result.stderr
+    assert sources(folder) == ["app/deep/again.njpy", "app/double.njpy"]
+
+
 def test_check_and_diff_write_nothing(folder: Path) -> None:
     assert njc("app", "--check").exit_code == 1
     assert njc("app/plain.py", "--check").exit_code == 0
