@@ -1,15 +1,16 @@
-"""What is in the way of running natural code here: one verdict for each thing that must be right.
+"""Checks of the installation: what prevents running natural code, and how to fix it.
 
     ok    python      3.11.9
     ok    model       openai/gpt-4.1, because NJC_MODEL says so
     fail  key         OPENAI_API_KEY is not set; set it to a key for https://api.openai.com/v1
     warn  extras      openai 2.1; without anthropic, otel; pip install "njpy[all]" installs the rest
 
-`diagnose` only looks: it changes nothing, and shows no key. What it asks of the network comes in as `Network`.
+`diagnose` changes nothing and shows no key. It reaches the network by the function that it is given.
 """
 
 from __future__ import annotations
 
+import difflib
 import os
 import time
 from collections.abc import Callable, Iterator, Mapping
@@ -17,12 +18,19 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
+from njc.project.config import PROJECT_VARIABLES, Project, apply_environment
 from njc.sandbox.bubblewrap import list_remote_models
 from njrt.errors import ConfigurationError, ModelError, NaturalError, NoModelError
 from njrt.messages import Request, UserMessage
 from njrt.models.choose import DEFAULT_MODELS, choose_model
 from njrt.models.remote import RemoteModel
-from njrt.options import DEFAULTS, Options, merge_option_layers, read_environment_options
+from njrt.options import (
+    DEFAULTS,
+    ENVIRONMENT_VARIABLES,
+    Options,
+    merge_option_layers,
+    read_environment_options,
+)
 from njrt.session.settings import NO_SETTINGS, find_cache_folder, find_recorder
 
 CheckStatus = Literal["ok", "warn", "fail"]
@@ -34,14 +42,17 @@ EXTRAS: Mapping[str, tuple[str, ...]] = {
     "watch": ("watchfiles",),
     "otel": ("opentelemetry-api",),
 }
-"""The extras of njpy that a program or a command may need, and the packages that they install."""
+"""The extras that a program or a command may need, and the packages that they install."""
 
 OLDEST_PYTHON = (3, 11)
+
+RUNTIME_VARIABLES = ("NJC_CACHE", "NJC_EXAMPLES", "NJC_RECORD", "NJC_TRACE")
+"""The variables of the runtime that are not options of blocks."""
 
 
 @dataclass(frozen=True, slots=True)
 class HealthCheck:
-    """What was found of one thing; `exit_code` is that of the whole, if nothing worse is found."""
+    """The result of one check; the smallest `exit_code` above 0 is that of the command."""
 
     check: str
     status: CheckStatus
@@ -51,10 +62,10 @@ class HealthCheck:
 
 @dataclass(frozen=True, slots=True)
 class HostEnvironment:
-    """All that the verdicts depend on, but for the network.
+    """What the checks depend on, except for the network.
 
     `options` are those of the command line and of the project, each with the name of its place, nearest first.
-    `version_of` gives the version of an installed package, or None.
+    `version_of` returns the version of an installed package, or None.
     """
 
     python: tuple[int, int, int]
@@ -67,39 +78,40 @@ class HostEnvironment:
 
     @property
     def merged_options(self) -> Options:
-        """The options that hold for a block which says nothing itself."""
+        """The options of a block without options of its own."""
         (_, flags), *further = self.options
         environment = read_environment_options(self.environ)
         return merge_option_layers(flags, environment, *(each for _, each in further), DEFAULTS)
 
 
 UrlProbe = Callable[[str], None]
-"""Sends one plain request to a URL; returns if anything answers, and raises OSError if not."""
+"""Sends one plain request to a URL; returns if anything answers, else raises OSError."""
 
 
-def diagnose(here: HostEnvironment, knock: UrlProbe | None) -> Iterator[HealthCheck]:
-    """Look at one thing after the other; without `knock` leave out what needs the network."""
-    yield _check_python(here)
-    yield _check_extras(here)
+def diagnose(host: HostEnvironment, probe: UrlProbe | None) -> Iterator[HealthCheck]:
+    """Run the checks one by one; without `probe`, omit those that need the network."""
+    yield _check_python(host)
+    yield _check_extras(host)
+    yield from _check_variables(host)
     try:
-        model = choose_model(here.merged_options, here.environ)
+        model = choose_model(host.merged_options, host.environ)
     except ConfigurationError as error:
-        yield _report_missing_model(here, error)
+        yield _report_missing_model(host, error)
     else:
-        yield HealthCheck("model", "ok", f"{model.name}, {_explain_model_choice(here)}")
+        yield HealthCheck("model", "ok", f"{model.name}, {_explain_model_choice(host)}")
         for remote in list_remote_models(model):
-            yield from _check_remote(here, remote, knock)
-    yield _check_cache(here)
-    yield _check_recording(here)
-    if here.sandbox is None:
+            yield from _check_remote(host, remote, probe)
+    yield _check_cache(host)
+    yield _check_recording(host)
+    if host.sandbox is None:
         yield HealthCheck("sandbox", "ok", "`njc run --sandbox` works here")
     else:
-        yield HealthCheck("sandbox", "warn", f"`njc run --sandbox` is unavailable: {here.sandbox}")
+        yield HealthCheck("sandbox", "warn", f"`njc run --sandbox` is unavailable: {host.sandbox}")
 
 
-def _check_python(here: HostEnvironment) -> HealthCheck:
-    version = ".".join(map(str, here.python))
-    if here.python[:2] >= OLDEST_PYTHON:
+def _check_python(host: HostEnvironment) -> HealthCheck:
+    version = ".".join(map(str, host.python))
+    if host.python[:2] >= OLDEST_PYTHON:
         return HealthCheck("python", "ok", version)
     needed = ".".join(map(str, OLDEST_PYTHON))
     return HealthCheck(
@@ -107,38 +119,53 @@ def _check_python(here: HostEnvironment) -> HealthCheck:
     )
 
 
-def _check_extras(here: HostEnvironment) -> HealthCheck:
+def _check_extras(host: HostEnvironment) -> HealthCheck:
     versions = {
-        package: here.version_of(package) for packages in EXTRAS.values() for package in packages
+        package: host.version_of(package) for packages in EXTRAS.values() for package in packages
     }
-    there = ", ".join(f"{package} {version}" for package, version in versions.items() if version)
-    lacking = [
-        extra for extra, packages in EXTRAS.items() if not all(versions[each] for each in packages)
+    installed = ", ".join(f"{name} {version}" for name, version in versions.items() if version)
+    missing = [
+        extra
+        for extra, packages in EXTRAS.items()
+        if not all(versions[package] for package in packages)
     ]
-    if not lacking:
-        return HealthCheck("extras", "ok", there)
+    if not missing:
+        return HealthCheck("extras", "ok", installed)
     status: CheckStatus = "ok" if versions["openai"] or versions["anthropic"] else "warn"
     return HealthCheck(
         "extras",
         status,
-        f"{there or 'none'}; without {', '.join(lacking)}: "
-        f'pip install "njpy[{",".join(lacking)}]" if you need them',
+        f"{installed or 'none'}; without {', '.join(missing)}: "
+        f'pip install "njpy[{",".join(missing)}]" if you need them',
     )
 
 
-def _report_missing_model(here: HostEnvironment, error: ConfigurationError) -> HealthCheck:
-    replays = here.environ.get("NJC_RECORD", "").startswith("none")
+def _check_variables(host: HostEnvironment) -> Iterator[HealthCheck]:
+    """Check the names and the values of the variables `NJC_*`."""
+    known = {*ENVIRONMENT_VARIABLES, *PROJECT_VARIABLES, *RUNTIME_VARIABLES}
+    for name in sorted(host.environ):
+        if name.startswith("NJC_") and name not in known:
+            close = difflib.get_close_matches(name, known, n=1)
+            hint = f"did you mean {close[0]}?" if close else "unset it"
+            yield HealthCheck("variable", "warn", f"{name} is unknown and has no effect; {hint}")
+    for read in (read_environment_options, lambda environ: apply_environment(Project(), environ)):
+        try:
+            read(host.environ)
+        except ConfigurationError as error:
+            yield HealthCheck("variable", "fail", str(error), error.exit_code)
+
+
+def _report_missing_model(host: HostEnvironment, error: ConfigurationError) -> HealthCheck:
+    replays = host.environ.get("NJC_RECORD", "").startswith("none")
     if isinstance(error, NoModelError) and replays:
-        return HealthCheck(
-            "model", "warn", "none, and none is needed: NJC_RECORD=none only replays"
-        )
+        return HealthCheck("model", "warn", "none; none is needed, as NJC_RECORD=none only replays")
     return HealthCheck("model", "fail", str(error), error.exit_code)
 
 
-def _explain_model_choice(here: HostEnvironment) -> str:
-    """Say why this model is chosen."""
-    environment = read_environment_options(here.environ)
-    (flags_place, flags), *further = here.options
+def _explain_model_choice(host: HostEnvironment) -> str:
+    """Explain why this model is used."""
+    environment = read_environment_options(host.environ)
+    (flags_place, flags), *further = host.options
     places = ((flags_place, flags), ("NJC_MODEL", environment), *further)
     for place, options in places:
         if options.model:
@@ -147,21 +174,21 @@ def _explain_model_choice(here: HostEnvironment) -> str:
         if options.base_url:
             return f"because {place} names its server"
     for vendor in DEFAULT_MODELS:
-        if here.environ.get(variable := f"{vendor.upper()}_API_KEY"):
+        if host.environ.get(variable := f"{vendor.upper()}_API_KEY"):
             return f"because nothing names a model and {variable} is set"
     return "because NJC_BASE_URL names its server"
 
 
 def _check_remote(
-    here: HostEnvironment, remote: RemoteModel, knock: UrlProbe | None
+    host: HostEnvironment, remote: RemoteModel, probe: UrlProbe | None
 ) -> Iterator[HealthCheck]:
-    """Look at a model behind a server: its key, its server, one question to it."""
-    yield _check_key(here, remote)
-    if knock is None:
+    """Check a model on a server: its key, the server, one request."""
+    yield _check_key(host, remote)
+    if probe is None:
         return
     began = time.monotonic()
     try:
-        knock(remote.server.url)
+        probe(remote.server.url)
     except OSError as error:
         says = f"nothing answers at {remote.server.url} ({error}); check the URL and that it runs"
         yield HealthCheck("endpoint", "fail", says, 3)
@@ -171,18 +198,16 @@ def _check_remote(
     yield _check_round_trip(remote)
 
 
-def _check_key(here: HostEnvironment, remote: RemoteModel) -> HealthCheck:
+def _check_key(host: HostEnvironment, remote: RemoteModel) -> HealthCheck:
     variable, url = remote.server.key_variable, remote.server.url
-    key = here.environ.get(variable)
+    key = host.environ.get(variable)
     if key and key != key.strip():
         says = f"{variable} begins or ends with blanks; set it again without them"
         return HealthCheck("key", "warn", says)
     if key:
         return HealthCheck("key", "ok", f"{variable} is set")
-    if variable == "OPENAI_API_KEY" and here.merged_options.base_url:
-        return HealthCheck(
-            "key", "ok", f"none set ({variable}), as servers of one's own mostly need none"
-        )
+    if variable == "OPENAI_API_KEY" and host.merged_options.base_url:
+        return HealthCheck("key", "ok", f"{variable} is not set; most own servers need no key")
     return HealthCheck("key", "fail", f"{variable} is not set; set it to a key for {url}", 2)
 
 
@@ -207,36 +232,34 @@ def _check_round_trip(remote: RemoteModel) -> HealthCheck:
     )
 
 
-def _check_cache(here: HostEnvironment) -> HealthCheck:
+def _check_cache(host: HostEnvironment) -> HealthCheck:
     try:
-        folder = find_cache_folder(NO_SETTINGS, here.merged_options, here.environ)
+        folder = find_cache_folder(NO_SETTINGS, host.merged_options, host.environ)
     except NaturalError as error:
         return HealthCheck("cache", "fail", str(error), error.exit_code)
     if folder is None:
         return HealthCheck("cache", "ok", "off; NJC_CACHE=on turns it on")
-    if obstacle := find_write_obstacle(here.folder / folder):
+    if obstacle := find_write_obstacle(host.folder / folder):
         return HealthCheck("cache", "warn", f"{obstacle}; programs run without it")
     return HealthCheck("cache", "ok", f"on, in {folder}")
 
 
-def _check_recording(here: HostEnvironment) -> HealthCheck:
+def _check_recording(host: HostEnvironment) -> HealthCheck:
     try:
-        recorder = find_recorder(NO_SETTINGS, here.environ)
+        recorder = find_recorder(NO_SETTINGS, host.environ)
     except NaturalError as error:
         return HealthCheck("recording", "fail", str(error), error.exit_code)
     if recorder is None:
-        obstacle = find_write_obstacle(here.folder / "recordings")
-        says = obstacle or "off; NJC_RECORD=once:PATH makes one and replays it from then on"
+        obstacle = find_write_obstacle(host.folder / "recordings")
+        says = obstacle or "off; NJC_RECORD=once:PATH records once, then replays"
         return HealthCheck("recording", "warn" if obstacle else "ok", says)
-    # Without a path it depends on the program where the recording is: only the folder is known.
-    is_named = ":" in here.environ["NJC_RECORD"]
-    path = here.folder / (recorder.path if is_named else recorder.path.parent)
+    # Without a path the program decides the name of the recording; only its folder is known.
+    is_named = ":" in host.environ["NJC_RECORD"]
+    path = host.folder / (recorder.path if is_named else recorder.path.parent)
     if recorder.mode == "none":
         if path.exists():
             return HealthCheck("recording", "ok", f"replays {path}")
-        says = (
-            f"{path} is not there to be replayed; make it with NJC_RECORD=once:{path} and a model"
-        )
+        says = f"{path} does not exist; record it with NJC_RECORD=once:{path} and a model"
         return HealthCheck("recording", "fail", says, 3)
     if obstacle := find_write_obstacle(path.parent if is_named else path):
         return HealthCheck("recording", "fail", obstacle, 2)
@@ -244,8 +267,8 @@ def _check_recording(here: HostEnvironment) -> HealthCheck:
 
 
 def find_write_obstacle(folder: Path) -> str | None:
-    """Say why nothing can be written in `folder`, there already or not; None where it can."""
-    found = next(each for each in (folder, *folder.parents) if each.exists())
+    """Say why nothing can be written in `folder`, existing or not; None if it can."""
+    found = next(path for path in (folder, *folder.parents) if path.exists())
     if not found.is_dir():
         return f"{found} is a file where a folder is needed; remove or rename it"
     if not os.access(found, os.W_OK | os.X_OK):

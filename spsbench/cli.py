@@ -1,11 +1,11 @@
 """The command `spsbench`.
 
-$ spsbench loc      lines of code of the natural programs and of the manual ones
+$ spsbench loc      lines of code of the natural and the manual programs
 $ spsbench run      trials: each program under each method, with a model
 $ spsbench graph    large objects: copied into the prompt, or shared
-$ spsbench gsm8k    school problems, where no state is shared
-$ spsbench replay   recorded traces, carried out on this runtime
-$ spsbench report   all results beside the paper's tables: text, Markdown, CSV, a page
+$ spsbench gsm8k    school problems, which share no state
+$ spsbench replay   published traces, replayed on this runtime
+$ spsbench report   results beside the paper's tables: text, Markdown, CSV, a page
 """
 
 from __future__ import annotations
@@ -21,12 +21,12 @@ from spsbench.trials import command as run
 @click.group(context_settings={"help_option_names": ["-h", "--help"]})
 @click.version_option(package_name="njpy", prog_name="spsbench")
 def main() -> None:
-    """25 tasks, each as a program that shares its state with prompts and as one that does not."""
+    """Run the benchmark of shared program state: 25 tasks, each as two programs."""
 
 
 @main.command()
 def loc() -> None:
-    """Count the lines of code of all programs, beside the paper's numbers."""
+    """Count the lines of code of all programs, beside the paper's."""
     from spsbench.loc import count_lengths, format_length_table
 
     click.echo(format_length_table(count_lengths()))

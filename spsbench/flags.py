@@ -25,14 +25,16 @@ def model_option(**more: Any) -> OptionDecorator[Any]:
         "--model",
         envvar="NJC_MODEL",
         metavar="NAME",
-        help="openai/NAME or anthropic/NAME; NJC_BASE_URL names a server of your own. `scripted` asks nobody.",
+        help="openai/NAME, anthropic/NAME or `scripted`.",
         **more,
     )
 
 
 def repeats_option(default: int) -> OptionDecorator[Any]:
     """`--repeats N`: how often each question is asked."""
-    return click.option("--repeats", type=POSITIVE_INT, default=default, show_default=True)
+    return click.option(
+        "--repeats", type=POSITIVE_INT, default=default, show_default=True, help="Repeats of each."
+    )
 
 
 def effects_option(default: int, meaning: str) -> OptionDecorator[Any]:
@@ -52,5 +54,5 @@ def seconds_option(meaning: str) -> OptionDecorator[Any]:
 def temperature_option() -> OptionDecorator[Any]:
     """`--temperature T`; the vendor's own if it is not said."""
     return click.option(
-        "--temperature", type=click.FloatRange(min=0), help="By default the vendor's."
+        "--temperature", type=click.FloatRange(min=0), help="Temperature (default: of the vendor)."
     )

@@ -38,9 +38,9 @@ LAYERS: Mapping[str, str] = {
     "njc": """
         __init__ frontend sandbox comparison worker
         analysis codegen
-        compiler doctor
+        compiler
         project migrate
-        static hook hatch_plugin setuptools_plugin
+        static doctor hook hatch_plugin setuptools_plugin
         learning run
         commands
         cli

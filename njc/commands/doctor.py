@@ -1,11 +1,10 @@
-"""`njc doctor`: what is in the way of running natural code here."""
+"""`njc doctor`: check the installation and the model."""
 
 from __future__ import annotations
 
 import json
 import os
 import sys
-from collections.abc import Iterable, Iterator
 from dataclasses import asdict
 from importlib import metadata
 from pathlib import Path
@@ -15,7 +14,7 @@ import click
 
 from njc.commands.console import Console
 from njc.commands.flags import console_flags, parse_set_flags, pass_console, project_flags
-from njc.doctor import HealthCheck, HostEnvironment, UrlProbe, diagnose
+from njc.doctor import HostEnvironment, diagnose
 from njc.project.config import find_project
 from njc.project.units import format_path
 from njc.sandbox.bubblewrap import find_sandbox_obstacle
@@ -26,13 +25,13 @@ _PROBE_TIMEOUT_SECONDS = 10.0
 
 
 @click.command("doctor")
-@click.option("--offline", is_flag=True, help="Leave the network alone.")
+@click.option("--offline", is_flag=True, help="Do not use the network.")
 @click.option(
     "--output-format",
     "format",
     type=click.Choice(["text", "json"]),
     default="text",
-    help="How the verdicts are written; `text` by default.",
+    help="Format of the output (default: text).",
 )
 @project_flags
 @console_flags
@@ -46,37 +45,25 @@ def command(
     format: Literal["text", "json"],
     **flags: Any,
 ) -> None:
-    """Check Python, extras, model, key, server, cache and recordings; ask the model one tiny question.
+    """Check the installation, and ask the model one short question.
 
-    Exits with 0 if programs can run, 2 if the configuration is wrong, 3 if the model does not answer.
+    The exit code is 0 if programs can run, 2 if the configuration is wrong, 3 if the model does not answer.
     """
-    knock = None if offline else _probe_server
-    verdicts = _print_verdicts(console, diagnose(_collect_environment(flags), knock), format, knock)
-    ctx.exit(min((each.exit_code for each in verdicts if each.exit_code), default=0))
-
-
-def _print_verdicts(
-    console: Console, verdicts: Iterable[HealthCheck], format: str, knock: UrlProbe | None
-) -> list[HealthCheck]:
-    """Print each verdict as soon as it is there, or all of them as one JSON list."""
-
-    def printed() -> Iterator[HealthCheck]:
-        for each in verdicts:
-            if format == "text":
-                status = click.style(f"{each.status:5}", fg=_COLORS[each.status])
-                console.result(f"{status} {each.check:11} {each.says}")
-            yield each
-
-    found = list(printed())
+    checks = []
+    for check in diagnose(_collect_environment(flags), None if offline else _probe_server):
+        checks.append(check)
+        if format == "text":
+            status = click.style(f"{check.status:5}", fg=_COLORS[check.status])
+            console.result(f"{status} {check.check:11} {check.says}")
     if format == "json":
-        console.result(json.dumps([asdict(each) for each in found], indent=2))
-    elif knock is None:
+        console.result(json.dumps([asdict(check) for check in checks], indent=2))
+    elif offline:
         console.note("the server was not asked (--offline)")
-    return found
+    ctx.exit(min((check.exit_code for check in checks if check.exit_code), default=0))
 
 
 def _collect_environment(flags: dict[str, Any]) -> HostEnvironment:
-    project = find_project(Path(), os.environ)
+    project = find_project(Path(), environ={})
     place = f"[tool.njc] of {format_path(project.file)}" if project.file else "the project"
     return HostEnvironment(
         sys.version_info[:3],
@@ -96,7 +83,7 @@ def _find_version(package: str) -> str | None:
 
 
 def _probe_server(url: str) -> None:
-    """Send a request without a key; whatever the server answers, it is there."""
+    """Send a request without a key; any answer shows that the server runs."""
     from http.client import HTTPException
     from urllib.error import HTTPError
     from urllib.request import urlopen

@@ -20,16 +20,15 @@ import click
     "--programs",
     type=click.Path(exists=True, file_okay=False, path_type=Path),
     metavar="DIR",
-    help="The programs that the traces were taken from, as DIR/NAME.py or DIR/NAME/NAME.py.",
+    help="Folder of the programs of the traces.",
 )
-@click.option(
-    "--export", is_flag=True, help="TRACES is a trace file of njrt: print it as published traces."
-)
+@click.option("--export", is_flag=True, help="Convert a trace of njrt to published form.")
 def command(traces: Iterable[str], programs: Path | None, export: bool) -> None:
-    """Carry out the effects of published traces on this runtime, and check what comes of them.
+    """Replay published traces on this runtime, and check the results.
 
-    TRACES holds a JSON object a line: file_name, model, run, trace. The recorded code is run, as are the
-    programs of DIR: the guard is no sandbox.
+    TRACES has one JSON object a line: file_name, model, run, trace. DIR has the programs that the traces were
+    taken from, as NAME.py or NAME/NAME.py. The recorded code and these programs are run here; the guard is not
+    a sandbox.
     """
     from spsbench.replay.traces import TraceError
 

@@ -20,15 +20,17 @@ import click
     type=click.Path(path_type=Path, exists=True, dir_okay=False),
 )
 @click.option(
-    "--out", type=click.Path(path_type=Path, file_okay=False), help="The folder of the report."
+    "--out", type=click.Path(path_type=Path, file_okay=False), help="Folder of the report."
 )
 @click.option(
     "--check",
     is_flag=True,
-    help="Write nothing; list the files of --out that differ, drawings left out.",
+    help="Write nothing; list files that differ.",
 )
 def command(results: tuple[Path, ...], out: Path | None, check: bool) -> None:
-    """Compare RESULTS with the paper's tables: as text, Markdown, CSV and a page.
+    """Report RESULTS beside the paper's tables.
+
+    Prints text; --out writes text, Markdown, CSV and a page.
 
     RESULTS are files of `spsbench run`, `spsbench graph` and `spsbench gsm8k`. The page needs the extra `bench`.
     """

@@ -32,28 +32,24 @@ QUESTION_NAMES = ("cite", "publish", "retract", "who", "how many", "leave")
     default="manual,baseline,nightjar,direct",
     show_default=True,
     metavar="LIST",
-    help="`manual` passes the graph by copy; the others share it.",
+    help="Methods; all but `manual` share the graph.",
 )
-@click.option(
-    "--questions", default="all", metavar="LIST", help=f"Of {', '.join(QUESTION_NAMES)}; or all."
-)
+@click.option("--questions", default="all", metavar="LIST", help="Questions by name, or all.")
 @flags.model_option(default="scripted", show_default=True)
 @flags.repeats_option(1)
 @click.option(
     "--out",
     type=click.Path(path_type=Path, dir_okay=False),
-    help="The results file, JSON Lines. Its questions are not asked again.",
+    help="Results file; its questions are skipped.",
 )
-@flags.effects_option(
-    100, "Limit of effects, and of model calls, for a question; the paper's agents had 100 steps."
-)
+@flags.effects_option(100, "Effects and model calls for a question.")
 @flags.seconds_option("Limit of wall time for a question.")
 @click.option(
     "--context",
     type=flags.POSITIVE_INT,
     default=1_000_000,
     show_default=True,
-    help="Limit of tokens for a prompt, at two characters a token; a longer one is not sent and has failed.",
+    help="Tokens of a prompt, at 2 characters each.",
 )
 @flags.temperature_option()
 def command(
@@ -64,7 +60,7 @@ def command(
     temperature: float | None,
     **asked: Any,
 ) -> None:
-    """Ask six questions on citation graphs of growing size; measure tokens, seconds and accuracy."""
+    """Ask questions on citation graphs of growing size."""
     from spsbench.studies.graph_asking import ask_graph_question
     from spsbench.studies.graph_table import format_graph_table
     from spsbench.studies.study import StudyLimits

@@ -27,10 +27,16 @@ from spsbench import flags
 @click.option(
     "--out",
     type=click.Path(path_type=Path, dir_okay=False),
-    help="The results file, JSON Lines. Its problems are not solved again.",
+    help="Results file; its problems are skipped.",
 )
-@click.option("--temperature", type=click.FloatRange(min=0), default=0.0, show_default=True)
-@flags.effects_option(100, "Limit of effects, and of model calls, for a problem.")
+@click.option(
+    "--temperature",
+    type=click.FloatRange(min=0),
+    default=0.0,
+    show_default=True,
+    help="Temperature.",
+)
+@flags.effects_option(100, "Effects and model calls for a problem.")
 @flags.seconds_option("Limit of wall time for a problem.")
 def command(
     problems: Iterable[str] | None,
@@ -43,7 +49,9 @@ def command(
     effects: int,
     seconds: float,
 ) -> None:
-    """Solve PROBLEMS, a file in the format of GSM8K, or the 20 problems that come with the benchmark.
+    """Solve problems in the format of GSM8K.
+
+    PROBLEMS is a file (default: 20 problems that come with the benchmark).
 
     A line is a JSON object with a question and an answer that ends in `#### 42`. Use another --out for another
     file of problems: results are told apart by the number of the line.

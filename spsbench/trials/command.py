@@ -32,53 +32,51 @@ EXIT_UNFINISHED, EXIT_COST_LIMIT = 1, 3
 @click.option("--programs", default="all", metavar="LIST", help="Programs by name, or all.")
 @flags.model_option(required=True)
 @flags.repeats_option(5)
-@click.option(
-    "--jobs", type=flags.POSITIVE_INT, metavar="N", help="Trials at a time; one if not said."
-)
+@click.option("--jobs", type=flags.POSITIVE_INT, metavar="N", help="Parallel trials (default: 1).")
 @click.option(
     "--out",
     type=click.Path(path_type=Path, dir_okay=False),
     default=Path("results.jsonl"),
     show_default=True,
-    help="The results, JSON Lines. What is there already is not run again.",
+    help="Results file; its trials are skipped.",
 )
-@flags.seconds_option("Seconds that a trial may take, building included.")
-@flags.effects_option(300, "Effects that a run of a block may request.")
+@flags.seconds_option("Seconds of a trial, with its build.")
+@flags.effects_option(300, "Effects of one run of a block.")
 @click.option(
     "--max-calls",
     type=flags.POSITIVE_INT,
     default=300,
     show_default=True,
-    help="Model calls that a run of a block may make.",
+    help="Model calls of one run of a block.",
 )
 @flags.temperature_option()
 @click.option(
     "--limit-cost",
     type=flags.POSITIVE_FLOAT,
     metavar="USD",
-    help="Stop when the trials in the file have cost that much.",
+    help="Stop at this cost of all trials.",
 )
 @click.option(
     "--cache",
     type=click.Path(file_okay=False),
     metavar="FOLDER",
-    help="Keep replies, so that a trial that is run again costs nothing. Repeats share none.",
+    help="Cache replies in this folder.",
 )
 @click.option(
     "--keep",
     type=click.Path(file_okay=False),
     metavar="FOLDER",
-    help="Keep the traces, the output and the lock of each trial.",
+    help="Keep traces, output and lock of trials.",
 )
 @click.option(
     "--executor",
     type=click.Choice(["processes", "dask"]),
     default="processes",
     show_default=True,
-    help="Where trials run: on this machine, or on a Dask cluster.",
+    help="Run trials here or on a Dask cluster.",
 )
-@click.option("--scheduler", metavar="tcp://HOST:PORT", help="The cluster's scheduler.")
-@click.option("--plain", is_flag=True, help="Lines instead of a table, on a terminal too.")
+@click.option("--scheduler", metavar="tcp://HOST:PORT", help="Scheduler of the cluster.")
+@click.option("--plain", is_flag=True, help="Print lines in place of a table.")
 @click.pass_context
 def command(ctx: click.Context, /, plain: bool, **said: Any) -> None:
     """Run trials: each program under each method, repeat by repeat.

@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 
+import click
 import pytest
 from workplace import GREETING, Workplace
 
 from njc import __version__
 from njc.commands import COMMANDS
+from njc.commands import njc as njc_command
+from spsbench.cli import main as spsbench_command
 
 
 @pytest.mark.parametrize("arguments", [["--version"], ["-v", "--version"]])
@@ -30,6 +34,43 @@ def test_help_names_every_command(here: Workplace) -> None:
         assert f"\n  {name} " in top
         assert here.njc(name, "--help").stdout.startswith(f"Usage: njc {name} ")
     assert "_NJC_COMPLETE=bash_source" in top
+
+
+def list_commands(
+    command: click.Command, name: str, parent: click.Context | None = None
+) -> Iterator[tuple[str, click.Command, click.Context]]:
+    """The command and its subcommands, for a terminal of 80 columns."""
+    context = click.Context(command, info_name=name, parent=parent, terminal_width=80)
+    yield name, command, context
+    if isinstance(command, click.Group):
+        for child in command.list_commands(context):
+            found = command.get_command(context, child)
+            assert found
+            yield from list_commands(found, child, context)
+
+
+@pytest.mark.parametrize("program", [njc_command, spsbench_command], ids=["njc", "spsbench"])
+def test_every_option_has_one_line_of_help(program: click.Command) -> None:
+    wrong = []
+    for name, command, context in list_commands(program, "it"):
+        lines = ["hidden", *command.get_help(context).splitlines()]
+        for parameter in command.get_params(context):
+            if not isinstance(parameter, click.Option):
+                continue
+            record = parameter.get_help_record(context)
+            text = record[1].partition("  [")[0] if record else "hidden"
+            if not text or not any(text in line for line in lines):
+                wrong.append((name, parameter.opts, text))
+    assert wrong == []
+
+
+@pytest.mark.parametrize("program", [njc_command, spsbench_command], ids=["njc", "spsbench"])
+def test_commands_are_described_in_one_line(program: click.Command) -> None:
+    for name, command, context in list_commands(program, "it"):
+        assert command.help, name
+        if isinstance(command, click.Group):
+            listed = command.get_help(context).partition("Commands:")[2]
+            assert "..." not in listed, name
 
 
 @pytest.mark.parametrize(

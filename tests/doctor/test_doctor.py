@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import socket
 from collections.abc import Callable
 from pathlib import Path
@@ -16,8 +17,9 @@ from anthropic_server import KEY as ANTHROPIC_KEY
 from anthropic_server import AnthropicServer, message, text
 from loopback import Raw, Status
 from njc.commands import njc as njc_command
-from njc.doctor import HealthCheck, HostEnvironment, diagnose
-from njrt.options import Options
+from njc.doctor import RUNTIME_VARIABLES, HealthCheck, HostEnvironment, diagnose
+from njc.project.config import PROJECT_VARIABLES
+from njrt.options import ENVIRONMENT_VARIABLES, Options
 from openai_server import KEY, OpenAIServer, says
 
 Doctor = Callable[..., Result]
@@ -202,7 +204,7 @@ def test_json_is_one_list(doctor: Doctor) -> None:
     assert found[2] == {
         "check": "model",
         "status": "warn",
-        "says": "none, and none is needed: NJC_RECORD=none only replays",
+        "says": "none; none is needed, as NJC_RECORD=none only replays",
         "exit_code": 0,
     }
 
@@ -232,6 +234,54 @@ def test_an_old_python_and_a_bare_install() -> None:
     some = verdict("extras", here(version_of={"openai": "2.0", "libcst": "1.5"}.get))
     assert (some.status, some.says.partition(";")[0]) == ("ok", "openai 2.0, libcst 1.5")
     assert "without anthropic, static, watch, otel" in some.says
+
+
+# ── Environment variables ────────────────────────────────────────────────────────────────────────
+
+
+@pytest.mark.parametrize(
+    ("variable", "value", "status", "says"),
+    [
+        (
+            "NJC_RECROD",
+            "x",
+            "warn",
+            "NJC_RECROD is unknown and has no effect; did you mean NJC_RECORD?",
+        ),
+        ("NJC_XYZZY", "1", "warn", "NJC_XYZZY is unknown and has no effect; unset it"),
+        ("NJC_WARNINGS", "loud", "fail", "the environment: `warnings` must be `default` or"),
+        ("NJC_EFFECTS", "all", "fail", "NJC_EFFECTS: option `effects` must be one of "),
+    ],
+)
+def test_variables_with_wrong_names_or_values(
+    doctor: Doctor, variable: str, value: str, status: str, says: str
+) -> None:
+    result = doctor("--offline", **{variable: value})
+    found = verdicts(result)["variable"]
+    assert (found[0], found[1].startswith(says)) == (status, True), result.output
+
+
+@pytest.mark.parametrize("name", [*ENVIRONMENT_VARIABLES, *PROJECT_VARIABLES, *RUNTIME_VARIABLES])
+def test_known_variables_are_no_finding(name: str) -> None:
+    assert not [
+        found
+        for found in diagnose(here(environ={name: "error"}), None)
+        if found.check == "variable" and found.status == "warn"
+    ]
+
+
+def test_every_variable_that_code_and_documents_name_is_known() -> None:
+    root = Path(__file__).parents[2]
+    files = [root / "README.md", *root.glob("docs/*.md")]
+    files += [
+        file for name in ("njc", "runtime", "spsbench") for file in root.glob(f"{name}/**/*.py")
+    ]
+    named = {
+        name
+        for file in files
+        for name in re.findall(r"(?<![A-Z_])NJC_[A-Z]+(?:_[A-Z]+)*", file.read_text())
+    }
+    assert named <= {*ENVIRONMENT_VARIABLES, *PROJECT_VARIABLES, *RUNTIME_VARIABLES}
 
 
 def test_no_sandbox_is_a_warning() -> None:
