@@ -32,6 +32,10 @@ class Block:
     is_async: bool
     options: Options
 
+    def reads(self, name: str) -> bool:
+        """Whether the prompt reads a variable: `<x>` or `<x.a>`, not only `<:x>`."""
+        return f"<{name}>" in self.instruction or f"<{name}." in self.instruction
+
 
 def extract_instruction(prompt: str) -> str:
     """The instruction in a prompt: no marker line, no margin, no trailing blanks, `<<` as `<`.

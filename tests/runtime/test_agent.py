@@ -260,10 +260,6 @@ def test_where_the_effects_are_calls_in_text_the_model_is_asked_for_a_call() -> 
     assert played.scope.read_value("y") == 6
 
 
-def test_code_in_text_counts_where_tools_were_offered() -> None:
-    assert Played().say(reply(text="```python\ny = 4\n```")) == Completed()
-
-
 TYPED = Program('''
     def f(x):
         """natural

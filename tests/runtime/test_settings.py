@@ -141,7 +141,7 @@ def test_trace(place: Place, server: OpenAIServer) -> None:
 @pytest.mark.parametrize(
     ("variable", "value", "message"),
     [
-        ("NJC_EFFECTS", "all", "NJC_EFFECTS: option `effects` must be one of direct, nightjar"),
+        ("NJC_EFFECTS", "all", "NJC_EFFECTS: option `effects` must be one of answer, direct"),
         ("NJC_MODE", "fast", "NJC_MODE: option `mode` must be one of live"),
         ("NJC_PROTOCOL", "xml", "NJC_PROTOCOL: option `protocol` must be one of tools, text"),
         ("NJC_CACHE", "maybe", "NJC_CACHE must be on or off, not 'maybe'"),

@@ -79,7 +79,7 @@ def converse(
             block, effects, protocol, messages, detector.temperature, turn, form
         )
         assert isinstance(reply, Reply)
-        requested = read_effects(reply, effects)
+        requested = read_effects(reply, effects, protocol, messages)
         if problem := find_reply_problem(reply, requested):
             unusable += 1
             if reply.stop == "refusal" or unusable >= MAX_UNUSABLE_REPLIES:
@@ -144,13 +144,25 @@ def make_request(
     )
 
 
-def read_effects(reply: Reply, effects: EffectSet) -> tuple[Effect | Refusal, ...]:
-    """The effects that a reply requests, in order; without tool calls its text is read for them."""
+def read_effects(
+    reply: Reply, effects: EffectSet, protocol: Protocol, messages: tuple[Message, ...]
+) -> tuple[Effect | Refusal, ...]:
+    """The effects that a reply requests, in order; in the text protocol its text is read for them.
+
+    `messages` are what the model was shown: a fenced block that only repeats it is not an effect.
+    """
     if effects == "answer":
         return parse_answer(reply)
     if reply.message.calls:
         return tuple(parse_tool_call(call, effects) for call in reply.message.calls)
-    return parse_text_effects(reply.message.text, effects)
+    if protocol == "tools":
+        return ()
+    return parse_text_effects(reply.message.text, effects, list_shown_texts(messages))
+
+
+def list_shown_texts(messages: tuple[Message, ...]) -> list[str]:
+    """The texts that the program has sent to the model."""
+    return [message.text for message in messages if isinstance(message, UserMessage)]
 
 
 def serve_effect(

@@ -100,6 +100,10 @@ class Handlers:
         self.heap = ReferenceTable()
         self.failed = False
         self.misfits = 0
+        if block.options.effects == "direct":
+            scope.watch_outputs(
+                path for path in scope.outputs if "." not in path and not block.reads(path)
+            )
 
     def serve(self, effect: Effect | Refusal, turn: int) -> EffectGenerator:
         """Serve one effect; a refusal stands for a request that could not be read as one."""
@@ -252,10 +256,11 @@ class Handlers:
             case Jumped(outcome):
                 return outcome
             case Failed(message, printed):
-                return Refusal(join_parts(printed, message))
+                return Refusal(join_parts(mark_printed(printed), message))
             case Ran(value, printed):
                 shown = "" if value is None else render_value(value, MAX_ANSWER_CHARS)
-                return Answer(join_parts(printed, shown, self.format_reference(value)) or silent)
+                parts = (mark_printed(printed), shown, self.format_reference(value))
+                return Answer(join_parts(*parts) or silent)
             case _:
                 assert_never(execution)
 
@@ -342,6 +347,12 @@ class Handlers:
             return Refusal(
                 f"{names} {'is' if len(missing) == 1 else 'are'} not bound yet; bind what is missing"
             )
+        if unchanged := self.scope.list_unchanged_outputs():
+            names = ", ".join(f"`{name}`" for name in unchanged)
+            return Refusal(
+                f"{names} still {'has its value' if len(unchanged) == 1 else 'have their values'} from before; "
+                "bind each output anew, to the same value if that is right"
+            )
         if misfits := "; ".join(self.scope.misfits()):
             self.misfits += 1
             if self.misfits > MAX_TYPE_MISFITS:
@@ -398,6 +409,11 @@ def make_isolated_scope() -> Scope:
 def format_wire(wire: WireValue) -> str:
     """A value of the interface as the text that the model reads."""
     return escape_unprintable(json.dumps(wire, ensure_ascii=False))
+
+
+def mark_printed(text: str) -> str:
+    """Printed text with `| ` before each line, so that it cannot imitate a value, a message or a fence."""
+    return "\n".join(f"| {line}" for line in text.splitlines())
 
 
 def join_parts(*parts: str) -> str:

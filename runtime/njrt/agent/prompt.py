@@ -12,6 +12,7 @@ model reads them at about a hundred tokens a second, before every first call.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 
 from njrt.block import Block
@@ -190,12 +191,19 @@ def build_opening(block: Block, scope: Scope, form: str = "") -> str:
                 lines.append(describe_variable(name, value, budget) if budget else name)
             case Absent() if name not in scope.outputs:
                 lines.append(f"{name}: not bound")
+    rule = choose_rule(block.instruction)
     if form:
-        return "\n".join([block.instruction, "---", *lines, form])
+        return "\n".join([block.instruction, rule, *lines, form])
     lines += [format_output_line(block, scope, path, budget) for path in scope.outputs]
     if block.labels:
         lines.append(f"jumps: {', '.join(JUMP_FORMS[label] for label in block.labels)}")
-    return "\n".join([block.instruction, *(["---", *lines] if lines else [])])
+    return "\n".join([block.instruction, *([rule, *lines] if lines else [])])
+
+
+def choose_rule(instruction: str) -> str:
+    """The line that ends the instruction: longer than any like it inside, so that no value can imitate it."""
+    rules = re.findall(r"^[ \t]*(-{3,})[ \t]*$", instruction, re.MULTILINE)
+    return "-" * max([3, *(len(rule) + 1 for rule in rules)])
 
 
 def format_output_line(block: Block, scope: Scope, path: str, budget: int) -> str:
@@ -208,7 +216,7 @@ def format_output_line(block: Block, scope: Scope, path: str, budget: int) -> st
     line = f"{typed}, to be {'set' if '.' in path else 'bound'}"
     if "." in path or not isinstance(found := scope.lookup(path), Bound):
         return line
-    if budget and (f"<{path}>" in block.instruction or f"<{path}." in block.instruction):
+    if budget and block.reads(path):
         return f"{line} anew; now {render_value(found.value, budget)}"
     return f"{line} anew"
 

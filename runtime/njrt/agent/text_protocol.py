@@ -9,7 +9,10 @@
 
 A fence may hold several calls, one after the other or as a list; they are carried out in that order.
 
-For models that call no tools, mostly small ones, and for replies of others without a tool call.
+Only a fence at the start of a line counts, and not one that repeats a fenced block in what the model was shown: a
+mail that holds code, quoted in a reply, is not run. A quotation that changes the code is not recognised.
+
+For models that call no tools, mostly small ones.
 """
 
 from __future__ import annotations
@@ -18,6 +21,7 @@ import ast
 import json
 import re
 import textwrap
+from collections.abc import Sequence
 from typing import Any
 
 from njrt.agent.tools import EXEC, OPERATIONS, parse_tool_call
@@ -37,12 +41,20 @@ PYTHON_WORD = re.compile(rf"(?:{'|'.join(JSON_WORDS)})\b")
 JSON_DECODER = json.JSONDecoder(strict=False)
 
 
-def parse_text_effects(text: str, effects: EffectSet) -> tuple[Effect | Refusal, ...]:
+def parse_text_effects(
+    text: str, effects: EffectSet, shown: Sequence[str] = ()
+) -> tuple[Effect | Refusal, ...]:
     """Read a plain-text reply: fenced Python is code to run, fenced JSON is a call, bare code counts too.
 
-    In the text protocol a block of code ends the instruction, unless its first line is `# look`.
+    In the text protocol a block of code ends the instruction, unless its first line is `# look`. `shown` are the
+    texts that the model was sent, the block's opening first.
     """
-    fenced, parts = split_at_fences(text)
+    text = textwrap.dedent(text)
+    all_fenced, parts = split_at_fences(text)
+    quotations = find_quotations([body for _, body in all_fenced], shown)
+    fenced = [block for block in all_fenced if block[1] not in quotations]
+    if quotations and not fenced:
+        return (QUOTED_ONLY,)
     calls = tuple(
         call
         for language, body in fenced
@@ -77,7 +89,8 @@ def split_at_fences(text: str) -> tuple[list[tuple[str, str]], list[str]]:
     fences = {
         number: match
         for number, line in enumerate(lines)
-        if (match := FENCE.fullmatch(line.strip(" \t\r")))
+        if (match := FENCE.fullmatch(line.rstrip(" \t\r")))
+        and (match["language"] or not match["rest"])
     }
     closing: dict[int, int] = {}
     next_closing: dict[str, int] = {}
@@ -99,6 +112,39 @@ def split_at_fences(text: str) -> tuple[list[tuple[str, str]], list[str]]:
             unpaired.append(number)
     starts, ends = [0, *(number + 1 for number in unpaired)], [*unpaired, len(lines)]
     return blocks, ["\n".join(lines[first:last]) for first, last in zip(starts, ends, strict=True)]
+
+
+QUOTED_ONLY = Refusal(
+    "nothing was carried out: this block repeats one in the data that you were shown; write your own code"
+)
+
+
+def find_quotations(bodies: Sequence[str], shown: Sequence[str]) -> set[str]:
+    """The fenced blocks of a reply that stand between fences in what the model was shown, too.
+
+    Values are shown as Python writes them: blanks, quotes and escapes do not count in the comparison.
+    """
+    if not any("```" in text or "~~~" in text for text in shown):
+        return set()
+    source = "\n".join(map(_remove_quoting, shown))
+    quotations = set()
+    for body in bodies:
+        core = _remove_quoting(body)
+        start = source.find(core) if core else -1
+        while start >= 0:
+            if OPEN_FENCE.search(source[max(0, start - 40) : start]):
+                quotations.add(body)
+                break
+            start = source.find(core, start + 1)
+    return quotations
+
+
+def _remove_quoting(text: str) -> str:
+    return QUOTING.sub("", text)
+
+
+QUOTING = re.compile(r"\\[ntr]|[\s\\'\"|>]+")
+OPEN_FENCE = re.compile(r"(?:`{3,}|~{3,})[\w+-]*$")
 
 
 def make_code_effect(code: str, effects: EffectSet, last: bool) -> Effect | Refusal:

@@ -28,6 +28,7 @@ from njrt.execution.checks import (
 from njrt.execution.guard.check import find_guard_refusal
 from njrt.execution.guard.runtime import CHECKED_BUILTINS, get_format_method
 from njrt.execution.lowering import (
+    BOUND_NAME,
     EXIT_KIND_NAME,
     EXIT_VALUE_NAME,
     METHOD_NAME,
@@ -149,6 +150,7 @@ def _check_and_compile(
         RAISED_NAME: CellType(tracker.record),
         EXIT_KIND_NAME: exit_kind,
         EXIT_VALUE_NAME: exit_value,
+        BOUND_NAME: CellType(scope.note_binding),
         **_PRIVATE_CELLS,
     }
     # `super` outside a class reads a cell `__class__`, which is empty there.
@@ -204,6 +206,7 @@ def _make_layout(names: SnippetNames, scope: Scope, policy: Policy) -> ScopeLayo
         ),
         own=scope.own,
         guarded=policy == "guarded",
+        watched=scope.watched,
     )
 
 

@@ -24,7 +24,7 @@ import enum
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from types import CodeType
-from typing import TypedDict
+from typing import Any, TypedDict
 
 from njrt.execution.symbols import Declaration, SnippetNames
 from njrt.execution.syntax import compile_tree, parse_python
@@ -61,6 +61,7 @@ EXIT_KIND_NAME = ".exit_kind"
 EXIT_VALUE_NAME = ".exit_value"
 STOPPED_NAME = ".stopped"
 METHOD_NAME = ".method"
+BOUND_NAME = ".bound"
 
 
 def find_host_jumps(statements: Iterable[ast.AST], in_loop: bool = False) -> Iterator[HostJump]:
@@ -105,6 +106,8 @@ class ScopeLayout:
     """The names that live in the class namespace."""
     guarded: bool
     """Whether format strings are checked before they read attributes."""
+    watched: frozenset[str]
+    """The outputs of which a new binding is reported: they were bound before the block ran."""
 
 
 def lower_snippet(
@@ -153,6 +156,7 @@ def _build_scaffold(layout: ScopeLayout, body: list[ast.stmt]) -> ast.Module:
         RAISED_NAME,
         STOPPED_NAME,
         METHOD_NAME,
+        BOUND_NAME,
         *((EXIT_KIND_NAME, EXIT_VALUE_NAME) if layout.in_class else ()),
     ]
     at = _get_location(declared)
@@ -194,6 +198,33 @@ class _Lowerer(ast.NodeTransformer):
         if kind is ExitKind.VALUE:
             return [_make_assignment(EXIT_VALUE_NAME, value, at)]
         return [_make_assignment(EXIT_KIND_NAME, number, at), ast.Break(**at)]
+
+    def visit(self, node: ast.AST) -> Any:
+        """Lower a node; report the watched outputs that a statement binds by `if .bound("y"): pass`."""
+        if not self.layout.watched or self.nested or not isinstance(node, ast.stmt):
+            return super().visit(node)
+        bound = find_bound_names(node, self.layout.class_name) & self.layout.watched
+        lowered = super().visit(node)
+        if not bound:
+            return lowered
+        at = _get_location(node)
+        report = [
+            ast.If(
+                ast.Call(
+                    ast.Name(BOUND_NAME, ast.Load(), **at), [ast.Constant(name, **at)], [], **at
+                ),
+                [ast.Pass(**at)],
+                [],
+                **at,
+            )
+            for name in sorted(bound)
+        ]
+        if isinstance(node, ast.For | ast.AsyncFor | ast.With | ast.AsyncWith):
+            node.body[:0] = report
+            return lowered
+        statements = lowered if isinstance(lowered, list) else [lowered]
+        # The value of a last expression is that of the snippet: nothing may follow it.
+        return report + statements if isinstance(node, ast.Expr) else statements + report
 
     def visit_Name(self, node: ast.Name) -> ast.AST:
         return node
@@ -290,6 +321,45 @@ class _Lowerer(ast.NodeTransformer):
         return node
 
     visit_FunctionDef = visit_AsyncFunctionDef = visit_ClassDef = visit_Lambda = visit_nested
+
+
+def find_bound_names(statement: ast.stmt, class_name: str | None) -> set[str]:
+    """The names that a statement binds itself (mangled), without the statements in its body.
+
+    A function counts as binding what it declares `nonlocal` or `global`: it may be called.
+    """
+    names: set[str] = set()
+    waiting: list[ast.AST] = [statement]
+    while waiting:
+        node = waiting.pop()
+        match node:
+            case ast.FunctionDef(name=name) | ast.AsyncFunctionDef(name=name):
+                names.add(name)
+                inner = (part for part in ast.walk(node) if isinstance(part, Declaration))
+                names.update(declared for part in inner for declared in part.names)
+                continue
+            case ast.ClassDef(name=name):
+                names.add(name)
+                continue
+            case ast.Lambda():
+                continue
+            case ast.comprehension(iter=iterable, ifs=conditions):
+                waiting += [iterable, *conditions]
+                continue
+            case ast.Name(id=name, ctx=ast.Store()):
+                names.add(name)
+            case ast.alias(name=name, asname=asname):
+                names.add(asname or name.partition(".")[0])
+            case ast.MatchAs(name=str(name)) | ast.MatchStar(name=str(name)):
+                names.add(name)
+            case ast.MatchMapping(rest=str(name)):
+                names.add(name)
+        waiting += (
+            part
+            for part in ast.iter_child_nodes(node)
+            if not isinstance(part, ast.stmt | ast.excepthandler)
+        )
+    return {mangle(name, class_name) for name in names}
 
 
 def is_bare_super(node: ast.AST) -> bool:

@@ -47,10 +47,12 @@ def format_error(error: BaseException) -> str:
         raise
     except BaseException as nested:
         message = f"<its message cannot be shown: {type(nested).__name__}>"
+    message = message.replace("\n", "\n    ")  # no line of it can be taken for one of ours
     text = f"{name}: {message}" if message else name
     notes = getattr(error, "__notes__", None)
     if isinstance(notes, list):
-        text = "\n".join([text, *(note for note in notes if isinstance(note, str))])
+        texts = (note for note in notes if isinstance(note, str))
+        text = "\n    ".join([text, *(note.replace("\n", "\n    ") for note in texts)])
     if isinstance(error, BaseExceptionGroup):
         text = "\n".join(
             [text, *(f"  - {format_error(member)}" for member in error.exceptions[:5])]

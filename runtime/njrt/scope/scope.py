@@ -18,7 +18,7 @@ from __future__ import annotations
 import builtins
 import dis
 import enum
-from collections.abc import Callable, Collection, Mapping, MutableMapping
+from collections.abc import Callable, Collection, Iterable, Mapping, MutableMapping
 from dataclasses import dataclass
 from functools import lru_cache
 from types import CellType, CodeType, FunctionType
@@ -27,9 +27,10 @@ from typing import Any
 from njrt.effects import Refusal
 from njrt.outcome import UserValue
 from njrt.private_names import mangle
+from njrt.rendering.describe import render_value
 from njrt.scope.printed import Transcript
 from njrt.scope.typecheck import find_type_mismatch, resolve_types
-from njrt.values.introspection import get_module_name, is_a
+from njrt.values.introspection import get_module_name, is_a, is_exactly
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,6 +99,8 @@ class Scope:
         self.shadowing = shadowing
         self.scratch: dict[str, CellType] = {}
         self.borrowed: dict[str, CellType] = {}
+        self.watched: frozenset[str] = frozenset()
+        self._earlier: dict[str, tuple[UserValue, str]] = {}
         self.transcript = Transcript()
         self._declared_types = types
         self._types: Mapping[str, Any] | None = None
@@ -194,6 +197,33 @@ class Scope:
                 self._types = resolve_types(self._declared_types, self.module, self.namespace)
         return self._types
 
+    def watch_outputs(self, names: Iterable[str]) -> None:
+        """Require outputs that are bound already to be bound anew, or their objects to be changed."""
+        for name in (mangle(name, self.class_name) for name in names):
+            if isinstance(found := self._read_binding(name), Bound):
+                self._earlier[name] = found.value, _render_for_comparison(found.value)
+        self.watched = frozenset(self._earlier)
+
+    def note_binding(self, name: str) -> None:
+        """Record that the block has bound a watched output (mangled name)."""
+        self._earlier.pop(name, None)
+
+    def list_unchanged_outputs(self) -> tuple[str, ...]:
+        """The watched outputs that the block has neither bound nor changed."""
+        return tuple(path for path in self.outputs if self._is_unchanged(path))
+
+    def _is_unchanged(self, path: str) -> bool:
+        name = mangle(path, self.class_name)
+        if name not in self._earlier:
+            return False
+        value, text = self._earlier[name]
+        found = self._read_binding(name)
+        return (
+            isinstance(found, Bound)
+            and found.value is value
+            and _render_for_comparison(value) == text
+        )
+
     def list_unbound_outputs(self) -> tuple[str, ...]:
         """The outputs that have no value yet, in the order of the prompt."""
         return tuple(path for path in self.outputs if not self._is_set(path))
@@ -222,6 +252,7 @@ class Scope:
     def close(self) -> None:
         """Let go of the program's variables: no frame, cell or value is kept alive by the block."""
         self._declared_types = self._types = self.namespace = None
+        self._earlier.clear()
         self.transcript.close()
         for cells in (self.cells, self.scratch, self.borrowed):
             cells.clear()
@@ -246,6 +277,7 @@ class Scope:
         return Absent.UNBOUND
 
     def _bind(self, name: str, value: UserValue) -> None:
+        self.note_binding(name)
         if name not in self.bindable:
             self.ensure_own_cell(name).cell_contents = value
         elif (cell := self.find_cell(name)) is not None:
@@ -254,6 +286,17 @@ class Scope:
             self.namespace[name] = value
         else:
             self.module[name] = value
+
+
+_COMPARED_CHARS = 2000
+"""How much of an object is compared to see whether a block has changed it."""
+
+
+def _render_for_comparison(value: UserValue) -> str:
+    return "" if is_exactly(value, *_ATOMS) else render_value(value, _COMPARED_CHARS)
+
+
+_ATOMS = (str, int, float, bool, type(None))
 
 
 def make_scope(
