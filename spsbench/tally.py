@@ -1,27 +1,24 @@
-"""What a trace says in numbers: blocks, effects, calls, tokens, cost, and what became of refused effects.
+"""Count the events of a trace file: blocks, effects, calls, tokens, cost, and recoveries from refused effects.
 
-    tally(lines of a trace file)   ->  Tally(blocks=1, effects=2, calls=2, usage=Usage(...), cost=0.004, ...)
+    count_trace(lines)   ->  TraceCounts(blocks=1, effects=2, calls=2, usage=TrialUsage(...), cost=0.004, ...)
 
-A trace is written event by event, so that it also tells of a trial that was killed.
+A trace is written event by event, so the trace of a trial that was killed can be counted, too.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import Any
 
 from njrt.message_json import parse_json_lines
+from njrt.messages import Json
 from spsbench.failures import EffectError, Recovery, classify_refusal
 from spsbench.results import TrialUsage
-
-TraceEvent = Mapping[str, Any]
-"""A line of a trace file, read."""
 
 
 @dataclass(frozen=True, slots=True)
 class TraceCounts:
-    """The numbers of one trace, or of several together."""
+    """The counts of one trace, or the sums of several."""
 
     blocks: int = 0
     effects: int = 0
@@ -35,7 +32,7 @@ class TraceCounts:
     """The exceptions that blocks raised on purpose."""
     errors: tuple[EffectError, ...] = ()
     unanswered: tuple[str, ...] = ()
-    """What went wrong in place of replies."""
+    """The errors of calls that had no reply."""
 
     def __add__(self, other: TraceCounts) -> TraceCounts:
         is_priced = self.cost is not None and other.cost is not None
@@ -53,46 +50,46 @@ class TraceCounts:
 
     @property
     def has_given_up(self) -> bool:
-        """Whether a block ended on an error as if nothing had been."""
+        """Whether a block ended right after a refused effect, ignoring the error."""
         return any(error.recovery == "ignored error" for error in self.errors)
 
 
 def count_trace(lines: Iterable[str]) -> TraceCounts:
-    """Count what a trace tells; a last line that a kill cut off is left out."""
-    events: Sequence[TraceEvent] = list(parse_json_lines(lines))
-    began = [each for each in events if each["event"] == "began"]
-    replied = [each for each in events if each["event"] == "replied"]
-    asked = sum(each["event"] == "asked" for each in events)
-    ended = [each for each in events if each["event"] == "ended"]
+    """Count the events of a trace; a last line that a kill cut off is left out."""
+    events: Sequence[Json] = list(parse_json_lines(lines))
+    began = [event for event in events if event["event"] == "began"]
+    replied = [event for event in events if event["event"] == "replied"]
+    asked = sum(event["event"] == "asked" for event in events)
+    ended = [event for event in events if event["event"] == "ended"]
     return TraceCounts(
-        blocks=sum(each["effects"] != "llm" for each in began),
-        effects=sum(each["event"] == "performed" for each in events),
+        blocks=sum(event["effects"] != "llm" for event in began),
+        effects=sum(event["event"] == "performed" for event in events),
         calls=asked,
-        reused=sum(each["source"] == "cache" for each in replied),
+        reused=sum(event["source"] == "cache" for event in replied),
         usage=sum(
-            (_read_usage(each) for each in replied if each["source"] != "cache"), TrialUsage()
+            (_read_usage(event) for event in replied if event["source"] != "cache"), TrialUsage()
         ),
         cost=_sum_cost(replied),
-        raised=tuple(each["error"] for each in ended if each["outcome"] == "raised"),
+        raised=tuple(event["error"] for event in ended if event["outcome"] == "raised"),
         errors=tuple(_find_effect_errors(events)),
-        unanswered=tuple(each["error"] for each in events if each["event"] == "unanswered"),
+        unanswered=tuple(event["error"] for event in events if event["event"] == "unanswered"),
     )
 
 
-def _read_usage(replied: TraceEvent) -> TrialUsage:
+def _read_usage(replied: Json) -> TrialUsage:
     used = replied["reply"]["usage"]
     return TrialUsage(used["input"], used.get("cached", 0), used["output"])
 
 
-def _sum_cost(replied: Sequence[TraceEvent]) -> float | None:
-    """What the replies cost; what comes out of a cache or a script is free."""
-    paid = [each["reply"]["usage"].get("usd") for each in replied if each["source"] == "model"]
+def _sum_cost(replied: Sequence[Json]) -> float | None:
+    """The cost of the replies; those of a cache or a script cost nothing."""
+    paid = [event["reply"]["usage"].get("usd") for event in replied if event["source"] == "model"]
     return None if None in paid else sum(paid, 0.0)
 
 
-def _find_effect_errors(events: Sequence[TraceEvent]) -> Iterator[EffectError]:
-    """The refused effects of all runs, each with what came next in its run."""
-    performed: dict[str, list[TraceEvent]] = {}
+def _find_effect_errors(events: Sequence[Json]) -> Iterator[EffectError]:
+    """The refused effects of all runs, each with the effect that follows in its run."""
+    performed: dict[str, list[Json]] = {}
     for event in events:
         if event["event"] == "performed":
             performed.setdefault(event["run"], []).append(event)
@@ -108,7 +105,7 @@ ENDING_EFFECTS = ("Done", "Goto", "BreakLoop", "ContinueLoop", "ReturnValue", "R
 """Effects that do nothing but end a block."""
 
 
-def _classify_recovery(refused: TraceEvent, following: TraceEvent | None) -> Recovery:
+def _classify_recovery(refused: Json, following: Json | None) -> Recovery:
     if following is None:
         return "not recovered"
     before, after = refused["effect"], following["effect"]

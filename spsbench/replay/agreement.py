@@ -1,121 +1,187 @@
-"""Whether our answer to an effect says what the recorded one says.
+"""Whether our answer to an effect is equivalent to the recorded one, and which of our names stand for recorded ones.
 
     recorded                                        ours
-    "Success"                                       (ran; no value)                            agree
-    10                                              10                                         agree
-    "[1, 2]"                                        [1, 2]                                     agree
+    "Success"                                       (ran; no value)                            equivalent
+    10                                              10                                         equivalent
+    "[1, 2]"                                        [1, 2]                                     equivalent
     {"type": "Ref", "addr": 967}                    {"type": "Ref", "addr": 1, ...}            967 is our 1
-    {"type": "list", "items": [2, 3]}               [2, 3]                                     agree
-    "Error during tool call: ..."                   `y` is not bound yet                       agree: both refuse
+    {"type": "Ref", "addr": 41}                     Enemy(...)\\n{"type": "Ref", "addr": 2}     41 is our 2
+    {"type": "list", "items": [2, {Ref 5}]}         [3, {Ref 7}]                               differ, but 5 is our 7
+    "Error during tool call: ..."                   `y` is not bound yet                       both refuse: equivalent
     {'sushi': 9}                                    {'sushi': 10}                              differ
 
-The two were written by different programs: what is compared is what they mean. A bare reference says nothing
-but which object it is, and an answer that we have shortened is not compared.
+The answers come from different programs, so their values are compared, not their texts. Not seen: what an object
+has beyond the attributes that both answers show, what a shortened answer of ours leaves out, and whether two
+error messages have the same cause. Two references are always equivalent if they may stand for each other.
 """
 
 from __future__ import annotations
 
 import ast
 import json
+import re
 from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
 from typing import Any
 
 from njrt.effects import WireValue
 
 ELISION = "..."
-OBJECT_KINDS = ("Object", "Class")
+UUID = re.compile(r"\b[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}\b")
 
 
-class AddressMap:
-    """Which of our references stands for which recorded one, in one block (state: what has been learned)."""
+@dataclass(frozen=True, slots=True)
+class Reference:
+    """A reference in an answer; without an address where it cannot be used in a later effect."""
 
-    def __init__(self) -> None:
-        self.ours: dict[int, int] = {}
+    address: int | None
 
-    def register(self, recorded: int, ours: int) -> bool:
-        """Take note that two references mean the same object; False where the recorded one means another."""
-        return self.ours.setdefault(recorded, ours) == ours
 
-    def translated(self, wire: WireValue) -> WireValue:
-        """An argument as our runtime takes it: our addresses, and our spelling of lists and objects."""
+@dataclass(frozen=True, slots=True)
+class Attributes:
+    """An object or a class in an answer: the attributes that are shown of it."""
+
+    values: Mapping[str, Any]
+
+
+class NameMap:
+    """Our references and UUIDs for the recorded ones, in one block (state: what the answers so far have shown)."""
+
+    def __init__(self, references: Mapping[int, int] = {}, uuids: Mapping[str, str] = {}) -> None:
+        self.references = dict(references)
+        self.uuids = dict(uuids)
+
+    def learn(self, recorded: Any, ours: Any) -> None:
+        """Learn from two values at the same place of two answers, also where the answers differ elsewhere."""
+        match recorded, ours:
+            case Reference(int(theirs)), Reference(int(mine)):
+                self.references[theirs] = mine
+            case Attributes(theirs), Attributes(mine):
+                self.learn(theirs, mine)
+            case dict(), dict():
+                for key in recorded.keys() & ours.keys():
+                    self.learn(recorded[key], ours[key])
+            case list(), list():
+                for theirs, mine in zip(recorded, ours, strict=False):
+                    self.learn(theirs, mine)
+            case str(), str():
+                found, own = UUID.findall(recorded), UUID.findall(ours)
+                if len(found) == len(own):
+                    self.uuids.update(zip(found, own, strict=True))
+
+    def translate(self, wire: WireValue) -> WireValue:
+        """A recorded argument with our references and UUIDs."""
         match wire:
             case {"type": "Ref", "addr": int(address)}:
-                return {"type": "Ref", "addr": self.ours.get(address, address)}
+                return {"type": "Ref", "addr": self.references.get(address, address)}
             case {"type": "list" | "tuple", "items": list(items)}:
-                return [self.translated(item) for item in items]
+                return [self.translate(item) for item in items]
             case {"type": "Object", "attributes": list(pairs)}:
-                return {pair["key"]: self.translated(pair["value"]) for pair in pairs}
+                return {pair["key"]: self.translate(pair["value"]) for pair in pairs}
             case Mapping():
-                return {key: self.translated(value) for key, value in wire.items()}
+                return {key: self.translate(value) for key, value in wire.items()}
             case list():
-                return [self.translated(item) for item in wire]
+                return [self.translate(item) for item in wire]
+            case str():
+                return UUID.sub(lambda found: self.uuids.get(found[0], found[0]), wire)
             case _:
                 return wire
 
 
-def is_equivalent_answer(
-    recorded: WireValue, ours: str, failed: bool, addresses: AddressMap
-) -> bool:
-    """Whether our answer `ours`, a refusal if it `failed`, says what the recorded one says."""
-    if recorded == ours:
-        return True
+def compare_answers(recorded: WireValue, ours: str, failed: bool, names: NameMap) -> bool:
+    """Whether our answer, a refusal if it `failed`, is equivalent to the recorded one; `names` learns from both."""
     if isinstance(recorded, str) and recorded.startswith("Error"):
         return failed
     if failed:
         return False
-    if recorded == "Success" or ELISION in ours or " at 0x" in str(recorded):
-        return True
-    return any(
-        is_equivalent_value(theirs, mine, addresses)
+    before = NameMap(names.references, names.uuids)
+    pairs = [
+        (theirs, mine)
         for theirs in list_interpretations(recorded)
         for mine in list_interpretations(ours)
-    )
+    ]
+    for theirs, mine in pairs:
+        names.learn(theirs, mine)
+    if recorded == "Success" or ELISION in ours or " at 0x" in str(recorded):
+        return True
+    return any(is_equivalent(theirs, mine, before) for theirs, mine in pairs)
 
 
-def list_interpretations(written: WireValue, depth: int = 2) -> Iterator[Any]:
-    """What an answer may mean: the value itself, and what its text says as JSON or as Python.
+def list_interpretations(answer: WireValue, depth: int = 2) -> Iterator[Any]:
+    """The possible values of an answer: the answer itself, its text read as JSON or Python, and its last line.
 
-    `str(prices)` is answered by `[1, 2]` there and by `'[1, 2]'` here, which is why a text is read twice.
+    `str(prices)` is answered by `[1, 2]` there and by `'[1, 2]'` here, so a text is read twice. Our answers in
+    the sets with references end in a line with the reference.
     """
-    yield written
-    if isinstance(written, str) and depth:
-        for read in (json.loads, ast.literal_eval):
-            try:
-                value = read(written)
-            except (ValueError, SyntaxError, RecursionError, MemoryError):
-                continue
+    yield parse_wire(answer)
+    if isinstance(answer, str) and depth:
+        values: dict[str, Any] = {}
+        for text in (answer, answer.rpartition("\n")[2]):
+            for read in (json.loads, ast.literal_eval):
+                try:
+                    values.setdefault(text, read(text))
+                except (ValueError, SyntaxError, RecursionError, MemoryError):
+                    continue
+        for value in values.values():
             yield from list_interpretations(value, depth - 1)
 
 
-def is_equivalent_value(recorded: Any, ours: Any, addresses: AddressMap) -> bool:
-    """Whether two values are the same, up to the numbers of references; learns those on the way."""
+def parse_wire(wire: Any) -> Any:
+    """A value of the interface, in the recorded form or in ours, as Python values, `Reference` and `Attributes`."""
+    match wire:
+        case {"type": "Ref", "addr": int(address)}:
+            return Reference(address)
+        case {"value_type": "object"}:
+            return Reference(None)
+        case {"type": "dict", "items": [*pairs]}:
+            return dict(map(parse_pair, pairs))
+        case {"attributes": [*pairs]}:
+            return Attributes(dict(map(parse_pair, pairs)))
+        case {"attributes": Mapping() as attributes}:
+            return Attributes({name: parse_wire(value) for name, value in attributes.items()})
+        case {"items": [*items]}:
+            return [parse_wire(item) for item in items]
+        case {"type": "datetime", "value": value} | {"text": value}:
+            return value
+        case Mapping():
+            return {key: parse_wire(value) for key, value in wire.items()}
+        case list() | tuple():
+            return [parse_wire(item) for item in wire]
+        case _:
+            return wire
+
+
+def parse_pair(pair: Mapping[str, Any]) -> tuple[Any, Any]:
+    """A pair of a dict or of attributes; a key that is an object is known by its text."""
+    key = pair["key"]
+    return key if isinstance(key, str | int | float | None) else str(key), parse_wire(pair["value"])
+
+
+def is_equivalent(recorded: Any, ours: Any, before: NameMap) -> bool:
+    """Whether two values are the same but for references and UUIDs without another meaning in `before`."""
     match recorded, ours:
-        case {"type": "Ref", "addr": int(theirs)}, {"type": "Ref", "addr": int(mine)}:
-            return addresses.register(theirs, mine)
-        case {"type": "Ref"}, str(text) if "Ref" in text:
-            return False  # this text has been read, too, and then it is the number that counts
-        case (({"type": "Ref"} | {"value_type": "object"}), _):
+        case Reference(int(theirs)), Reference(int(mine)):
+            return before.references.get(theirs, mine) == mine
+        case Reference(), str(text) if '"Ref"' in text:
+            return False  # the reference in this text is compared by its number
+        case Reference(), _:
             return True
-        case {"type": "list" | "tuple", "items": list(items)}, _:
-            return is_equivalent_value(
-                items, ours.get("items") if isinstance(ours, Mapping) else ours, addresses
-            )
-        case {"type": "dict", "items": list(items)}, {"type": "dict", "items": list(others)}:
-            return is_equivalent_value(items, others, addresses)
-        case {"type": str(kind), "attributes": list(pairs)}, {"attributes": Mapping() as mine}:
-            recalled = {pair["key"]: pair["value"] for pair in pairs}
-            shared = [name for name in mine if name in recalled]
-            return kind in OBJECT_KINDS and all(
-                is_equivalent_value(recalled[name], mine[name], addresses) for name in shared
-            )
-        case Mapping(), Mapping():
+        case Attributes(theirs), Attributes(mine):
+            shared = theirs.keys() & mine.keys()
+            return all(is_equivalent(theirs[name], mine[name], before) for name in shared)
+        case dict(), dict():
             return recorded.keys() == ours.keys() and all(
-                is_equivalent_value(value, ours[key], addresses) for key, value in recorded.items()
+                is_equivalent(value, ours[key], before) for key, value in recorded.items()
             )
         case list(), list():
             return len(recorded) == len(ours) and all(
-                is_equivalent_value(theirs, mine, addresses)
+                is_equivalent(theirs, mine, before)
                 for theirs, mine in zip(recorded, ours, strict=True)
+            )
+        case str(), str():
+            pairs = zip(UUID.findall(recorded), UUID.findall(ours), strict=False)
+            return UUID.sub("UUID", recorded) == UUID.sub("UUID", ours) and all(
+                before.uuids.get(theirs, mine) == mine for theirs, mine in pairs
             )
         case _:
             return type(recorded) is type(ours) and bool(recorded == ours)

@@ -1,7 +1,7 @@
-"""`spsbench replay`: recorded traces, carried out on our runtime.
+"""`spsbench replay`: execute recorded traces on our runtime.
 
 spsbench replay traces.jsonl                                     on our programs
-spsbench replay traces.jsonl --programs nightjarpy/benchmarks/programs
+spsbench replay traces.jsonl --programs nightjarpy/benchmarks/programs --results results.jsonl
 spsbench replay --export trace.jsonl > traces.jsonl              from a trace file of ours
 """
 
@@ -22,36 +22,47 @@ import click
     metavar="DIR",
     help="Folder of the programs of the traces.",
 )
+@click.option(
+    "--results",
+    type=click.File(encoding="utf-8"),
+    metavar="FILE",
+    help="Results published with the traces, to compare with.",
+)
 @click.option("--export", is_flag=True, help="Convert a trace of njrt to published form.")
-def command(traces: Iterable[str], programs: Path | None, export: bool) -> None:
-    """Replay published traces on this runtime, and check the results.
+def command(
+    traces: Iterable[str], programs: Path | None, results: Iterable[str] | None, export: bool
+) -> None:
+    """Replay published traces on this runtime, and compare the answers and the checks.
 
-    TRACES has one JSON object a line: file_name, model, run, trace. DIR has the programs that the traces were
-    taken from, as NAME.py or NAME/NAME.py. The recorded code and these programs are run here; the guard is not
-    a sandbox.
+    TRACES has one JSON object a line: file_name, model, run, trace; of the lines of one run, the last counts. DIR
+    has the programs that the traces were taken from, as NAME.py or NAME/NAME.py. The recorded code and these
+    programs are run here; the guard is not a sandbox.
     """
     from spsbench.replay.traces import TraceError
 
     try:
         click.echo(
-            export_traces(traces) if export else replay_traces(traces, programs), nl=not export
+            export_traces(traces) if export else replay_traces(traces, programs, results or ()),
+            nl=not export,
         )
     except TraceError as problem:
         raise click.ClickException(str(problem)) from problem
 
 
-def replay_traces(lines: Iterable[str], programs: Path | None) -> str:
-    """Play all traces, on our programs or on those in a folder, and tell what became of them."""
+def replay_traces(lines: Iterable[str], programs: Path | None, results: Iterable[str]) -> str:
+    """Replay all traces, on our programs or on those of a folder, and format the results."""
     from spsbench.replay.programs import load_migrated_program, load_suite_program
-    from spsbench.replay.replaying import format_replay_table, replay_trace
-    from spsbench.replay.traces import parse_traces
+    from spsbench.replay.replaying import format_replay_table, keep_last_runs, replay_trace
+    from spsbench.replay.traces import parse_evaluations, parse_traces
 
     find = partial(load_migrated_program, programs=programs) if programs else load_suite_program
-    return format_replay_table([replay_trace(trace, find) for trace in parse_traces(lines)])
+    evaluations = parse_evaluations(results)
+    traces = keep_last_runs(parse_traces(lines))
+    return format_replay_table([replay_trace(trace, find, evaluations) for trace in traces])
 
 
 def export_traces(lines: Iterable[str]) -> str:
-    """A trace file of njrt as published traces, a line each."""
+    """A trace file of njrt as published traces, a line for each."""
     from njrt.message_json import format_json_line
     from spsbench.replay.export import build_traces
     from spsbench.replay.traces import trace_to_json

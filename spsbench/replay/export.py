@@ -5,42 +5,40 @@
 
     build_traces(lines)     (Trace(program="mail", model="gpt-4.1", run=0, blocks=...), ...)
 
-A trace file of njrt holds events, those of blocks that ran side by side in a jumble; a published trace holds
-the blocks of one program one after the other, in the order in which they began. `menu/natural.njpy:12` is a
-block of the program `menu`, `mail.njpy:12` of `mail`.
+A trace file of njrt has events, those of concurrent blocks interleaved; a published trace has the blocks of one
+program one after the other, in the order in which they began. `menu/natural.njpy:12` is a block of the program
+`menu`, `mail.njpy:12` of `mail`.
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from dataclasses import dataclass, field
-from typing import Any
 
 from njrt.message_json import reply_from_json
+from njrt.messages import Json
 from spsbench.replay.traces import Trace, TracedBlock, TracedCall, TracedReply, TraceError
-
-TraceEvent = Mapping[str, Any]
 
 
 @dataclass(slots=True)
 class PartialBlock:
-    """A run of a block, as far as the events have told it."""
+    """A run of a block, as far as its events have been read."""
 
     program: str
     model: str
     opening: str | None = None
     replies: list[TracedReply] = field(default_factory=list)
     answers: list[list[tuple[str, ...]]] = field(default_factory=list)
-    """For each reply the answers to its calls; an outcome is no answer."""
+    """For each reply the answers to its calls; an outcome is not an answer."""
 
-    def block(self) -> TracedBlock:
-        """The run as it is published."""
+    def build_block(self) -> TracedBlock:
+        """The run in the published format."""
         answered = [
             TracedReply(
                 tuple(
-                    TracedCall(each.call, answer)
-                    for each, answer in zip(reply.calls, answers, strict=False)
+                    TracedCall(traced.call, answer)
+                    for traced, answer in zip(reply.calls, answers, strict=False)
                 ),
                 reply.text,
             )
@@ -51,39 +49,40 @@ class PartialBlock:
 
 def build_traces(lines: Iterable[str]) -> tuple[Trace, ...]:
     """Read a trace file of njrt; one trace for each program and model in it."""
-    begun: dict[str, PartialBlock] = {}
+    blocks: dict[str, PartialBlock] = {}
     for number, line in enumerate(lines, 1):
         try:
-            add_event(json.loads(line), begun)
+            add_event(json.loads(line), blocks)
         except (ValueError, LookupError, TypeError, AttributeError) as error:
             raise TraceError(
-                f"line {number} is no event of a trace file: {type(error).__name__}: {error}"
+                f"line {number} is not an event of a trace file: {type(error).__name__}: {error}"
             ) from error
     programs: dict[tuple[str, str], list[TracedBlock]] = {}
-    for each in begun.values():
-        if each.replies:
-            programs.setdefault((each.program, each.model), []).append(each.block())
+    for partial in blocks.values():
+        if partial.replies:
+            program = programs.setdefault((partial.program, partial.model), [])
+            program.append(partial.build_block())
     return tuple(
-        Trace(program, model, 0, tuple(blocks)) for (program, model), blocks in programs.items()
+        Trace(program, model, 0, tuple(runs)) for (program, model), runs in programs.items()
     )
 
 
-def add_event(event: TraceEvent, begun: dict[str, PartialBlock]) -> None:
-    """Add what one event tells to the run that it belongs to."""
+def add_event(event: Json, blocks: dict[str, PartialBlock]) -> None:
+    """Add an event to the run that it belongs to."""
     run = event["run"]
     match event["event"]:
         case "began":
-            begun[run] = PartialBlock(parse_program_name(event["place"]), event["model"])
+            blocks[run] = PartialBlock(parse_program_name(event["place"]), event["model"])
         case "asked" if event["turn"] == 1:
-            begun[run].opening = "\n".join(event["shown"][0]["user"])
+            blocks[run].opening = "\n".join(event["shown"][0]["user"])
         case "replied":
             message = reply_from_json(event["reply"], event["model"]).message
             calls = tuple(TracedCall(call) for call in message.calls)
-            begun[run].replies.append(TracedReply(calls, message.text))
-            begun[run].answers.append([])
+            blocks[run].replies.append(TracedReply(calls, message.text))
+            blocks[run].answers.append([])
         case "performed":
             answer = () if event["kind"] == "outcome" else (event["result"],)
-            begun[run].answers[-1].append(answer)
+            blocks[run].answers[-1].append(answer)
 
 
 def parse_program_name(place: str) -> str:

@@ -1,26 +1,26 @@
-"""Carry out recorded traces on our runtime: what became of their effects, of the state, of the checks.
+"""Replay recorded traces on our runtime: what became of their effects, of the state, of the checks.
 
-    $ spsbench replay traces.jsonl
-    program                model              run  blocks  calls  effects  refused  same answers  checks
-    filter_numbers         gpt-4.1-2025-04-14   0     3/3     12       12        0           4/9     0/3
+    $ spsbench replay traces.jsonl --results results.jsonl
+    program                model              run  blocks  calls  effects  refused  same answers  checks  recorded
+    filter_numbers         gpt-4.1-2025-04-14   0     3/3     12       12        0           4/9     0/3       3/3
       block 1, eval str(numbers): recorded [42, 911, 1337], here [200, 404, 301]
 
-Each trace is played on the program of its name, from its start. Its replies are said as they were recorded,
-whatever our answers: so a trace that was taken from other inputs goes astray as soon as it has read one, and
-where that is, the line below says.
+Each trace is played on the program of its name, from its start. Its replies are sent as they were recorded,
+whatever our answers: a trace that was taken from other inputs diverges at the first effect that reads one, and
+the line below shows where. Not seen: a divergence that neither an answer nor a check depends on.
 """
 
 from __future__ import annotations
 
 import contextlib
 import io
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 import njrt
 from spsbench.replay.player import Divergence, TraceReplayer
-from spsbench.replay.programs import CannotReplayError, CheckOutcomes, RunChecks, load_suite_program
-from spsbench.replay.traces import Trace
+from spsbench.replay.programs import CannotReplayError, RunChecks, load_suite_program
+from spsbench.replay.traces import CheckOutcomes, RunKey, Trace
 
 MAX_EFFECTS = 1000
 MAX_CODE_SECONDS = 5.0
@@ -29,43 +29,64 @@ MAX_SHOWN_CHARS = 60
 
 @dataclass(frozen=True, slots=True)
 class ReplayResult:
-    """What became of one trace on a program."""
+    """The result of one trace on a program."""
 
     trace: Trace
     blocks: int
-    """Blocks that were played; the trace may hold more."""
-    ended_alike: int
-    """Those that ended by the jump, or without, as recorded."""
+    """Blocks that were played; the trace may have more."""
+    same_endings: int
+    """Those that ended normally or by the same jump, as recorded."""
     calls: int
     effects: int
     refused: int
     compared: int
-    """Answers that were recorded and given here, too."""
+    """Effects with both a recorded answer and ours."""
     agreed: int
+    """Those whose answers are equivalent."""
     checks: CheckOutcomes
+    recorded_checks: CheckOutcomes | None
+    """The recorded evaluation of the run, if it is known."""
     divergences: tuple[Divergence, ...]
+
+    @property
+    def has_recorded_checks(self) -> bool:
+        """Whether every check has the outcome that was recorded."""
+        return dict(self.checks) == self.recorded_checks
+
+    @property
+    def is_not_worse(self) -> bool:
+        """Whether every check holds that held in the recorded run."""
+        recorded = self.recorded_checks or {}
+        return all(self.checks.get(name, False) for name, held in recorded.items() if held)
 
 
 @dataclass(frozen=True, slots=True)
 class SkippedTrace:
-    """A trace for which there is no program, and why."""
+    """A trace that has no program, and why."""
 
     trace: Trace
     reason: str
 
 
+def keep_last_runs(traces: Iterable[Trace]) -> list[Trace]:
+    """The last trace of each run of a program: a run that failed and was retried counts once."""
+    return list({trace.key: trace for trace in traces}.values())
+
+
 def replay_trace(
-    trace: Trace, program_for: Callable[[Trace], RunChecks] = load_suite_program
+    trace: Trace,
+    find_program: Callable[[Trace], RunChecks] = load_suite_program,
+    evaluations: Mapping[RunKey, CheckOutcomes] | None = None,
 ) -> ReplayResult | SkippedTrace:
-    """Play a trace on the program that there is for it."""
+    """Play a trace on its program; `evaluations` are the recorded outcomes of checks."""
     try:
-        play = program_for(trace)
+        run_checks = find_program(trace)
     except CannotReplayError as problem:
         return SkippedTrace(trace, str(problem))
-    player = TraceReplayer(trace)
+    replayer = TraceReplayer(trace)
     with (
         njrt.using(
-            model=player.model,
+            model=replayer.model,
             effects=trace.effects,
             cache=False,
             max_effects=MAX_EFFECTS,
@@ -75,72 +96,87 @@ def replay_trace(
         njrt.watch() as watch,
         contextlib.redirect_stdout(io.StringIO()),
     ):
-        checks = play()
-    acts = [act for run in watch.runs for act in run.effects]
+        checks = run_checks()
+    effects = [effect for run in watch.runs for effect in run.effects]
     return ReplayResult(
         trace,
-        blocks=len(player.played),
-        ended_alike=player.ended_alike(watch.runs),
+        blocks=len(replayer.played),
+        same_endings=replayer.count_same_endings(watch.runs),
         calls=sum(len(run.calls) for run in watch.runs),
-        effects=len(acts),
-        refused=sum(act.is_refused for act in acts),
-        compared=player.compared,
-        agreed=player.agreed,
+        effects=len(effects),
+        refused=sum(effect.is_refused for effect in effects),
+        compared=replayer.compared,
+        agreed=replayer.agreed,
         checks=checks,
-        divergences=player.divergences,
+        recorded_checks=(evaluations or {}).get(trace.key),
+        divergences=replayer.divergences,
     )
 
 
 def format_replay_table(replays: Sequence[ReplayResult | SkippedTrace]) -> str:
-    """All that was replayed, a row each with the first divergence below, and the sums."""
-    heads = (
+    """A row for each trace, its first divergence below, and the totals."""
+    columns = (
         f"{'blocks':>8}{'calls':>7}{'effects':>9}{'refused':>9}{'same answers':>14}{'checks':>9}"
     )
-    rows = [f"{'program':27}{'model':26}{'run':>4}{heads}"]
-    rows += [row for each in replays for row in format_replay_rows(each)]
-    played = [each for each in replays if isinstance(each, ReplayResult)]
+    rows = [f"{'program':27}{'model':26}{'run':>4}{columns}{'recorded':>10}"]
+    rows += [row for replay in replays for row in format_replay_rows(replay)]
+    played = [replay for replay in replays if isinstance(replay, ReplayResult)]
     return "\n".join([*rows, "", format_replay_totals(played, len(replays))])
 
 
-def format_replay_rows(replayed: ReplayResult | SkippedTrace) -> Iterator[str]:
-    """The row of one trace, and what is to be said of it."""
-    trace = replayed.trace
-    named = f"{trace.program:27}{trace.model.rpartition('/')[2]:26}{trace.run:4}"
-    match replayed:
+def format_replay_rows(replay: ReplayResult | SkippedTrace) -> Iterator[str]:
+    """The row of one trace, and its first divergence."""
+    trace = replay.trace
+    name = f"{trace.program:27}{trace.model.rpartition('/')[2]:26}{trace.run:4}"
+    match replay:
         case SkippedTrace(_, reason):
-            yield f"{named}  not played: {reason}"
+            yield f"{name}  not played: {reason}"
         case ReplayResult():
-            blocks = f"{replayed.blocks}/{len(trace.blocks)}"
-            answers = f"{replayed.agreed}/{replayed.compared}"
-            checks = f"{sum(replayed.checks.values())}/{len(replayed.checks)}"
+            blocks = f"{replay.blocks}/{len(trace.blocks)}"
+            answers = f"{replay.agreed}/{replay.compared}"
+            recorded = replay.recorded_checks
             yield (
-                f"{named}{blocks:>8}{replayed.calls:7}{replayed.effects:9}{replayed.refused:9}"
-                f"{answers:>14}{checks:>9}"
+                f"{name}{blocks:>8}{replay.calls:7}{replay.effects:9}{replay.refused:9}"
+                f"{answers:>14}{count_passed(replay.checks):>9}"
+                f"{'-' if recorded is None else count_passed(recorded):>10}"
             )
-            for first in replayed.divergences[:1]:
+            for first in replay.divergences[:1]:
                 yield (
                     f"  block {first.block}, {shorten_text(first.call)}: recorded {shorten_text(first.recorded)}, "
                     f"here {shorten_text(first.ours)}"
                 )
 
 
+def count_passed(checks: CheckOutcomes) -> str:
+    """How many checks hold, of how many."""
+    return f"{sum(checks.values())}/{len(checks)}"
+
+
 def format_replay_totals(played: Sequence[ReplayResult], traces: int) -> str:
-    """What all traces gave together."""
-    blocks = sum(each.blocks for each in played)
-    checks = [passed for each in played for passed in each.checks.values()]
+    """The totals of all traces."""
+    checks = [passed for replay in played for passed in replay.checks.values()]
+    known = [replay for replay in played if replay.recorded_checks is not None]
+    fidelity = sum(replay.has_recorded_checks for replay in known)
     return (
-        f"{len(played)} of {traces} traces played: {blocks} blocks, of which "
-        f"{sum(each.ended_alike for each in played)} ended as recorded; "
-        f"{sum(each.calls for each in played)} calls, "
-        f"{sum(each.effects for each in played)} effects, "
-        f"{sum(each.refused for each in played)} of them refused; "
-        f"{sum(each.agreed for each in played)} of {sum(each.compared for each in played)} answers "
-        f"are the recorded ones; {sum(checks)} of {len(checks)} checks hold; "
-        f"{sum(not each.divergences for each in played)} traces never differ"
+        f"{len(played)} of {traces} traces played: "
+        f"{sum(replay.blocks for replay in played)} blocks, of which "
+        f"{sum(replay.same_endings for replay in played)} ended as recorded; "
+        f"{sum(replay.calls for replay in played)} calls, "
+        f"{sum(replay.effects for replay in played)} effects, "
+        f"{sum(replay.refused for replay in played)} of them refused; "
+        f"{sum(replay.agreed for replay in played)} of {sum(replay.compared for replay in played)} "
+        f"answers are the recorded ones; {sum(checks)} of {len(checks)} checks hold; "
+        f"{sum(not replay.divergences for replay in played)} traces never differ"
+        + (
+            f"; {fidelity} of {len(known)} runs have the recorded evaluation, "
+            f"{sum(replay.is_not_worse for replay in known)} are not worse"
+            if known
+            else ""
+        )
     )
 
 
 def shorten_text(text: str) -> str:
-    """A text on one line, cut."""
+    """A text on one line, cut where it is long."""
     line = " ".join(text.split())
     return line if len(line) <= MAX_SHOWN_CHARS else line[: MAX_SHOWN_CHARS - 3] + "..."

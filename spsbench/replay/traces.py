@@ -5,12 +5,13 @@
         {"role": "assistant", "tool_calls": [{"id": "c1", "function": {"name": "eval", "arguments": "{...}"}}]},
         {"role": "tool", "tool_call_id": "c1", "content": 10}, ...]}
 
-    parse_traces(lines)      (Trace(program="menu", model=..., run=0, blocks=(TracedBlock(...), ...)), ...)
-    published(trace)      the same as a JSON object
+    parse_traces(lines)        Trace(program="menu", model=..., run=0, blocks=(TracedBlock(...), ...)), ...
+    trace_to_json(trace)       the same as a JSON object
+    parse_evaluations(lines)   {("menu", 0): {"test_sushi": True, ...}, ...}, from their results files
 
-A line is one run of one program, and each `user` message opens a block. There are two dialects: a tool call
-is written as above, or as `{"id", "name", "args"}`, with answers that are JSON texts. Both are read; the first
-is written.
+A line is one run of one program, and each `user` message begins a block. There are two dialects: a tool call is
+written as above, or as `{"id", "name", "args"}`, with answers that are JSON texts. Both are read; the first is
+written.
 """
 
 from __future__ import annotations
@@ -46,13 +47,24 @@ ENDING_BY_CALL = {
 }
 
 
+PROGRAM_RENAMES = {
+    "calendar_tool": "calendar",
+    "mask_sensitive_information": "mask_sensitive_info",
+}
+"""Published names of programs, and ours. Published files use both."""
+
+CheckOutcomes = Mapping[str, bool]
+RunKey = tuple[str, int]
+"""Our name of a program, and the number of the run."""
+
+
 class TraceError(ValueError):
-    """A file of traces has a line that is none."""
+    """A line of a file of traces or evaluations cannot be read; names the line."""
 
 
 @dataclass(frozen=True, slots=True)
 class TracedCall:
-    """One tool call; `answers` holds what it was answered, and nothing where it ended the block."""
+    """One tool call and its answer; a call that ended the block has none."""
 
     call: ToolCall
     answers: tuple[WireValue, ...] = ()
@@ -60,7 +72,7 @@ class TracedCall:
 
 @dataclass(frozen=True, slots=True)
 class TracedReply:
-    """One reply of the model: what it said and called."""
+    """One reply of the model."""
 
     calls: tuple[TracedCall, ...]
     text: str = ""
@@ -68,26 +80,26 @@ class TracedReply:
 
 @dataclass(frozen=True, slots=True)
 class TracedBlock:
-    """One run of a block: what the model was shown first, and all that it replied."""
+    """One run of a block: the first message to the model, and all of its replies."""
 
     opening: str
     replies: tuple[TracedReply, ...]
 
     @property
     def names(self) -> frozenset[str]:
-        """The variables that the prompt refers to, as well as text alone can tell."""
+        """The variables that the prompt refers to, as far as its text shows them."""
         return find_prompt_names(self.opening)
 
     @property
     def ending(self) -> str | None:
-        """How the block ended, by its last call; None where that does not tell."""
+        """How the block ended, by its last call; None where the call does not show it."""
         last = self.replies[-1].calls[-1:]
-        return next((find_call_ending(each.call) for each in last), None)
+        return next((find_call_ending(traced.call) for traced in last), None)
 
 
 @dataclass(frozen=True, slots=True)
 class Trace:
-    """One run of a program by a model, block by block."""
+    """One run of a program by a model."""
 
     program: str
     model: str
@@ -95,21 +107,27 @@ class Trace:
     blocks: tuple[TracedBlock, ...]
 
     @property
+    def key(self) -> RunKey:
+        """What identifies the run within a file."""
+        return PROGRAM_RENAMES.get(self.program, self.program), self.run
+
+    @property
     def effects(self) -> EffectSet:
-        """The effect set that has the tools which were called."""
+        """The effect set that has most of the called tools."""
         called = {
-            each.call.name
+            traced.call.name
             for block in self.blocks
             for reply in block.replies
-            for each in reply.calls
+            for traced in reply.calls
         }
         return max(
-            EFFECT_SETS, key=lambda name: len(called & {each.name for each in OPERATIONS[name]})
+            EFFECT_SETS,
+            key=lambda name: len(called & {operation.name for operation in OPERATIONS[name]}),
         )
 
 
 def find_call_ending(call: ToolCall) -> str | None:
-    """How a call ends its block; None where it does not, or in code. `goto` ends it as its label says."""
+    """How a call ends its block; None where it does not, or does so in code. `goto` ends it by its label."""
     label = str((call.arguments or {}).get("label"))
     return ENDING_BY_CALL.get(label if call.name == "goto" else call.name)
 
@@ -119,8 +137,32 @@ def find_prompt_names(opening: str) -> frozenset[str]:
     return frozenset(NAME_PATTERN.findall(INPUTS_PATTERN.split(opening)[0]))
 
 
+def list_program_names(name: str) -> list[str]:
+    """All names of a program: the given one first."""
+    ours = PROGRAM_RENAMES.get(name, name)
+    return [name, ours, *(theirs for theirs, known in PROGRAM_RENAMES.items() if known == ours)]
+
+
+def parse_evaluations(lines: Iterable[str]) -> dict[RunKey, CheckOutcomes]:
+    """Read a published results file: the outcomes of the checks of each run; the last line of a run counts."""
+    found: dict[RunKey, CheckOutcomes] = {}
+    for number, line in enumerate(lines, 1):
+        if not line.strip():
+            continue
+        try:
+            written = json.loads(line)
+            name, checks = str(written["file_name"]), dict(written["hard_eval"])
+            found[PROGRAM_RENAMES.get(name, name), int(written["run"])] = checks
+        except (ValueError, LookupError, TypeError) as error:
+            raise TraceError(
+                f"line {number} is not an evaluation, a JSON object with file_name, run and hard_eval: "
+                f"{type(error).__name__}: {error}"
+            ) from error
+    return found
+
+
 def parse_traces(lines: Iterable[str]) -> Iterator[Trace]:
-    """Read a file of traces; a `TraceError` names the line that is none."""
+    """Read a file of traces; `TraceError` names a line that cannot be read."""
     for number, line in enumerate(lines, 1):
         if not line.strip():
             continue
@@ -128,7 +170,7 @@ def parse_traces(lines: Iterable[str]) -> Iterator[Trace]:
             yield parse_trace(json.loads(line))
         except (ValueError, LookupError, TypeError, AttributeError) as error:
             raise TraceError(
-                f"line {number} is no trace, a JSON object with file_name, run and a trace of chat "
+                f"line {number} is not a trace, a JSON object with file_name, run and a trace of chat "
                 f"messages: {type(error).__name__}: {error}"
             ) from error
 
@@ -178,7 +220,7 @@ def parse_content_text(content: WireValue) -> str:
 def parse_served_calls(
     calls: Sequence[Json], answers: Mapping[str | None, WireValue]
 ) -> Iterator[TracedCall]:
-    """The calls of a reply that were served: their implementation drops those behind the first."""
+    """The calls of a reply that were served: nightjarpy drops those after the first."""
     for position, written in enumerate(calls):
         answer = (answers[written["id"]],) if written["id"] in answers else ()
         if answer or position == 0:
@@ -186,7 +228,7 @@ def parse_served_calls(
 
 
 def parse_traced_call(written: Json) -> ToolCall:
-    """Read a tool call in either dialect; arguments that are no JSON object are kept as they are."""
+    """Read a tool call in either dialect; arguments that are not a JSON object are kept as text."""
     if "function" not in written:
         arguments: Any = written["args"]
         return ToolCall(written["id"], written["name"], arguments, json.dumps(arguments))
@@ -204,25 +246,25 @@ def parse_traced_call(written: Json) -> ToolCall:
 
 
 def trace_to_json(trace: Trace) -> dict[str, Any]:
-    """Write a trace as the authors do."""
+    """A trace as a JSON object of the published format."""
     chat = [message for block in trace.blocks for message in make_chat_messages(block)]
     return {"file_name": trace.program, "model": trace.model, "run": trace.run, "trace": chat}
 
 
 def make_chat_messages(block: TracedBlock) -> Iterator[dict[str, Any]]:
-    """Write a block as the messages of a chat."""
+    """A block as the messages of a chat."""
     yield {"role": "user", "content": block.opening}
     for reply in block.replies:
         text = {"content": reply.text} if reply.text else {}
         calls = [
             {
-                "id": each.call.id,
-                "function": {"name": each.call.name, "arguments": each.call.raw},
+                "id": traced.call.id,
+                "function": {"name": traced.call.name, "arguments": traced.call.raw},
                 "type": "function",
             }
-            for each in reply.calls
+            for traced in reply.calls
         ]
         yield {"role": "assistant", **text, "tool_calls": calls}
-        for each in reply.calls:
-            for answer in each.answers:
-                yield {"role": "tool", "content": answer, "tool_call_id": each.call.id}
+        for traced in reply.calls:
+            for answer in traced.answers:
+                yield {"role": "tool", "content": answer, "tool_call_id": traced.call.id}

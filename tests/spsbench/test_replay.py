@@ -17,10 +17,18 @@ from njrt.options import EffectSet
 from spsbench.checks import check_case
 from spsbench.cli import main
 from spsbench.perfect import make_perfect_model
+from spsbench.replay.agreement import NameMap, compare_answers
 from spsbench.replay.export import build_traces
 from spsbench.replay.programs import RunChecks, load_migrated_program, load_suite_program
 from spsbench.replay.replaying import ReplayResult, SkippedTrace, replay_trace
-from spsbench.replay.traces import Trace, TraceError, parse_trace, parse_traces, trace_to_json
+from spsbench.replay.traces import (
+    Trace,
+    TraceError,
+    parse_evaluations,
+    parse_trace,
+    parse_traces,
+    trace_to_json,
+)
 from spsbench.suite import TASK_NAMES, load_natural_program, load_script, load_task
 
 natural = functools.cache(load_natural_program)
@@ -117,7 +125,7 @@ def test_our_own_runs_are_exported_and_replay_without_a_difference(
     result = played(again)
     assert result.divergences == ()
     assert all(result.checks.values())
-    assert result.blocks == result.ended_alike == len(again.blocks)
+    assert result.blocks == result.same_endings == len(again.blocks)
     assert result.agreed == result.compared
     assert result.refused == 0
 
@@ -168,6 +176,96 @@ def test_references_of_the_recorded_heap_become_ours() -> None:
     assert result.trace.effects == "baseline"
     assert result.checks["one: only the goblin is hurt and stunned"]
     assert (result.compared, result.agreed) == (4, 4)
+
+
+REF = {"type": "Ref", "addr": 7}
+
+
+@pytest.mark.parametrize(
+    ("recorded", "ours", "references", "equivalent"),
+    [
+        # what `eval` shows of an object, and after it the reference
+        (json.dumps(REF), 'Enemy(...)\n{"type": "Ref", "addr": 2, "class": "Enemy"}', {7: 2}, True),
+        (
+            json.dumps({"type": "list", "items": [1, REF]}),
+            f"[1, {json.dumps(ref(3))}]",
+            {7: 3},
+            True,
+        ),
+        # learned although another item differs
+        (
+            json.dumps({"type": "list", "items": [1, REF]}),
+            f"[2, {json.dumps(ref(3))}]",
+            {7: 3},
+            False,
+        ),
+        (
+            json.dumps({"type": "tuple", "items": [REF]}),
+            json.dumps({"type": "tuple", "items": [ref(4)]}),
+            {7: 4},
+            True,
+        ),
+        (
+            json.dumps({"type": "dict", "items": [{"key": "a", "value": REF}]}),
+            json.dumps({"type": "dict", "items": [{"key": "a", "value": ref(5)}]}),
+            {7: 5},
+            True,
+        ),
+        (
+            json.dumps({"type": "set", "items": [REF]}),
+            json.dumps({"type": "set", "items": [ref(5)]}),
+            {7: 5},
+            True,
+        ),
+        (
+            json.dumps(
+                {"type": "Object", "class": "A", "attributes": [{"key": "b", "value": REF}]}
+            ),
+            json.dumps({"class": "A", "attributes": {"b": ref(6), "c": 1}, "methods": []}),
+            {7: 6},
+            True,
+        ),
+        (
+            json.dumps(
+                {
+                    "type": "Class",
+                    "name": "A",
+                    "bases": [],
+                    "attributes": [{"key": "B", "value": REF}],
+                }
+            ),
+            json.dumps({"class": "type", "about": "class A", "attributes": {"B": ref(8)}}),
+            {7: 8},
+            True,
+        ),
+        ({"value_type": "object", "addr": 7}, "[1, 2]", {}, True),
+        (json.dumps(REF), "it does not exist", {}, False),
+    ],
+)
+def test_references_are_learned_from_every_answer_that_shows_one(
+    recorded: object, ours: str, references: dict[int, int], equivalent: bool
+) -> None:
+    names = NameMap()
+    assert compare_answers(recorded, ours, ours.startswith("it does"), names) == equivalent
+    assert names.references == references
+    assert names.translate({"ref": REF})["ref"]["addr"] == references.get(7, 7)
+
+
+def test_a_recorded_reference_is_one_object_and_an_object_may_have_several_references() -> None:
+    names = NameMap()
+    assert compare_answers(json.dumps(ref(7)), json.dumps(ref(1)), False, names)
+    assert compare_answers(json.dumps(ref(8)), json.dumps(ref(1)), False, names)
+    assert not compare_answers(json.dumps(ref(7)), json.dumps(ref(2)), False, names)
+
+
+def test_uuids_of_the_record_become_ours() -> None:
+    theirs = [f"{number}f1b9ae4-9f0a-4f7e-9f5c-0d8f3a1c2b4d" for number in range(2)]
+    ours = [f"{number}ddddddd-1111-2222-3333-444444444444" for number in range(2)]
+    names = NameMap()
+    assert compare_answers(f"ids: {theirs}", f"ids: {ours}", False, names)
+    code = "find('{}').move('{}')"
+    assert names.translate({"code": code.format(*theirs)}) == {"code": code.format(*ours)}
+    assert not compare_answers(theirs[0], ours[1], False, names)
 
 
 @pytest.mark.parametrize(
@@ -222,9 +320,9 @@ def test_calls_that_were_dropped_there_are_not_carried_out_here() -> None:
 
 def test_a_block_may_take_as_many_calls_as_it_took() -> None:
     calls = [chat(f"c{n}", "eval", {"expr": f"{n} + len(inventory)"}, n + 4) for n in range(99)]
-    recorded = [message for each in calls for message in each]
+    recorded = [message for call in calls for message in call]
     result = played(trace("menu", user(PROMPT), *recorded, *chat("d", "done", {})))
-    assert (result.compared, result.agreed, result.ended_alike) == (99, 99, 1)
+    assert (result.compared, result.agreed, result.same_endings) == (99, 99, 1)
 
 
 def test_plain_text_is_said_as_well() -> None:
@@ -266,7 +364,7 @@ def test_programs_of_the_old_language_are_migrated_and_report_their_own_checks(
     ("program", "prompt", "reason"),
     [
         ("chess", "Move the <piece>.", "there is no program `chess`"),
-        ("menu", "Serve the <guest> at the <table>.", "its prompts speak of guest, table"),
+        ("menu", "Serve the <guest> at the <table>.", "its prompts refer to guest, table"),
     ],
 )
 def test_a_trace_without_a_program_is_told_apart(program: str, prompt: str, reason: str) -> None:
@@ -281,7 +379,7 @@ def test_a_trace_without_a_program_is_told_apart(program: str, prompt: str, reas
 )
 def test_a_damaged_line_is_named(line: str) -> None:
     good = json.dumps(trace_to_json(trace("menu", user(PROMPT), *chat("a", "done", {}))))
-    with pytest.raises(TraceError, match=r"^line 3 is no trace"):
+    with pytest.raises(TraceError, match=r"^line 3 is not a trace"):
         list(parse_traces([good, "", line]))
 
 
@@ -300,4 +398,43 @@ def test_the_command_prints_a_table_and_exports(tmp_path: Path) -> None:
     traces.write_text("{")
     damaged = CliRunner().invoke(main, ["replay", str(traces)])
     assert damaged.exit_code == 1
-    assert "line 1 is no trace" in damaged.output
+    assert "line 1 is not a trace" in damaged.output
+
+
+def test_a_retried_run_counts_once_and_is_compared_with_its_recorded_evaluation(
+    tmp_path: Path,
+) -> None:
+    (tmp_path / "calendar_tool").mkdir()
+    (tmp_path / "calendar_tool/calendar_tool.py").write_text(OLD_PROGRAM)
+    failed = [user("Follow the <wish> and change the <prices>."), *chat("a", "done", {})]
+    doubled = chat("b", "exec", {"code": "prices[:] = [8, 10]"}, "Success")
+    runs = [
+        trace("calendar", *failed),
+        trace("calendar_tool", failed[0], *doubled, *chat("c", "done", {})),
+    ]
+    lines = [json.dumps(trace_to_json(run)) for run in runs]
+    (tmp_path / "traces.jsonl").write_text("\n".join(lines))
+    evaluation = {"file_name": "calendar_tool", "run": 2, "hard_eval": {"doubled": True}}
+    for checks, fidelity, not_worse in (
+        ({"doubled": True, "counted": True}, 1, 1),
+        ({"doubled": True, "counted": False}, 0, 1),
+        ({"doubled": True, "halved": True}, 0, 0),
+    ):
+        line = json.dumps(evaluation | {"hard_eval": checks})
+        (tmp_path / "results.jsonl").write_text(line + "\n")
+        shown = CliRunner().invoke(
+            main,
+            [
+                *("replay", str(tmp_path / "traces.jsonl"), "--programs", str(tmp_path)),
+                *("--results", str(tmp_path / "results.jsonl")),
+            ],
+        )
+        assert shown.exit_code == 0, shown.output
+        assert "1 of 1 traces played" in shown.output
+        assert f"{fidelity} of 1 runs have the recorded evaluation, {not_worse} are" in shown.output
+
+
+@pytest.mark.parametrize("line", ["{", "[]", '{"file_name": "menu", "run": 0}'])
+def test_a_damaged_evaluation_is_named(line: str) -> None:
+    with pytest.raises(TraceError, match=r"^line 1 is not an evaluation"):
+        parse_evaluations([line])
