@@ -1,5 +1,6 @@
 # compiled by njc 0.1.0 from citations.njpy (sha256 910c9a770adb966d, abi 1)
 # do not edit: change citations.njpy and build again
+# pyright: reportUnboundVariable=false
 """Query and edit a graph of papers in a loop, until the user is done."""
 
 import njrt as _nj
@@ -47,4 +48,4 @@ if __name__ == "__main__":
     print("paper 14 is now cited by", sorted(graph[14]))
 
 
-# njc lines 1=1 3:1 4=2 6:2 15=10 18:11 21=10 33:14 48=29 sha256 aaa8d8498c1a9e1e
+# njc lines 1=1 4:1 5=2 7:2 16=10 19:11 22=10 34:14 49=29 sha256 4321c294e98c2161

@@ -1,5 +1,6 @@
 # compiled by njc 0.1.0 from mailbox.njpy (sha256 13ec5e9529b556ec, abi 1)
 # do not edit: change mailbox.njpy and build again
+# pyright: reportUnboundVariable=false
 """Triage a mailbox: one block judges each mail, one files it in place or skips it."""
 
 import njrt as _nj
@@ -24,14 +25,15 @@ class Mailbox:
                     writes="topic",
                     types=lambda: {"topic": Literal["bills", "meetings", "prizes"]},
                     labels="break continue return",
+                    cls="Mailbox",
                     at="mailbox.njpy:14",
                 )
             except _nj.Break:
                 break
             except _nj.Continue:
                 continue
-            except _nj.Return as _nj_r:
-                return _nj_r.value
+            except _nj.Return:
+                return
             try:
                 _nj.run(
                     """natural
@@ -40,14 +42,15 @@ class Mailbox:
             """,
                     lambda: (topic, mail, self),
                     labels="break continue return",
+                    cls="Mailbox",
                     at="mailbox.njpy:17",
                 )
             except _nj.Break:
                 break
             except _nj.Continue:
                 continue
-            except _nj.Return as _nj_r:
-                return _nj_r.value
+            except _nj.Return:
+                return
             self.opened += 1
 
 
@@ -65,4 +68,4 @@ if __name__ == "__main__":
     print(f"{mailbox.opened} of {len(MAILS)} mails are worth reading")
 
 
-# njc lines 1=1 3:1 5=3 6:3 18=14 21:15 23=14 35:17 36=17 38:18 41=17 51:21 66=36 sha256 7d1a1fc6c4fd5761
+# njc lines 1=1 4:1 6=3 7:3 19=14 22:15 24=14 37:17 38=17 40:18 43=17 54:21 69=36 sha256 329d04bcb3520d99

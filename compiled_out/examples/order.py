@@ -1,5 +1,6 @@
 # compiled by njc 0.1.0 from order.njpy (sha256 1819ba1f21fc2f6c, abi 1)
 # do not edit: change order.njpy and build again
+# pyright: reportUnboundVariable=false
 """Turn letters into orders: a typed output, and an exception where there is nothing to order."""
 
 import njrt as _nj
@@ -52,4 +53,4 @@ if __name__ == "__main__":
             print(f"NothingOrdered: {reason}")
 
 
-# njc lines 1=1 3:1 5=3 6:3 25=21 28:22 31=21 39:25 53=39 sha256 7fe82f87e6c7933c
+# njc lines 1=1 4:1 6=3 7:3 26=21 29:22 32=21 40:25 54=39 sha256 ab6e6cf67e592a9d

@@ -1,5 +1,6 @@
 # compiled by njc 0.1.0 from rules.njpy (sha256 32ad3bc0169bf2d7, abi 1)
 # do not edit: change rules.njpy and build again
+# pyright: reportUnboundVariable=false
 """A function factory: the block defines a function that closes over the program's own variables."""
 
 import njrt as _nj
@@ -40,4 +41,4 @@ if __name__ == "__main__":
     print([word for word in words if is_palindrome(word)])
 
 
-# njc lines 1=1 3:1 5=3 6:3 19=15 22:16 25=15 32:19 41=28 sha256 da3032b3b942e9ac
+# njc lines 1=1 4:1 6=3 7:3 20=15 23:16 26=15 33:19 42=28 sha256 5a77ea135a052dc7

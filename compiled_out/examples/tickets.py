@@ -1,5 +1,6 @@
 # compiled by njc 0.1.0 from tickets.njpy (sha256 0db099a881bfaceb, abi 1)
 # do not edit: change tickets.njpy and build again
+# pyright: reportUnboundVariable=false
 """An async pipeline: all tickets are judged at once, and the event loop runs on meanwhile."""
 
 import njrt as _nj
@@ -40,4 +41,4 @@ if __name__ == "__main__":
         print(f"{team:<10} {ticket}")
 
 
-# njc lines 1=1 3:1 5=3 6:3 12=8 15:9 17=8 25:11 41=27 sha256 8d1cf1549b5e449d
+# njc lines 1=1 4:1 6=3 7:3 13=8 16:9 18=8 26:11 42=27 sha256 97601b06fc8d71c8

@@ -67,7 +67,10 @@ def emit(
 ) -> list[Piece]:
     """Write a module with its blocks replaced, as pieces that remember where they come from."""
     source = module.source
-    edits = [_make_header_edit(source, header, note)]
+    comments = [f"# {note}"] if note else []
+    if _declares_variables(lowered):
+        comments.append(_FOR_PYRIGHT)
+    edits = [_make_header_edit(source, header, comments)]
     if lowered:
         if imports := _list_imports(lowered, runtime):
             edits.append(_make_import_edit(module, lowered[0].block.line, imports))
@@ -90,15 +93,24 @@ def _splice_edits(source: SourceFile, edits: Sequence[_Edit]) -> Iterator[Piece]
     yield Piece(line_end + source.newline * 2, len(source.line_starts), False)
 
 
-def _make_header_edit(source: SourceFile, header: FileHeader, note: str = "") -> _Edit:
-    """Put the header, and a note if there is one, below the shebang and the coding cookie."""
+_FOR_PYRIGHT = "# pyright: reportUnboundVariable=false"
+"""Pyright does not see that a block binds the variables that are declared before it."""
+
+
+def _declares_variables(lowered: Sequence[EmittableBlock]) -> bool:
+    calls = (entry.live if isinstance(entry, GuardedBlock) else entry for entry in lowered)
+    return any(isinstance(call, LoweredBlock) and call.declarations for call in calls)
+
+
+def _make_header_edit(
+    source: SourceFile, header: FileHeader, comments: Sequence[str] = ()
+) -> _Edit:
+    """Put the header, and further comments, below the shebang and the coding cookie."""
     text = source.text
     first = count_opening_lines(text)
     at = source.line_starts[first] if first < len(source.line_starts) else len(text)
     line_end = "" if text[:at].endswith(("\n", "\r")) or not at else source.newline
-    lines = "".join(
-        line + source.newline for line in (*format_header(header), *([f"# {note}"] if note else []))
-    )
+    lines = "".join(line + source.newline for line in (*format_header(header), *comments))
     return _Edit(at, at, (Piece(line_end + lines, first + 1, False),))
 
 

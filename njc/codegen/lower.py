@@ -31,6 +31,7 @@ from njc.frontend.names import (
     ResolvedName,
     TypeParameter,
     collect_bindings,
+    list_suites,
     resolve_name,
 )
 from njc.frontend.references import format_annotation, is_type, parse_type
@@ -139,6 +140,7 @@ def lower(
     """Lower the blocks of a module; their options are already merged with those of the file."""
     blocks = tuple(blocks)
     types = _collect_declared_types(blocks)
+    returned = {scope: _find_returned_names(scope) for scope in {block.scope for block in blocks}}
     declared: set[tuple[NameScope, str]] = set()
     for block in blocks:
         fresh = [
@@ -148,6 +150,9 @@ def lower(
             and _needs_declaration(block.scope, key[1], outputs)
         ]
         declared.update(key for key, _ in fresh)
+        for key, name in fresh:
+            if key not in types and name in returned[block.scope]:
+                types[key] = _find_return_type(block.scope, outputs) or f"{aliases.runtime}.Any"
         yield LoweredBlock(
             block,
             tuple(
@@ -193,6 +198,30 @@ def _collect_declared_types(blocks: Sequence[NaturalBlock]) -> dict[tuple[NameSc
     return types
 
 
+def _find_returned_names(scope: NameScope) -> frozenset[str]:
+    """The variables that a function returns as they are, where its result is annotated."""
+    if scope.kind not in ("function", "async function") or not getattr(scope.node, "returns", None):
+        return frozenset()
+    names = set()
+    waiting = list(scope.node.body)
+    while waiting:
+        statement = waiting.pop()
+        if isinstance(statement, ast.Return) and isinstance(statement.value, ast.Name):
+            names.add(statement.value.id)
+        waiting += [inner for suite in list_suites(statement) for inner in suite]
+    return frozenset(names)
+
+
+def _find_return_type(scope: NameScope, outputs: BlockOutputs) -> str | None:
+    """The annotation of a function's result, if its names mean the same inside of the function."""
+    returns: ast.expr = getattr(scope.node, "returns")  # noqa: B009
+    same = all(
+        _resolve_in_signature(name, scope, outputs) == resolve_name(name, scope, outputs)
+        for name in _list_names(returns)
+    )
+    return format_annotation(returns) if same else None
+
+
 def _build_arguments(
     block: NaturalBlock, outputs: BlockOutputs, path: str, project: Options
 ) -> Iterator[Argument]:
@@ -211,7 +240,7 @@ def _build_arguments(
         yield types
     if labels := list_offered_labels(block):
         yield _make_text_argument("labels", labels)
-    if scope.mangling_class is not None and (me or _has_private_name(block.literal)):
+    if scope.mangling_class is not None:
         yield _make_text_argument("cls", [scope.mangling_class])
     if me:
         yield _make_text_argument("me", [me])
@@ -278,11 +307,6 @@ def find_super_parameter(block: NaturalBlock, outputs: BlockOutputs) -> str | No
     return positional[0].arg if positional else None
 
 
-def _has_private_name(literal: str) -> bool:
-    words = re.findall(r"(?<!\w)__\w+", literal) if "__" in literal else []
-    return any(not word.endswith("__") for word in words)
-
-
 def list_offered_labels(block: NaturalBlock) -> list[str]:
     """The labels that the block may use beyond raise, in fixed order, as the runtime names them."""
     legal = [label for label in block.labels if label not in block.labels_exiting_finally]
@@ -301,10 +325,27 @@ def _build_except_clauses(block: NaturalBlock, aliases: Aliases) -> Iterator[tup
                 yield f"{runtime}.Break", "break"
             case "continue":
                 yield f"{runtime}.Continue", "continue"
-            case "return":
+            case "return" if not _returns_nothing(block.scope):
                 yield f"{runtime}.Return as {returned}", f"return {returned}.value"
-            case "bare_return":
+            case "return" | "bare_return":
                 yield f"{runtime}.Return", "return"
+
+
+def _returns_nothing(scope: NameScope) -> bool:
+    """Whether a type checker accepts only a bare `return` in this function."""
+    assert isinstance(scope.node, FunctionDefinition)
+    match scope.node.returns:
+        case ast.Constant(value=None) | ast.Constant(value="None"):
+            return True
+        case ast.Subscript(value=name, slice=ast.Tuple(elts=[*_, ast.Constant(value=None)])):
+            return ast.unparse(name).rpartition(".")[2] == "Generator"
+        case None:
+            return (
+                scope.node.name == "__init__"
+                and scope.parent is not None
+                and scope.parent.kind == "class"
+            )
+    return False
 
 
 def _make_types_argument(block: NaturalBlock, outputs: BlockOutputs) -> Argument | None:

@@ -12,6 +12,10 @@ They are BaseExceptions and are caught by the innermost `except` clauses: no han
 
 from __future__ import annotations
 
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Never
+
 
 class Jump(BaseException):
     """Base of the three jumps; caught by the clauses that njc emits around the call."""
@@ -26,8 +30,13 @@ class Continue(Jump):
 
 
 class Return(Jump):
-    """The program executes `return value`."""
+    """The program executes `return value`.
+
+    The value is annotated as `Never`, which every return type accepts: only the running model knows its type.
+    """
+
+    value: Never
 
     def __init__(self, value: object = None) -> None:
         super().__init__()
-        self.value = value
+        self.value = value  # type: ignore[assignment]

@@ -1,6 +1,7 @@
 # compiled by njc 0.1.0 from coffeeshop/natural.njpy (sha256 6b36325ce30075cd, options cc2447ed8334793a, code bdeb4c5f64fe2d31, abi 1)
 # do not edit: change coffeeshop/natural.njpy and build again
 # no code by openai/Qwen2.5-Coder-1.5B-Instruct-Q4_K_M (local) is used: the blocks run live
+# pyright: reportUnboundVariable=false
 """A coffee shop: what a customer says becomes an order of what the menu has."""
 
 import njrt as _nj
@@ -116,4 +117,4 @@ def take_order(words: str) -> Order:
     return order
 
 
-# njc lines 1=1 4:1 6=3 7:3 88=83 91:84 95=83 116:88 117=89 sha256 56ee902fc3bd8907
+# njc lines 1=1 5:1 7=3 8:3 89=83 92:84 96=83 117:88 118=89 sha256 accb7aa6b84d2d57

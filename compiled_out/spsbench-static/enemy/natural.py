@@ -1,6 +1,7 @@
 # compiled by njc 0.1.0 from enemy/natural.njpy (sha256 73eb6398314be778, options cc2447ed8334793a, code 2d2200ed7afff220, abi 1)
 # do not edit: change enemy/natural.njpy and build again
 # code by openai/Qwen2.5-Coder-1.5B-Instruct-Q4_K_M (local); passes 7 of 9 checks of its program (answered by a script); 1 of 2 blocks run live
+# pyright: reportUnboundVariable=false
 """Enemies that come to life from a description, and change with the story."""
 
 import njrt as _nj
@@ -8,7 +9,7 @@ from typing import Any
 
 
 def spawn(description: str) -> Any:
-    enemy: _nj.Any
+    enemy: Any
     try:
         _nj.run(
             """natural
@@ -41,4 +42,4 @@ def tell(enemy: Any, event: str) -> None:
     # end of natural block
 
 
-# njc lines 1=1 4:1 6=3 7:3 12=7 15:8 19=7 26:12 31=16 42=20 sha256 715e1e56145f3232
+# njc lines 1=1 5:1 7=3 8:3 13=7 16:8 20=7 27:12 32=16 43=20 sha256 9978d6a5c86e6365

@@ -1,6 +1,7 @@
 # compiled by njc 0.1.0 from pos_tagging/natural.njpy (sha256 366871f90d684876, options cc2447ed8334793a, code bdeb4c5f64fe2d31, abi 1)
 # do not edit: change pos_tagging/natural.njpy and build again
 # no code by openai/Qwen2.5-Coder-1.5B-Instruct-Q4_K_M (local) is used: the blocks run live
+# pyright: reportUnboundVariable=false
 """Taggers made to measure: show a text, get a function that tags and translates its language."""
 
 import njrt as _nj
@@ -35,7 +36,7 @@ def tag(sentence: str, language: str) -> list[Word]:
 
 
 def tagger_for(sample: str) -> Callable[[str], list[Word]]:
-    tagger: _nj.Any
+    tagger: Callable[[str], list[Word]]
     try:
         _nj.run(
             """natural
@@ -52,4 +53,4 @@ def tagger_for(sample: str) -> Callable[[str], list[Word]]:
     return tagger
 
 
-# njc lines 1=1 4:1 6=3 7:3 19=14 22:15 26=14 34:19 39=23 42:24 45=23 52:27 53=28 sha256 cc58d92ddb199e73
+# njc lines 1=1 5:1 7=3 8:3 20=14 23:15 27=14 35:19 40=23 43:24 46=23 53:27 54=28 sha256 4dc6703ce2c4f869

@@ -1,6 +1,7 @@
 # compiled by njc 0.1.0 from sentiment/natural.njpy (sha256 020876c05fdb6c85, options cc2447ed8334793a, code bdeb4c5f64fe2d31, abi 1)
 # do not edit: change sentiment/natural.njpy and build again
 # no code by openai/Qwen2.5-Coder-1.5B-Instruct-Q4_K_M (local) is used: the blocks run live
+# pyright: reportUnboundVariable=false
 """The sentiment of a text."""
 
 import njrt as _nj
@@ -27,4 +28,4 @@ def sentiment_of(text: str) -> Sentiment:
     return sentiment
 
 
-# njc lines 1=1 4:1 6=3 7:3 14=9 17:10 19=9 27:12 28=13 sha256 103a7472d8d62a1b
+# njc lines 1=1 5:1 7=3 8:3 15=9 18:10 20=9 28:12 29=13 sha256 49822dc62d97804c

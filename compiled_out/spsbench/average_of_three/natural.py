@@ -1,5 +1,6 @@
 # compiled by njc 0.1.0 from average_of_three/natural.njpy (sha256 9ced5f83dcc411ea, abi 1)
 # do not edit: change average_of_three/natural.njpy and build again
+# pyright: reportUnboundVariable=false
 """The average of three numbers that people wrote down, each in their own way."""
 
 import njrt as _nj
@@ -24,4 +25,4 @@ def average_of_three(p: float | str, q: float | str, r: float | str) -> float:
     return average
 
 
-# njc lines 1=1 3:1 4=2 6:2 10=5 13:6 16=5 24:9 25=10 sha256 c1fdd6c45d36c55f
+# njc lines 1=1 4:1 5=2 7:2 11=5 14:6 17=5 25:9 26=10 sha256 ef6eaba667802db1

@@ -1,5 +1,6 @@
 # compiled by njc 0.1.0 from balance_parentheses/natural.njpy (sha256 674541fde969de97, abi 1)
 # do not edit: change balance_parentheses/natural.njpy and build again
+# pyright: reportUnboundVariable=false
 """Put back parentheses that somebody lost, where the meaning wants them."""
 
 import njrt as _nj
@@ -24,4 +25,4 @@ def balance(expression: str, context: str) -> str:
     return balanced
 
 
-# njc lines 1=1 3:1 4=2 6:2 10=5 13:6 16=5 24:9 25=10 sha256 5b4a86a4f6f25bc6
+# njc lines 1=1 4:1 5=2 7:2 11=5 14:6 17=5 25:9 26=10 sha256 efe3f5105d55eb62

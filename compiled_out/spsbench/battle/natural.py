@@ -24,8 +24,8 @@ def take_turn(enemies: list[Enemy], action: str) -> None:
             labels="return",
             at="battle/natural.njpy:14",
         )
-    except _nj.Return as _nj_r:
-        return _nj_r.value
+    except _nj.Return:
+        return
 
 
-# njc lines 1=1 3:1 5=3 6:3 18=14 20:15 23=14 29=18 sha256 54dadc60890f0481
+# njc lines 1=1 3:1 5=3 6:3 18=14 20:15 23=14 29=18 sha256 5346ce67b20b18f8

@@ -1,5 +1,6 @@
 # compiled by njc 0.1.0 from character_builder/natural.njpy (sha256 402220fecf970cc3, abi 1)
 # do not edit: change character_builder/natural.njpy and build again
+# pyright: reportUnboundVariable=false
 """Build a character for a role-playing game from what the player imagines."""
 
 import njrt as _nj
@@ -36,4 +37,4 @@ def build(description: str) -> Character:
     return character
 
 
-# njc lines 1=1 3:1 5=3 6:3 22=18 25:19 28=18 36:22 37=23 sha256 16005ec82854c048
+# njc lines 1=1 4:1 6=3 7:3 23=18 26:19 29=18 37:22 38=23 sha256 ff931e8c770c8a57

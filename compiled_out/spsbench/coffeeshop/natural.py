@@ -1,5 +1,6 @@
 # compiled by njc 0.1.0 from coffeeshop/natural.njpy (sha256 6b36325ce30075cd, abi 1)
 # do not edit: change coffeeshop/natural.njpy and build again
+# pyright: reportUnboundVariable=false
 """A coffee shop: what a customer says becomes an order of what the menu has."""
 
 import njrt as _nj
@@ -115,4 +116,4 @@ def take_order(words: str) -> Order:
     return order
 
 
-# njc lines 1=1 3:1 5=3 6:3 87=83 90:84 94=83 115:88 116=89 sha256 3d8fd4fdc05cc057
+# njc lines 1=1 4:1 6=3 7:3 88=83 91:84 95=83 116:88 117=89 sha256 d2bc75193315b090

@@ -1,5 +1,6 @@
 # compiled by njc 0.1.0 from enemy/natural.njpy (sha256 73eb6398314be778, abi 1)
 # do not edit: change enemy/natural.njpy and build again
+# pyright: reportUnboundVariable=false
 """Enemies that come to life from a description, and change with the story."""
 
 import njrt as _nj
@@ -7,7 +8,7 @@ from typing import Any
 
 
 def spawn(description: str) -> Any:
-    enemy: _nj.Any
+    enemy: Any
     try:
         _nj.run(
             """natural
@@ -36,8 +37,8 @@ def tell(enemy: Any, event: str) -> None:
             labels="return",
             at="enemy/natural.njpy:16",
         )
-    except _nj.Return as _nj_r:
-        return _nj_r.value
+    except _nj.Return:
+        return
 
 
-# njc lines 1=1 3:1 5=3 6:3 11=7 14:8 18=7 25:12 30=16 32:17 35=16 41=20 sha256 7cf0f44ce8d0edde
+# njc lines 1=1 4:1 6=3 7:3 12=7 15:8 19=7 26:12 31=16 33:17 36=16 42=20 sha256 7d56ee81cb6cf1fe

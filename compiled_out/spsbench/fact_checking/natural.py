@@ -1,5 +1,6 @@
 # compiled by njc 0.1.0 from fact_checking/natural.njpy (sha256 e1a2b39048f1842f, abi 1)
 # do not edit: change fact_checking/natural.njpy and build again
+# pyright: reportUnboundVariable=false
 """Check the facts of a text, and add what is found to a list that others read too."""
 
 import njrt as _nj
@@ -25,8 +26,8 @@ def check_facts(text: str, results: list[FactCheck]) -> None:
             labels="return",
             at="fact_checking/natural.njpy:12",
         )
-    except _nj.Return as _nj_r:
-        return _nj_r.value
+    except _nj.Return:
+        return
     for claim in claims:
         try:
             _nj.run(
@@ -41,8 +42,8 @@ def check_facts(text: str, results: list[FactCheck]) -> None:
             break
         except _nj.Continue:
             continue
-        except _nj.Return as _nj_r:
-            return _nj_r.value
+        except _nj.Return:
+            return
 
 
-# njc lines 1=1 3:1 5=3 6:3 16=12 19:13 22=12 30:16 32=17 34:18 36=17 46=20 sha256 abfef9f1e2e511f9
+# njc lines 1=1 4:1 6=3 7:3 17=12 20:13 23=12 31:16 33=17 35:18 37=17 47=20 sha256 9437bc85babbaf48

@@ -1,5 +1,6 @@
 # compiled by njc 0.1.0 from feed_filtering/natural.njpy (sha256 9b79f8025336fa96, abi 1)
 # do not edit: change feed_filtering/natural.njpy and build again
+# pyright: reportUnboundVariable=false
 """Show of a feed only what the reader would like to see."""
 
 import njrt as _nj
@@ -24,4 +25,4 @@ def filter_feed(feed: list[str], preference: str) -> list[str]:
     return shown
 
 
-# njc lines 1=1 3:1 4=2 6:2 10=5 13:6 16=5 24:9 25=10 sha256 7f4b2f102b3dd483
+# njc lines 1=1 4:1 5=2 7:2 11=5 14:6 17=5 25:9 26=10 sha256 1a971248b80b1797

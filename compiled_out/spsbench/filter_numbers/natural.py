@@ -1,5 +1,6 @@
 # compiled by njc 0.1.0 from filter_numbers/natural.njpy (sha256 d447e7e645a2cb66, abi 1)
 # do not edit: change filter_numbers/natural.njpy and build again
+# pyright: reportUnboundVariable=false
 """Filter numbers by what they mean."""
 
 import njrt as _nj
@@ -23,4 +24,4 @@ def filter_numbers(numbers: list[int], prop: str) -> list[int]:
     return filtered_numbers
 
 
-# njc lines 1=1 3:1 4=2 6:2 10=5 13:6 15=5 23:8 24=9 sha256 6cc7752b57f8d0ea
+# njc lines 1=1 4:1 5=2 7:2 11=5 14:6 16=5 24:8 25=9 sha256 02187558d3f44375

@@ -1,5 +1,6 @@
 # compiled by njc 0.1.0 from get_enemy/natural.njpy (sha256 1a7623261c0cbcb1, abi 1)
 # do not edit: change get_enemy/natural.njpy and build again
+# pyright: reportUnboundVariable=false
 """An encounter: a function that knows an enemy which nobody wrote down."""
 
 import njrt as _nj
@@ -8,7 +9,7 @@ from typing import Any
 
 
 def encounter() -> Callable[[], Any]:
-    get_enemy: _nj.Any
+    get_enemy: Callable[[], Any]
     try:
         _nj.run(
             """natural
@@ -25,4 +26,4 @@ def encounter() -> Callable[[], Any]:
     return get_enemy
 
 
-# njc lines 1=1 3:1 5=3 6:3 12=8 15:9 18=8 25:12 26=13 sha256 1b7b91326ef64022
+# njc lines 1=1 4:1 6=3 7:3 13=8 16:9 19=8 26:12 27=13 sha256 a144c387cff7a5a1

@@ -1,5 +1,6 @@
 # compiled by njc 0.1.0 from graph/natural.njpy (sha256 8471521d5cdcf5f6, abi 1)
 # do not edit: change graph/natural.njpy and build again
+# pyright: reportUnboundVariable=false
 """Ask and edit a graph of paper citations, in plain words."""
 
 import njrt as _nj
@@ -42,4 +43,4 @@ def main(queries: Iterable[str], graph: Graph) -> list[Any]:
     return responses
 
 
-# njc lines 1=1 3:1 5=3 6:3 21=17 24:18 30=17 41:24 43=26 sha256 7477b28c4691cabf
+# njc lines 1=1 4:1 6=3 7:3 22=17 25:18 31=17 42:24 44=26 sha256 f7bfaa75d6c3d41f

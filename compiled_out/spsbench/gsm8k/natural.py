@@ -1,5 +1,6 @@
 # compiled by njc 0.1.0 from gsm8k/natural.njpy (sha256 2d3e4be2a0ca70ff, abi 1)
 # do not edit: change gsm8k/natural.njpy and build again
+# pyright: reportUnboundVariable=false
 """Solve school problems: the prompt finds the arithmetic, Python does it."""
 
 import njrt as _nj
@@ -24,4 +25,4 @@ def solve(problem: str) -> float:
     return float(eval(expression))
 
 
-# njc lines 1=1 3:1 4=2 6:2 10=5 13:6 16=5 24:9 25=10 sha256 5eca2f3720930f70
+# njc lines 1=1 4:1 5=2 7:2 11=5 14:6 17=5 25:9 26=10 sha256 ae246f0faa5d9c1c

@@ -1,5 +1,6 @@
 # compiled by njc 0.1.0 from health_data/natural.njpy (sha256 72a4e2bf8bf4a88b, abi 1)
 # do not edit: change health_data/natural.njpy and build again
+# pyright: reportUnboundVariable=false
 """A chat that helps a patient to fill in a health record."""
 
 import njrt as _nj
@@ -42,4 +43,4 @@ def interview(messages: Iterable[str], record: HealthRecord) -> list[str]:
     return questions
 
 
-# njc lines 1=1 3:1 5=3 6:3 21=17 24:18 29=17 41:23 43=25 sha256 a9964f01dd5c3ced
+# njc lines 1=1 4:1 6=3 7:3 22=17 25:18 30=17 42:23 44=25 sha256 3b86261359c2c4f0

@@ -1,5 +1,6 @@
 # compiled by njc 0.1.0 from mask_sensitive_info/natural.njpy (sha256 b86fec0c5aebaa5b, abi 1)
 # do not edit: change mask_sensitive_info/natural.njpy and build again
+# pyright: reportUnboundVariable=false
 """Make a text fit to be shown around: what is private turns into asterisks."""
 
 import njrt as _nj
@@ -24,4 +25,4 @@ def mask(text: str) -> str:
     return masked
 
 
-# njc lines 1=1 3:1 4=2 6:2 10=5 13:6 16=5 24:9 25=10 sha256 10653e30b975b82b
+# njc lines 1=1 4:1 5=2 7:2 11=5 14:6 17=5 25:9 26=10 sha256 eb16c17ad1a4d299

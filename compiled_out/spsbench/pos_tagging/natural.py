@@ -1,5 +1,6 @@
 # compiled by njc 0.1.0 from pos_tagging/natural.njpy (sha256 366871f90d684876, abi 1)
 # do not edit: change pos_tagging/natural.njpy and build again
+# pyright: reportUnboundVariable=false
 """Taggers made to measure: show a text, get a function that tags and translates its language."""
 
 import njrt as _nj
@@ -34,7 +35,7 @@ def tag(sentence: str, language: str) -> list[Word]:
 
 
 def tagger_for(sample: str) -> Callable[[str], list[Word]]:
-    tagger: _nj.Any
+    tagger: Callable[[str], list[Word]]
     try:
         _nj.run(
             """natural
@@ -51,4 +52,4 @@ def tagger_for(sample: str) -> Callable[[str], list[Word]]:
     return tagger
 
 
-# njc lines 1=1 3:1 5=3 6:3 18=14 21:15 25=14 33:19 38=23 41:24 44=23 51:27 52=28 sha256 4f04ffee38c2970d
+# njc lines 1=1 4:1 6=3 7:3 19=14 22:15 26=14 34:19 39=23 42:24 45=23 52:27 53=28 sha256 21bb376d0fc32435

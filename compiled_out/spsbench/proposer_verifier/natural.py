@@ -1,5 +1,6 @@
 # compiled by njc 0.1.0 from proposer_verifier/natural.njpy (sha256 3d8ca14fc3177c3c, abi 1)
 # do not edit: change proposer_verifier/natural.njpy and build again
+# pyright: reportUnboundVariable=false
 """Solve riddles in two steps, again and again: one prompt proposes, another one verifies."""
 
 import njrt as _nj
@@ -50,4 +51,4 @@ def solve(riddle: str, attempts: int = 4) -> str | None:
     return None
 
 
-# njc lines 1=1 3:1 4=2 6:2 12=7 15:8 17=7 29:10 30=10 33:11 35=10 47:13 51=17 sha256 0250b3dc3539b40f
+# njc lines 1=1 4:1 5=2 7:2 13=7 16:8 18=7 30:10 31=10 34:11 36=10 48:13 52=17 sha256 c8e264bcad780f6e

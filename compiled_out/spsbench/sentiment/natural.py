@@ -1,5 +1,6 @@
 # compiled by njc 0.1.0 from sentiment/natural.njpy (sha256 020876c05fdb6c85, abi 1)
 # do not edit: change sentiment/natural.njpy and build again
+# pyright: reportUnboundVariable=false
 """The sentiment of a text."""
 
 import njrt as _nj
@@ -26,4 +27,4 @@ def sentiment_of(text: str) -> Sentiment:
     return sentiment
 
 
-# njc lines 1=1 3:1 5=3 6:3 13=9 16:10 18=9 26:12 27=13 sha256 bb2cdad50806e8b9
+# njc lines 1=1 4:1 6=3 7:3 14=9 17:10 19=9 27:12 28=13 sha256 63d675bd048ad665

@@ -1,5 +1,6 @@
 # compiled by njc 0.1.0 from stores/natural.njpy (sha256 3ded1cfca0ea64ad, abi 1)
 # do not edit: change stores/natural.njpy and build again
+# pyright: reportUnboundVariable=false
 """A street of stores: each is described in words, and becomes a class of its own."""
 
 import njrt as _nj
@@ -17,7 +18,7 @@ class Store(ABC):
 
 
 def open_store(description: str) -> Store:
-    store: _nj.Any
+    store: Store
     try:
         _nj.run(
             """natural
@@ -38,4 +39,4 @@ def open_street(descriptions: list[str]) -> list[Store]:
     return [open_store(description) for description in descriptions]
 
 
-# njc lines 1=1 3:1 5=3 6:3 21=17 24:18 27=17 34:21 39=26 sha256 e15f3550e5c2b843
+# njc lines 1=1 4:1 6=3 7:3 22=17 25:18 28=17 35:21 40=26 sha256 650d6ceb3ce78f69

@@ -1,5 +1,6 @@
 # compiled by njc 0.1.0 from stream_generator/natural.njpy (sha256 541f2127dd5a6314, abi 1)
 # do not edit: change stream_generator/natural.njpy and build again
+# pyright: reportUnboundVariable=false
 """Streams of values, made from a description of what should come out of them."""
 
 import njrt as _nj
@@ -26,4 +27,4 @@ def stream_of(description: str) -> Iterator[Any]:
     return stream
 
 
-# njc lines 1=1 3:1 5=3 6:3 12=8 15:9 18=8 26:12 27=13 sha256 f389b913e57b18ef
+# njc lines 1=1 4:1 6=3 7:3 13=8 16:9 19=8 27:12 28=13 sha256 91d3fa8f0ca77633

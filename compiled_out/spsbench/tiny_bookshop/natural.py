@@ -1,5 +1,6 @@
 # compiled by njc 0.1.0 from tiny_bookshop/natural.njpy (sha256 3316fb1b410918fd, abi 1)
 # do not edit: change tiny_bookshop/natural.njpy and build again
+# pyright: reportUnboundVariable=false
 """A bookshop so small that one sentence is enough to find the right book."""
 
 import njrt as _nj
@@ -32,4 +33,4 @@ def find_book(books: list[Book], request: str) -> Book | None:
     return book
 
 
-# njc lines 1=1 3:1 5=3 6:3 19=15 22:16 24=15 32:18 33=19 sha256 d30b823b40fee0af
+# njc lines 1=1 4:1 6=3 7:3 20=15 23:16 25=15 33:18 34=19 sha256 4eb6386817207daf

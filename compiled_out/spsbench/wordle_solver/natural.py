@@ -1,5 +1,6 @@
 # compiled by njc 0.1.0 from wordle_solver/natural.njpy (sha256 bebf5789919739d7, abi 1)
 # do not edit: change wordle_solver/natural.njpy and build again
+# pyright: reportUnboundVariable=false
 """Play Wordle: a nested function guesses, and sees by its closure how the game has gone so far."""
 
 import njrt as _nj
@@ -36,4 +37,4 @@ def solve(words: list[str], try_word: Callable[[str], str], turns: int = 6) -> s
     return None
 
 
-# njc lines 1=1 3:1 5=3 6:3 14=10 17:11 21=10 29:15 37=23 sha256 8a8e11ff9173a604
+# njc lines 1=1 4:1 6=3 7:3 15=10 18:11 22=10 30:15 38=23 sha256 c936b491c145373f
