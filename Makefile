@@ -36,8 +36,9 @@ format: $(VENV)/.dev ## check the formatting (ruff)
 lint: $(VENV)/.dev ## check the style (ruff)
 	$(BIN)/ruff check .
 
-types: $(VENV)/.dev ## check the types (mypy)
+types: $(VENV)/.dev ## check the types (mypy), those of the compiled files too (pyright)
 	$(BIN)/mypy
+	$(BIN)/pyright --pythonpath $(BIN)/python
 
 tests: $(VENV)/.dev ## run the tests (pytest)
 	$(BIN)/pytest -n 2

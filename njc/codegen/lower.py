@@ -334,18 +334,18 @@ def _build_except_clauses(block: NaturalBlock, aliases: Aliases) -> Iterator[tup
 def _returns_nothing(scope: NameScope) -> bool:
     """Whether a type checker accepts only a bare `return` in this function."""
     assert isinstance(scope.node, FunctionDefinition)
-    match scope.node.returns:
-        case ast.Constant(value=None) | ast.Constant(value="None"):
-            return True
-        case ast.Subscript(value=name, slice=ast.Tuple(elts=[*_, ast.Constant(value=None)])):
-            return ast.unparse(name).rpartition(".")[2] == "Generator"
-        case None:
-            return (
-                scope.node.name == "__init__"
-                and scope.parent is not None
-                and scope.parent.kind == "class"
-            )
-    return False
+    returns = scope.node.returns
+    if isinstance(returns, ast.Constant) and returns.value in (None, "None"):
+        return True
+    if returns is None:
+        in_class = scope.parent is not None and scope.parent.kind == "class"
+        return in_class and scope.node.name == "__init__"
+    if scope.kind != "generator":
+        return False
+    match returns:
+        case ast.Subscript(slice=ast.Tuple(elts=[_, _, result])):
+            return isinstance(result, ast.Constant) and result.value is None
+    return True
 
 
 def _make_types_argument(block: NaturalBlock, outputs: BlockOutputs) -> Argument | None:

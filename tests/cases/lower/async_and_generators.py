@@ -1,5 +1,6 @@
 # compiled by njc 0.1.0 from async_and_generators.njpy (sha256 876d04da3272ab67, abi 1)
 # do not edit: change async_and_generators.njpy and build again
+# pyright: reportUnboundVariable=false
 import njrt as _nj
 import asyncio
 
@@ -73,6 +74,7 @@ async def outer():
         """,
             lambda: (),
             writes="limit",
+            cls="Inner",
             ns=locals(),
             own="limit",
             at="async_and_generators.njpy:29",
@@ -81,4 +83,4 @@ async def outer():
     return Inner.limit
 
 
-# njc lines 1=1 4:1 9=5 12:6 14=5 21:8 27=13 30:14 32=13 43:16 49=21 52:22 54=21 65:24 71=29 72:30 74=29 80:32 82=34 sha256 54b8c4b61a6c605d
+# njc lines 1=1 5:1 10=5 13:6 15=5 22:8 28=13 31:14 33=13 44:16 50=21 53:22 55=21 66:24 72=29 73:30 75=29 82:32 84=34 sha256 81d2258fd6f283e8

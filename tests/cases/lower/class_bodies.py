@@ -1,5 +1,6 @@
 # compiled by njc 0.1.0 from class_bodies.njpy (sha256 9e1405cfddcec256, abi 1)
 # do not edit: change class_bodies.njpy and build again
+# pyright: reportUnboundVariable=false
 import njrt as _nj
 
 
@@ -36,6 +37,7 @@ def make(prefix):
                     writes="size",
                     types=lambda: {"size": int},
                     labels="break continue",
+                    cls="Box",
                     ns=locals(),
                     own="step size",
                     at="class_bodies.njpy:13",
@@ -48,4 +50,4 @@ def make(prefix):
     return Box
 
 
-# njc lines 1=1 6:1 15=9 18:10 20=9 29:12 31=13 33:14 35=13 47:16 49=18 sha256 ae89eefae1455c09
+# njc lines 1=1 7:1 16=9 19:10 21=9 30:12 32=13 34:14 36=13 49:16 51=18 sha256 1f2b4c575b8180cb

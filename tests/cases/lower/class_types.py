@@ -11,6 +11,7 @@ class Shop:
         lambda: (),
         writes="first name stock",
         types=lambda: {"first": "Item", "name": str, "stock": "list[Item]"},
+        cls="Shop",
         ns=locals(),
         own="first name stock",
         at="class_types.njpy:2",
@@ -32,6 +33,7 @@ class Shop:
             "kind": Kind,
             "last": "dict[Kind, Later]",
         },
+        cls="Shop",
         ns=locals(),
         own="second kind last",
         at="class_types.njpy:11",
@@ -41,4 +43,4 @@ class Shop:
         pass
 
 
-# njc lines 1=1 6:1 8=2 9:3 11=2 18:5 25=11 26:12 28=11 39:14 42=17 sha256 427a799382398e42
+# njc lines 1=1 6:1 8=2 9:3 11=2 19:5 26=11 27:12 29=11 41:14 44=17 sha256 2ff6c46a905fc4a9

@@ -16,10 +16,11 @@ class Box:
         """,
                 lambda: (self,),
                 labels="return",
+                cls="Box",
                 at="docstring_and_definition.njpy:8",
             )
         except _nj.Return as _nj_r:
             return _nj_r.value
 
 
-# njc lines 1=1 3:1 4=2 6:2 13=8 15:9 17=8 23=11 sha256 566b26cda68afe75
+# njc lines 1=1 3:1 4=2 6:2 13=8 15:9 17=8 24=11 sha256 35e89bd9879133af

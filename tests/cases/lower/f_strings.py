@@ -1,5 +1,6 @@
 # compiled by njc 0.1.0 from f_strings.njpy (sha256 46eec43945d179fa, abi 1)
 # do not edit: change f_strings.njpy and build again
+# pyright: reportUnboundVariable=false
 import njrt as _nj
 
 
@@ -32,4 +33,4 @@ def f(n, items):
     return text
 
 
-# njc lines 1=1 6:1 9=3 11:4 13=3 19:6 20=6 23:7 25=6 32:9 33=10 sha256 0e2e7cf282ca29cb
+# njc lines 1=1 7:1 10=3 12:4 14=3 20:6 21=6 24:7 26=6 33:9 34=10 sha256 9b03456eaeb10d7b

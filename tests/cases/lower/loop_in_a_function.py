@@ -1,5 +1,6 @@
 # compiled by njc 0.1.0 from loop_in_a_function.njpy (sha256 a5dba9a6c6a2ea31, abi 1)
 # do not edit: change loop_in_a_function.njpy and build again
+# pyright: reportUnboundVariable=false
 """The program of the paper's first figure."""
 
 import njrt as _nj
@@ -33,4 +34,4 @@ def main(queries: list[str], graph: Graph) -> list:
     return responses
 
 
-# njc lines 1=1 3:1 5=3 6:3 13=9 16:10 21=9 32:15 34=17 sha256 3e70e89d6faa3ae1
+# njc lines 1=1 4:1 6=3 7:3 14=9 17:10 22=9 33:15 35=17 sha256 2ff8868a4b3ab7e7

@@ -1,5 +1,6 @@
 # compiled by njc 0.1.0 from many_arguments.njpy (sha256 2e9088047782064e, abi 1)
 # do not edit: change many_arguments.njpy and build again
+# pyright: reportUnboundVariable=false
 import njrt as _nj
 
 
@@ -51,4 +52,4 @@ def g(one_name_that_is_so_long_that_not_even_a_line_of_its_own_is_enough_for_it_
         return _nj_r.value
 
 
-# njc lines 1=1 6:1 8=2 12:3 15=2 35:6 40=10 42:11 44=10 52=13 sha256 319a62e30ea9cc9d
+# njc lines 1=1 7:1 9=2 13:3 16=2 36:6 41=10 43:11 45=10 53=13 sha256 74138ba202c1566b

@@ -1,5 +1,6 @@
 # compiled by njc 0.1.0 from methods.njpy (sha256 43fbe56e81ced1a5, abi 1)
 # do not edit: change methods.njpy and build again
+# pyright: reportUnboundVariable=false
 import njrt as _nj
 
 
@@ -47,4 +48,4 @@ class Child(Base):
         inner()
 
 
-# njc lines 1=1 6:1 14=8 17:9 19=8 29:11 34=15 36:16 38=15 46:18 48=20 sha256 a7c7a0e902b7f282
+# njc lines 1=1 7:1 15=8 18:9 20=8 30:11 35=15 37:16 39=15 47:18 49=20 sha256 a3bbe7c050b21391

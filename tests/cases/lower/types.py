@@ -1,5 +1,6 @@
 # compiled by njc 0.1.0 from types.njpy (sha256 596097b78c5a5a5a, abi 1)
 # do not edit: change types.njpy and build again
+# pyright: reportUnboundVariable=false
 import njrt as _nj
 from typing import ClassVar, Final
 
@@ -62,4 +63,4 @@ def shadows(list: list[int]):
     return list
 
 
-# njc lines 1=1 4:1 12=8 16:9 18=8 32:11 34=12 36:13 38=12 46:15 51=19 53:20 55=19 62:22 63=23 sha256 b9df8d1d9e7ee2b8
+# njc lines 1=1 5:1 13=8 17:9 19=8 33:11 35=12 37:13 39=12 47:15 52=19 54:20 56=19 63:22 64=23 sha256 e8c634dca42279dc

@@ -1,0 +1,128 @@
+# compiled by njc 0.1.0 from typed_results.njpy (sha256 8bbc98113fbcf9c1, abi 1)
+# do not edit: change typed_results.njpy and build again
+# pyright: reportUnboundVariable=false
+"""What a type checker accepts: mypy --strict and pyright check the compiled form of this file."""
+
+import njrt as _nj
+from collections.abc import Generator, Iterator
+
+
+class Shop:
+    def __init__(self, name: str):
+        try:
+            _nj.run(
+                """natural
+        Set <:self.name> to the <name>, and return.
+        """,
+                lambda: (self, name),
+                writes="self.name",
+                labels="return",
+                cls="Shop",
+                at="typed_results.njpy:8",
+            )
+        except _nj.Return:
+            return
+        self.name: str = name
+
+    def close(self) -> None:
+        try:
+            _nj.run(
+                """natural
+        Close <self>, or return.
+        """,
+                lambda: (self,),
+                labels="return",
+                cls="Shop",
+                at="typed_results.njpy:14",
+            )
+        except _nj.Return:
+            return
+
+
+def words(text: str) -> "list[str]":
+    for line in text.split("\n"):
+        found: "list[str]"
+        try:
+            _nj.run(
+                """natural
+        Split <line> into <:found>; return them if they are few.
+        """,
+                lambda: (line, found),
+                writes="found",
+                labels="break continue return",
+                at="typed_results.njpy:21",
+            )
+        except _nj.Break:
+            break
+        except _nj.Continue:
+            continue
+        except _nj.Return as _nj_r:
+            return _nj_r.value
+    return found
+
+
+async def translate(text: str) -> str:
+    english: str
+    try:
+        await _nj.arun(
+            """natural
+    Translate <text> into <:english>, or return it.
+    """,
+            lambda: (text, english),
+            writes="english",
+            labels="return",
+            at="typed_results.njpy:28",
+        )
+    except _nj.Return as _nj_r:
+        return _nj_r.value
+    return english
+
+
+def counted(text: str) -> Generator[int, None, None]:
+    number: int
+    try:
+        _nj.run(
+            """natural
+    Count <text> into <:number: int>, or return.
+    """,
+            lambda: (text, number),
+            writes="number",
+            types=lambda: {"number": int},
+            labels="return",
+            at="typed_results.njpy:35",
+        )
+    except _nj.Return:
+        return
+    yield number
+
+
+def lines(text: str) -> Iterator[str]:
+    try:
+        _nj.run(
+            """natural
+    Return if <text> is empty.
+    """,
+            lambda: (text,),
+            labels="return",
+            at="typed_results.njpy:42",
+        )
+    except _nj.Return:
+        return
+    yield text
+
+
+def nothing(text: str) -> "None":
+    try:
+        _nj.run(
+            """natural
+    Return if <text> is empty.
+    """,
+            lambda: (text,),
+            labels="return",
+            at="typed_results.njpy:49",
+        )
+    except _nj.Return:
+        return
+
+
+# njc lines 1=1 4:1 6=3 7:3 13=8 15:9 17=8 25:11 29=14 31:15 33=14 40:17 45=21 48:22 50=21 61:24 66=28 69:29 71=28 78:31 83=35 86:36 88=35 96:38 101=42 103:43 105=42 111:45 116=49 118:50 120=49 126=52 sha256 74df48adad7a3b8c
