@@ -81,7 +81,9 @@ class HostEnvironment:
         """The options of a block without options of its own."""
         (_, flags), *further = self.options
         environment = read_environment_options(self.environ)
-        return merge_option_layers(flags, environment, *(each for _, each in further), DEFAULTS)
+        return merge_option_layers(
+            flags, environment, *(options for _, options in further), DEFAULTS
+        )
 
 
 UrlProbe = Callable[[str], None]

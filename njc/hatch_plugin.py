@@ -1,4 +1,4 @@
-"""The build hook for hatchling: wheels carry the compiled file of every `.njpy` file in them.
+"""The build hook for hatchling: adds the compiled file of each `.njpy` file to a wheel.
 
     [build-system]
     requires = ["hatchling", "njpy"]
@@ -6,7 +6,7 @@
 
     [tool.hatch.build.hooks.njc]
 
-An editable install stays as it is: development goes by `njc.hook` or by building beside the sources.
+An editable install is not changed: use `njc.hook`, or build in place.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from njrt.errors import ConfigurationError
 
 
 class NaturalBuildHook(BuildHookInterface[Any]):
-    """Compiles into a temporary directory what hatchling then packs as if it lay beside the sources."""
+    """Compiles into a temporary directory, from which hatchling adds the files to the wheel."""
 
     PLUGIN_NAME = "njc"
 
@@ -34,9 +34,9 @@ class NaturalBuildHook(BuildHookInterface[Any]):
             return
         included = self.build_config.builder.recurse_included_files()
         sources = {
-            each.distribution_path.replace(os.sep, "/"): Path(each.path)
-            for each in included
-            if is_source(each.path)
+            file.distribution_path.replace(os.sep, "/"): Path(file.path)
+            for file in included
+            if is_source(file.path)
         }
         try:
             compiled = compile_wheel_files(sources, Path(self.root))
@@ -57,5 +57,5 @@ class NaturalBuildHook(BuildHookInterface[Any]):
 
 @hookimpl
 def hatch_register_build_hook() -> type[NaturalBuildHook]:
-    """Make the hook known to hatchling."""
+    """Register the hook."""
     return NaturalBuildHook

@@ -1,11 +1,11 @@
-"""The import hook for development: `.njpy` modules and packages import like any others.
+"""The import hook for development: imports `.njpy` modules and packages.
 
     import njc.hook
     njc.hook.install()
     import mailbox_triage           # finds mailbox_triage.njpy on sys.path, compiles it in memory
 
-Tracebacks, pdb and coverage show the `.njpy` lines. No bytecode is cached: an edit counts at the next
-start, and a `.py` beside the source, compiled earlier, is passed over.
+Tracebacks, pdb and coverage show the lines of the `.njpy` file. No bytecode is cached, and a compiled `.py`
+beside the source is ignored.
 """
 
 from __future__ import annotations
@@ -22,21 +22,21 @@ from njc.project.units import SUFFIX
 
 
 def install() -> None:
-    """Make `.njpy` files importable in this process; once is enough, more does no harm."""
+    """Make `.njpy` files importable in this process; further calls have no effect."""
     if not any(isinstance(finder, NaturalFinder) for finder in sys.meta_path):
         sys.meta_path.insert(_find_hook_index(), NaturalFinder())
 
 
 def uninstall() -> None:
-    """Take the hook out again; modules that are imported stay."""
-    sys.meta_path[:] = [each for each in sys.meta_path if not isinstance(each, NaturalFinder)]
+    """Remove the hook; imported modules stay."""
+    sys.meta_path[:] = [finder for finder in sys.meta_path if not isinstance(finder, NaturalFinder)]
 
 
 class NaturalLoader(SourceFileLoader):
-    """Loads one `.njpy` module. The importing itself, and hiding its frames, is Python's own."""
+    """Loads one `.njpy` module; everything but the compiling is that of Python's loader."""
 
     def get_code(self, fullname: str) -> CodeType:
-        """Compile the source, always anew: bytecode would be taken for that of a `.py` beside it."""
+        """Compile the source; do not use bytecode, which may be that of a `.py` beside it."""
         from njc.project.config import find_project
         from njc.project.load import load_code
 
@@ -44,14 +44,14 @@ class NaturalLoader(SourceFileLoader):
         project = find_project(Path(path), os.environ)
         code, findings = load_code(Path(path), self.get_data(path), project)
         for finding in findings:
-            found = finding.diagnostic
-            text = f"{found.message} [{found.code}]"
-            warnings.warn_explicit(text, SyntaxWarning, path, found.line)
+            diagnostic = finding.diagnostic
+            text = f"{diagnostic.message} [{diagnostic.code}]"
+            warnings.warn_explicit(text, SyntaxWarning, path, diagnostic.line)
         return code
 
 
 class NaturalFinder:
-    """Finds `.njpy` modules wherever Python looks for modules: on sys.path and in packages."""
+    """Finds `.njpy` modules on sys.path and in packages."""
 
     def __init__(self) -> None:
         self._finders: dict[str, FileFinder] = {}
@@ -59,7 +59,7 @@ class NaturalFinder:
     def find_spec(
         self, fullname: str, path: Sequence[str] | None, target: ModuleType | None = None
     ) -> ModuleSpec | None:
-        """Find a module's `.njpy` file, unless an entry further to the left on the path has the module."""
+        """Find a module's `.njpy` file, unless an earlier entry of the path has the module."""
         entries = [entry or os.getcwd() for entry in (sys.path if path is None else path)]
         for number, entry in enumerate(entries):
             spec = self._get_finder(entry).find_spec(fullname)
@@ -69,7 +69,7 @@ class NaturalFinder:
         return None
 
     def invalidate_caches(self) -> None:
-        """Forget what directories hold, as `importlib.invalidate_caches` asks."""
+        """Drop cached directory listings; called by `importlib.invalidate_caches`."""
         self._finders.clear()
 
     def _get_finder(self, entry: str) -> FileFinder:
@@ -84,5 +84,5 @@ def _is_importable_from(fullname: str, entries: list[str]) -> bool:
 
 
 def _find_hook_index() -> int:
-    """The place for our finder: built-in and frozen modules go before it, files after it."""
+    """Find the index of the hook: after the finders of built-in modules, before that of files."""
     return sys.meta_path.index(PathFinder) if PathFinder in sys.meta_path else len(sys.meta_path)

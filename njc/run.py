@@ -1,9 +1,9 @@
-"""Running a natural program as Python would run a program: `njc run prog.njpy --fast`.
+"""Running a natural program as Python runs a program: `njc run prog.njpy --fast`.
 
     sys.argv          ["prog.njpy", "--fast"]
     sys.path[0]       the program's directory
     __name__          "__main__"
-    tracebacks        begin in prog.njpy, at its own lines; njc is nowhere to be seen
+    tracebacks        begin in prog.njpy, with its lines; frames of njc are removed
 
 Modules that the program imports may be `.njpy` files too.
 """
@@ -20,7 +20,7 @@ from njc.hook import NaturalLoader
 
 
 def run_as_main(code: CodeType, file: Path, arguments: Sequence[str]) -> BaseException | None:
-    """Run compiled code as the program `file`; return what it raised, with its own frames only."""
+    """Run compiled code as the program `file`; return what it raised, without frames of njc."""
     hook.install()
     path = str(file.absolute())
     sys.argv = [str(file), *arguments]
@@ -35,7 +35,7 @@ def run_as_main(code: CodeType, file: Path, arguments: Sequence[str]) -> BaseExc
 
 
 def show_traceback(error: BaseException) -> None:
-    """Show an uncaught exception as Python does: by the program's own `sys.excepthook`, if it has one."""
+    """Show an uncaught exception as Python does, by `sys.excepthook`."""
     sys.excepthook(type(error), error, error.__traceback__)
 
 
@@ -47,7 +47,7 @@ def _make_main_module(path: str) -> ModuleType:
 
 
 def _trim_traceback(trace: TracebackType | None, path: str) -> TracebackType | None:
-    """Drop the frames above the program's first one."""
+    """Remove the frames before the program's first one."""
     while trace is not None and trace.tb_frame.f_code.co_filename != path:
         trace = trace.tb_next
     return trace

@@ -1,4 +1,4 @@
-"""The command for setuptools: wheels carry the compiled file of every `.njpy` file in their packages.
+"""The command for setuptools: adds the compiled file of each `.njpy` file to a wheel.
 
     [build-system]
     requires = ["setuptools>=70.1", "njpy"]
@@ -7,7 +7,7 @@
     [tool.setuptools.cmdclass]
     build_py = "njc.setuptools_plugin.BuildNatural"
 
-Source distributions carry the `.njpy` files themselves. An editable install stays as it is.
+Source distributions have the `.njpy` files. An editable install is not changed.
 """
 
 from __future__ import annotations
@@ -24,12 +24,12 @@ from njrt.errors import ConfigurationError
 
 
 class BuildNatural(build_py):  # type: ignore[misc]
-    """`build_py`, and beside what it copies, the compiled natural code."""
+    """`build_py`, which also compiles natural code."""
 
     editable_mode: bool = False
 
     def run(self) -> None:
-        """Copy Python code, and compile natural code, into the build directory."""
+        """Copy Python code and compile natural code into the build directory."""
         super().run()
         if self.editable_mode:
             return
@@ -43,7 +43,7 @@ class BuildNatural(build_py):  # type: ignore[misc]
             file.write_bytes(data)
 
     def get_source_files(self) -> list[str]:
-        """Name the files of a source distribution."""
+        """List the files of a source distribution."""
         return [
             *super().get_source_files(),
             *(str(file) for _, file in self._find_natural_sources()),

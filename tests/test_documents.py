@@ -1,4 +1,4 @@
-"""What README and docs say, held against the project: programs compile, tables are whole, links lead somewhere."""
+"""README and docs: their programs compile, their tables are complete, their links lead somewhere."""
 
 from __future__ import annotations
 
@@ -74,7 +74,7 @@ def test_every_make_target_that_documents_name_exists() -> None:
             assert re.search(rf"^{target}:", makefile, re.M), (document.name, target)
 
 
-@pytest.mark.parametrize("document", DOCUMENTS, ids=lambda each: each.name)
+@pytest.mark.parametrize("document", DOCUMENTS, ids=lambda path: path.name)
 def test_links_lead_somewhere(document: Path) -> None:
     for target in re.findall(r"\]\((?!https?:)([^)#]*)(?:#[^)]*)?\)", document.read_text()):
         assert not target or (document.parent / target).exists(), target
@@ -96,7 +96,7 @@ def test_the_table_of_options_is_whole_and_names_the_defaults() -> None:
     table = LANGUAGE.partition("## Options")[2].partition("## When it fails")[0]
     rows = [row.strip("| ").split(" | ") for row in table.splitlines() if row.startswith("| `")]
     assert {row[0].strip("`") for row in rows} == {
-        each.name for each in dataclasses.fields(Options)
+        field.name for field in dataclasses.fields(Options)
     }
     for name, default, *_ in rows:
         value = getattr(DEFAULTS, name.strip("`"))

@@ -73,44 +73,45 @@ def command(
     A BLOCK has its name in the lock, such as `mailbox.njpy:Mailbox.triage`. The exit code is 1 if a block is
     missing or stale at the end.
     """
-    sources = [Path(each) for each in places if ":" not in each]
-    blocks = [each for each in places if ":" in each]
+    sources = [Path(place) for place in places if ":" not in place]
+    blocks = [place for place in places if ":" in place]
     project = resolve_project(sources, flags)
     units = find_units(sources, project)
     file = find_lock_file(units, project)
-    found = find_static_files(units, project)
-    holes = [hole for each in found for hole in each.holes]
+    holes = [hole for found in find_static_files(units, project) for hole in found.holes]
     chosen = [find_named_hole(block, holes) for block in blocks]
     lock = read_lock(file)
-    old = partial(_find_unused_in_units, units=units, project=project)
+    find_unused = partial(_find_unused_in_units, units=units, project=project)
     if keep:
         save_lock(_keep_code(lock, chosen or holes), file)
     elif update:
-        anew = [(hole.name, hole.mode + kind) for hole in chosen for kind in ("", LEARNED_SUFFIX)]
-        dropped = anew or [(each.name, each.mode) for each in old(lock)]
-        save_lock(remove_entries(lock, dropped), file)
-        only = {hole.name for hole in chosen or holes}
+        removed = [
+            (hole.name, hole.mode + kind) for hole in chosen for kind in ("", LEARNED_SUFFIX)
+        ]
+        removed = removed or [(entry.name, entry.mode) for entry in find_unused(lock)]
+        save_lock(remove_entries(lock, removed), file)
+        names = {hole.name for hole in chosen or holes}
         build = fill_units(
             units,
             project,
             attempts=attempts,
             jobs=jobs,
-            only=lambda hole: hole.name in only,
+            only=lambda hole: hole.name in names,
             told=console.note,
         )
         console.findings(format_findings(build.findings, "text"))
     lock = read_lock(file)
-    standing = find_hole_statuses(holes, lock)
-    console.result("\n".join(_format_statuses(chosen or holes, standing, why)))
-    for entry in old(lock):
+    statuses = find_hole_statuses(holes, lock)
+    console.result("\n".join(_format_statuses(chosen or holes, statuses, why)))
+    for entry in find_unused(lock):
         console.note(f"unused: {entry.name} ({entry.mode}); `njc lock --update` removes it")
-    open_ = sum(not isinstance(each, Locked) for each in standing.values())
-    console.note(f"{format_count(len(holes), 'static block')}, {open_} to be written")
-    ctx.exit(int(bool(open_)))
+    unwritten = sum(not isinstance(status, Locked) for status in statuses.values())
+    console.note(f"{format_count(len(holes), 'static block')}, {unwritten} to be written")
+    ctx.exit(int(bool(unwritten)))
 
 
 def find_named_hole(block: str, holes: Sequence[Hole]) -> Hole:
-    """Find the hole of this name; the file may be left out."""
+    """Find the hole of this name; the name may omit the file."""
     for hole in holes:
         if block in (hole.name, f":{hole.name.partition(':')[2]}"):
             return hole
@@ -121,16 +122,20 @@ def find_named_hole(block: str, holes: Sequence[Hole]) -> Hole:
 
 
 def _keep_code(lock: StaticLock, holes: Sequence[Hole]) -> StaticLock:
-    """Take the code of these holes for what they mean now."""
-    kinds = [(hole, hole.mode + kind) for hole in holes for kind in ("", LEARNED_SUFFIX)]
-    found = [(hole, lock.entries.get((hole.name, kind))) for hole, kind in kinds]
-    return add_entries(lock, [replace(each, meaning=hole.meaning) for hole, each in found if each])
+    """Mark the code of these holes as current."""
+    keys = [
+        (hole, (hole.name, hole.mode + kind)) for hole in holes for kind in ("", LEARNED_SUFFIX)
+    ]
+    entries = lock.entries
+    return add_entries(
+        lock, [replace(entries[key], meaning=hole.meaning) for hole, key in keys if key in entries]
+    )
 
 
 def _find_unused_in_units(
     lock: StaticLock, units: Sequence[Unit], project: Project
 ) -> list[LockEntry]:
-    """The entries of blocks that are gone; a block that is live for now may be static tomorrow."""
+    """Find the entries of removed blocks; a block that is live now may become static again."""
     static = replace(project, options=replace(project.options, mode="static"))
     names = {hole.name for file in find_static_files(units, static) for hole in file.holes}
     roots = {unit.root for unit in units}
@@ -143,19 +148,19 @@ def _find_unused_in_units(
 
 
 def _format_statuses(
-    holes: Sequence[Hole], standing: dict[str, HoleStatus], why: bool
+    holes: Sequence[Hole], statuses: dict[str, HoleStatus], why: bool
 ) -> Iterator[str]:
     width = max((len(hole.name) for hole in holes), default=0)
     for hole in holes:
-        stands = standing[hole.name]
-        yield f"{hole.name:{width}}  {hole.mode:10}  {describe_hole_status(stands)}"
-        if why and isinstance(stands, Locked | Stale):
-            yield from (f"    {line}" for line in _format_history(stands.entry))
+        status = statuses[hole.name]
+        yield f"{hole.name:{width}}  {hole.mode:10}  {describe_hole_status(status)}"
+        if why and isinstance(status, Locked | Stale):
+            yield f"    {_format_history(status.entry)}"
 
 
-def _format_history(entry: LockEntry) -> Iterator[str]:
+def _format_history(entry: LockEntry) -> str:
     usd = "" if entry.usd is None else f", ${entry.usd:.4f}"
-    yield (
+    return (
         f"written by {entry.model or 'an unnamed model'} on {entry.date} in "
         f"{format_count(entry.attempts, 'attempt')}, {entry.tokens.input} + {entry.tokens.output} tokens{usd}"
     )

@@ -63,13 +63,13 @@ def command(
     njc.lock keeps the best code with its score, beside the code that was not learned. The exit code is 1 if
     some code still fails on a run.
     """
-    sources = [Path(each) for each in places if ":" not in each]
-    project = resolve_project(sources, {"mode": "static", **{k: v for k, v in flags.items() if v}})
+    sources = [Path(place) for place in places if ":" not in place]
+    project = resolve_project(sources, {**flags, "mode": flags["mode"] or "static"})
     units = find_units(sources, project)
     file = find_lock_file(units, project)
-    found = find_static_files(units, project)
-    holes = [hole for each in found for hole in each.holes]
-    chosen = {find_named_hole(each, holes).name for each in places if ":" in each}
+    files = find_static_files(units, project)
+    holes = [hole for found in files for hole in found.holes]
+    chosen = {find_named_hole(place, holes).name for place in places if ":" in place}
     request = HoleRequest(
         attempts=attempts,
         today=lambda: time.strftime("%Y-%m-%d"),
@@ -80,25 +80,23 @@ def command(
     )
     examples = read_examples(traces)
     console.note(f"{format_count(len(examples), 'recorded run')} in {', '.join(map(str, traces))}")
-    studied = list(learn_from_examples(found, read_lock(file), examples, request))
-    if rows := [_make_row(each) for each in studied if each.score]:
+    results = list(learn_from_examples(files, read_lock(file), examples, request))
+    if rows := [_make_row(result) for result in results if result.score]:
         console.result(format_text_table(TABLE_HEADINGS, rows))
-    for each in studied:
-        if each.trouble:
-            console.note(f"{each.hole.name}: {each.trouble}")
-        elif each.lessons.unusable:
-            console.note(
-                f"{each.hole.name}: some runs cannot be used: {'; '.join(each.lessons.unusable)}"
-            )
-    ctx.exit(int(any(each.score and each.score.wrong for each in studied)))
+    for result in results:
+        if result.trouble:
+            console.note(f"{result.hole.name}: {result.trouble}")
+        elif unusable := result.lessons.unusable:
+            console.note(f"{result.hole.name}: some runs cannot be used: {'; '.join(unusable)}")
+    ctx.exit(int(any(result.score and result.score.wrong for result in results)))
 
 
-def _make_row(studied: LearningResult) -> tuple[str, ...]:
+def _make_row(result: LearningResult) -> tuple[str, ...]:
     return (
-        studied.hole.name,
-        studied.hole.mode,
-        str(len(studied.lessons.all)),
-        str(studied.first),
-        str(studied.score),
-        str(studied.attempts),
+        result.hole.name,
+        result.hole.mode,
+        str(len(result.lessons.all)),
+        str(result.first),
+        str(result.score),
+        str(result.attempts),
     )

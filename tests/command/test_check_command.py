@@ -47,7 +47,7 @@ def test_warnings_as_errors(here: Workplace, by: str, monkeypatch: pytest.Monkey
 def test_formats_for_programs(here: Workplace) -> None:
     here.write({"src/a.njpy": MISSPELT})
     found = json.loads(here.njc("check", "src", "--output-format", "json").stdout)
-    assert [(each["code"], each["path"], each["line"]) for each in found] == [
+    assert [(finding["code"], finding["path"], finding["line"]) for finding in found] == [
         ("NJ201", "src/a.njpy", 3)
     ]
     github = here.njc("check", "src", "--output-format", "github").stdout

@@ -88,7 +88,7 @@ def test_errors_stop_the_wheel(here: Workplace, project: str) -> None:
     built = build_wheel(here)
     assert built.returncode != 0
     assert "shop/mail.njpy:3:11: error[NJ201]" in built.stdout + built.stderr
-    assert not [each for each in here.files() if each.endswith(".whl")]
+    assert not [file for file in here.files() if file.endswith(".whl")]
 
 
 def test_a_source_distribution_of_setuptools_carries_the_sources(here: Workplace) -> None:

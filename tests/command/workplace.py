@@ -40,8 +40,8 @@ class Workplace:
         return (self.folder / path).read_text(encoding="utf-8")
 
     def files(self, under: str = ".") -> list[str]:
-        found = (each for each in (self.folder / under).rglob("*") if each.is_file())
-        return sorted(each.relative_to(self.folder).as_posix() for each in found)
+        found = (file for file in (self.folder / under).rglob("*") if file.is_file())
+        return sorted(file.relative_to(self.folder).as_posix() for file in found)
 
     def njc(self, *arguments: str) -> Result:
         """Run the command in this process."""

@@ -47,7 +47,7 @@ def verdicts(result: Result) -> dict[str, tuple[str, str]]:
     checks = ["round trip", *(line[1].split()[0] for line in lines)]
     found = {}
     for status, rest in lines:
-        check = next(each for each in checks if rest.startswith(each))
+        check = next(name for name in checks if rest.startswith(name))
         found[check] = (status, rest.removeprefix(check).strip())
     return found
 
@@ -100,8 +100,8 @@ def test_a_second_model_to_fall_back_on_is_looked_at_too(doctor: Doctor) -> None
             ANTHROPIC_API_KEY=ANTHROPIC_KEY,
             ANTHROPIC_BASE_URL=second.url,
         )
-    trips = [each for each in json.loads(result.stdout) if each["check"] == "round trip"]
-    assert [each["status"] for each in trips] == ["ok", "ok"]
+    trips = [found for found in json.loads(result.stdout) if found["check"] == "round trip"]
+    assert [found["status"] for found in trips] == ["ok", "ok"]
 
 
 def test_offline_asks_nobody(doctor: Doctor) -> None:
@@ -193,7 +193,7 @@ def test_the_reason_for_the_model(doctor: Doctor, arguments: list[str], reason: 
 def test_json_is_one_list(doctor: Doctor) -> None:
     result = doctor("--offline", "--output-format", "json", NJC_RECORD="none")
     found = json.loads(result.stdout)
-    assert [each["check"] for each in found] == [
+    assert [check["check"] for check in found] == [
         "python",
         "extras",
         "model",
@@ -221,7 +221,7 @@ def here(**changes: Any) -> HostEnvironment:
 
 
 def verdict(check: str, surroundings: HostEnvironment) -> HealthCheck:
-    return next(each for each in diagnose(surroundings, None) if each.check == check)
+    return next(found for found in diagnose(surroundings, None) if found.check == check)
 
 
 def test_an_old_python_and_a_bare_install() -> None:
