@@ -82,3 +82,59 @@ def test_what_is_there_or_not_known(code: str) -> None:
 @pytest.mark.parametrize(("code", "words"), WRONG)
 def test_what_is_not_there(code: str, words: str) -> None:
     assert f"line 1: {words}" in refused(code)
+
+
+PRIVATE = '''\
+class Account:
+    __slots__ = ("owner", "__note")
+
+    def __init__(self, owner: str) -> None:
+        self.__balance = 0
+
+class text:
+    def upper(self): ...
+
+class Outer:
+    class Account:
+        def fill(self, {parameters}):
+            """natural
+            Use <self>, <account>, <name>, <words>.
+            """
+
+    def spend(self, account: Account) -> None:
+        account.marked = True
+        """natural
+        Use <self> and <account>.
+        """
+
+def use(account: Account, name: str, words: str) -> None:
+    words = words.split()
+    name: str = name.strip()
+    """natural
+    Use <account>, <name> and <words>.
+    """
+'''.replace("{parameters}", "account: Account, name, words")
+
+
+@pytest.mark.parametrize(
+    ("hole", "code", "refused"),
+    [
+        (0, "self.spend(account.owner)", ""),  # not the `Account` of the module
+        (1, "account.owner, account.marked", ""),
+        (1, "account.__balance", "which has no `__balance`"),  # means `_Outer__balance` here
+        (2, "account.owner, account.marked", ""),
+        (2, "account._Account__balance, account._Account__note", ""),
+        (2, "account.__balance", "which has no `__balance`; it has owner"),
+        (2, "account.balance", "which has no `balance`"),
+        (2, "words.pop()", ""),  # bound again, to something else
+        (2, "name.pop()", "`name` is a `str`, which has no `pop`"),
+    ],
+)
+def test_private_and_rebound_names(hole: int, code: str, refused: str) -> None:
+    unit = Unit(Path("program.njpy"), Path(), Path("program.py"))
+    file = make_static_file(
+        unit, SourceFile("program.njpy", PRIVATE.encode()), Options(mode="static", policy="open")
+    )
+    assert file is not None
+    reasons = " / ".join(make_code_check(file, file.holes[hole])(code))
+    assert (refused in reasons) if refused else reasons == ""

@@ -160,6 +160,46 @@ def test_refused_elsewhere(program: str, code: str, words: str) -> None:
     assert words in refused(program, code)
 
 
+QUOTED = '''\
+from dataclasses import dataclass
+from typing import ClassVar, Optional
+
+@dataclass
+class Order:
+    items: "list[Item]"
+    next: Optional["Order"] = None
+    count: ClassVar[dict[str, int]] = {}
+
+@dataclass
+class Item:
+    name: "str"
+
+@dataclass
+class Wrong:
+    names: "dict[str, Item]"
+
+def read(letter):
+    """natural
+    Read <letter> into <:found>; see <Order> and <Wrong>.
+    """
+    return found
+'''
+
+
+@pytest.mark.parametrize(
+    ("code", "words"),
+    [
+        ("found = llm(f'{letter}', Order)", ""),
+        ("found = llm(f'{letter}', list[Order])", ""),
+        ("found = llm(f'{letter}', Wrong)", "in `Wrong`: `dict[...]` has no schema"),
+        ("found = llm(f'{letter}', list['Order'])", "must be a type, not the text 'Order'"),
+    ],
+)
+def test_fields_may_have_quoted_types(code: str, words: str) -> None:
+    reasons = refused(QUOTED, code)
+    assert (words in reasons) if words else reasons == ""
+
+
 def test_all_reasons_are_given_at_once() -> None:
     reasons = refused(PROGRAM, "import socket\nbox = policy\nwhile True:\n    pass").split(" / ")
     assert len(reasons) == 5

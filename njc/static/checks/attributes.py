@@ -1,10 +1,12 @@
-"""Does the code speak of attributes that are not there? As far as the annotations of the program tell.
+"""Does the code use attributes that do not exist? As far as the annotations of the program tell.
 
     def triage(self, mails: list[Mail]):
         for mail in mails:              mail is a Mail
             ...                         mail.kind    `mail` is a `Mail`, which has no `kind`; it has sender, text
 
-Only what is certain is reported: names with one plain type, classes of the same file whose bases are known.
+Only what is certain is reported: names with one plain type that the program binds once, and classes of the same file
+whose bases are known. Not seen: attributes of other expressions, of unions, and of values whose type is quoted. An
+attribute that the program sets anywhere in the file, on whatever object, counts as one of every class.
 """
 
 from __future__ import annotations
@@ -14,7 +16,8 @@ import builtins
 import difflib
 from collections.abc import Iterator, Mapping
 
-from njc.frontend.names import FunctionDefinition, NameScope, list_suites
+from njc.frontend.names import FunctionDefinition, NameScope, list_suites, walk_outwards
+from njrt.private_names import mangle
 
 Classes = Mapping[str, ast.ClassDef]
 VariableTypes = Mapping[str, ast.expr]
@@ -39,14 +42,18 @@ def find_attribute_problems(
 ) -> Iterator[str]:
     """Check each attribute of a name of the program that the code does not bind itself."""
     types = infer_variable_types(scope, classes)
+    *_, module = walk_outwards(scope)
+    set_somewhere = frozenset(_list_stored_attributes(module.node, None))
     for node in ast.walk(tree):
         match node:
             case ast.Attribute(value=ast.Name(id=name), attr=attribute, ctx=ast.Load()) if (
                 name in types and name not in bound
             ):
                 known = find_type_attributes(types[name], classes)
-                if known is not None and not _has_attribute(attribute, known):
-                    yield f"line {node.lineno}: {_describe_missing_attribute(name, types[name], attribute, known)}"
+                stored = mangle(attribute, scope.mangling_class)
+                if known is not None and not _has_attribute(stored, known | set_somewhere):
+                    message = _describe_missing_attribute(name, types[name], attribute, known)
+                    yield f"line {node.lineno}: {message}"
 
 
 def _describe_missing_attribute(
@@ -71,11 +78,18 @@ def infer_variable_types(scope: NameScope, classes: Classes) -> dict[str, ast.ex
         return {}
     bindings = scope.bindings
     said = {**bindings.parameters, **bindings.annotations}
-    types = {name: annotation for name, annotation in said.items() if annotation is not None}
-    if scope.parent and scope.parent.kind == "class" and isinstance(scope.node, FunctionDefinition):
+    types = {
+        name: annotation
+        for name, annotation in said.items()
+        if annotation is not None
+        and _count_bindings(scope.node, name) <= (name in bindings.annotations)
+    }
+    owner = scope.parent
+    if owner and isinstance(scope.node, FunctionDefinition):
         arguments = [*scope.node.args.posonlyargs, *scope.node.args.args]
-        if arguments and arguments[0].arg == "self" and scope.parent.name in classes:
-            types["self"] = ast.Name(scope.parent.name, ast.Load())
+        is_method = classes.get(owner.name) is owner.node
+        if arguments and arguments[0].arg == "self" and is_method:
+            types["self"] = ast.Name(owner.name, ast.Load())
     for loop in _find_loops(scope.node.body):
         if isinstance(loop.target, ast.Name) and loop.target.id not in types:
             item = _find_item_type(_infer_type(loop.iter, types, classes))
@@ -187,11 +201,26 @@ def _has_dynamic_attributes(class_: ast.ClassDef) -> bool:
 
 
 def _list_own_attributes(class_: ast.ClassDef) -> Iterator[str]:
+    """The attributes that a class defines, sets or lists in `__slots__`, as they are stored."""
     for node in ast.walk(class_):
         match node:
-            case ast.Name(id=name, ctx=ast.Store()) | ast.Attribute(attr=name, ctx=ast.Store()):
-                yield name
+            case ast.Name(id=name, ctx=ast.Store()):
+                yield mangle(name, class_.name)
             case ast.FunctionDef(name=name) | ast.AsyncFunctionDef(name=name):
-                yield name
+                yield mangle(name, class_.name)
             case ast.ClassDef(name=name) if node is not class_:
-                yield name
+                yield mangle(name, class_.name)
+            case ast.Assign(targets=[ast.Name(id="__slots__")], value=value):
+                for part in ast.walk(value):
+                    if isinstance(part, ast.Constant) and isinstance(part.value, str):
+                        yield mangle(part.value, class_.name)
+    yield from _list_stored_attributes(class_, class_.name)
+
+
+def _list_stored_attributes(tree: ast.AST, class_name: str | None) -> Iterator[str]:
+    """The attributes that are set anywhere in a tree, as they are stored."""
+    for node in ast.iter_child_nodes(tree):
+        inner = node.name if isinstance(node, ast.ClassDef) else class_name
+        if isinstance(node, ast.Attribute) and isinstance(node.ctx, ast.Store):
+            yield mangle(node.attr, class_name)
+        yield from _list_stored_attributes(node, inner)

@@ -14,9 +14,9 @@ from collections.abc import Callable, Iterator, Sequence
 
 from njc.analysis.assignment import can_reach_end, find_unbound_at_end, is_endless_loop
 from njc.frontend.names import FunctionDefinition
-from njc.static.checks.attributes import find_attribute_problems
+from njc.static.checks.attributes import Classes, find_attribute_problems
 from njc.static.checks.choices import find_choice_problems
-from njc.static.checks.questions import Classes, find_question_problems
+from njc.static.checks.questions import find_question_problems
 from njc.static.holes import Hole, has_own_lines, split_import
 from njrt.execution.checks import find_snippet_problems
 from njrt.execution.compile import analyze_snippet

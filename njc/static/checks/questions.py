@@ -13,9 +13,9 @@ import ast
 import re
 from collections.abc import Iterator, Mapping, Sequence
 
+from njc.frontend.references import parse_type
+from njc.static.checks.attributes import Classes
 from njrt.session.structured_output import find_schema_problems, make_answer_schema
-
-Classes = Mapping[str, ast.ClassDef]
 
 _SCHEMA_ALTERNATIVES: Mapping[str, str] = {
     "dict": "list of a dataclass with a key and a value",
@@ -93,6 +93,9 @@ def _check_type(node: ast.expr, classes: Classes, around: frozenset[str]) -> Ite
             yield from _check_type(right, classes, around)
         case ast.Dict():
             yield from _check_schema(node)
+        case ast.Constant(value=str(text)) if around:  # a field's type may be quoted
+            if (quoted := parse_type(text)) is not None:
+                yield from _check_type(quoted, classes, around)
         case ast.Constant(value=str(text)):
             yield f"the schema must be a type, not the text {text!r}"
         case ast.List() | ast.Tuple() | ast.Set():
@@ -110,7 +113,7 @@ def _check_subscript(
         yield f"`{name}[...]` has no schema that all vendors accept; ask for a {_SCHEMA_ALTERNATIVES[name]}"
     elif name == "Annotated":
         yield from _check_type(parts[0], classes, around)
-    elif name != "Literal":
+    elif name not in ("Literal", "ClassVar"):
         for part in parts:
             yield from _check_type(part, classes, around)
 
