@@ -115,7 +115,7 @@ def generate(
     source, module, blocks = analysis.source, analysis.module, analysis.blocks
     if analysis.has_errors:
         return Compilation(source, blocks, analysis.diagnostics, None, LineMap())
-    header = make_header(source, project, version, serialize_written(written, note))
+    header = make_header(source, project, version, serialize_written(source, written, note))
     if module is None:
         return _compile_without_blocks(source, header)
     aliases = choose_aliases(source.text)

@@ -35,6 +35,7 @@ from njc.frontend.names import (
     resolve_name,
 )
 from njc.frontend.references import format_annotation, is_type, parse_type
+from njc.frontend.source import SourceFile
 from njrt.options import OPTION_NAMES, Options
 from njrt.private_names import mangle
 
@@ -105,13 +106,21 @@ def apply_written(lowered: LoweredBlock, written: WrittenBlock | None) -> Emitta
     return GuardedBlock(written, lowered)
 
 
-def serialize_written(written: Iterable[WrittenBlock], note: str = "") -> str:
-    """All that written code and the note about it add to a compiled file, as one text."""
+_CRLF = "\r\n"
+
+
+def serialize_written(source: SourceFile, written: Iterable[WrittenBlock], note: str = "") -> str:
+    """All that written code and the note about it add to a compiled file, as one text.
+
+    It does not depend on the line ends of the source.
+    """
     parts = [
-        f"{code.block.start}\0{code.imports}\0{code.shapes}\0{code.conditions}\0{code.code}"
+        f"{start - source.text.count(_CRLF, 0, start)}"
+        f"\0{code.imports}\0{code.shapes}\0{code.conditions}\0{code.code}"
         for code in written
+        for start in [code.block.start]
     ]
-    return "\0".join([*parts, *([note] if note else [])])
+    return "\0".join([*parts, *([note] if note else [])]).replace(_CRLF, "\n")
 
 
 @dataclass(frozen=True, slots=True)

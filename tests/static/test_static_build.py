@@ -63,6 +63,17 @@ def test_a_block_is_written_locked_and_built_again_without_a_model(studio: Studi
     assert "1 file compiled" in studio.njc("build", ".").stderr, "live is another compilation"
 
 
+@pytest.mark.parametrize("mode", ["static", "auto"])
+def test_a_checkout_with_other_line_ends_is_up_to_date(studio: Studio, mode: str) -> None:
+    studio.write({"shop.njpy": SHOP})
+    assert studio.njc("build", ".", "--mode", mode, replies=[GOOD]).exit_code == 0
+    for name in ("shop.njpy", "shop.py", "njc.lock"):
+        studio.write({name: studio.read(name).replace("\n", "\r\n")})
+    for flags in ([], ["--force"]):
+        again = studio.njc("build", ".", "--mode", mode, "--check", *flags)
+        assert again.exit_code == 0, again.output
+
+
 def test_a_locked_build_reads_each_file_once(studio: Studio) -> None:
     """Three blocks: their code is checked in its place together, and that compilation is what is written."""
     studio.write({"shop.njpy": "\n\n".join(SHOP.replace("total", name) for name in "abc")})
