@@ -72,7 +72,7 @@ EDGE = """
     njc.learning        runner sandboxed_run study
     njc.commands        build cache check clean compare console doctor flags lock migrate repeat run sandbox_flags show static where
     spsbench            journal
-    spsbench.trials     answering building command executing interpreter machine playing running trial workers
+    spsbench.trials     answering building command executing interpreter interpreter_process machine playing running trial workers
     spsbench.studies    graph_command gsm8k_command study study_command
     spsbench.replay     command programs
     spsbench.report     command files

@@ -69,12 +69,12 @@ class TrialReport:
 
 
 def read_report(lines: Iterable[str]) -> TrialReport:
-    """Read a report; a last line that a kill cut off is left out."""
+    """Read a report."""
     built: ProgramBuilt | BuildFailed | None = None
     cases: dict[str, CasePlayed] = {}
     ending: TrialEnding | None = None
     for line in lines:
-        match from_json(line, _build_line_type()) if line.endswith("\n") else None:
+        match from_json(line, _build_line_type()):
             case ProgramBuilt() | BuildFailed() as built:
                 pass
             case CasePlayed() as played:
