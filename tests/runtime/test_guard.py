@@ -1,4 +1,4 @@
-"""The guard: what is refused, what is not, and the known ways out of in-process executors."""
+"""The guard: what is refused before code runs, what is refused while it runs, and the messages."""
 
 from __future__ import annotations
 
@@ -103,15 +103,12 @@ ESCAPES = [
     # names of attributes as texts
     "from operator import attrgetter as ag\nag('__cl' + 'ass__')(1)",
     "import operator\ng = operator.attrgetter\ng('__cl' + 'ass__')(1)",
-    "import operator\nlist(map(operator.attrgetter, ['__class__']))",
     "import operator\noperator.methodcaller('format', 1)('{0.__cl' + 'ass__}')",
-    "import functools\ndef f(): pass\nfunctools.wraps(f, ['__globals__'], [])(f)",
     "import functools\nfunctools.update_wrapper",
     "class M:\n    __match_args__ = ('__globals__',)",
     "class M: pass\nM.__match_args__ = ('__globals__',)",
     "import dataclasses\n@dataclasses.dataclass\nclass M:\n    __globals__: int",
     "import dataclasses\ndataclasses.make_dataclass('M', ['__globals__'])",
-    "import re\ntry:\n    re.zz\nexcept AttributeError as e:\n    e.obj",
     # texts as code
     "import typing\ntyping.Optional['eval'].__args__[0]",
     "import typing\ntyping.get_args(typing.Optional['eval'])[0]._evaluate({}, {}, frozenset())",
@@ -165,6 +162,7 @@ REASONS = (
 AT_RUN_TIME = [
     "getattr((), '__class__')",
     "getattr((), '__cl' + 'ass__')",
+    "import operator\nlist(map(operator.attrgetter, ['__class__']))[0](1)",
     "import functools\nfunctools.reduce(getattr, ['__class__', '__base__'], ())",
     "list(map(getattr, [()], ['__class__']))",
     "def f(): pass\nsetattr(f, '__code' + '__', None)",

@@ -21,6 +21,7 @@ from njc.static.holes import Hole, has_own_lines, split_import
 from njrt.execution.checks import find_snippet_problems
 from njrt.execution.compile import analyze_snippet
 from njrt.execution.guard.check import find_guard_problems
+from njrt.execution.guard.unchecked import find_unchecked_problems
 from njrt.execution.lowering import find_host_jumps
 from njrt.execution.symbols import SnippetNames
 from njrt.execution.tracebacks import format_syntax_error
@@ -52,7 +53,9 @@ def find_code_refusals(
     )
     if hole.options.policy != "open":
         _, all_nodes, all_names, _ = analyze_snippet(code, hole.class_name, 0)
-        problems += find_guard_problems(all_nodes, all_names, make_static_scope(hole))
+        static_scope = make_static_scope(hole)
+        problems += find_guard_problems(all_nodes, all_names, static_scope)
+        problems += find_unchecked_problems(all_nodes, all_names, static_scope)
     problems += find_attribute_problems(tree, hole.block.scope, names.bound, classes)
     problems += find_choice_problems(nodes, hole.types, _format_question_template(hole))
     problems += _find_future_imports(nodes)

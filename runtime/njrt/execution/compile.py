@@ -25,13 +25,14 @@ from njrt.execution.checks import (
     find_snippet_refusal,
     remove_restated_inputs,
 )
-from njrt.execution.guard.check import find_guard_refusal
-from njrt.execution.guard.runtime import CHECKED_BUILTINS, get_format_method
+from njrt.execution.guard.check import find_guard_refusal, list_program_modules
+from njrt.execution.guard.effects import allow_effects, names_effects
+from njrt.execution.guard.rewrite import CHECKS
+from njrt.execution.guard.runtime import CHECKED_BUILTINS
 from njrt.execution.lowering import (
     BOUND_NAME,
     EXIT_KIND_NAME,
     EXIT_VALUE_NAME,
-    METHOD_NAME,
     RAISED_NAME,
     STOPPED_NAME,
     ExitKind,
@@ -145,6 +146,7 @@ def _check_and_compile(
     compile_source = compile_snippet if is_short else compile_snippet.__wrapped__
     layout = _make_layout(names, scope, policy)
     code = compile_source(source, scope.place, layout, scope.future_flags)
+    allow_effects(code, policy == "open" or names_effects(scope))
     tracker, exit_kind, exit_value = RaiseTracker(), CellType(int(ExitKind.FELL_OFF)), CellType()
     private = {
         RAISED_NAME: CellType(tracker.record),
@@ -161,7 +163,10 @@ def _check_and_compile(
     return Snippet(source, scope, code, closure, tracker, exit_kind, exit_value, bool(names.awaits))
 
 
-_PRIVATE_CELLS = {STOPPED_NAME: CellType(Interruption), METHOD_NAME: CellType(get_format_method)}
+_PRIVATE_CELLS = {
+    STOPPED_NAME: CellType(Interruption),
+    **{name: CellType(check) for name, check in CHECKS.items()},
+}
 """What the lowered code of every snippet uses."""
 
 SnippetAnalysis = tuple[ast.Module, tuple[ast.AST, ...], SnippetNames, int]
@@ -205,7 +210,7 @@ def _make_layout(names: SnippetNames, scope: Scope, policy: Policy) -> ScopeLayo
             if name in scope.global_names and name not in scope.scratch and name not in scope.own
         ),
         own=scope.own,
-        guarded=policy == "guarded",
+        program_modules=list_program_modules(scope) if policy == "guarded" else None,
         watched=scope.watched,
     )
 

@@ -26,14 +26,12 @@ from dataclasses import dataclass
 from types import CodeType
 from typing import Any, TypedDict
 
+from njrt.execution.guard.rewrite import CHECKS, add_checks
 from njrt.execution.symbols import Declaration, SnippetNames
 from njrt.execution.syntax import compile_tree, parse_python
 from njrt.private_names import mangle
 
 HostJump = ast.Break | ast.Continue | ast.Return
-
-FORMAT_METHODS = ("format", "format_map")
-"""The methods of `str` that read attributes which are not visible in the code."""
 
 
 class ExitKind(enum.IntEnum):
@@ -60,7 +58,6 @@ RAISED_NAME = ".raised"
 EXIT_KIND_NAME = ".exit_kind"
 EXIT_VALUE_NAME = ".exit_value"
 STOPPED_NAME = ".stopped"
-METHOD_NAME = ".method"
 BOUND_NAME = ".bound"
 
 
@@ -104,8 +101,8 @@ class ScopeLayout:
     """The names it binds that live in the module."""
     own: frozenset[str]
     """The names that live in the class namespace."""
-    guarded: bool
-    """Whether format strings are checked before they read attributes."""
+    program_modules: tuple[str, ...] | None
+    """The modules that the prompt names, which are imported unchecked; None where nothing is checked."""
     watched: frozenset[str]
     """The outputs of which a new binding is reported: they were bound before the block ran."""
 
@@ -114,6 +111,8 @@ def lower_snippet(
     tree: ast.Module, names: SnippetNames, layout: ScopeLayout, filename: str, flags: int
 ) -> CodeType:
     """Compile a checked snippet; changes `tree`."""
+    if layout.program_modules is not None:
+        tree = add_checks(tree, layout.class_name, layout.program_modules)
     jumps = {id(jump) for jump in find_host_jumps(tree.body)}
     body = _Lowerer(names, layout, jumps).lower_body(tree.body)
     if layout.in_class and jumps:
@@ -155,8 +154,8 @@ def _build_scaffold(layout: ScopeLayout, body: list[ast.stmt]) -> ast.Module:
     private = [
         RAISED_NAME,
         STOPPED_NAME,
-        METHOD_NAME,
         BOUND_NAME,
+        *CHECKS,
         *((EXIT_KIND_NAME, EXIT_VALUE_NAME) if layout.in_class else ()),
     ]
     at = _get_location(declared)
@@ -263,17 +262,6 @@ class _Lowerer(ast.NodeTransformer):
             stopped = ast.Name(STOPPED_NAME, ast.Load(), **at)
             node.handlers.insert(0, ast.ExceptHandler(stopped, None, [ast.Raise(**at)], **at))
         return node
-
-    def visit_Attribute(self, node: ast.Attribute) -> ast.AST:
-        """`text.format` -> `.method(text, "format")`, by which the guard checks the format string."""
-        self.generic_visit(node)
-        if not self.layout.guarded or node.attr not in FORMAT_METHODS:
-            return node
-        if not isinstance(node.ctx, ast.Load):
-            return node
-        at = _get_location(node)
-        name = ast.Constant(node.attr, **at)
-        return ast.Call(ast.Name(METHOD_NAME, ast.Load(), **at), [node.value, name], [], **at)
 
     def visit_AnnAssign(self, node: ast.AnnAssign) -> ast.AST:
         """Drop the annotation of a variable: an annotated name can be neither nonlocal nor global."""

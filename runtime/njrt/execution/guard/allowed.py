@@ -1,11 +1,11 @@
-"""What code under the guard may reach: lists, each for a reason, and nothing else.
+"""The lists that the guard compares code with.
 
-    import json                  may be imported: it only computes
-    open("a.txt")                may not: a builtin that reaches past the block
-    x.__class__.__mro__          may not: attributes that lead from any object into the interpreter
-    asyncio.run(main())          may not: of asyncio only what waits, and `run` is not among it
+    import json                  allowed: a module that only computes
+    open("a.txt")                refused: a builtin with effects outside the block
+    x.__class__.__mro__          refused: attributes that lead from any object into the interpreter
+    asyncio.run(main())          refused: of asyncio, only what waits is allowed
 
-`guard.py` compares code with these lists before it runs, `reflection.py` while it runs.
+`check.py` uses the lists before the code runs; `runtime.py`, `modules.py` and `effects.py` use them while it runs.
 """
 
 from __future__ import annotations
@@ -27,14 +27,14 @@ IMPORTABLE_MODULES = _split_words(
 
 REFUSED_BUILTINS = _split_words(
     """__build_class__ __builtins__ __import__ __loader__ __spec__ breakpoint compile copyright credits
-    eval exec exit globals help input license locals open quit vars
+    eval exec exit globals help input license locals open quit
     GeneratorExit KeyboardInterrupt SystemExit"""
 )
-"""Builtins that reach past the block: files, the terminal, the interpreter, the end of the program."""
+"""Builtins for files, the terminal, the interpreter and the end of the program."""
 
 REFUSED_ATTRIBUTES = _split_words(
-    """__base__ __bases__ __builtins__ __class__ __closure__ __code__ __dict__ __func__ __getattribute__
-    __globals__ __import__ __init_subclass__ __loader__ __mro__ __objclass__ __reduce__ __reduce_ex__
+    """__base__ __bases__ __builtins__ __class__ __closure__ __code__ __func__ __getattribute__
+    __globals__ __import__ __loader__ __mro__ __objclass__ __reduce__ __reduce_ex__
     __self__ __spec__ __subclasses__ __subclasshook__ __traceback__ __wrapped__ __self_class__
     __thisclass__ __defaults__ __kwdefaults__ __path__ __cached__ mro
     __annotate__ __args__ _evaluate
@@ -43,26 +43,59 @@ REFUSED_ATTRIBUTES = _split_words(
     co_code co_consts co_names
     get_coro get_loop get_stack subprocess_exec subprocess_shell"""
 )
-"""Attributes by which one walks from any object into the interpreter, or has text run as code."""
+"""Attributes that lead from any object into the interpreter, or that evaluate text as code."""
+
+FORMAT_METHODS = _split_words("format format_map")
+"""Methods of texts that read the attributes that the text names."""
+
+LOOP_METHODS = _split_words(
+    """add_reader add_signal_handler add_writer connect_accepted_socket connect_read_pipe connect_write_pipe
+    create_connection create_datagram_endpoint create_server create_unix_connection create_unix_server
+    run_in_executor sendfile set_default_executor set_exception_handler set_task_factory sock_accept
+    sock_connect"""
+)
+"""Methods that are refused on event loops only: they open connections, servers and threads."""
+
+SAFE_NAMES = _split_words(
+    """__abs__ __add__ __aenter__ __aexit__ __aiter__ __all__ __and__ __anext__ __await__ __bool__ __bytes__
+    __call__ __cause__ __ceil__ __class_getitem__ __complex__ __contains__ __context__ __copy__ __deepcopy__
+    __del__ __delitem__ __dir__ __divmod__ __doc__ __enter__ __eq__ __exit__ __float__ __floor__ __floordiv__
+    __format__ __ge__ __getitem__ __gt__ __hash__ __iadd__ __iand__ __ifloordiv__ __ilshift__ __imatmul__
+    __imod__ __imul__ __index__ __init__ __init_subclass__ __instancecheck__ __int__ __invert__ __ior__
+    __ipow__ __irshift__ __isub__ __iter__ __itruediv__ __ixor__ __le__ __len__ __length_hint__ __lshift__
+    __lt__ __matmul__ __members__ __missing__ __mod__ __module__ __mul__ __name__ __ne__ __neg__ __new__
+    __next__ __notes__ __optional_keys__ __or__ __origin__ __pos__ __post_init__ __pow__ __prepare__
+    __qualname__ __radd__ __rand__ __rdivmod__ __repr__ __required_keys__ __reversed__ __rfloordiv__
+    __rlshift__ __rmatmul__ __rmod__ __rmul__ __ror__ __round__ __rpow__ __rrshift__ __rshift__ __rsub__
+    __rtruediv__ __rxor__ __setitem__ __slots__ __str__ __sub__ __subclasscheck__ __suppress_context__
+    __total__ __truediv__ __trunc__ __version__ __xor__
+    _ _asdict _field_defaults _fields _generate_next_value_ _ignore_ _make _missing_ _name_ _order_ _replace
+    _value_"""
+)
+"""Names with an underscore that may be read of every object; others are checked against the object."""
 
 REFUSED_BINDINGS = _split_words("__annotations__ __dataclass_fields__ __match_args__")
-"""Attributes that others read as names of attributes, or as code: they may be read, and never set."""
+"""Attributes that Python reads as names of attributes or as code: they may be read, not set."""
 
 REFUSED_MEMBERS: Mapping[str, frozenset[str]] = {
-    "contextlib": _split_words("chdir"),
+    "base64": _split_words("main test"),
+    "calendar": _split_words("LocaleHTMLCalendar LocaleTextCalendar different_locale"),
+    "contextlib": _split_words("chdir redirect_stderr redirect_stdout"),
+    "csv": _split_words("field_size_limit register_dialect unregister_dialect"),
     "dataclasses": _split_words("make_dataclass"),
-    "enum": _split_words("global_enum global_enum_repr global_str"),
+    "enum": _split_words("global_enum global_enum_repr global_flag_repr global_str"),
     "functools": _split_words("singledispatch singledispatchmethod update_wrapper"),
     "string": _split_words("Formatter"),
-    "types": _split_words("CodeType FunctionType LambdaType MethodType ModuleType FrameType"),
-    "typing": _split_words("ForwardRef get_args get_type_hints"),
+    "time": _split_words("clock_settime clock_settime_ns pthread_getcpuclockid tzset"),
+    "types": _split_words("CodeType FrameType FunctionType LambdaType ModuleType TracebackType"),
+    "typing": _split_words("ForwardRef evaluate_forward_ref get_args get_type_hints"),
     "typing_extensions": _split_words(
         "ForwardRef evaluate_forward_ref get_annotations get_args get_type_hints"
     ),
-    "uuid": _split_words("uuid1 getnode"),
+    "uuid": _split_words("uuid1 uuid6 getnode"),
     "zoneinfo": _split_words("reset_tzpath"),
 }
-"""Members of importable modules that do more than compute."""
+"""Members of importable modules that have effects or evaluate text."""
 
 ALLOWED_MEMBERS: Mapping[str, frozenset[str]] = {
     "asyncio": _split_words(
@@ -73,7 +106,40 @@ ALLOWED_MEMBERS: Mapping[str, frozenset[str]] = {
         timeout timeout_at wait wait_for"""
     )
 }
-"""The members of a module of which most do more: event loops start processes, servers and threads."""
+"""The only members of modules that mostly have effects: event loops start processes, servers and threads."""
+
+SUBMODULES = _split_words("collections.abc html.entities html.parser json.decoder json.encoder")
+"""The importable submodules."""
 
 DIRECT_CALL_FUNCTIONS = _split_words("attrgetter methodcaller wraps")
-"""Functions that take names of attributes: these must stand in the code, so that they can be read there."""
+"""Functions that take names of attributes. Code that runs without the guard's checks must call them with literals."""
+
+PROCESS_EVENTS = _split_words(
+    """os.exec os.fork os.forkpty os.kill os.posix_spawn os.spawn os.startfile os.startfile/2 os.system pty.spawn
+    subprocess.Popen ctypes.dlopen ctypes.dlsym ctypes.call_function ctypes.cdata socket.bind socket.connect
+    socket.sendto socket.sendmsg pickle.find_class sys.addaudithook sys.settrace sys.setprofile code.__new__
+    gc.get_objects gc.get_referrers gc.get_referents"""
+)
+"""Audit events that are refused also where library code causes them for a snippet."""
+
+DIRECT_EVENTS = _split_words(
+    """open compile exec marshal.loads marshal.load os.chdir os.chflags os.chmod os.chown os.link os.listdir os.mkdir
+    os.putenv os.remove os.rename os.rmdir os.scandir os.symlink os.truncate os.unsetenv os.utime shutil.rmtree
+    sqlite3.connect socket.__new__ sys._current_frames object.__setattr__ object.__delattr__"""
+)
+"""Audit events that are refused where a snippet causes them itself: library code does so for paths and the like."""
+
+MODULES_WITH_EFFECTS = _split_words(
+    """_ctypes _io _posixsubprocess _socket _sqlite3 asyncio ctypes ftplib gc http importlib io marshal
+    multiprocessing nt os pickle posix pty shutil signal smtplib socket sqlite3 ssl subprocess sys tempfile urllib"""
+)
+"""Modules whose functions and objects, named by a prompt, allow effects."""
+
+
+def is_checked_name(name: str) -> bool:
+    """Return whether reading an attribute of this name is checked when the code runs."""
+    return (
+        (name[0] == "_" and name not in SAFE_NAMES)
+        or name in FORMAT_METHODS
+        or name in LOOP_METHODS
+    )

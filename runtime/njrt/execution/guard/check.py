@@ -1,51 +1,59 @@
-"""What `policy="guarded"` refuses: code that is rarely meant, found before it runs.
+"""What `policy="guarded"` refuses before code runs.
 
     import subprocess            `subprocess` cannot be imported in a block; ... can, or the program passes <subprocess>
     exit()                       `exit` is refused in a block; ...
     x.__class__.__subclasses__   `__class__` is refused in a block; use type(x)
 
-This is a guard against accidents and not a sandbox: the code runs in the program's own process, and whoever
-means harm finds a way around any check of this kind. What the prompt itself names may always be used.
+Whatever the prompt names may be used. This check sees names in the code. It does not see names that are made at
+run time (`runtime.py`), members that are reached through values (`modules.py`), and what
+the program's own functions do when they are called.
+
+It is a guard against accidents and not a sandbox: the code runs in the program's own process.
 """
 
 from __future__ import annotations
 
 import ast
-import importlib
+import sys
 from collections.abc import Iterator, Sequence
 from types import ModuleType
 
 from njrt.effects import Refusal
 from njrt.execution.guard.allowed import (
-    ALLOWED_MEMBERS,
-    DIRECT_CALL_FUNCTIONS,
     IMPORTABLE_MODULES,
     REFUSED_ATTRIBUTES,
     REFUSED_BINDINGS,
     REFUSED_BUILTINS,
-    REFUSED_MEMBERS,
+    SUBMODULES,
+    is_checked_name,
 )
-from njrt.execution.guard.runtime import find_refused_attribute
-from njrt.execution.lowering import FORMAT_METHODS
+from njrt.execution.guard.modules import open_module
+from njrt.execution.guard.runtime import CHECKED_BUILTINS, ComputingModule, find_refused_attribute
 from njrt.execution.symbols import SnippetNames, format_line_prefix
 from njrt.outcome import UserValue
-from njrt.scope.scope import Bound, Scope
+from njrt.scope.scope import Absent, Bound, Scope
 from njrt.values.introspection import is_a
 
 _ALTERNATIVES = {
     "__class__": "use type(x)",
-    "__dict__": "use the attributes by their names",
     "exit": "end the block with done, or use the jumps that it offers",
     "quit": "end the block with done, or use the jumps that it offers",
     "SystemExit": "raise another exception",
     "KeyboardInterrupt": "raise another exception",
 }
 
+_REFUSED_DEFINITIONS = REFUSED_BINDINGS.union(
+    ("__dict__", "__reduce__", "__reduce_ex__", "__setstate__")
+)
+"""Methods that Python asks for internals, or that are handed them."""
+
+_Function = ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda
+
 
 def find_guard_refusal(
     nodes: Sequence[ast.AST], names: SnippetNames, scope: Scope
 ) -> Refusal | None:
-    """The first thing among the nodes of a snippet that the guard refuses, or None."""
+    """Return the first reason why the guard refuses a snippet, or None."""
     for problem in find_guard_problems(nodes, names, scope):
         return Refusal(problem)
     return None
@@ -54,11 +62,11 @@ def find_guard_refusal(
 def find_guard_problems(
     nodes: Sequence[ast.AST], names: SnippetNames, scope: Scope
 ) -> Iterator[str]:
-    """Say what of this code the guard refuses; lines are those of the snippet."""
+    """Yield every reason why the guard refuses the code; lines are those of the snippet."""
     for name, node in names.read.items():
         if name in REFUSED_BUILTINS and not scope.is_referenced(name) and name not in names.bound:
-            yield _format_refusal(name, node)
-    modules = _find_modules(nodes, scope)
+            yield format_refusal(name, node)
+    modules = find_modules(nodes, scope)
     for node in nodes:
         match node:
             case ast.Import(names=aliases):
@@ -68,145 +76,115 @@ def find_guard_problems(
                 if level or module is None:
                     yield f"{format_line_prefix(node)}relative imports are refused in a block"
                 else:
-                    yield from _find_import_problems(module, node, scope)
-                    yield from _find_from_import_problems(module, node)
-            case ast.ClassDef(body=statements):
-                yield from _find_class_problems(statements)
+                    yield from _find_from_import_problems(module, node, scope)
+            case ast.ClassDef():
+                yield from _find_class_problems(node, scope)
             case ast.Name(id=name, ctx=ast.Store()):
-                if _is_refused_binding(name):
-                    yield _format_refusal(name, node)
+                if name in REFUSED_BINDINGS or (
+                    name.startswith("__") and name in REFUSED_ATTRIBUTES
+                ):
+                    yield format_refusal(name, node)
             case ast.Attribute(attr=attribute, ctx=context):
-                is_bound = isinstance(context, ast.Store) and attribute in REFUSED_BINDINGS
-                if is_bound or attribute in REFUSED_ATTRIBUTES:
-                    yield _format_refusal(attribute, node)
+                refused = REFUSED_ATTRIBUTES
+                if not isinstance(context, ast.Load):
+                    refused = refused | REFUSED_BINDINGS | {"__dict__"}
+                if attribute in refused:
+                    yield format_refusal(attribute, node)
                 yield from _find_attribute_problems(node, modules)
             case ast.Constant(value=str(text)):
                 if read := find_refused_attribute(text):
-                    yield _format_refusal(read, node)
+                    yield format_refusal(read, node)
             case ast.MatchClass(kwd_attrs=attributes):
-                yield from (
-                    _format_refusal(attribute, node)
-                    for attribute in attributes
-                    if _has_refused_attribute(attribute)
-                )
-            case ast.Call():
-                yield from _find_getter_problems(node)
+                for attribute in attributes:
+                    if attribute in REFUSED_ATTRIBUTES or is_checked_name(attribute):
+                        yield format_refusal(attribute, node)
+            case ast.Match() if scope.namespace is not None:
+                yield from _find_class_patterns(node)
+            case ast.Call(func=ast.Name(id="vars"), args=[], keywords=[]):
+                yield f"{format_line_prefix(node)}`vars()` is refused in a block; give it an object"
+            case (
+                ast.AnnAssign(annotation=annotation) | ast.arg(annotation=ast.expr() as annotation)
+            ):
+                yield from _find_annotation_problems(annotation)
+            case ast.FunctionDef(name=name) | ast.AsyncFunctionDef(name=name):
+                if name in _REFUSED_DEFINITIONS:
+                    yield format_refusal(name, node)
+                if node.returns is not None:
+                    yield from _find_annotation_problems(node.returns)
             case _:
                 continue
-    yield from _find_module_values(nodes, modules)
-    yield from _find_indirect_getters(nodes, scope)
-    yield from _find_exception_objects(nodes)
 
 
-def _has_refused_attribute(path: str) -> bool:
-    return not REFUSED_ATTRIBUTES.isdisjoint(path.split("."))
+def list_program_modules(scope: Scope) -> tuple[str, ...]:
+    """The modules that the prompt names: a block may import them and what is in them.
+
+    Where the names have no values, in static code, they stand for the modules of the same name.
+    """
+    found: set[str] = set()
+    for name in scope.names:
+        match scope.lookup(name):
+            case Bound(value) if is_a(value, ModuleType) and not is_a(value, ComputingModule):
+                found.add(value.__name__.partition(".")[0])
+            case Absent.UNBOUND if name not in scope.bindable:
+                found.add(name)
+            case _:
+                continue
+    return tuple(sorted(found))
 
 
-def _is_refused_binding(name: str) -> bool:
-    return name in REFUSED_BINDINGS or (name.startswith("__") and name in REFUSED_ATTRIBUTES)
-
-
-def _find_class_problems(statements: Sequence[ast.stmt]) -> Iterator[str]:
-    for node in statements:
-        if isinstance(node, ast.Import | ast.ImportFrom):
-            yield f"{format_line_prefix(node)}an import is refused in a class body; write it above the class"
-
-
-def _find_exception_objects(nodes: Sequence[ast.AST]) -> Iterator[str]:
-    """An AttributeError carries the object that lacked the attribute: `error.obj`."""
-    if any(isinstance(node, ast.ExceptHandler) and node.name for node in nodes):
-        for node in nodes:
-            if isinstance(node, ast.Attribute) and node.attr == "obj":
-                yield f"{format_line_prefix(node)}`obj` of an exception is refused in a block"
-
-
-def _find_import_problems(module: str, node: ast.AST, scope: Scope) -> Iterator[str]:
-    top = module.partition(".")[0]
-    if top in IMPORTABLE_MODULES or scope.is_referenced(top):
+def _find_import_problems(path: str, node: ast.AST, scope: Scope) -> Iterator[str]:
+    top = path.partition(".")[0]
+    if path in IMPORTABLE_MODULES | SUBMODULES or top in list_program_modules(scope):
         return
     usual = "re, json, math, datetime, collections, itertools and others that only compute"
     yield (
-        f"{format_line_prefix(node)}`{module}` cannot be imported in a block; {usual} can, "
+        f"{format_line_prefix(node)}`{path}` cannot be imported in a block; {usual} can, "
         f"and so can what the prompt names: <{top}>"
     )
 
 
-def _find_from_import_problems(module: str, node: ast.ImportFrom) -> Iterator[str]:
-    top = module.partition(".")[0]
-    if top not in IMPORTABLE_MODULES:
-        return
-    for alias in node.names:
-        try:
-            member = vars(importlib.import_module(module)).get(alias.name)
-        except ImportError:
-            continue
-        yield from _find_member_problems(top, alias.name, member, node)
+def _find_from_import_problems(path: str, node: ast.ImportFrom, scope: Scope) -> Iterator[str]:
+    yield from _find_import_problems(path, node, scope)
+    is_program_module = path.partition(".")[0] in list_program_modules(scope)
+    if path in IMPORTABLE_MODULES | SUBMODULES and path != "__future__" and not is_program_module:
+        module = open_module(path)
+        for alias in node.names:
+            yield from _find_member_problems(module, alias.name, node)
 
 
-def _find_member_problems(top: str, name: str, member: UserValue, node: ast.AST) -> Iterator[str]:
-    """Refuse a member of an importable module that is private, listed, or of a module of another kind."""
-    private = (name.startswith("_") and not name.endswith("__")) or name == "main"
-    listed = name in REFUSED_MEMBERS.get(top, ()) or name not in ALLOWED_MEMBERS.get(top, (name,))
-    if private or listed or _is_from_other_module(member):
-        yield f"{format_line_prefix(node)}`{top}.{name}` is refused in a block: it is no part of what `{top}` is for here"
+def _find_member_problems(module: ModuleType, name: str, node: ast.AST) -> Iterator[str]:
+    path = module.__name__
+    if name not in vars(module) and not name.startswith("__"):
+        real = sys.modules.get(path)
+        if name.startswith("_") or hasattr(real, name) or f"{path}.{name}" in sys.modules:
+            yield f"{format_line_prefix(node)}`{path}.{name}` is refused in a block: it does more than compute"
 
 
-def _is_from_other_module(member: UserValue) -> bool:
-    """Whether a member comes from a module that may not be imported, as `pathlib.Path` in `json.tool`."""
-    if is_a(member, ModuleType):
-        return member.__name__.partition(".")[0] not in IMPORTABLE_MODULES
-    home = getattr(member, "__module__", None)
-    if not isinstance(home, str) or home == "builtins" or home.startswith("_"):
-        return False
-    return home.partition(".")[0] not in IMPORTABLE_MODULES
-
-
-def _find_modules(nodes: Sequence[ast.AST], scope: Scope) -> dict[str, ModuleType]:
-    """The names that stand for an importable module in this snippet, by import or plain assignment.
-
-    What the prompt names is the program's, and may be used as it likes.
-    """
+def find_modules(nodes: Sequence[ast.AST], scope: Scope) -> dict[str, ModuleType]:
+    """The names that stand for an importable module in this snippet, by import or plain assignment."""
     modules: dict[str, ModuleType] = {}
     for name in scope.scratch:
-        if isinstance(found := scope.lookup(name), Bound) and is_a(found.value, ModuleType):
+        if isinstance(found := scope.lookup(name), Bound) and is_a(found.value, ComputingModule):
             modules[name] = found.value
     for node in nodes:
         if isinstance(node, ast.Import):
             for alias in node.names:
                 name = alias.asname or alias.name.partition(".")[0]
                 path = alias.name if alias.asname else name
-                if path.partition(".")[0] in IMPORTABLE_MODULES:
-                    try:
-                        modules[name] = importlib.import_module(path)
-                    except ImportError:
-                        continue
-        elif isinstance(node, ast.ImportFrom) and node.module and not node.level:
+                if path in IMPORTABLE_MODULES | SUBMODULES:
+                    modules[name] = open_module(path)
+        elif isinstance(node, ast.ImportFrom):
             for alias in node.names:
-                member = getattr(_import_if_allowed(node.module), alias.name, None)
-                if isinstance(member, ModuleType):
-                    modules[alias.asname or alias.name] = member
-    _follow_assignments(nodes, modules)
+                if f"{node.module}.{alias.name}" in SUBMODULES:
+                    modules[alias.asname or alias.name] = open_module(f"{node.module}.{alias.name}")
+    for value, target in find_assignments(nodes):
+        if is_a(module := resolve_member(value, modules), ModuleType):
+            modules[target.id] = module
     return {name: module for name, module in modules.items() if not scope.is_referenced(name)}
 
 
-def _import_if_allowed(module: str) -> ModuleType | None:
-    if module.partition(".")[0] not in IMPORTABLE_MODULES:
-        return None
-    try:
-        return importlib.import_module(module)
-    except ImportError:
-        return None
-
-
-def _follow_assignments(nodes: Sequence[ast.AST], modules: dict[str, ModuleType]) -> None:
-    for value, target in _find_assignments(nodes):
-        module = _resolve_member(value, modules)
-        if isinstance(module, ModuleType):
-            modules[target.id] = module
-
-
-def _find_assignments(nodes: Sequence[ast.AST]) -> Iterator[tuple[ast.expr, ast.Name]]:
-    """What is plainly given a name: the expression and the name."""
+def find_assignments(nodes: Sequence[ast.AST]) -> Iterator[tuple[ast.expr, ast.Name]]:
+    """Yield the plain assignments to names: the expression and the name."""
     for node in nodes:
         match node:
             case ast.Assign(value=value, targets=targets):
@@ -217,73 +195,93 @@ def _find_assignments(nodes: Sequence[ast.AST]) -> Iterator[tuple[ast.expr, ast.
                 continue
 
 
-def _find_module_values(nodes: Sequence[ast.AST], modules: dict[str, ModuleType]) -> Iterator[str]:
-    """A module is no value here: handed on, it could be asked for anything where nobody sees it."""
-    if not modules:
-        return
-    owners = {id(node.value) for node in nodes if isinstance(node, ast.Attribute)}
-    tied = owners | {id(value) for value, _ in _find_assignments(nodes)}
-    for node in nodes:
-        if id(node) in tied or not isinstance(node, ast.Name | ast.Attribute | ast.NamedExpr):
-            continue
-        if isinstance(node, ast.Name) and not isinstance(node.ctx, ast.Load):
-            continue
-        if is_a(_resolve_member(node, modules), ModuleType):
-            name = ast.unparse(node)
-            yield f"{format_line_prefix(node)}`{name}` is a module: in a block it can only be used as `{name}.NAME`"
-
-
-def _find_indirect_getters(nodes: Sequence[ast.AST], scope: Scope) -> Iterator[str]:
-    """Functions that take names of attributes are called where they stand, under their own names."""
-    called = {id(node.func) for node in nodes if isinstance(node, ast.Call)}
-    for node in nodes:
-        match node:
-            case ast.Name(id=name, ctx=ast.Load()) | ast.Attribute(attr=name, ctx=ast.Load()):
-                loose = id(node) not in called and not scope.is_referenced(name)
-            case ast.alias(name=name, asname=other):
-                loose = other not in (None, name)
-            case _:
-                continue
-        if loose and name in DIRECT_CALL_FUNCTIONS:
-            yield f"{format_line_prefix(node)}`{name}` can only be called in a block, under its own name"
-
-
-def _resolve_member(node: ast.expr, modules: dict[str, ModuleType]) -> UserValue:
-    """The module member that a plain path such as `asyncio.subprocess` means, or None."""
+def resolve_member(node: ast.expr, modules: dict[str, ModuleType]) -> UserValue:
+    """The member of a module that a plain path such as `collections.abc` means, or None."""
     match node:
         case ast.Name(id=name):
             return modules.get(name)
         case ast.Attribute(value=value, attr=attribute):
-            inner = _resolve_member(value, modules)
+            inner = resolve_member(value, modules)
             return vars(inner).get(attribute) if is_a(inner, ModuleType) else None
         case ast.NamedExpr(value=value):
-            return _resolve_member(value, modules)
+            return resolve_member(value, modules)
         case _:
             return None
 
 
 def _find_attribute_problems(node: ast.Attribute, modules: dict[str, ModuleType]) -> Iterator[str]:
-    module = _resolve_member(node.value, modules)
-    if is_a(module, ModuleType):
-        top = module.__name__.partition(".")[0]
-        if top in IMPORTABLE_MODULES:
-            yield from _find_member_problems(top, node.attr, vars(module).get(node.attr), node)
+    if modules and is_a(module := resolve_member(node.value, modules), ModuleType):
+        yield from _find_member_problems(module, node.attr, node)
 
 
-def _find_getter_problems(node: ast.Call) -> Iterator[str]:
-    """`operator.attrgetter` and the like are fine with plain names that can be read here."""
-    name = getattr(node.func, "attr", None) or getattr(node.func, "id", None)
-    if name == "wraps" and (len(node.args) != 1 or node.keywords):
-        yield f"{format_line_prefix(node)}`wraps` takes only the function in a block"
-    if name not in ("attrgetter", "methodcaller"):
-        return
-    for path in node.args if name == "attrgetter" else node.args[:1]:
-        if not (isinstance(path, ast.Constant) and isinstance(path.value, str)):
-            yield f"{format_line_prefix(node)}`{name}` takes only literal names in a block; use a lambda"
-        elif _has_refused_attribute(path.value) or path.value in FORMAT_METHODS:
-            yield _format_refusal(path.value, node)
+def _find_class_problems(node: ast.ClassDef, scope: Scope) -> Iterator[str]:
+    """A class body reads a name that it has not bound yet from the builtins."""
+    for inner in _walk_class_body(node):
+        if isinstance(inner, ast.Match):
+            yield from _find_class_patterns(inner)
+        elif isinstance(inner, ast.Name) and isinstance(inner.ctx, ast.Load):
+            is_bound = any(
+                (
+                    isinstance(other, ast.Name)
+                    and other.id == inner.id
+                    and other.ctx is not inner.ctx
+                )
+                or getattr(other, "name", None) == inner.id
+                for other in _walk_class_body(node)
+            )
+            is_refused = inner.id in REFUSED_BUILTINS or inner.id in CHECKED_BUILTINS
+            if is_bound and is_refused and not scope.is_referenced(inner.id):
+                yield format_refusal(inner.id, inner)
 
 
-def _format_refusal(name: str, node: ast.AST) -> str:
+def _walk_class_body(node: ast.AST) -> Iterator[ast.AST]:
+    """The nodes that a class body runs itself, without those in functions."""
+    for child in ast.iter_child_nodes(node):
+        yield child
+        if isinstance(child, _Function):
+            parts = [*getattr(child, "decorator_list", ()), child.args]
+            for part in parts:
+                yield from ast.walk(part)
+        else:
+            yield from _walk_class_body(child)
+
+
+def _find_class_patterns(node: ast.Match) -> Iterator[str]:
+    for case in node.cases:
+        for pattern in ast.walk(case.pattern):
+            if isinstance(pattern, ast.MatchClass) and pattern.patterns:
+                yield (
+                    f"{format_line_prefix(pattern)}a pattern with positions is refused in a class body; "
+                    "name the attributes: `case Point(x=a)`"
+                )
+
+
+def _find_annotation_problems(annotation: ast.expr) -> Iterator[str]:
+    """Libraries evaluate annotations that are texts."""
+    literals = {
+        id(inner)
+        for node in ast.walk(annotation)
+        if isinstance(node, ast.Subscript) and ast.unparse(node.value).endswith("Literal")
+        for inner in ast.walk(node)
+    }
+    for node in ast.walk(annotation):
+        if (
+            not isinstance(node, ast.Constant)
+            or type(node.value) is not str
+            or id(node) in literals
+        ):
+            continue
+        try:
+            inner = ast.walk(ast.parse(node.value.strip(), mode="eval"))
+        except (SyntaxError, ValueError):
+            continue
+        for part in inner:
+            if isinstance(part, ast.Call | ast.Lambda | ast.NamedExpr):
+                yield f"{format_line_prefix(node)}a call in the text of an annotation is refused in a block"
+                return
+
+
+def format_refusal(name: str, node: ast.AST) -> str:
+    """The message for a refused name."""
     way_out = f"; {_ALTERNATIVES[name]}" if name in _ALTERNATIVES else ""
     return f"{format_line_prefix(node)}`{name}` is refused in a block{way_out}"

@@ -1,0 +1,119 @@
+"""The effects that guarded code must not have, wherever it got the function from: an audit hook (PEP 578).
+
+    os.system("true")            called by a snippet:                    PermissionError
+    subprocess.run(["true"])     by a snippet, through library code:     PermissionError
+    open("a.txt", "w")           by a snippet:                           PermissionError
+    save(order)                  a function of the program that writes:  allowed
+    path.read_text()             a method of an object of the program:   allowed
+
+The other checks keep such functions out of reach; this one also stops them when a check has missed a way. It looks at
+the stack: an effect is the snippet's if only library code stands between the two. It does not see what a
+function of the program, another thread or the event loop does for the snippet, nor reads of variables of the
+environment. Where the prompt names a module or a function that has effects, nothing is refused.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Collection
+from types import CodeType, FrameType, FunctionType, ModuleType
+from typing import Any
+
+from njrt.execution.guard.allowed import (
+    DIRECT_EVENTS,
+    MODULES_WITH_EFFECTS,
+    PROCESS_EVENTS,
+    REFUSED_ATTRIBUTES,
+    REFUSED_BUILTINS,
+)
+from njrt.execution.source_cache import SnippetFilename, is_snippet
+from njrt.outcome import UserValue
+from njrt.scope.scope import Bound, Scope
+from njrt.values.introspection import get_module_name, is_a
+
+_EVENTS = PROCESS_EVENTS | DIRECT_EVENTS
+
+_LIBRARY_FOLDERS = tuple(
+    os.path.join(folder, "") for folder in {os.path.dirname(os.__file__), os.path.dirname(__file__)}
+)
+_PACKAGES = tuple(
+    os.path.join(os.path.dirname(os.__file__), name, "")
+    for name in ("site-packages", "dist-packages")
+)
+
+_state = {"installed": False}
+
+
+def allow_effects(code: CodeType, is_allowed: bool) -> None:
+    """Let the code of a snippet have effects, or watch it from now on.
+
+    The hook is installed once in a process and stays: Python cannot remove one.
+    """
+    filename = code.co_filename
+    if is_allowed and type(filename) is SnippetFilename:
+        filename.may_have_effects = True
+    if not is_allowed and not _state["installed"]:
+        _state["installed"] = True
+        sys.addaudithook(_check_event)
+
+
+def names_effects(scope: Scope) -> bool:
+    """Whether the prompt names a module or a function that has effects: then they are the program's choice."""
+    for name in scope.names:
+        found = scope.lookup(name)
+        if isinstance(found, Bound) and _has_effects(name, found.value):
+            return True
+    return False
+
+
+def _has_effects(name: str, value: UserValue) -> bool:
+    cls = type(value)
+    if cls in (str, int, float, list, dict, tuple, bool, FunctionType):
+        return cls is FunctionType and _get_top(value.__module__) in MODULES_WITH_EFFECTS
+    if is_a(value, ModuleType):
+        return True
+    if name in REFUSED_BUILTINS:
+        return True
+    if is_a(value, type):
+        return _get_top(get_module_name(value)) in MODULES_WITH_EFFECTS
+    if cls is type(len):
+        return _get_top(value.__module__) in MODULES_WITH_EFFECTS
+    return _get_top(get_module_name(cls)) in MODULES_WITH_EFFECTS
+
+
+def _get_top(module: str | None) -> str:
+    return module.partition(".")[0] if type(module) is str else ""
+
+
+def _check_event(
+    event: str,
+    arguments: tuple[Any, ...],
+    # Kept as defaults: what the code might replace in this module has no effect.
+    events: Collection[str] = _EVENTS,
+    get_frame: Any = sys._getframe,
+) -> None:
+    if (
+        event in events
+        and not (event.startswith("object.") and arguments[1] not in REFUSED_ATTRIBUTES)
+        and _is_by_snippet(get_frame(1), event in PROCESS_EVENTS)
+    ):
+        raise PermissionError(f"`{event}` is refused in a block; what the prompt names may be used")
+
+
+def _is_by_snippet(frame: FrameType | None, through_library: bool) -> bool:
+    """Whether a snippet that may not have effects caused an event."""
+    while frame is not None:
+        filename = frame.f_code.co_filename
+        if is_snippet(filename):
+            return not getattr(filename, "may_have_effects", False)
+        if not through_library or _is_program_file(filename):
+            return False
+        frame = frame.f_back
+    return False
+
+
+def _is_program_file(filename: str) -> bool:
+    if filename.startswith("<"):
+        return False
+    return not filename.startswith(_LIBRARY_FOLDERS) or filename.startswith(_PACKAGES)

@@ -1,0 +1,140 @@
+"""Guarded code before it is compiled: what only the run can decide becomes a call of a check.
+
+    import json                json = .import("json", False)
+    from json import loads     loads = .member("json", "loads")
+    queue._loop                .read(queue, "_loop")             and so `text.format`, `x.__dict__`
+    order.total = 3            .store(order).total = 3
+    match x:                   .class1 = .match(Point)
+        case Point(a, b): ...  match x:
+                                   case .class1(a, b): ...
+
+Other attributes are read as they are: the names in the code were compared with the lists before (`check.py`).
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Collection
+from typing import Any
+
+from njrt.execution.guard.allowed import is_checked_name
+from njrt.execution.guard.modules import import_member, import_module
+from njrt.execution.guard.runtime import check_match_class, check_store, read_attribute
+from njrt.private_names import mangle
+
+# Names that no source can spell.
+CHECKS: dict[str, Any] = {
+    ".read": read_attribute,
+    ".store": check_store,
+    ".match": check_match_class,
+    ".import": import_module,
+    ".member": import_member,
+}
+"""What the rewritten code calls, by the names that it has there."""
+
+
+def add_checks(
+    tree: ast.Module, class_name: str | None, program_modules: Collection[str]
+) -> ast.Module:
+    """Rewrite a snippet in the body of class `class_name`; the imports of `program_modules` stay as they are."""
+    rewritten: ast.Module = _Rewriter(class_name, program_modules).visit(tree)
+    return rewritten
+
+
+class _Rewriter(ast.NodeTransformer):
+    def __init__(self, class_name: str | None, program_modules: Collection[str]) -> None:
+        self.class_name = class_name
+        self.program_modules = program_modules
+        self.match_classes = 0
+
+    def visit_Name(self, node: ast.Name) -> ast.AST:
+        return node
+
+    def visit_Constant(self, node: ast.Constant) -> ast.AST:
+        return node
+
+    def visit_Attribute(self, node: ast.Attribute) -> ast.AST:
+        self.generic_visit(node)
+        name = mangle(node.attr, self.class_name)
+        is_checked = is_checked_name(name)
+        if isinstance(node.ctx, ast.Load):
+            if not is_checked:
+                return node
+            return _call(".read", [node.value, ast.Constant(name)], node)
+        arguments = [node.value, ast.Constant(name)] if is_checked else [node.value]
+        node.value = _call(".store", arguments, node)
+        return node
+
+    def visit_ClassDef(self, node: ast.ClassDef) -> ast.AST:
+        parts: list[tuple[Any, str | None]] = [
+            *((item, self.class_name) for item in node.decorator_list),
+        ]
+        node.decorator_list = [self.visit(item) for item, _ in parts]
+        node.bases = [self.visit(base) for base in node.bases]
+        node.keywords = [self.visit(item) for item in node.keywords]
+        around, self.class_name = self.class_name, node.name
+        node.body = [statement for old in node.body for statement in _as_list(self.visit(old))]
+        self.class_name = around
+        return node
+
+    def visit_Import(self, node: ast.Import) -> ast.AST | list[ast.stmt]:
+        if any(self.is_program_module(alias.name) for alias in node.names):
+            return node
+        return [
+            _assign(
+                alias.asname or alias.name.partition(".")[0],
+                _call(
+                    ".import", [ast.Constant(alias.name), ast.Constant(bool(alias.asname))], node
+                ),
+                node,
+            )
+            for alias in node.names
+        ]
+
+    def visit_ImportFrom(self, node: ast.ImportFrom) -> ast.AST | list[ast.stmt]:
+        if (
+            node.module is None
+            or node.module == "__future__"
+            or self.is_program_module(node.module)
+        ):
+            return node
+        return [
+            _assign(
+                alias.asname or alias.name,
+                _call(".member", [ast.Constant(node.module), ast.Constant(alias.name)], node),
+                node,
+            )
+            for alias in node.names
+        ]
+
+    def visit_Match(self, node: ast.Match) -> ast.AST | list[ast.stmt]:
+        self.generic_visit(node)
+        checks: list[ast.stmt] = []
+        for case in node.cases:
+            for pattern in ast.walk(case.pattern):
+                if isinstance(pattern, ast.MatchClass) and pattern.patterns:
+                    self.match_classes += 1
+                    name = f".class{self.match_classes}"
+                    checks.append(_assign(name, _call(".match", [pattern.cls], node), node))
+                    pattern.cls = ast.copy_location(ast.Name(name, ast.Load()), node)
+        return [*checks, node]
+
+    def is_program_module(self, path: str) -> bool:
+        return path.partition(".")[0] in self.program_modules
+
+
+def _as_list(visited: Any) -> list[ast.stmt]:
+    return visited if isinstance(visited, list) else [visited]
+
+
+def _call(function: str, arguments: list[ast.expr], node: ast.AST) -> ast.expr:
+    call = ast.Call(ast.Name(function, ast.Load()), arguments, [])
+    for made in (call, call.func, *arguments):
+        if not hasattr(made, "lineno"):
+            ast.copy_location(made, node)
+    return call
+
+
+def _assign(name: str, value: ast.expr, node: ast.stmt) -> ast.stmt:
+    target = ast.copy_location(ast.Name(name, ast.Store()), node)
+    return ast.copy_location(ast.Assign([target], value), node)
