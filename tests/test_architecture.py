@@ -61,6 +61,7 @@ LAYERS: Mapping[str, str] = {
 EDGE = """
     njrt                timeouts pytest_plugin
     njrt.execution      source_cache tracebacks
+    njrt.execution.guard effects
     njrt.models         anthropic fallback network openai scripted
     njrt.observability  listeners trace
     njrt.persistence    folder_lock recorder recording_file store
