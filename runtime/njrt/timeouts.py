@@ -1,19 +1,24 @@
 """Stopping Python code that takes too long, in any thread.
 
-    within(2.0, endless)         raises DeadlineExceeded, at most a fifth of a second late
-    within(2.0, quick)           gives what quick() gives
+    call_with_timeout(2.0, endless)         raises DeadlineExceeded, at most a fifth of a second late
+    call_with_timeout(2.0, quick)           returns what quick() returns
 
-One daemon thread watches all such calls. When the time of one is up, code in the main thread is
-interrupted by a signal of the runtime's own, which also ends waiting C calls such as `time.sleep` and
-`lock.acquire`; code in another thread by an asynchronous exception, raised at its next bytecode. Both are
-repeated for as long as the code swallows them, and neither reaches code after the call: its region is
-closed under the same lock under which it is interrupted, and what is still pending then is withdrawn.
-A context manager could not promise that: `__exit__` may be struck before its first line.
+One daemon thread watches all such calls. When the time of one is up, code in the main thread is interrupted by a
+signal, which also ends waiting C calls such as `time.sleep` and `lock.acquire`; code in another thread by an
+asynchronous exception, raised at its next bytecode. Where code swallows such an exception (`except:`,
+`suppress(BaseException)`, an `__exit__` that returns True, `finally: continue`), the next ones follow at once:
+one of them is raised between a handler and the next iteration of its loop, outside of every handler in the loop.
 
-What cannot be stopped: a C call that holds the interpreter's lock (`10 ** 10 ** 8`, a catastrophic regular
-expression), in any thread; a waiting C call in another thread than the main one, before it returns; in
-the main thread too where the system has no such signal or the program uses that one itself. Code of
-the program that a region calls is interrupted like any other, wherever it happens to be.
+No exception reaches code after the call: its region is closed under the lock under which it is interrupted, and
+a pending exception is withdrawn. This is a function and no context manager, because `__exit__` may be interrupted
+before its first line.
+
+Limitations: a C call that holds the interpreter's lock (`10 ** 10 ** 8`, a catastrophic regular expression) cannot
+be stopped in any thread; a waiting C call only in the main thread, and there only where the system has real-time
+signals and the program does not use the same one. A loop is not stopped that makes objects whose `__del__` never
+ends: the interpreter discards exceptions there. Nor, in CPython 3.12, is one whose `try` ends with a comprehension:
+an exception at the jump after its handler is attributed to the last instruction of the comprehension. Functions of
+the program that a region calls are interrupted like any other code.
 """
 
 from __future__ import annotations
@@ -36,13 +41,16 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 _TICK_SECONDS: Final = 0.1
-"""Seconds between two looks of the watchdog, and between two interruptions of one region."""
+"""Seconds between two checks of the watchdog, and between two interruptions of one region."""
 
 _GRACE_SECONDS: Final = 0.5
 """Seconds that cancelled code has to clean up after itself."""
 
 _QUIET_TICKS: Final = 20
-"""Looks that find nothing to watch before the watchdog goes to sleep until it is needed."""
+"""Checks without an open region after which the watchdog sleeps until the next region."""
+
+_MAX_SWALLOWED: Final = 1
+"""Interruptions that code may swallow, with time to clean up, before the next ones follow at once."""
 
 
 class DeadlineExceeded(TimeoutError):
@@ -55,13 +63,16 @@ class Interruption(BaseException):
 
 @dataclass(eq=False, slots=True)
 class Region:
-    """One call that is limited: until when, in which thread, and how far it has come."""
+    """One call with a time limit."""
 
     deadline: float
     thread: int
     by_signal: bool = False
-    fired: bool = False
-    leaving: bool = False
+    interruptions: int = 0
+    """How often it has been interrupted."""
+    is_closing: bool = False
+    exception: type[Interruption] | None = None
+    """The class that is raised in it; set once it has been interrupted."""
 
 
 def call_with_timeout(seconds: float | None, action: Callable[[], T]) -> T:
@@ -77,23 +88,25 @@ def call_with_timeout(seconds: float | None, action: Callable[[], T]) -> T:
             _watchdog.watch(region)
             result = action()
         finally:
-            region.leaving = True
+            region.is_closing = True
             _watchdog.unwatch(region)
     except BaseException as error:
-        # An interruption that was under way when the action ended strikes in `leave`, and this is the
-        # second attempt. There is no third: nothing is sent to a thread while it runs in this module.
-        region.leaving = True
+        # An interruption that was pending when the action ended may be raised in the `finally` above; this is the
+        # second attempt. No third is needed: nothing is sent to a thread while it runs in this module.
+        region.is_closing = True
         _watchdog.unwatch(region)
-        if region.fired and (not isinstance(error, Interruption) or error.args == (region,)):
-            raise DeadlineExceeded(_format_timeout(seconds)) from None
-        raise
-    if region.fired:
+        if not region.interruptions or isinstance(error, KeyboardInterrupt):
+            raise
+        if isinstance(error, Interruption) and error.args != (region,):
+            raise  # of a region around this one
+        raise DeadlineExceeded(_format_timeout(seconds)) from None
+    if region.interruptions:
         raise DeadlineExceeded(_format_timeout(seconds))
     return result
 
 
 class Allowance:
-    """Seconds that several calls share: `left` is what they have not used yet."""
+    """Seconds that several calls share; `left` are the unused ones."""
 
     def __init__(self, seconds: float) -> None:
         self.left = seconds
@@ -110,10 +123,9 @@ class Allowance:
 async def await_with_timeout(seconds: float | None, coroutine: Coroutine[Any, Any, T]) -> T:
     """Await `coroutine` for at most `seconds` of wall time, else `DeadlineExceeded`.
 
-    While it runs, it is interrupted as by `call_with_timeout`; while it waits, it is cancelled by its asyncio
-    task, as `asyncio.timeout` does it, so that other tasks of the thread are never touched. If it goes on
-    all the same, it is left for good. Under another event loop than asyncio's it may wait for as long as
-    that loop lets it.
+    While it runs, it is interrupted as by `call_with_timeout`; while it waits, its asyncio task is cancelled, as by
+    `asyncio.timeout`, so that other tasks of the thread are not affected. If it still does not end, it is
+    abandoned. Under another event loop than asyncio's, waiting is not limited.
     """
     if seconds is None:
         return await coroutine
@@ -145,7 +157,7 @@ async def await_with_timeout(seconds: float | None, coroutine: Coroutine[Any, An
 
 @dataclass(slots=True)
 class _Alarm:
-    """Until when a coroutine may run, and how often it has been told that its time is up."""
+    """Until when a coroutine may run, and how often it has been cancelled since."""
 
     deadline: float
     rung: int = 0
@@ -154,9 +166,9 @@ class _Alarm:
 
 @types.coroutine
 def _drive_steps(coroutine: Coroutine[Any, Any, T], alarm: _Alarm) -> Generator[Any, Any, T]:
-    """Drive a coroutine, each step of it in a region of its own; nothing is limited while it waits."""
-    # What comes next is taken out before it is called: an exception that waits here to be thrown would hold
-    # the frames that it then passes through, and they would hold it.
+    """Drive a coroutine, every step of it in a region of its own; waiting is not limited."""
+    # The next step is removed before it is called: an exception to be thrown would otherwise keep the frames alive
+    # that it passes through, and they would keep it alive.
     following: list[Callable[[], Any]] = [partial(coroutine.send, None)]
     while True:
         left = max(alarm.deadline - time.monotonic(), _GRACE_SECONDS)
@@ -167,9 +179,9 @@ def _drive_steps(coroutine: Coroutine[Any, Any, T], alarm: _Alarm) -> Generator[
             return result
         except Interruption as stopped:
             if stopped.args:
-                raise  # that of a region around all this
+                raise  # of a region around this coroutine
             raise DeadlineExceeded from None
-        if alarm.rung > 1:  # it has swallowed its cancellation, and what came then
+        if alarm.rung > 1:  # it has swallowed its cancellation and an interruption
             _abandon_coroutine(coroutine)
         try:
             following.append(partial(coroutine.send, (yield awaited)))
@@ -177,12 +189,12 @@ def _drive_steps(coroutine: Coroutine[Any, Any, T], alarm: _Alarm) -> Generator[
             coroutine.close()
             raise
         except BaseException as error:
-            # A cancellation can be caught by any `except:`, so a second one comes in another shape.
+            # The first time it is the cancellation, which code may catch; after that an interruption.
             following.append(partial(coroutine.throw, Interruption() if alarm.rung > 1 else error))
 
 
 def _abandon_coroutine(coroutine: Coroutine[Any, Any, Any]) -> None:
-    with suppress(RuntimeError, DeadlineExceeded):  # RuntimeError: it goes on even now
+    with suppress(RuntimeError, DeadlineExceeded):  # RuntimeError: it ignored GeneratorExit
         call_with_timeout(_GRACE_SECONDS, coroutine.close)
     raise DeadlineExceeded
 
@@ -192,7 +204,7 @@ def _format_timeout(seconds: float) -> str:
 
 
 class _Watchdog:
-    """The thread that watches the open regions. It is started by the first region and sleeps without any."""
+    """The thread that watches the open regions; started by the first region, asleep while there is none."""
 
     def __init__(self) -> None:
         self.lock = threading.Lock()
@@ -215,7 +227,7 @@ class _Watchdog:
     def unwatch(self, region: Region) -> None:
         with self.lock:
             self.regions.pop(id(region), None)
-            if region.fired and not region.by_signal:
+            if region.interruptions:
                 _set_async_exception(region.thread, None)
 
     def start(self) -> None:
@@ -230,7 +242,7 @@ class _Watchdog:
                 quiet = 0 if self.regions else quiet + 1
                 now = time.monotonic()
                 for region in list(self.regions.values()):
-                    if now >= region.deadline and not region.leaving:
+                    if now >= region.deadline and not region.is_closing:
                         self.interrupt(region)
                 if quiet > _QUIET_TICKS:
                     self.sleeps = True
@@ -242,15 +254,16 @@ class _Watchdog:
     def interrupt(self, region: Region) -> None:
         frame = sys._current_frames().get(region.thread)
         if frame is None or frame.f_globals is globals():
-            return  # between two calls; there will be another look
-        region.fired = True
+            return  # in this module: the next check will interrupt it
+        region.exception = region.exception or _make_exception_class(region)
+        region.interruptions += 1
         if region.by_signal:
             signal.pthread_kill(region.thread, _SIGNAL)
         else:
-            _set_async_exception(region.thread, region)
+            _set_async_exception(region.thread, region.exception)
 
     def restart_in_child(self) -> None:
-        """After a fork only the forking thread is left: the lock is new, and so is the watchdog."""
+        """Start again after a fork, which leaves only the forking thread."""
         self.lock, self.needed = threading.Lock(), threading.Event()
         here = threading.get_ident()
         self.regions = {
@@ -266,26 +279,40 @@ if hasattr(os, "register_at_fork"):
     os.register_at_fork(after_in_child=_watchdog.restart_in_child)
 
 
-def _set_async_exception(thread: int, region: Region | None) -> None:
-    """Have an `Interruption` raised in `thread` at its next bytecode, or withdraw a pending one."""
+def _set_async_exception(thread: int, exception: type[Interruption] | None) -> None:
+    """Raise `exception` in `thread` at its next bytecode, or withdraw a pending one."""
     import ctypes
 
-    raised: object = None
-    if region is not None:
-        # The interpreter wants a class and calls it without arguments.
-        def __init__(self: Interruption) -> None:
-            BaseException.__init__(self, region)
-
-        raised = type("Interruption", (Interruption,), {"__init__": __init__})
-    pending = ctypes.py_object(raised) if raised is not None else None
+    pending = None if exception is None else ctypes.py_object(exception)
     ctypes.pythonapi.PyThreadState_SetAsyncExc(ctypes.c_ulong(thread), pending)
+
+
+def _make_exception_class(region: Region) -> type[Interruption]:
+    """Make the class to be raised for a region: the interpreter creates the instance, in the interrupted thread.
+
+    Once code has swallowed an interruption, each one requests its successor, which is raised at the next check of
+    the interpreter: a call, or the jump to the next iteration of a loop, which no handler in that loop covers.
+    """
+    import ctypes
+
+    request = ctypes.pythonapi.PyThreadState_SetAsyncExc
+    threads = [ctypes.c_ulong(region.thread)]
+
+    def __init__(self: Interruption) -> None:
+        BaseException.__init__(self, region)
+        is_swallowed = region.interruptions > _MAX_SWALLOWED and not region.is_closing
+        if is_swallowed and sys._getframe(1).f_code is not call_with_timeout.__code__:
+            # A call expression would end with such a check, and raise the successor here.
+            [*map(request, threads, [ctypes.py_object(type(self))])]
+
+    return type("Interruption", (Interruption,), {"__init__": __init__})
 
 
 _SIGNAL: Final[int] = getattr(signal, "SIGRTMIN", 0) + 11
 
 
 def _claim_signal() -> bool:
-    """Whether the runtime's signal has the runtime's handler; installs it where the signal is free."""
+    """Whether the signal has the handler of this module; installs it if the signal is unused."""
     if not hasattr(signal, "SIGRTMIN") or not hasattr(signal, "pthread_kill"):
         return False
     handler = signal.getsignal(_SIGNAL)
@@ -299,10 +326,11 @@ def _claim_signal() -> bool:
 
 
 def _handle_signal(number: int, frame: types.FrameType | None) -> None:
-    """In the main thread: raise for the outermost open region whose time is up, if there still is one."""
+    """In the main thread: raise for the outermost open region whose time is up, if there is one."""
     if frame is not None and frame.f_globals is globals():
         return
     now = time.monotonic()
     for region in list(_watchdog.regions.values()):
-        if region.by_signal and region.fired and not region.leaving and now >= region.deadline:
-            raise Interruption(region)
+        is_due = region.by_signal and not region.is_closing and now >= region.deadline
+        if is_due and region.exception is not None:
+            raise region.exception

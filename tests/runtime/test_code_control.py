@@ -9,6 +9,7 @@ import asyncio
 import gc
 import linecache
 import sys
+import time
 import traceback
 import weakref
 
@@ -17,6 +18,7 @@ from playing import FailedCode, Refused, aplay, message_of, play, ready
 
 from njrt.effects import Refusal
 from njrt.errors import EffectLimitError
+from njrt.execution.compile import MAX_CHARACTERS
 from njrt.execution.execute import Failed, Jumped, Ran, execute, prepare
 from njrt.jumps import Break, Continue, Return
 from njrt.outcome import Broke, Continued, Raised, Returned
@@ -102,7 +104,7 @@ def test_a_bare_return_is_legal_where_only_that_is() -> None:
         "[" * 5000 + "]" * 5000,
         "-" * 100_000 + "1",
         "x" + ".a" * 100_000,
-        "x = 1\n" * 200_000,
+        "x = 1\n" * 20_000,
         "9" * 5000,
         "'" + "a" * 10_000_000 + "'",
         "".join("    " * depth + "if 1:\n" for depth in range(1000)),
@@ -121,7 +123,36 @@ def test_a_bare_return_is_legal_where_only_that_is() -> None:
     ],
 )
 def test_monstrous_source_is_refused(source: str) -> None:
+    start = time.monotonic()
     assert isinstance(prepare(source, make_scope(lambda: ())), Refusal)
+    assert time.monotonic() - start < 2
+
+
+@pytest.mark.parametrize("unit", ["x = 1\n", "1 <", "[1],", "n = 'a';"])
+def test_the_longest_code_is_compiled_or_refused_within_its_time(unit: str) -> None:
+    n = "a"
+    start = time.monotonic()
+    prepare(unit * (MAX_CHARACTERS // len(unit)) + "1", make_scope(lambda: (n,)))
+    assert time.monotonic() - start < 15
+
+
+def test_finally_blocks_that_multiply_are_refused() -> None:
+    def nest(levels: int, jump: str) -> str:
+        lines = []
+        for depth in range(levels):
+            lines += [f"{' ' * depth}try:", f"{' ' * depth} {jump}", f"{' ' * depth}finally:"]
+        return "\n".join([*lines, " " * levels + "x = 1"])
+
+    for levels, jump, is_legal in (
+        (4, "return", True),
+        (8, "pass", True),
+        (90, "pass", False),
+        (19, "return", False),
+    ):
+        start = time.monotonic()
+        prepared = prepare(nest(levels, jump), make_scope(lambda: ()), labels=("return",))
+        assert isinstance(prepared, Refusal) != is_legal
+        assert time.monotonic() - start < 2
 
 
 # --- exceptions

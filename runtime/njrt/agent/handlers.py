@@ -68,6 +68,7 @@ from njrt.execution.execute import (
     make_time_limit_error,
     prepare,
 )
+from njrt.execution.interruptions import is_interruption
 from njrt.execution.tracebacks import format_error
 from njrt.options import Policy
 from njrt.outcome import Broke, Completed, Continued, Outcome, Raised, Returned, UserValue
@@ -141,6 +142,8 @@ class Handlers:
         except NaturalError:
             raise
         except Exception as error:
+            if is_interruption(error):
+                raise
             return Refusal(format_error(error))
 
     def serve_immediate(self, effect: ImmediateEffect) -> EffectResult:

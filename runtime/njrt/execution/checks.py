@@ -67,6 +67,7 @@ def find_snippet_problems(
         for jump in find_host_jumps(tree.body)
         if (problem := _explain_illegal_jump(jump, labels))
     )
+    yield from _find_nested_finally(nodes)
     yield from _find_star_imports(nodes)
     yield from _find_bare_supers(nodes, names, scope)
     yield from _find_invisible_names(names, scope)
@@ -89,6 +90,27 @@ def _explain_illegal_jump(jump: HostJump, labels: Collection[str]) -> str | None
         return None
     possible = ", ".join(["raise", *(name.removeprefix("bare_") for name in labels)])
     return f"{format_line_prefix(jump)}`{label}` is not possible here; possible are: {possible}"
+
+
+_MAX_COPIES = 1_000
+"""How often a statement may be compiled."""
+
+
+def _find_nested_finally(nodes: Sequence[ast.AST]) -> Iterator[str]:
+    """Refuse `finally` blocks in each other: Python compiles each once for every way to it, so they multiply."""
+    copies: dict[ast.AST, int] = {}
+    for node in reversed(nodes):  # inner nodes come after outer ones
+        if isinstance(node, ast.Try | ast.TryStar) and node.finalbody:
+            ways = 2 + sum(
+                isinstance(inner, HostJump)
+                for statement in (*node.body, *node.handlers, *node.orelse)
+                for inner in ast.walk(statement)
+            )
+            nested = (copies.get(inner, 1) for part in node.finalbody for inner in ast.walk(part))
+            copies[node] = ways * max(nested)
+            if copies[node] > _MAX_COPIES:
+                yield f"{format_line_prefix(node)}too many `finally` blocks are nested in each other"
+                return
 
 
 def _find_star_imports(nodes: Sequence[ast.AST]) -> Iterator[str]:

@@ -16,7 +16,7 @@ import builtins
 import sys
 from collections.abc import Collection
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import lru_cache, partial
 from types import CellType, CodeType
 
 from njrt.effects import Refusal
@@ -29,12 +29,19 @@ from njrt.execution.guard.check import find_guard_refusal, list_program_modules
 from njrt.execution.guard.effects import allow_effects, names_effects
 from njrt.execution.guard.rewrite import CHECKS
 from njrt.execution.guard.runtime import CHECKED_BUILTINS
+from njrt.execution.interruptions import (
+    select_catchable,
+    wrap_async_manager,
+    wrap_manager,
+)
 from njrt.execution.lowering import (
+    ASYNC_MANAGER_NAME,
     BOUND_NAME,
+    CATCHABLE_NAME,
     EXIT_KIND_NAME,
     EXIT_VALUE_NAME,
+    MANAGER_NAME,
     RAISED_NAME,
-    STOPPED_NAME,
     ExitKind,
     ScopeLayout,
     lower_snippet,
@@ -46,10 +53,13 @@ from njrt.execution.tracebacks import format_syntax_error
 from njrt.options import Policy
 from njrt.outcome import UserValue
 from njrt.scope.scope import Scope
-from njrt.timeouts import Interruption
+from njrt.timeouts import DeadlineExceeded, call_with_timeout
 
-MAX_CHARACTERS = 1_000_000
-"""Longer code is refused without being parsed."""
+MAX_CHARACTERS = 100_000
+"""Longer code is refused without being parsed: Python's compiler needs more than linear time, and cannot be stopped."""
+
+_MAX_SECONDS = 10.0
+"""How long checking and compiling may take."""
 
 _MAX_CACHED_CHARACTERS = 4_000
 """Longer code is not cached."""
@@ -112,8 +122,15 @@ def prepare(
         return Refusal(
             f"the code has {len(source)} characters; at most {MAX_CHARACTERS} can be run"
         )
+    # What is short takes a few milliseconds.
+    seconds = _MAX_SECONDS if len(source) > _MAX_CACHED_CHARACTERS else None
     try:
-        return _check_and_compile(source, scope, labels, is_async, policy, expression)
+        return call_with_timeout(
+            seconds,
+            partial(_check_and_compile, source, scope, labels, is_async, policy, expression),
+        )
+    except DeadlineExceeded:
+        return Refusal(f"the code takes more than {_MAX_SECONDS:g} seconds to compile; shorten it")
     except SyntaxError as error:
         return Refusal(format_syntax_error(error))
     except (ValueError, OverflowError) as error:  # null bytes, lone surrogates, giant numbers
@@ -164,7 +181,9 @@ def _check_and_compile(
 
 
 _PRIVATE_CELLS = {
-    STOPPED_NAME: CellType(Interruption),
+    ASYNC_MANAGER_NAME: CellType(wrap_async_manager),
+    CATCHABLE_NAME: CellType(select_catchable),
+    MANAGER_NAME: CellType(wrap_manager),
     **{name: CellType(check) for name, check in CHECKS.items()},
 }
 """What the lowered code of every snippet uses."""

@@ -20,6 +20,7 @@ from typing import Any, assert_never
 
 from njrt.errors import CodeTimeLimitError, NaturalError
 from njrt.execution.compile import Snippet, prepare
+from njrt.execution.interruptions import is_interruption
 from njrt.execution.lowering import ExitKind
 from njrt.execution.tracebacks import format_failure
 from njrt.outcome import Broke, Continued, Outcome, Raised, Returned, UserValue
@@ -141,8 +142,10 @@ def _make_execution(result: tuple[int, UserValue] | None, snippet: Snippet) -> E
 
 def _is_passed_on(error: BaseException, snippet: Snippet) -> bool:
     """Whether an exception is neither the block's own nor a mistake of the model."""
+    if snippet.raised.is_own_error(error):
+        return False
     is_mistake = isinstance(error, Exception) and not isinstance(error, NaturalError)
-    return not is_mistake and not snippet.raised.is_own_error(error)
+    return not is_mistake or is_interruption(error)
 
 
 def _classify_error(error: BaseException, snippet: Snippet) -> Execution:

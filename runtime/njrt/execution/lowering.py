@@ -57,7 +57,9 @@ class NodeLocation(TypedDict):
 RAISED_NAME = ".raised"
 EXIT_KIND_NAME = ".exit_kind"
 EXIT_VALUE_NAME = ".exit_value"
-STOPPED_NAME = ".stopped"
+CATCHABLE_NAME = ".catchable"
+MANAGER_NAME = ".manager"
+ASYNC_MANAGER_NAME = ".async_manager"
 BOUND_NAME = ".bound"
 
 
@@ -153,7 +155,9 @@ def _build_scaffold(layout: ScopeLayout, body: list[ast.stmt]) -> ast.Module:
     assert isinstance(host.body[0], ast.Nonlocal)
     private = [
         RAISED_NAME,
-        STOPPED_NAME,
+        CATCHABLE_NAME,
+        MANAGER_NAME,
+        ASYNC_MANAGER_NAME,
         BOUND_NAME,
         *CHECKS,
         *((EXIT_KIND_NAME, EXIT_VALUE_NAME) if layout.in_class else ()),
@@ -254,14 +258,25 @@ class _Lowerer(ast.NodeTransformer):
             return node
         return [ast.Expr(record, **at), node]
 
-    def visit_Try(self, node: ast.Try) -> ast.AST:
-        """Whatever a handler catches, the end of the code's time goes past it: `except .stopped: raise`."""
+    def visit_ExceptHandler(self, node: ast.ExceptHandler) -> ast.AST:
+        """`except KINDS:` -> `except .catchable(KINDS):`, which does not catch exceptions from outside."""
         self.generic_visit(node)
-        if node.handlers:
-            at = _get_location(node.handlers[0])
-            stopped = ast.Name(STOPPED_NAME, ast.Load(), **at)
-            node.handlers.insert(0, ast.ExceptHandler(stopped, None, [ast.Raise(**at)], **at))
+        at = _get_location(node.type or node)
+        kinds = [node.type] if node.type else []
+        node.type = ast.Call(ast.Name(CATCHABLE_NAME, ast.Load(), **at), kinds, [], **at)
         return node
+
+    def visit_With(self, node: ast.With | ast.AsyncWith) -> ast.AST:
+        """`with A:` -> `with .manager(A):`, which does not suppress exceptions from outside."""
+        self.generic_visit(node)
+        name = MANAGER_NAME if isinstance(node, ast.With) else ASYNC_MANAGER_NAME
+        for item in node.items:
+            at = _get_location(item.context_expr)
+            wrap = ast.Name(name, ast.Load(), **at)
+            item.context_expr = ast.Call(wrap, [item.context_expr], [], **at)
+        return node
+
+    visit_AsyncWith = visit_With
 
     def visit_AnnAssign(self, node: ast.AnnAssign) -> ast.AST:
         """Drop the annotation of a variable: an annotated name can be neither nonlocal nor global."""

@@ -19,6 +19,7 @@ import traceback
 from collections.abc import Iterator
 from types import CodeType, TracebackType
 
+from njrt.execution.interruptions import is_interruption
 from njrt.execution.source_cache import is_snippet
 from njrt.timeouts import call_with_timeout
 
@@ -43,9 +44,9 @@ def format_error(error: BaseException) -> str:
     name = type(error).__qualname__.rpartition("<locals>.")[2]
     try:
         message = call_with_timeout(_MESSAGE_SECONDS, lambda: str(error))
-    except KeyboardInterrupt:
-        raise
     except BaseException as nested:
+        if is_interruption(nested):
+            raise
         message = f"<its message cannot be shown: {type(nested).__name__}>"
     message = message.replace("\n", "\n    ")  # no line of it can be taken for one of ours
     text = f"{name}: {message}" if message else name

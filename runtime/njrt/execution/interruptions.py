@@ -1,0 +1,125 @@
+"""Exceptions that come from outside of the model's code, which its handlers do not catch.
+
+    while True:                                   while True:
+        try:                                          try:
+            wait()                                        wait()
+        except:                        ==>            except .catchable():
+            pass                                          pass
+        with suppress(Exception):                     with .manager(suppress(Exception)):
+            wait()                                        wait()
+
+These are: the end of the code's time, KeyboardInterrupt, the cancellation of the program's task, and whatever a
+signal handler of the program raises. They leave the code, and the block, as if it had no handlers.
+
+Not seen: a signal handler that is no longer installed when its exception is caught; exceptions that a function of
+the program catches itself. A `finally` that ends by `return`, `break` or `continue` discards every exception but the
+end of the code's time.
+"""
+
+from __future__ import annotations
+
+import signal
+import sys
+import threading
+import traceback
+from collections.abc import Iterator
+from types import CodeType, TracebackType
+from typing import Any
+
+from njrt.outcome import UserValue
+from njrt.timeouts import Interruption
+
+ExceptionTypes = type[BaseException] | tuple[Any, ...]
+
+
+def select_catchable(kinds: ExceptionTypes = BaseException) -> ExceptionTypes:
+    """Return the operand of an `except` clause, or an empty tuple if the current exception comes from outside."""
+    error = sys.exception()
+    return () if error is not None and is_interruption(error) else kinds
+
+
+def is_interruption(error: BaseException) -> bool:
+    """Whether an exception comes from outside of the code that it was raised in."""
+    if isinstance(error, Interruption | KeyboardInterrupt):
+        return True
+    return _is_program_cancelled(error) or _is_raised_by_signal(error)
+
+
+def _is_program_cancelled(error: BaseException) -> bool:
+    asyncio = sys.modules.get("asyncio")
+    if asyncio is None or not isinstance(error, asyncio.CancelledError):
+        return False
+    task = asyncio.current_task() if asyncio._get_running_loop() is not None else None
+    return task is not None and task.cancelling() > 0
+
+
+def _is_raised_by_signal(error: BaseException) -> bool:
+    if threading.current_thread() is not threading.main_thread():
+        return False
+    handlers = set(_find_signal_handlers())
+    return any(frame.f_code in handlers for frame, _ in traceback.walk_tb(error.__traceback__))
+
+
+def _find_signal_handlers() -> Iterator[CodeType]:
+    for number in signal.valid_signals():
+        handler = signal.getsignal(number)
+        function = getattr(handler, "func", handler)  # of a partial
+        code = getattr(getattr(function, "__func__", function), "__code__", None)
+        if isinstance(code, CodeType):
+            yield code
+
+
+class _Manager:
+    """A context manager that does not suppress exceptions from outside."""
+
+    __slots__ = ("_manager",)
+
+    def __init__(self, manager: UserValue) -> None:
+        self._manager = manager
+
+    def __enter__(self) -> UserValue:
+        return type(self._manager).__enter__(self._manager)
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> UserValue:
+        is_suppressed = type(self._manager).__exit__(self._manager, kind, error, trace)
+        return is_suppressed if error is None else is_suppressed and not is_interruption(error)
+
+
+class _AsyncManager:
+    """The same for `async with`."""
+
+    __slots__ = ("_manager",)
+
+    def __init__(self, manager: UserValue) -> None:
+        self._manager = manager
+
+    def __aenter__(self) -> UserValue:
+        return type(self._manager).__aenter__(self._manager)
+
+    async def __aexit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> UserValue:
+        is_suppressed = await type(self._manager).__aexit__(self._manager, kind, error, trace)
+        return is_suppressed if error is None else is_suppressed and not is_interruption(error)
+
+
+def wrap_manager(manager: UserValue) -> UserValue:
+    """Wrap the operand of `with`; what is no context manager is returned as it is, for Python's own error."""
+    kind = type(manager)
+    is_manager = hasattr(kind, "__enter__") and hasattr(kind, "__exit__")
+    return _Manager(manager) if is_manager else manager
+
+
+def wrap_async_manager(manager: UserValue) -> UserValue:
+    """Wrap the operand of `async with`."""
+    kind = type(manager)
+    is_manager = hasattr(kind, "__aenter__") and hasattr(kind, "__aexit__")
+    return _AsyncManager(manager) if is_manager else manager

@@ -1,0 +1,245 @@
+"""Code that swallows exceptions, generated: it ends at its time limit, at Ctrl-C, at a signal and at a cancellation.
+
+a statement that runs on   x   a construct that swallows   x   a loop around it
+"""
+
+from __future__ import annotations
+
+import _thread
+import asyncio
+import itertools
+import signal
+import sys
+import textwrap
+import threading
+import time
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+
+import pytest
+from playing import ready
+
+from njrt.errors import CodeTimeLimitError
+from njrt.execution.execute import aexecute, execute
+from njrt.scope.scope import make_scope
+from njrt.timeouts import DeadlineExceeded, call_with_timeout
+
+DEFINITIONS = """
+import asyncio, contextlib, time
+class Returning:
+    def __enter__(self): return self
+    def __exit__(self, *error): return True
+    async def __aenter__(self): return self
+    async def __aexit__(self, *error): return True
+class Busy(Returning):
+    def __exit__(self, *error):
+        for _ in range(1000): pass
+        return True
+@contextlib.contextmanager
+def generated():
+    try: yield
+    except BaseException: pass
+"""
+
+BODIES = {
+    "jump": "while True: pass",
+    "call": "while True: str(1)",
+    "inner loop": "while True:\n    for _ in range(9): int('1')",
+    "comprehension": "[0 for _ in iter(int, 1)]",
+    "sleep": "while True: time.sleep(0.01)",
+    "short": "x = 1",
+}
+SWALLOWING = {
+    "except": "try:\n    BODY\nexcept:\n    pass",
+    "except as": "try:\n    BODY\nexcept BaseException as error:\n    x = str(error)",
+    "except Exception": "try:\n    BODY\nexcept Exception:\n    pass",
+    "except star": "try:\n    BODY\nexcept* BaseException:\n    pass",
+    "twice": "try:\n    try:\n        BODY\n    except:\n        1\nexcept:\n    1",
+    "again": "try:\n    BODY\nexcept:\n    try:\n        BODY\n    except:\n        pass",
+    "loop in handler": "try:\n    BODY\nexcept:\n    while True:\n        try: pass\n        except: pass",
+    "recursion": "try:\n    BODY\nexcept BaseException:\n    run()",
+    "suppress": "with contextlib.suppress(BaseException):\n    BODY",
+    "own manager": "with Returning():\n    BODY",
+    "busy manager": "with Busy():\n    BODY",
+    "generated manager": "with generated():\n    BODY",
+    "stack": "with contextlib.ExitStack() as stack:\n    stack.push(lambda *error: True)\n    BODY",
+    "finally": "try:\n    BODY\nfinally:\n    continue",
+}
+LOOPS = {
+    "while": "while True:\n    STATEMENT",
+    "for": "for _ in iter(int, 1):\n    STATEMENT",
+    "nested": "while True:\n    while True:\n        STATEMENT",
+    "function": "while True:\n    def inner():\n        for _ in (1,):\n            STATEMENT\n    inner()",
+}
+
+
+def insert(text: str, mark: str, part: str) -> str:
+    """Put `part` in place of the lines that consist of `mark`, with their indentation."""
+    lines = []
+    for line in text.split("\n"):
+        indentation = line[: len(line) - len(line.lstrip())]
+        lines.append(textwrap.indent(part, indentation) if line.strip() == mark else line)
+    return "\n".join(lines)
+
+
+def build(body: str, swallowing: str, loop: str) -> str:
+    statement = insert(SWALLOWING[swallowing], "BODY", BODIES[body])
+    code = insert(LOOPS[loop], "STATEMENT", statement)
+    return f"{DEFINITIONS}def run():\n{textwrap.indent(code, '    ')}\n"
+
+
+CASES = [
+    case
+    for case in itertools.product(BODIES, SWALLOWING, LOOPS)
+    if case[0] != "comprehension" or sys.version_info[:2] != (3, 12)
+]
+SAMPLE = CASES[::17]
+
+
+def in_threads(cases: list[tuple[str, str, str]], stop: Callable[[str], object]) -> list[object]:
+    """Stop the code of all cases, many at a time, and give those that did not stop as they should."""
+    with ThreadPoolExecutor(24) as pool:
+        results = pool.map(stop, [build(*case) for case in cases], timeout=60)
+        return [case for case, result in zip(cases, results, strict=True) if not result]
+
+
+def stop_function(source: str) -> bool:
+    """Stop the code as a function of the program, whose handlers are as they are written."""
+    names: dict[str, Callable[[], object]] = {}
+    exec(source, names)
+    with pytest.raises(DeadlineExceeded):
+        call_with_timeout(0.02, names["run"])
+    return True
+
+
+def stop_snippet(source: str) -> bool:
+    """Stop it as code of the model."""
+    with pytest.raises(CodeTimeLimitError):
+        execute(ready(f"{source}run()", make_scope(lambda: ())), seconds=0.02)
+    return True
+
+
+@pytest.mark.parametrize("stop", [stop_function, stop_snippet])
+def test_the_time_limit_ends_code_in_threads(stop: Callable[[str], object]) -> None:
+    assert in_threads(CASES[::3], stop) == []
+
+
+@pytest.mark.parametrize("stop", [stop_function, stop_snippet])
+def test_the_time_limit_ends_code_in_the_main_thread(stop: Callable[[str], object]) -> None:
+    for case in SAMPLE:
+        start = time.monotonic()
+        assert stop(build(*case))
+        assert time.monotonic() - start < 1.5, case
+
+
+class AlarmError(Exception):
+    """What the program's own signal handler raises."""
+
+
+def raise_alarm(number: int, frame: object) -> None:
+    raise AlarmError
+
+
+@contextmanager
+def alarm_after(seconds: float) -> Iterator[None]:
+    before = signal.signal(signal.SIGALRM, raise_alarm)
+    signal.setitimer(signal.ITIMER_REAL, seconds)
+    try:
+        yield
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        signal.signal(signal.SIGALRM, before)
+
+
+@contextmanager
+def ctrl_c_after(seconds: float) -> Iterator[None]:
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    timer = threading.Timer(seconds, _thread.interrupt_main)
+    timer.start()
+    try:
+        yield
+    finally:
+        timer.join()
+        signal.signal(signal.SIGINT, before)
+
+
+@pytest.mark.parametrize("swallowing", [name for name in SWALLOWING if name != "finally"])
+@pytest.mark.parametrize(
+    ("interrupted", "error"), [(alarm_after, AlarmError), (ctrl_c_after, KeyboardInterrupt)]
+)
+def test_ctrl_c_and_signals_pass_the_handlers_of_the_model(
+    interrupted: Callable[[float], object], error: type[BaseException], swallowing: str
+) -> None:
+    for body, loop in (("call", "while"), ("sleep", "function")):
+        snippet = ready(f"{build(body, swallowing, loop)}run()", make_scope(lambda: ()))
+        with pytest.raises(error), interrupted(0.02):
+            execute(snippet, seconds=5)
+
+
+def test_the_models_handlers_catch_all_that_is_its_own() -> None:
+    source = (
+        "caught = []\n"
+        "try: 1 / 0\nexcept: caught.append(1)\n"
+        "try: [][0]\nexcept (KeyError, LookupError) as error: caught.append(2)\n"
+        "try: raise ExceptionGroup('g', [KeyError()])\nexcept* KeyError: caught.append(3)\n"
+        "with contextlib.suppress(OSError) as nothing: open_file()\n"
+        "with Returning() as manager: raise ValueError\n"
+        "caught.append(type(manager).__name__)\n"
+        "caught"
+    )
+
+    def open_file() -> None:
+        raise FileNotFoundError
+
+    result = execute(ready(DEFINITIONS + source, make_scope(lambda: (open_file,))))
+    assert result.value == [1, 2, 3, "Returning"]  # type: ignore[union-attr]
+
+
+@pytest.mark.parametrize(
+    ("code", "message"),
+    [
+        ("with 3: pass", "TypeError: 'int' object does not support the context manager protocol"),
+        ("try: 1 / 0\nexcept 3: pass", "TypeError: catching classes that do not inherit"),
+    ],
+)
+def test_mistakes_in_handlers_and_managers_are_pythons(code: str, message: str) -> None:
+    assert message in repr(execute(ready(code, make_scope(lambda: ()))))
+
+
+WAITING = {
+    name: text.replace("with ", "async with ") if "manager" in name else text
+    for name, text in SWALLOWING.items()
+    if name in ("except", "except as", "twice", "suppress", "own manager", "stack", "except star")
+}
+
+
+@pytest.mark.parametrize("statement", WAITING.values(), ids=WAITING)
+def test_a_timeout_of_the_program_ends_waiting_code(statement: str) -> None:
+    code = insert(LOOPS["while"], "STATEMENT", insert(statement, "BODY", "await asyncio.sleep(9)"))
+
+    async def main() -> None:
+        snippet = ready(DEFINITIONS + code, make_scope(lambda: ()), is_async=True)
+        async with asyncio.timeout(0.05):
+            await aexecute(snippet, seconds=9)
+
+    start = time.monotonic()
+    with pytest.raises(TimeoutError):
+        asyncio.run(main())
+    assert time.monotonic() - start < 1
+
+
+def test_code_catches_the_cancellation_of_its_own_tasks() -> None:
+    code = (
+        "task = asyncio.ensure_future(asyncio.sleep(9))\nawait asyncio.sleep(0)\ntask.cancel()\n"
+        "try: await task\nexcept asyncio.CancelledError: seen = 1\n"
+        "try:\n    async with asyncio.timeout(0.01): await asyncio.sleep(9)\n"
+        "except TimeoutError: seen += 1\n"
+        "seen"
+    )
+
+    async def main() -> object:
+        snippet = ready(DEFINITIONS + code, make_scope(lambda: ()), is_async=True)
+        return await aexecute(snippet, seconds=9)
+
+    assert asyncio.run(main()).value == 2  # type: ignore[attr-defined]
