@@ -12,7 +12,7 @@ is an option of the same name; `None` means that it is not set.
 from __future__ import annotations
 
 import difflib
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, fields, replace
 from typing import Any, Literal, get_args
 
@@ -73,6 +73,8 @@ class Options:
     """Characters that the value of one variable may take when it is shown to the model."""
     policy: Policy | None = None
     """`guarded` refuses what programs rarely need (SECURITY.md); `open` refuses nothing."""
+    redact: bool | Callable[[str, str], str | None] | None = None
+    """False shows secrets to the model; in `njrt.using` also a function (name, text) -> text or None."""
     on_error: OnError | None = None
     """`rollback` restores the bindings when the block leaves by an error."""
 
@@ -90,6 +92,7 @@ DEFAULTS = Options(
     max_code_seconds=30.0,
     show_chars=1000,
     policy="guarded",
+    redact=True,
     on_error="keep",
 )
 
@@ -127,6 +130,9 @@ def find_option_problem(name: str, value: Any) -> str | None:
     elif name in _NUMBER_OPTIONS:
         if isinstance(value, bool) or not isinstance(value, (int, float)) or not value >= 0:
             return f"option `{name}` must be a number from 0, not {value!r}"
+    elif name == "redact":
+        if not isinstance(value, bool) and not callable(value):
+            return f"option `redact` must be True, False or a function, not {value!r}"
     elif not isinstance(value, str) or not value:
         return f"option `{name}` must be a string, not {value!r}"
     return None
@@ -141,7 +147,12 @@ def parse_option(name: str, text: str) -> Any:
                 return read(text)
             except ValueError:
                 continue
+    if name == "redact":
+        return _SWITCHES.get(text.lower(), text)
     return text
+
+
+_SWITCHES = {"on": True, "true": True, "1": True, "off": False, "false": False, "0": False}
 
 
 def make_options(settings: Mapping[str, Any], where: str) -> Options:

@@ -130,7 +130,7 @@ ENDINGS: list[tuple[Outcome | BaseException, str, str | None]] = [
     (Continued(), "continued", None),
     (Returned(object()), "returned", None),
     (Raised(ValueError("no", 3)), "raised", "ValueError('no', 3)"),
-    (Raised(Odd("x")), "raised", "Odd('x')"),
+    (Raised(Odd("x")), "raised", "<Odd whose __repr__ raised AssertionError>"),
     (ServerError("down"), "failed", "ServerError: down"),
     (asyncio.CancelledError(), "failed", "CancelledError()"),
 ]
@@ -145,11 +145,7 @@ def test_every_ending_has_a_name(
     tell(record_event, run_of(outcome=ended))
     run = last_run()
     assert run is not None
-    if error == "Odd('x')":
-        assert run.error is not None
-        assert run.error.startswith("Odd(")
-    else:
-        assert (run.outcome, run.error) == (outcome, error)
+    assert (run.outcome, run.error) == (outcome, error)
 
 
 def test_an_error_of_the_runtime_carries_the_account() -> None:

@@ -89,12 +89,8 @@ TRAPPED = {
     "dict subclass": hostile(
         "D", (dict,), __iter__=trap, __len__=trap, items=trap, keys=trap, __getitem__=trap
     ),
-    "str subclass": hostile(
-        "S", (str,), __len__=trap, __getitem__=trap, __str__=trap, __repr__=trap
-    ),
-    "int subclass": hostile(
-        "I", (int,), __repr__=trap, __str__=trap, __index__=trap, bit_length=trap
-    ),
+    "str subclass": hostile("S", (str,), __len__=trap, __getitem__=trap, __str__=trap),
+    "int subclass": hostile("I", (int,), __str__=trap, __index__=trap, bit_length=trap),
     "tuple subclass": hostile("T", (tuple,), __iter__=trap, __len__=trap),
     "set subclass": hostile("E", (set,), __iter__=trap, __len__=trap),
     "exception": hostile("X", (Exception,), __str__=trap, args=property(trap)),

@@ -223,7 +223,7 @@ SHOWN = [
         Item,
         "x: class Item\n"
         "    Item: An article of the shop.\n"
-        "    Item(name: str, price: float = 0.0, tags: list[str] = <factory>, secret: str = 's3cret')\n"
+        "    Item(name: str, price: float = 0.0, tags: list[str] = <factory>, secret: str = <redacted>)\n"
         "    .discount(percent: float, *, floor: float = 0.0) -> None  # Lower the price.",
     ),
     (

@@ -12,6 +12,7 @@ repeatedly does not fit its type ends the block, by an `OutputTypeError`.
 
 from __future__ import annotations
 
+import ast
 import builtins
 import json
 from collections.abc import Collection, Generator, Mapping
@@ -73,6 +74,7 @@ from njrt.execution.tracebacks import format_error
 from njrt.options import Policy
 from njrt.outcome import Broke, Completed, Continued, Outcome, Raised, Returned, UserValue
 from njrt.rendering.describe import render_value
+from njrt.rendering.redaction import Redactor
 from njrt.rendering.writer import escape_unprintable
 from njrt.scope.scope import Absent, Bound, Scope, make_scope
 from njrt.timeouts import DeadlineExceeded, call_with_timeout
@@ -98,7 +100,8 @@ class Handlers:
     def __init__(self, block: Block, scope: Scope) -> None:
         self.block = block
         self.scope = scope
-        self.heap = ReferenceTable()
+        self.redactor = Redactor(block.options.redact is None or block.options.redact)
+        self.heap = ReferenceTable(self.redactor)
         self.failed = False
         self.misfits = 0
         if block.options.effects == "direct":
@@ -130,7 +133,22 @@ class Handlers:
             case _:
                 result = self.serve_safely(effect)
         self.failed = isinstance(result, Refusal)
-        return result
+        return self.redact(result)
+
+    def redact(self, result: EffectResult) -> EffectResult:
+        """Redact the text of a result, also where a secret of the block's variables was printed or raised."""
+        if not isinstance(result, Answer | Refusal) or result == Answer("Success"):
+            return result
+        self.find_secrets()
+        text = result.text if isinstance(result, Answer) else result.message
+        shown = self.redactor.redact_whole(text)
+        return result if shown == text else type(result)(shown)
+
+    def find_secrets(self) -> None:
+        """Look for secrets in what the block's variables hold now."""
+        names = dict.fromkeys((*self.scope.names, *self.scope.scratch))
+        found = ((name, self.scope.lookup(name)) for name in names)
+        self.redactor.scan((name, held.value) for name, held in found if isinstance(held, Bound))
 
     def serve_safely(self, effect: ImmediateEffect) -> EffectResult:
         """Serve an effect that runs no code of the model, but may run the program's: a `__setattr__`, an
@@ -251,9 +269,9 @@ class Handlers:
             case Refusal() as refusal:
                 return refusal
             case snippet:
-                return self.make_result((yield snippet), silent)
+                return self.make_result((yield snippet), silent, code)
 
-    def make_result(self, execution: Execution, silent: str) -> EffectResult:
+    def make_result(self, execution: Execution, silent: str, code: str) -> EffectResult:
         """The result of an effect whose code has run."""
         match execution:
             case Jumped(outcome):
@@ -261,11 +279,20 @@ class Handlers:
             case Failed(message, printed):
                 return Refusal(join_parts(mark_printed(printed), message))
             case Ran(value, printed):
-                shown = "" if value is None else render_value(value, MAX_ANSWER_CHARS)
+                shown = "" if value is None else self.render_result(code, value)
                 parts = (mark_printed(printed), shown, self.format_reference(value))
                 return Answer(join_parts(*parts) or silent)
             case _:
                 assert_never(execution)
+
+    def render_result(self, code: str, value: UserValue) -> str:
+        """The text of the value of some code, redacted if the code names a secret."""
+        self.find_secrets()
+        return self.redactor.write_named(
+            find_result_name(code),
+            value,
+            lambda: render_value(value, MAX_ANSWER_CHARS, self.redactor),
+        )
 
     def format_reference(self, value: UserValue) -> str:
         """The reference to an object, in the sets whose effects take references."""
@@ -288,13 +315,13 @@ class Handlers:
                     message + ("; `exec` runs statements" if self.has_statements else "")
                 )
             case snippet:
-                return self.make_result((yield snippet), silent="None")
+                return self.make_result((yield snippet), "None", expression)
 
     def show_variable(self, variable: str) -> EffectResult:
         """The value of a variable, as JSON or as a reference."""
         match self.scope.lookup(variable):
             case Bound(value) if self.is_visible(variable):
-                return Answer(format_wire(encode_wire(value, self.heap)))
+                return Answer(format_wire(encode_wire(value, self.heap, variable)))
             case Absent.UNBOUND:
                 return Refusal(f"`{variable}` is not bound yet")
             case _:
@@ -402,6 +429,24 @@ def make_raise_outcome(value: UserValue) -> Raised | Refusal:
     if is_a(value, BaseException):
         return Raised(value)
     return Refusal(f"only exceptions can be raised, not a {type(value).__name__}")
+
+
+def find_result_name(code: str) -> str:
+    """The name in the last expression of some code: of a variable, an attribute or an item; or an empty string."""
+    try:
+        last = ast.parse(code.strip()).body[-1]
+    except (SyntaxError, ValueError, IndexError, RecursionError, MemoryError):
+        return ""
+    match last:
+        case ast.Expr(ast.Name(id=name) | ast.Attribute(attr=name)):
+            return name
+        case ast.Expr(
+            ast.Subscript(slice=ast.Constant(value=str(name)))
+            | ast.Call(args=[ast.Constant(value=str(name)), *_])
+            | ast.Call(args=[_, ast.Constant(value=str(name)), *_])
+        ):
+            return name
+    return ""
 
 
 def make_isolated_scope() -> Scope:

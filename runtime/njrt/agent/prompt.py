@@ -19,6 +19,7 @@ from njrt.block import Block
 from njrt.messages import Protocol
 from njrt.options import EffectSet
 from njrt.rendering.describe import describe_variable, render_value
+from njrt.rendering.redaction import Redactor
 from njrt.rendering.signatures import format_type
 from njrt.scope.scope import Absent, Bound, Scope
 
@@ -176,11 +177,14 @@ def format_example_block(effects: EffectSet) -> str:
     return "\n".join([*lines, "```json", '{"name": "done", "arguments": {}}', "```", ""])
 
 
-def build_opening(block: Block, scope: Scope, form: str = "") -> str:
+def build_opening(
+    block: Block, scope: Scope, form: str = "", redactor: Redactor | None = None
+) -> str:
     """The first message of a block: its instruction, then a line for each input, each output and the jumps.
 
     With `form`, the form of a reply of the effect set `answer`, that stands in place of outputs and jumps.
     """
+    redactor = redactor or Redactor()
     budget = block.options.show_chars or 1000
     if block.options.effects not in EFFECTS_SHOWING_VALUES:
         budget = 0
@@ -188,16 +192,16 @@ def build_opening(block: Block, scope: Scope, form: str = "") -> str:
     for name in (*scope.names, *scope.type_names):
         match scope.lookup(name):
             case Bound(value) if name not in scope.outputs:
-                lines.append(describe_variable(name, value, budget) if budget else name)
+                lines.append(describe_variable(name, value, budget, redactor) if budget else name)
             case Absent() if name not in scope.outputs:
                 lines.append(f"{name}: not bound")
     rule = choose_rule(block.instruction)
     if form:
-        return "\n".join([block.instruction, rule, *lines, form])
-    lines += [format_output_line(block, scope, path, budget) for path in scope.outputs]
+        return redactor.redact_whole("\n".join([block.instruction, rule, *lines, form]))
+    lines += [format_output_line(block, scope, path, budget, redactor) for path in scope.outputs]
     if block.labels:
         lines.append(f"jumps: {', '.join(JUMP_FORMS[label] for label in block.labels)}")
-    return "\n".join([block.instruction, *([rule, *lines] if lines else [])])
+    return redactor.redact_whole("\n".join([block.instruction, *([rule, *lines] if lines else [])]))
 
 
 def choose_rule(instruction: str) -> str:
@@ -206,7 +210,9 @@ def choose_rule(instruction: str) -> str:
     return "-" * max([3, *(len(rule) + 1 for rule in rules)])
 
 
-def format_output_line(block: Block, scope: Scope, path: str, budget: int) -> str:
+def format_output_line(
+    block: Block, scope: Scope, path: str, budget: int, redactor: Redactor
+) -> str:
     """What must be bound, with its type; and its value, where the prompt also reads it.
 
     A value that the prompt does not read is not shown: it would only lead a model to repeat it.
@@ -217,7 +223,9 @@ def format_output_line(block: Block, scope: Scope, path: str, budget: int) -> st
     if "." in path or not isinstance(found := scope.lookup(path), Bound):
         return line
     if budget and block.reads(path):
-        return f"{line} anew; now {render_value(found.value, budget)}"
+        value = found.value
+        shown = redactor.write_named(path, value, lambda: render_value(value, budget, redactor))
+        return f"{line} anew; now {shown}"
     return f"{line} anew"
 
 

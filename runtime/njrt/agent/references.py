@@ -19,7 +19,9 @@ from itertools import islice
 from njrt.effects import ReferenceId, WireValue
 from njrt.outcome import UserValue
 from njrt.rendering.describe import render_value
-from njrt.rendering.one_line import write_brief
+from njrt.rendering.one_line import find_write_function, list_hidden_attributes, write_brief
+from njrt.rendering.redaction import Redactor
+from njrt.rendering.writer import ValueWriter
 from njrt.values.introspection import (
     get_class_name,
     get_class_namespace,
@@ -49,7 +51,8 @@ _DESCRIBED_TYPES = (types.FunctionType, types.MethodType, types.BuiltinFunctionT
 class ReferenceTable:
     """The table of references of one run of a block. It keeps its objects alive until the run ends."""
 
-    def __init__(self) -> None:
+    def __init__(self, redactor: Redactor | None = None) -> None:
+        self.redactor = redactor or Redactor()
         self.objects: dict[ReferenceId, UserValue] = {}
         self.addresses: dict[int, ReferenceId] = {}
 
@@ -73,10 +76,14 @@ class ReferenceTable:
             ) from None
 
 
-def encode_wire(value: UserValue, heap: ReferenceTable) -> WireValue:
-    """A value as the model receives it: plain scalars as JSON, everything else as a reference."""
+def encode_wire(value: UserValue, heap: ReferenceTable, name: str = "") -> WireValue:
+    """A value as the model receives it: plain scalars as JSON, everything else as a reference.
+
+    A scalar with the name of a secret is redacted.
+    """
     if is_exactly(value, *JSON_SCALARS) and is_short_scalar(value):
-        return value if type(value) is not float or value - value == 0 else repr(value)
+        shown: WireValue = heap.redactor.write_named(name, value, lambda: value) if name else value
+        return shown if type(shown) is not float or shown - shown == 0 else repr(shown)
     return {
         "type": "Ref",
         "addr": heap.reference_to(value),
@@ -100,7 +107,13 @@ def encode_level(value: UserValue, heap: ReferenceTable) -> WireValue:
         return {"text": text, "length": str.__len__(value)}
     if is_a(value, dict):
         first = list(islice(dict.items(value), MAX_ITEMS))
-        pairs = [{"key": encode_wire(k, heap), "value": encode_wire(v, heap)} for k, v in first]
+        pairs = [
+            {
+                "key": encode_wire(k, heap),
+                "value": encode_wire(v, heap, k if type(k) is str else ""),
+            }
+            for k, v in first
+        ]
         return add_length({"type": "dict", "items": pairs}, dict.__len__(value))
     for kind in (list, tuple):
         if is_a(value, kind):
@@ -128,9 +141,11 @@ def encode_object_level(value: UserValue, heap: ReferenceTable) -> WireValue:
     cls = type(value)
     if is_exactly(value, *_DESCRIBED_TYPES) or is_a(value, type) or is_a(value, types.ModuleType):
         held_by_class = list_class_attributes(value) if is_a(value, type) else {}
-        shown = {name: encode_wire(held, heap) for name, held in held_by_class.items()}
-        about = {"class": get_class_name(cls), "about": render_value(value, MAX_TEXT_CHARS)}
+        shown = {name: encode_wire(held, heap, name) for name, held in held_by_class.items()}
+        text = render_value(value, MAX_TEXT_CHARS, heap.redactor)
+        about = {"class": get_class_name(cls), "about": text}
         return about | ({"attributes": shown} if shown else {})
+    hidden = list_hidden_attributes(value, ValueWriter(find_write_function, heap.redactor))
     held = islice(read_attributes(value).items(), MAX_ITEMS)
     methods = {
         name
@@ -141,7 +156,9 @@ def encode_object_level(value: UserValue, heap: ReferenceTable) -> WireValue:
     return {
         "class": get_class_name(cls),
         "attributes": {
-            name: encode_wire(attribute, heap) for name, attribute in held if type(name) is str
+            name: encode_wire(attribute, heap, name)
+            for name, attribute in held
+            if type(name) is str and name not in hidden
         },
         "methods": sorted(methods)[:MAX_ITEMS],
     }

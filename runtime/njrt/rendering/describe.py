@@ -26,7 +26,13 @@ from typing import Any
 from njrt.outcome import UserValue
 from njrt.rendering.libraries import find_library_kind, format_library_title
 from njrt.rendering.members import describe_class, describe_members, describe_module
-from njrt.rendering.one_line import find_write_function, has_custom_repr, list_shown_attributes
+from njrt.rendering.one_line import (
+    find_write_function,
+    has_custom_repr,
+    list_hidden_attributes,
+    list_shown_attributes,
+)
+from njrt.rendering.redaction import Redactor
 from njrt.rendering.signatures import (
     describe_function_kind,
     format_signature,
@@ -72,19 +78,25 @@ class ValueDescription:
     is_whole: bool
 
 
-def describe_variable(name: str, value: UserValue, budget: int = 1000) -> str:
+def describe_variable(
+    name: str, value: UserValue, budget: int = 1000, redactor: Redactor | None = None
+) -> str:
     """Describe a variable: its name, type and value, then, indented, what its type offers.
 
     The text has at most `budget` characters.
     """
-    description = _describe_value(value, max(0, budget - len(name) - 2))
-    text = f" = {description.text}" if description.text and value is not None else ""
+    redactor = redactor or Redactor()
+    description = _describe_value(value, max(0, budget - len(name) - 2), redactor)
+    shown = redactor.write_named(name, value, lambda: description.text)
+    text = f" = {shown}" if shown and value is not None else ""
+    if shown != description.text:
+        return _join_lines(budget, f"{name}: {description.title}{text}", iter(()))
     return _join_lines(budget, f"{name}: {description.title}{text}", description.lines)
 
 
-def render_value(value: UserValue, budget: int = 1000) -> str:
+def render_value(value: UserValue, budget: int = 1000, redactor: Redactor | None = None) -> str:
     """Write the result of an expression: its value alone if all of it fits, else as `describe_variable` does."""
-    description = _describe_value(value, budget)
+    description = _describe_value(value, budget, redactor or Redactor())
     if description.is_whole:
         return clip(escape_unprintable(description.text), budget)
     text = f" = {description.text}" if description.text else ""
@@ -111,9 +123,9 @@ def _join_lines(budget: int, first: str, lines: Iterator[str]) -> str:
 _MORE_LINE = f"\n{_INDENT}..."
 
 
-def _describe_value(value: UserValue, room: int) -> ValueDescription:
+def _describe_value(value: UserValue, room: int, redactor: Redactor) -> ValueDescription:
     try:
-        return _build_description(value, room, ValueWriter(find_write_function))
+        return _build_description(value, room, ValueWriter(find_write_function, redactor))
     except Exception as error:
         # Showing a value must never raise in the program.
         name = get_class_name(type(value))
@@ -161,14 +173,15 @@ def _describe_by_attributes(
     value: UserValue, title: str, room: int, writer: ValueWriter
 ) -> ValueDescription:
     """Show an object that does not fit on a line attribute by attribute."""
-    attributes = list_shown_attributes(value)
+    hidden = list_hidden_attributes(value, writer)
+    attributes = [pair for pair in list_shown_attributes(value) if pair[0] not in hidden]
 
     def lines() -> Iterator[str]:
         left = room * 3 // 4
         for number, (name, held) in enumerate(attributes):
             head = f".{name}: {_format_title(held)}"
             share = max(60, left // min(8, len(attributes) - number)) - len(head) - 3
-            line = f"{head} = {writer.write_brief(held, share)}"
+            line = f"{head} = {writer.write_named(name, held, share)}"
             left -= len(line)
             yield line
         yield from describe_members([type(value)], writer, own=True)
@@ -253,7 +266,7 @@ def _format_class_title(cls: type) -> str:
 
 
 def _format_function_title(value: Any, writer: ValueWriter) -> str:
-    return f"{describe_function_kind(value)} {get_function_name(value)}{format_signature(value, lambda default: writer.write_brief(default, 40))}"
+    return f"{describe_function_kind(value)} {get_function_name(value)}{format_signature(value, lambda name, default: writer.write_named(name, default, 40))}"
 
 
 def _read_doc_lines(value: Any) -> Iterator[str]:

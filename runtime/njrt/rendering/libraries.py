@@ -1,16 +1,20 @@
-"""Writing numpy arrays and pandas tables on one line, without importing either.
+"""Writing arrays, tables and database objects of well-known libraries, without importing them.
 
     array([[1., 2.], [3., 4.]])     [[1.0, 2.0], [3.0, 4.0]]
     DataFrame(...)                  {'city' (str): ['Rome', 'Oslo'], 'people' (float64): [2.8, 0.7]}
+    Book.objects.filter(year=1999)  <QuerySet of Book, not evaluated>
 
 An object of such a class can only exist when its library has been imported, so it is found there.
-Only the first few items are ever read.
+Only the first few items are read. No query runs: of an object that Django or SQLAlchemy maps, only the columns
+that are loaded are shown, and a `__repr__` is not called where such an object is at hand. Not seen: one that a
+`__repr__` of the program reaches by another way than the attributes of its own object, and other mappers.
 """
 
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from itertools import islice
 from typing import Any
 
 from njrt.rendering.writer import (
@@ -20,7 +24,13 @@ from njrt.rendering.writer import (
     ValueWriter,
     WriteFunction,
 )
-from njrt.values.introspection import get_class_name, get_module_name
+from njrt.values.introspection import (
+    find_member,
+    get_class_name,
+    get_module_name,
+    get_mro,
+    read_attributes,
+)
 
 MAX_LABEL_CHARS = 40
 
@@ -33,10 +43,13 @@ def find_library_kind(cls: type) -> str:
     name = get_class_name(cls)
     if name not in _CLASS_NAMES:
         return ""
-    library = get_module_name(cls).partition(".")[0]
-    known = getattr(sys.modules.get(library), name, None)
-    kind = f"{library}.{name}"
-    return kind if known is cls and kind in LIBRARY_WRITERS else ""
+    module = get_module_name(cls)
+    library = module.partition(".")[0]
+    for kind in (f"{library}.{name}", f"{module}.{name}"):
+        home = sys.modules.get(kind.rpartition(".")[0])
+        if kind in LIBRARY_WRITERS and getattr(home, name, None) is cls:
+            return kind
+    return ""
 
 
 def find_library_function(cls: type) -> WriteFunction | None:
@@ -75,8 +88,9 @@ def _write_dataframe(writer: ValueWriter, value: Any, room: int, exact: bool) ->
 def _write_series(writer: ValueWriter, value: Any, room: int, exact: bool) -> str:
     if exact and len(value) > MAX_SHOWN_ITEMS:
         raise DoesNotFit
-    return writer.write_part(
-        _shorten_items(value.iloc[:MAX_SHOWN_ITEMS].tolist(), len(value)), room, exact
+    items = _shorten_items(value.iloc[:MAX_SHOWN_ITEMS].tolist(), len(value))
+    return writer.redactor.write_named(
+        str(value.name), items, lambda: writer.write_part(items, room, exact)
     )
 
 
@@ -84,12 +98,83 @@ def _shorten_items(items: list[Any], length: int) -> list[Any]:
     return items if len(items) == length else [*items[:MIN_SHOWN_ITEMS], ...]
 
 
+def _write_query_set(writer: ValueWriter, value: Any, room: int, exact: bool) -> str:
+    name, attributes = get_class_name(type(value)), read_attributes(value)
+    items, model = attributes.get("_result_cache"), attributes.get("model")
+    if type(items) is not list:
+        of = f" of {get_class_name(model)}" if isinstance(model, type) else ""
+        return f"<{name}{of}, not evaluated>"
+    parts = (("", item) for item in items)
+    return writer.write_row(f"{name}([", parts, len(items), "])", room, exact)
+
+
+def _write_row(writer: ValueWriter, value: Any, room: int, exact: bool) -> str:
+    parts = [(f"{name}=", item) for name, item in zip(value._fields, value, strict=True)]
+    return writer.write_row("Row(", parts, len(parts), ")", room, exact)
+
+
+ORM_STATE = {"_state", "_sa_instance_state", "_prefetched_objects_cache"}
+"""Attributes in which Django and SQLAlchemy keep accounts of an object."""
+_LAZY_MODULES = (
+    "django.contrib",
+    "django.core.paginator",
+    "django.db",
+    "sqlalchemy.engine.cursor",
+    "sqlalchemy.engine.result",
+    "sqlalchemy.ext",
+    "sqlalchemy.orm",
+)
+"""Modules with classes of which `repr` and iteration may run a query."""
+
+
+def has_mappers() -> bool:
+    """Whether Django's or SQLAlchemy's mapper has been imported."""
+    return "sqlalchemy.orm" in sys.modules or "django.db.models.base" in sys.modules
+
+
+def is_orm_class(cls: type) -> bool:
+    """Whether Django or SQLAlchemy maps instances of a class to rows: reading an attribute may run a query."""
+    if find_member(cls, "_sa_class_manager") is not None:
+        return True
+    model = getattr(sys.modules.get("django.db.models.base"), "Model", None)
+    return model is not None and any(base is model for base in get_mro(cls))
+
+
+def is_lazy_class(cls: type) -> bool:
+    """Whether a class is one of those of Django and SQLAlchemy that may run a query, and has no writer."""
+    module = get_module_name(cls)
+    return (
+        module.startswith(_LAZY_MODULES)
+        and not any(map(find_library_kind, get_mro(cls)))
+        and not issubclass(cls, list | set | dict | tuple | str)
+    )
+
+
+def has_lazy_parts(attributes: Mapping[str, Any]) -> bool:
+    """Whether an object with these attributes holds, itself or in a collection, what may run a query."""
+    for held in islice(attributes.values(), _MAX_LAZY_ITEMS):
+        items: Any = held.values() if type(held) is dict else held
+        inside = islice(items, _MAX_LAZY_ITEMS) if type(held) in (dict, list, tuple, set) else ()
+        for part in (held, *inside):
+            cls = type(part)
+            if is_orm_class(cls) or any(
+                get_module_name(base).startswith(_LAZY_MODULES) for base in get_mro(cls)
+            ):
+                return True
+    return False
+
+
+_MAX_LAZY_ITEMS = 100
+
 LIBRARY_WRITERS: dict[str, WriteFunction] = {
     "numpy.ndarray": _write_ndarray,
     "pandas.DataFrame": _write_dataframe,
     "pandas.Series": _write_series,
+    "django.db.models.query.QuerySet": _write_query_set,
+    "django.db.models.query.RawQuerySet": _write_query_set,
+    "sqlalchemy.engine.row.Row": _write_row,
 }
-_CLASS_NAMES = {kind.partition(".")[2] for kind in LIBRARY_WRITERS}
+_CLASS_NAMES = {kind.rpartition(".")[2] for kind in LIBRARY_WRITERS}
 
 
 def format_library_title(value: Any, kind: str) -> str:
@@ -99,6 +184,8 @@ def format_library_title(value: Any, kind: str) -> str:
             return f"{kind}, shape {value.shape}, dtype {value.dtype}"
         case "pandas.Series":
             return f"{kind}, {len(value):,} items, dtype {value.dtype}"
-        case _:
+        case "pandas.DataFrame":
             rows, width = value.shape
             return f"{kind}, {rows:,} rows, {width:,} columns"
+        case _:
+            return get_class_name(type(value))

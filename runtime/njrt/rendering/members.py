@@ -19,6 +19,8 @@ from enum import EnumMeta
 from itertools import islice
 from typing import Any
 
+from njrt.rendering.one_line import list_hidden_fields
+from njrt.rendering.redaction import REDACTED
 from njrt.rendering.signatures import (
     describe_function_kind,
     format_signature,
@@ -112,7 +114,7 @@ def _describe_doc(cls: type) -> Iterator[str]:
 def _format_enum_members(cls: type, writer: ValueWriter) -> str:
     members: Namespace = get_class_namespace(cls).get("_member_map_") or {}
     shown = [
-        f"{name} = {writer.write_brief(read_attributes(member).get('_value_'), _DEFAULT_CHARS)}"
+        f"{name} = {writer.write_named(name, read_attributes(member).get('_value_'), _DEFAULT_CHARS)}"
         for name, member in islice(members.items(), MAX_MEMBERS)
     ]
     more = ", ..." if len(members) > MAX_MEMBERS else ""
@@ -136,7 +138,9 @@ def _describe_constructor(cls: type, writer: ValueWriter) -> Iterator[str]:
         constructor = find_member(cls, "__new__")
         constructor = constructor.__func__ if type(constructor) is staticmethod else constructor
     if type(constructor) is types.FunctionType:
-        yield f"{name}{_format_member_signature(constructor, writer, bound=True).removesuffix(' -> None')}"
+        hidden = list_hidden_fields(cls)
+        signature = _format_member_signature(constructor, writer, bound=True, hidden=hidden)
+        yield f"{name}{signature.removesuffix(' -> None')}"
 
 
 def _format_annotated_names(cls: type) -> list[str]:
@@ -155,7 +159,8 @@ def _format_field(name: str, field: Any, writer: ValueWriter) -> str:
     if field.default_factory is not None:
         text += " = ..."
     elif not field.is_required():
-        text += f" = {writer.write_brief(field.default, _DEFAULT_CHARS)}"
+        default = writer.write_named(name, field.default, _DEFAULT_CHARS)
+        text += f" = {default if field.repr else REDACTED}"
     notes = [writer.write_brief(constraint, _DEFAULT_CHARS) for constraint in field.metadata]
     notes += [repr(get_doc_summary(field.description))] if field.description else []
     return text + (f" ({', '.join(notes)})" if notes else "")
@@ -167,7 +172,7 @@ def _describe_constants(cls: type, writer: ValueWriter) -> Iterator[str]:
         if name.startswith(("_", "model_")) or name in annotated or _is_method_or_property(value):
             continue
         if is_exactly(value, int, float, str, bool, bytes, list, tuple, dict, set, frozenset):
-            yield f".{name} = {writer.write_brief(value, 2 * _DEFAULT_CHARS)}"
+            yield f".{name} = {writer.write_named(name, value, 2 * _DEFAULT_CHARS)}"
 
 
 def _is_method_or_property(member: Any) -> bool:
@@ -207,10 +212,13 @@ def _format_member(name: str, member: Any, writer: ValueWriter) -> str:
     return ""
 
 
-def _format_member_signature(function: Any, writer: ValueWriter, *, bound: bool = False) -> str:
-    return format_signature(
-        function, lambda default: writer.write_brief(default, _DEFAULT_CHARS), skip_first=bound
-    )
+def _format_member_signature(
+    function: Any, writer: ValueWriter, *, bound: bool = False, hidden: frozenset[str] = frozenset()
+) -> str:
+    def write_default(name: str, default: Any) -> str:
+        return REDACTED if name in hidden else writer.write_named(name, default, _DEFAULT_CHARS)
+
+    return format_signature(function, write_default, skip_first=bound)
 
 
 def _format_doc_comment(documented: Any) -> str:

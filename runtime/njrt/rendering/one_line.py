@@ -13,6 +13,7 @@ written by hand is run, under a time limit.
 from __future__ import annotations
 
 import array
+import re
 import types
 from collections import OrderedDict, deque
 from collections.abc import Iterable
@@ -21,7 +22,14 @@ from itertools import islice
 from typing import Any
 
 from njrt.outcome import UserValue
-from njrt.rendering.libraries import find_library_function
+from njrt.rendering.libraries import (
+    ORM_STATE,
+    find_library_function,
+    has_lazy_parts,
+    has_mappers,
+    is_lazy_class,
+    is_orm_class,
+)
 from njrt.rendering.scalars import SCALAR_WRITERS, make_subclass_writer
 from njrt.rendering.signatures import describe_function_kind, format_type, get_function_name
 from njrt.rendering.writer import (
@@ -48,17 +56,12 @@ from njrt.values.introspection import (
 
 MAX_SORTED = 256
 """Elements up to which a set is sorted; of a larger one only the length is shown."""
-_STRUCTURAL_MODULES = ("collections", "pydantic.main", "types")
+_STRUCTURAL_MODULES = ("collections", "types")
 
 
 def write_brief(value: UserValue, room: int) -> str:
     """Write `value` on one line of at most `room` characters, shortened if necessary."""
     return ValueWriter(find_write_function).write_brief(value, room)
-
-
-def write_whole(value: UserValue, room: int) -> str | None:
-    """Write all of `value` on one line of at most `room` characters, or return None."""
-    return ValueWriter(find_write_function).write_whole(value, room)
 
 
 def _make_collection_writer(cls: type, opening: str, closing: str) -> WriteFunction:
@@ -207,12 +210,18 @@ def _write_exception(writer: ValueWriter, value: BaseException, room: int, exact
     return writer.write_row(f"{get_class_name(type(value))}(", parts, len(parts), ")", room, exact)
 
 
+def _write_class_name(writer: ValueWriter, value: UserValue, room: int, exact: bool) -> str:
+    return f"<{get_class_name(type(value))}>"
+
+
 def _write_type_form(writer: ValueWriter, value: Any, room: int, exact: bool) -> str:
     return format_type(value)
 
 
 def _write_by_repr(writer: ValueWriter, value: UserValue, room: int, exact: bool) -> str:
-    """Write an object by its own `__repr__`."""
+    """Write an object by its own `__repr__`, unless that may query a database."""
+    if has_mappers() and has_lazy_parts(read_attributes(value)):
+        return _write_by_attributes(writer, value, room, exact)
     text = writer.write_repr(value, room)
     if exact and len(text) > room:
         raise DoesNotFit
@@ -249,8 +258,44 @@ def has_custom_repr(cls: type) -> bool:
     function = unwrap_function(method)
     # Dataclasses and attrs compile their methods from text; dataclasses wrap them against recursion.
     file = function.__code__.co_filename
-    is_generated = (file == "<string>" and function is not method) or file.startswith("<attrs")
+    if file.startswith("<attrs"):
+        return any(callable(field.repr) for field in find_member(cls, "__attrs_attrs__"))
+    if function.__globals__.get("__name__") == "pydantic.main":
+        arguments = find_member(cls, "__repr_args__")
+        return getattr(arguments, "__module__", None) not in (
+            "pydantic.main",
+            "pydantic._internal._repr",
+        )
+    is_generated = file == "<string>" and function is not method
     return not is_generated and function.__globals__.get("__name__") not in _STRUCTURAL_MODULES
+
+
+_MASK = re.compile(r"\*{3}|\u2022{3}|x{5}|redact|mask|hidden|secret", re.IGNORECASE)
+
+
+def list_hidden_attributes(value: UserValue, writer: ValueWriter) -> set[str]:
+    """The attributes that the class of an object keeps out of its `repr`, or that its `__repr__` masks.
+
+    If the text of a `__repr__` has the sign of a mask, such as `***`, an attribute is masked unless its value
+    is in that text.
+    """
+    cls, attributes = type(value), read_attributes(value)
+    hidden = set(list_hidden_fields(cls))
+    if find_write_function(cls) is not _write_by_repr or (
+        has_mappers() and has_lazy_parts(attributes)
+    ):
+        return hidden
+    text = writer.write_repr(value, _MAX_REPR_CHARS)
+    if not _MASK.search(text):
+        return hidden
+    return hidden | {
+        name
+        for name, item in attributes.items()
+        if writer.write_brief(item, 40).removesuffix("...").strip("'\"") not in text
+    }
+
+
+_MAX_REPR_CHARS = 10_000
 
 
 def list_shown_attributes(value: UserValue) -> list[tuple[str, UserValue]]:
@@ -265,8 +310,19 @@ def _order_attributes(held: Namespace, fields: list[str] | None) -> list[tuple[s
     if fields is not None:
         return [(name, held[name]) for name in fields if name in held]
     some = [(name, item) for name, item in islice(held.items(), 1000) if type(name) is str]
-    own = [(name, item) for name, item in some if not name.endswith("__")]
+    own = [(name, item) for name, item in some if not name.endswith("__") and name not in ORM_STATE]
     return sorted(own, key=lambda pair: pair[0].startswith("_"))
+
+
+def list_hidden_fields(cls: type) -> frozenset[str]:
+    """The fields that a dataclass, a pydantic model or an attrs class keeps out of its `repr`."""
+    fields = find_member(cls, "__dataclass_fields__") or find_member(cls, "__pydantic_fields__")
+    if type(fields) is not dict:
+        attributes = find_member(cls, "__attrs_attrs__")
+        fields = {field.name: field for field in attributes} if is_a(attributes, tuple) else {}
+    return frozenset(
+        name for name, field in fields.items() if getattr(field, "repr", True) is not True
+    )
 
 
 def list_shown_fields(cls: type) -> list[str] | None:
@@ -277,6 +333,11 @@ def list_shown_fields(cls: type) -> list[str] | None:
     fields = find_member(cls, "__attrs_attrs__")
     if is_a(fields, tuple):
         return [field.name for field in fields if field.repr]
+    if has_mappers() and find_member(cls, "_sa_class_manager") is not None:
+        bases = reversed(
+            get_mro(cls)
+        )  # an instance's own order is that in which its columns were loaded
+        return [name for base in bases for name in get_class_namespace(base) if name[0] != "_"]
     return None
 
 
@@ -319,11 +380,24 @@ TYPE_WRITERS: dict[type, WriteFunction] = {
 
 
 def find_write_function(cls: type) -> WriteFunction:
-    """Find the function that writes instances of `cls`: that of its nearest ancestor that has one."""
+    """Find the function that writes instances of `cls`: that of its nearest ancestor that has one.
+
+    A `__repr__` that was written by hand takes precedence, for it may mask what the object holds.
+    """
     if type(cls) is type and (scalar := SCALAR_WRITERS.get(cls)):
         return scalar
     if is_a(cls, EnumMeta):
         return _write_enum_member
+    if has_mappers() and is_orm_class(cls):
+        return _write_by_attributes
+    if has_mappers() and is_lazy_class(cls):
+        return _write_class_name
+    if (
+        is_user_class(cls)
+        and type(find_member(cls, "__repr__")) is types.FunctionType
+        and has_custom_repr(cls)
+    ):
+        return _write_by_repr
     for base in get_mro(cls)[:-1]:
         # Only plain classes are looked up: the metaclass of another may define __hash__ or __eq__.
         write = TYPE_WRITERS.get(base) if type(base) is type else None

@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from njrt.rendering.redaction import Redactor
 from njrt.rendering.writer import DoesNotFit, ValueWriter, WriteFunction
 from njrt.values.introspection import get_class_name
 
@@ -36,7 +37,10 @@ def _make_quoted_writer(written: Callable[[Any], str], noun: str) -> WriteFuncti
 
     def write(writer: ValueWriter, value: Any, room: int, exact: bool) -> str:
         length = len(value)
-        if length + 2 <= room:
+        if exact and length + 2 > room:
+            raise DoesNotFit
+        value = redact_long_text(writer.redactor, value, room)
+        if len(value) + 2 <= room:
             text = written(value)
             if len(text) <= room:
                 return text
@@ -51,6 +55,18 @@ def _make_quoted_writer(written: Callable[[Any], str], noun: str) -> WriteFuncti
 
     return write
 
+
+def redact_long_text(redactor: Redactor, value: Any, room: int) -> Any:
+    """Redact a str or bytes; of a very long one only the parts that may be shown are kept."""
+    if len(value) > 2 * (room + _MAX_SECRET_CHARS):
+        value = value[: room + _MAX_SECRET_CHARS] + value[-room - _MAX_SECRET_CHARS :]
+    if type(value) is bytes:
+        return redactor.redact(value.decode("latin-1")).encode("latin-1")
+    return redactor.redact(value)
+
+
+_MAX_SECRET_CHARS = 2_000
+"""Characters of a secret that is recognized where only a part of it would be shown."""
 
 SCALAR_WRITERS: dict[type, WriteFunction] = {
     type(None): lambda writer, value, room, exact: "None",

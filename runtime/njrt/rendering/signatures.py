@@ -35,8 +35,8 @@ _UNIONS = (typing.Union, types.UnionType)
 _VARIADIC_POSITIONAL, _VARIADIC_KEYWORD = 0x04, 0x08  # co_flags: CO_VARARGS, CO_VARKEYWORDS
 _COROUTINE, _ASYNC_GENERATOR = 0x80, 0x200  # co_flags: CO_COROUTINE, CO_ASYNC_GENERATOR
 
-DefaultFormatter = Callable[[UserValue], str]
-"""Writes the default of a parameter in a few characters."""
+DefaultFormatter = Callable[[str, UserValue], str]
+"""Writes the default of a named parameter in a few characters."""
 
 
 def format_type(annotation: UserValue, depth: int = _MAX_DEPTH) -> str:
@@ -120,7 +120,9 @@ def _format_python_signature(
     def parameter(name: str, stars: str = "", default: tuple[Any, ...] = ()) -> str:
         annotation = f": {format_type(annotations[name])}" if name in annotations else ""
         equals = " = " if annotation else "="
-        return f"{stars}{name}{annotation}" + (equals + default_text(default[0]) if default else "")
+        return f"{stars}{name}{annotation}" + (
+            equals + default_text(name, default[0]) if default else ""
+        )
 
     parts = []
     for index in range(positional):

@@ -14,6 +14,7 @@ from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
 from njrt.outcome import UserValue
+from njrt.rendering.redaction import Redactor, classify_name
 from njrt.timeouts import Allowance, DeadlineExceeded
 from njrt.values.introspection import get_class_name, is_a
 
@@ -63,8 +64,11 @@ def remove_unstable_parts(text: str) -> str:
 class ValueWriter:
     """Writes one value with all that is inside it (state: the objects around it, the classes whose `__repr__` hung)."""
 
-    def __init__(self, find_function: Callable[[type], WriteFunction]) -> None:
+    def __init__(
+        self, find_function: Callable[[type], WriteFunction], redactor: Redactor | None = None
+    ) -> None:
         self._find_function = find_function
+        self.redactor = redactor or Redactor()
         self._functions: dict[int, WriteFunction] = {}
         self._path: list[int] = []
         self._too_long: dict[int, tuple[int, UserValue]] = {}
@@ -115,6 +119,10 @@ class ValueWriter:
         finally:
             self._path.pop()
 
+    def write_named(self, name: str, value: UserValue, room: int) -> str:
+        """Write a value with a name in at most `room` characters, redacted if it is a secret."""
+        return self.redactor.write_named(name, value, lambda: self.write_brief(value, room))
+
     def write_part(self, value: UserValue, room: int, exact: bool) -> str:
         """Write a part of the value being written: all of it (`exact`, or `DoesNotFit`), or shortened."""
         return self._write(value, room, True) if exact else self.write_brief(value, room)
@@ -141,7 +149,7 @@ class ValueWriter:
             if not exact and len(written) >= MAX_SHOWN_ITEMS:
                 break
             enough = len(written) >= MIN_SHOWN_ITEMS
-            part = self._write_item(value, left - len(label), length, exact, enough)
+            part = self._write_item(label, value, left - len(label), length, exact, enough)
             if part is None:
                 break
             text = label + part
@@ -160,9 +168,13 @@ class ValueWriter:
         return opening + ", ".join(written) + closing
 
     def _write_item(
-        self, value: UserValue, left: int, length: int, exact: bool, enough: bool
+        self, label: str, value: UserValue, left: int, length: int, exact: bool, enough: bool
     ) -> str | None:
-        """Write one part of a row; with `enough`, only if all of it fits."""
+        """Write one part of a row, redacted if it is a secret; with `enough`, only if all of it fits."""
+        if label and (self.redactor.rule is not True or classify_name(label)):
+            return self.redactor.write_named(
+                label, value, lambda: self._write_item("", value, left, length, exact, enough)
+            )
         if exact:
             return self._write(value, left, True)
         share = left if length == 1 else min(left, max(24, left // 3))
@@ -186,7 +198,8 @@ class ValueWriter:
             raise
         except BaseException as error:
             return self._describe_repr_failure(cls, error)
-        return escape_unprintable(remove_unstable_parts(clip(str.__str__(text), 4 * room)))
+        text = self.redactor.redact(clip(str.__str__(text), 4 * room))
+        return escape_unprintable(remove_unstable_parts(text))
 
     def _describe_repr_failure(self, cls: type, error: BaseException) -> str:
         if type(error) is DeadlineExceeded:
@@ -194,7 +207,7 @@ class ValueWriter:
             return f"<{get_class_name(cls)} whose __repr__ took longer than {REPR_SECONDS:g} s>"
         message = error.args[0] if error.args and type(error.args[0]) is str else ""
         failure = get_class_name(type(error)) + (
-            f": {escape_unprintable(message[:80])}" if message else ""
+            f": {escape_unprintable(self.redactor.redact(message[:80]))}" if message else ""
         )
         return f"<{get_class_name(cls)} whose __repr__ raised {failure}>"
 

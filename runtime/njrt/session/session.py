@@ -124,7 +124,7 @@ def make_session(block: Block, scope: Scope, setup: RunSetup, tried: str = "") -
     def begin(block: Block, form: AnswerForm | None, first_turn: int) -> AnswerConversation:
         handlers = Handlers(block, scope)
         serve = make_effect_server(handlers.serve, setup.meter, setup.run, setup.listener)
-        opening = build_opening(block, scope, form.text if form else "")
+        opening = build_opening(block, scope, form.text if form else "", handlers.redactor)
         return converse(block, setup.protocol, opening, serve, form, first_turn)
 
     conversation = with_rollback(with_code_on_request(block, scope, begin), scope, options.on_error)

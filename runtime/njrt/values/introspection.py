@@ -36,6 +36,8 @@ _LIBRARY_MODULES = sys.stdlib_module_names | {
     "typing_extensions",
     "numpy",
     "pandas",
+    "django",
+    "sqlalchemy",
 }
 
 Namespace = dict[str, Any]

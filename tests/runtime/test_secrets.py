@@ -1,0 +1,642 @@
+"""Secrets are redacted wherever a value becomes text for the model, and no query runs to show a value."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import types
+from collections.abc import Callable, Iterator
+from typing import Any, NamedTuple
+
+import attrs
+import pydantic
+import pytest
+from programs import Program
+
+import njrt
+from njrt.errors import ConfigurationError
+from njrt.messages import Request
+from njrt.models.scripted import call, run
+from njrt.rendering.describe import describe_variable, render_value
+from njrt.rendering.one_line import write_brief
+from njrt.rendering.redaction import REDACTED, Redactor, classify_name, redact_shapes
+
+SECRET = "hunter2-canary"
+
+# ── names ────────────────────────────────────────────────────────────────────────────────────────
+
+SECRET_NAMES = [
+    "password",
+    "passwd",
+    "pwd",
+    "PASSWORD",
+    "db_password",
+    "passwordHash",
+    "DB_PASSWORD_PROD",
+    "user.password",
+    "passphrase",
+    "secret",
+    "client_secret",
+    "app-secret",
+    "secretKey",
+    "SECRET_KEY",
+    "secrets",
+    "api_key",
+    "apiKey",
+    "API-Key",
+    "x-api-key",
+    "OPENAI_API_KEY",
+    "apikey",
+    "access_token",
+    "accessToken",
+    "refresh_token",
+    "id_token",
+    "auth_token",
+    "csrf_token",
+    "session_token",
+    "bot_token",
+    "private_key",
+    "privateKey",
+    "signing_key",
+    "encryption_key",
+    "access_key",
+    "aws_secret_access_key",
+    "account_key",
+    "service_key",
+    "authorization",
+    "Authorization",
+    "proxy-authorization",
+    "credentials",
+    "credential",
+    "session_id",
+    "sessionId",
+    "set-cookie",
+    "jwt",
+    "connection_string",
+    "cvv",
+    "otp",
+]
+OTHER_NAMES = [
+    "author",
+    "key",
+    "keys",
+    "name",
+    "monkey",
+    "keyboard",
+    "max_tokens",
+    "tokens",
+    "token_count",
+    "tokenizer",
+    "secretary",
+    "password_reset_url",
+    "password_policy",
+    "is_secret",
+    "has_password",
+    "access_key_id",
+    "secret_name",
+    "passport",
+    "compass",
+    "passenger",
+    "authority",
+    "cookie_count",
+    "public_key",
+    "sort_key",
+    "primary_key",
+    "foreign_key",
+    "turkey",
+    "hotkey",
+    "session",
+    "sessions",
+    "key_name",
+    "option",
+    "option_id",
+]
+
+
+@pytest.mark.parametrize("name", SECRET_NAMES)
+def test_a_value_with_the_name_of_a_secret_is_redacted(name: str) -> None:
+    assert classify_name(name) == "secret"
+    shown = [
+        describe_variable("x", {name: SECRET}),
+        describe_variable("x", [{"a": {name: [SECRET]}}]),
+        describe_variable("x", types.SimpleNamespace(**{name: SECRET})),
+        describe_variable("x", {name: 12345678}),
+        describe_variable("x", {name: SECRET.encode()}),
+        describe_variable(name, SECRET),
+        describe_variable(name, [SECRET] * 200, 200),
+    ]
+    for text in shown:
+        assert SECRET not in text
+        assert "12345678" not in text
+        assert REDACTED in text
+
+
+@pytest.mark.parametrize("name", OTHER_NAMES)
+def test_other_names_are_shown(name: str) -> None:
+    assert describe_variable("x", {name: "value 1"}).endswith(f"= {{{name!r}: 'value 1'}}")
+
+
+@pytest.mark.parametrize("value", [None, True, False, "", [], {}, len, int, 0.5])
+def test_what_is_no_secret_is_shown_under_any_name(value: Any) -> None:
+    is_shown = REDACTED not in describe_variable("password", value)
+    assert is_shown == (value != 0.5)
+
+
+@pytest.mark.parametrize(
+    ("value", "is_shown"),
+    [("the", True), ("New York", True), ("don't", True), (",", True), (7, True), ("a1b2c3", False), ("x_y", False)],
+)  # fmt: skip
+def test_words_under_an_ambiguous_name_are_shown(value: Any, is_shown: bool) -> None:
+    """Programs on language have tokens, bakeries have cookies."""
+    for name in ("token", "cookie"):
+        assert (REDACTED not in describe_variable(name, value)) == is_shown
+
+
+# ── shapes ───────────────────────────────────────────────────────────────────────────────────────
+
+PEM = (
+    "-----BEGIN RSA PRIVATE KEY-----\n"
+    + "MIIEowIBAAKCAQEA+/x=\n" * 30
+    + "-----END RSA PRIVATE KEY-----"
+)
+SHAPES = [
+    "sk-proj-4f8a9c0d1e2f3a4b", "sk-ant-api03-AbC1dEf2", "sk-1234567890abcdef", "ghp_16C7e42F292c6912E7710c838347Ae178B4a",
+    "github_pat_11ABCDEFG0123456789", "AKIAIOSFODNN7EXAMPLE", "ASIAIOSFODNN7EXAMPLE", "xoxb-123456789012-abcdef", "AIzaSyA1234567890abcdefghijklmnopqrstuv",
+    "eyJhbGciOiJIUzI1NiJ9.eyJzdWIiOiIxMjM0In0.dozjgNryP4J3jVmNHl0w5N_XgL0n3I9", "sk_live_4eC39HqLyjWDarjt", "hf_abcdefghij1234567890", "glpat-abcdefghij1234567890",
+    "npm_abcdefghij1234567890abcdefghij123456", PEM, PEM[:300],
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("secret", SHAPES, ids=lambda secret: secret[:12])
+def test_a_secret_is_known_by_its_shape(secret: str) -> None:
+    for text in (
+        secret,
+        f"see {secret}, please",
+        f"a={secret}",
+        f"{'long ' * 300}{secret} {'text ' * 900}",
+        "x " * 10_000 + secret,
+    ):
+        for shown in (
+            describe_variable("x", text, 400),
+            describe_variable("x", [text, {"a": text}], 2000),
+            describe_variable("x", text.encode(), 3000),
+            describe_variable("x", ValueError(text), 3000),
+            describe_variable("x", {text: 1}, 3000),
+            write_brief(text, 50),
+        ):  # fmt: skip
+            for start in (0, len(secret) - 14):
+                assert secret[start : start + 14].strip() not in shown.replace("\\n", "\n")
+
+
+TEXTS = [
+    ("postgresql://ann:p@ss@db:5432/shop", "postgresql://ann:<redacted>@db:5432/shop"),
+    ("redis://:pw@host/0 and amqp://u:v@w", "redis://:<redacted>@host/0 and amqp://u:<redacted>@w"),
+    ("http://host:80/a@b", "http://host:80/a@b"),
+    ("password='x y', a=1", "password='<redacted>', a=1"),
+    ('{"user": "a", "api_key": "x"}', '{"user": "a", "api_key": "<redacted>"}'),
+    (r"{\"password\": \"x\"}", r"{\"password\": \"<redacted>\"}"),
+    ("DB_PASSWORD=swordfish PORT=1", "DB_PASSWORD=<redacted> PORT=1"),
+    ("https://h/?access_token=abc&x=1", "https://h/?access_token=<redacted>&x=1"),
+    ("Authorization: Basic dXNlcjpwYXNz", "Authorization: <redacted>"),
+    ("{'Authorization': 'Bearer abc'}", "{'Authorization': '<redacted>'}"),
+    ("curl -H 'Bearer a1b2c3d4e5'", "curl -H 'Bearer <redacted>'"),
+    ("Cookie: sid=abc; theme=dark", "Cookie: <redacted>"),
+    ("password: hunter2", "password: <redacted>"),
+    ("api_key: str = 'abc'", "api_key: str = '<redacted>'"),
+]
+UNTOUCHED = [
+    "password: must be long", "password: str", "password=None", "password=''", "def f(secret: SecretStr | None = None)", "Basic information",
+    "risk-assessment-2024", "sk-SK", "task-1234567890", "max_tokens=4096", "token='the'", "its password is rain4sale", "eyJ is a prefix",
+    "a://b", "user@example.org: 5", "key: value1", "-----BEGIN CERTIFICATE-----\nMIIE", "cookie: vanilla", "the secret of success: work",
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("text", "shown"), TEXTS)
+def test_parts_of_texts_are_redacted(text: str, shown: str) -> None:
+    assert redact_shapes(text) == shown
+    assert redact_shapes(shown) == shown
+    assert render_value(text) == repr(shown)
+
+
+@pytest.mark.parametrize("text", UNTOUCHED)
+def test_other_texts_are_shown(text: str) -> None:
+    assert redact_shapes(text) == text
+
+
+# ── what the owner hides ─────────────────────────────────────────────────────────────────────────
+
+
+@dataclasses.dataclass
+class Account:
+    name: str
+    hidden: str = dataclasses.field(default=SECRET, repr=False)
+
+
+@attrs.define
+class AttrsAccount:
+    name: str
+    hidden: str = attrs.field(default=SECRET, repr=False)
+    masked: str = attrs.field(default=SECRET, repr=lambda value: "***")
+
+
+class ModelAccount(pydantic.BaseModel):
+    name: str
+    hidden: str = pydantic.Field(SECRET, repr=False)
+    wrapped: pydantic.SecretStr = pydantic.SecretStr(SECRET)
+
+
+class ArgumentsAccount(pydantic.BaseModel):
+    name: str = "a"
+    hidden: str = SECRET
+
+    def __repr_args__(self) -> Iterator[tuple[str | None, Any]]:
+        yield "name", self.name
+
+
+class Client:
+    def __init__(self, size: int = 0) -> None:
+        self.host = "h" * size
+        self.hidden = SECRET
+        self.nested = {"deep": [SECRET]}
+
+    def __repr__(self) -> str:
+        return f"Client(host={self.host!r}, hidden='***')"
+
+
+class SubClient(Client):
+    pass
+
+
+class Masked(str):
+    def __repr__(self) -> str:
+        return "'***'"
+
+
+class MaskedDict(dict[str, str]):
+    def __repr__(self) -> str:
+        return f"MaskedDict({list(self)})"
+
+
+class MaskedList(list[str]):
+    def __repr__(self) -> str:
+        return "MaskedList(***)"
+
+
+class MaskedTuple(NamedTuple):
+    hidden: str
+
+    def __repr__(self) -> str:
+        return "MaskedTuple(***)"
+
+
+class MaskedError(Exception):
+    def __repr__(self) -> str:
+        return "MaskedError(***)"
+
+
+class Sdk:
+    """A client as those of vendors: no `__repr__`, keys among its attributes."""
+
+    DEFAULT_API_KEY = SECRET
+
+    def __init__(self, api_key: str = SECRET) -> None:
+        self.api_key = api_key
+        self._auth = {"Authorization": f"Bearer {SECRET}", "x-api-key": SECRET}
+        self._config = types.SimpleNamespace(secret_access_key=SECRET, url=f"https://u:{SECRET}@h/")
+
+
+OWNED = [
+    Account("a"), Account, AttrsAccount("a"), AttrsAccount, ModelAccount(name="a"), ModelAccount, ArgumentsAccount(), Client(), Client(20_000), SubClient(3000),
+    Masked(SECRET), MaskedDict(a=SECRET), MaskedList([SECRET]), MaskedTuple(SECRET), MaskedError(SECRET), Sdk(), Sdk,
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    "value", OWNED, ids=lambda value: f"{type(value).__name__}-{id(value)}"[:24]
+)
+def test_what_the_owner_hides_is_hidden(value: Any) -> None:
+    for shown in (value, [value], {"a": value}, types.SimpleNamespace(a=value)):
+        for budget in (60, 300, 1000, 50_000):
+            assert SECRET not in describe_variable("x", shown, budget)
+            assert SECRET not in render_value(shown, budget)
+            assert SECRET not in write_brief(shown, budget)
+
+
+def test_attributes_that_a_long_repr_shows_are_shown() -> None:
+    class Report:
+        def __init__(self) -> None:
+            self.rows, self.more, self.hidden = "r" * 3000, "m" * 3000, SECRET
+
+        def __repr__(self) -> str:
+            return f"Report({self.rows}, {self.more}, ***)"
+
+    text = describe_variable("x", Report(), 1000)
+    assert ".rows: str = " in text
+    assert SECRET not in text
+
+
+def test_clients_of_vendors() -> None:
+    openai = pytest.importorskip("openai")
+    client = openai.OpenAI(api_key=SECRET, base_url="http://127.0.0.1:1")
+    assert SECRET not in describe_variable("client", client, 20_000)
+
+
+# ── all that reaches a model ─────────────────────────────────────────────────────────────────────
+
+PROGRAM = Program('''
+    class Settings:
+        """The settings."""
+
+        def __init__(self, password):
+            self.password = password
+            self.plain = "shown"
+
+        def __repr__(self):
+            return "Settings()"
+
+    def ask(password):
+        settings = Settings(password)
+        nested = [{"deeper": {"settings": settings}}]
+        text = ""
+        """natural
+        Do something with <settings> and <nested>: <:text>.
+        """
+        return text
+''')
+
+
+@pytest.mark.parametrize(
+    "code",
+    [
+        "print(settings.password)",
+        "print('the password is', settings.password[:4] + settings.password[4:], sep=' ')",
+        "settings.password",
+        "nested[0]['deeper']['settings'].password",
+        "[settings.password]",
+        "{'a': settings.password}",
+        "repr(settings.password)",
+        "f'<{settings.password}>'",
+        "getattr(settings, 'password')",
+        "raise KeyError(settings.password)",
+        "int(settings.password)",
+        "{}[settings.password]",
+        "def f():\n    raise ValueError(settings.password)\nf()",
+    ],
+)
+@pytest.mark.parametrize("secret", [SECRET, 'it\'s "x"\\y ü'])
+def test_results_prints_and_errors_are_redacted(code: str, secret: str) -> None:
+    if code.startswith("raise"):
+        code = f"try:\n    {code}\nexcept KeyError as error:\n    print(repr(error))"
+    text = PROGRAM.call("ask", secret, says=[run(code), run("text = settings.password", done=True)])
+    assert text == secret
+    told = "\n".join(PROGRAM.told())
+    assert secret not in told
+    assert json.dumps(secret, ensure_ascii=False)[1:-1] not in told
+    assert repr(secret)[1:-1] not in told
+    assert REDACTED in told
+
+
+@pytest.mark.parametrize("code", ["settings.password", "print(settings.password)"])
+def test_redaction_can_be_turned_off(code: str) -> None:
+    PROGRAM.call("ask", SECRET, says=[run(code), run("text = ''", done=True)], redact=False)
+    assert SECRET in PROGRAM.told()[1]
+
+
+def test_a_function_decides_what_is_shown() -> None:
+    seen = []
+
+    def redact(name: str, text: str) -> str | None:
+        seen.append(name)
+        if name == "plain":
+            return "<mine>"
+        return text if name == "password" else None
+
+    class Config:
+        def __init__(self) -> None:
+            self.plain, self.password, self.api_key = "p", "q", "r"
+
+    shown = describe_variable("config", Config(), redactor=Redactor(redact))
+    assert shown == "config: Config = Config(plain=<mine>, password='q', api_key=<redacted>)"
+    assert {"config", "plain", "password", "api_key"} <= set(seen)
+    PROGRAM.call(
+        "ask", SECRET, says=[run("settings.plain"), run("text = ''", done=True)], redact=lambda name, text: text.replace("o", "0")
+    )  # fmt: skip
+    assert "settings: Settings = Settings()".replace("o", "0") in PROGRAM.told()[0]
+    assert PROGRAM.told()[1] == "'sh0wn'"
+
+
+def test_the_option_is_checked() -> None:
+    message = "`redact` must be True, False or a function"
+    with pytest.raises(ConfigurationError, match=message), njrt.using(redact="yes"):
+        pass
+
+
+def test_the_option_of_a_block_and_of_a_file() -> None:
+    for text in (
+        '# njc: redact=off\ndef f(password):\n    """natural\n    Read <password>.\n    """\n',
+        'def f(password):\n    """natural(redact=False)\n    Read <password>.\n    """\n',
+    ):
+        program = Program(text)
+        program.call("f", SECRET, says=[run("", done=True)])
+        assert SECRET in program.told()[0]
+
+
+@dataclasses.dataclass
+class Settings:
+    password: str
+    hidden: str = dataclasses.field(repr=False)
+    table: dict[str, Any]
+    url: str
+    passwords: list[str]
+
+
+@pytest.mark.parametrize("effects", ["baseline", "isolated-eval", "shared-eval"])
+def test_references_do_not_lead_to_secrets(effects: str) -> None:
+    program = Program('''
+        def ask(settings, password):
+            """natural
+            Look at <settings> and <password>.
+            """
+    ''')
+    count = 0
+
+    def answer(request: Request) -> Any:
+        nonlocal count
+        count += 1
+        if effects != "shared-eval" and count <= 2:
+            return call("lookup", variable=("settings", "password")[count - 1])
+        if effects == "shared-eval" and count <= 2:
+            return call("eval", expression=("settings", "password")[count - 1])
+        return call("deref", ref={"type": "Ref", "addr": count - 2}) if count <= 5 else call("done")
+
+    settings = Settings(SECRET, SECRET, {"api_key": SECRET, "b": 1}, f"db://u:{SECRET}@h", [SECRET])
+    program.call("ask", settings, SECRET, says=answer, effects=effects)
+    told = "\n".join(program.told())
+    assert SECRET not in told
+    assert '"attributes": {"password": "<redacted>", "table": ' in told
+    assert '{"key": "api_key", "value": "<redacted>"}' in told
+    assert "Settings" in told
+
+
+# ── mapped objects ───────────────────────────────────────────────────────────────────────────────
+
+
+def look_at(value: Any) -> list[str]:
+    shown = [value, [value], {"a": value}, types.SimpleNamespace(a=value), type(value)]
+    texts = [describe_variable("x", item, budget) for item in shown for budget in (80, 1000, 9000)]
+    texts += [render_value(item, 500) for item in shown] + [
+        write_brief(item, 500) for item in shown
+    ]
+    redactor = Redactor()
+    redactor.scan([("x", value)])
+    return texts
+
+
+def test_sqlalchemy_is_never_queried() -> None:
+    sqlalchemy = pytest.importorskip("sqlalchemy")
+    orm = pytest.importorskip("sqlalchemy.orm")
+    from sqlalchemy.ext.associationproxy import association_proxy
+
+    class Base(orm.DeclarativeBase):
+        pass
+
+    class Author(Base):
+        __tablename__ = "authors"
+        id = sqlalchemy.Column(sqlalchemy.Integer, primary_key=True)
+        name = sqlalchemy.Column(sqlalchemy.String)
+        password = sqlalchemy.Column(sqlalchemy.String)
+        biography = orm.deferred(sqlalchemy.Column(sqlalchemy.String))
+        books = orm.relationship("Book", back_populates="author")
+        titles = association_proxy("books", "title")
+
+        def __repr__(self) -> str:
+            return f"Author({self.name}, {self.books}, {self.biography})"
+
+        def greet(self) -> str:
+            """Say hello."""
+            return "hello"
+
+    class Book(Base):
+        __tablename__ = "books"
+        id = sqlalchemy.Column(sqlalchemy.Integer, primary_key=True)
+        title = sqlalchemy.Column(sqlalchemy.String)
+        author_id = sqlalchemy.Column(sqlalchemy.ForeignKey("authors.id"))
+        author = orm.relationship("Author", back_populates="books")
+
+    class Report:
+        def __init__(self, book: Any) -> None:
+            self.books = [book]
+
+        def __repr__(self) -> str:
+            return f"Report({self.books[0].author})"
+
+    engine = sqlalchemy.create_engine("sqlite://")
+    Base.metadata.create_all(engine)
+    with orm.Session(engine) as session:
+        session.add(Author(name="Ann", password=SECRET, books=[Book(title="One")]))
+        session.commit()
+    queries: list[str] = []
+    with orm.Session(engine) as session:
+        author, book = (
+            session.scalars(sqlalchemy.select(Author)).one(),
+            session.scalars(sqlalchemy.select(Book)).one(),
+        )
+        expired = session.scalars(sqlalchemy.select(Book)).one()
+        titles, row = (
+            author.titles,
+            session.execute(sqlalchemy.select(Author.name, Author.password)).one(),
+        )
+        session.expire(author, ["books"])
+        values = [
+            author, book, Report(book), session, session.query(Author), session.query(Author).filter_by(name="Ann"), titles, row,
+            sqlalchemy.select(Author), engine, engine.url, Author.books, Author, session.connection(), sqlalchemy.inspect(book),
+            sqlalchemy.make_url(f"postgresql://u:{SECRET}@h/d"), sqlalchemy.create_engine(f"sqlite://u:{SECRET}@/x") if False else engine,
+        ]  # fmt: skip
+        sqlalchemy.event.listen(engine, "before_cursor_execute", lambda *a: queries.append(a[2]))
+        texts = [text for value in values for text in look_at(value)]
+        session.expire(expired)
+        texts += look_at(expired)
+        assert queries == []
+        assert SECRET not in "\n".join(texts)
+        assert describe_variable("a", author, 500) == (
+            "a: Author = Author(id=1, name='Ann', password=<redacted>)\n    .greet() -> str  # Say hello."
+        )
+        assert describe_variable("r", row) == "r: Row = Row(name='Ann', password=<redacted>)"
+
+
+def test_django_is_never_queried() -> None:
+    django = pytest.importorskip("django")
+    from django.conf import settings
+
+    if not settings.configured:
+        settings.configure(
+            DATABASES={"default": {"ENGINE": "django.db.backends.sqlite3", "NAME": ":memory:"}},
+            SECRET_KEY=SECRET,
+            DEFAULT_AUTO_FIELD="django.db.models.AutoField",
+        )
+        django.setup()
+    from django.core.paginator import Paginator
+    from django.db import connection, models
+    from django.utils.functional import SimpleLazyObject
+
+    class Author(models.Model):
+        name = models.CharField(max_length=9)
+        password = models.CharField(max_length=99)
+
+        class Meta:
+            app_label = "library"
+
+        def __str__(self) -> str:
+            return f"{self.name} {list(self.book_set.all())}"
+
+    class Book(models.Model):
+        title = models.CharField(max_length=9)
+        text = models.CharField(max_length=9, default="t")
+        author = models.ForeignKey(Author, models.CASCADE)
+
+        class Meta:
+            app_label = "library"
+
+        def __repr__(self) -> str:
+            return f"Book({self.author.name})"
+
+        def read(self) -> str:
+            """Read it."""
+            return self.text
+
+    with connection.schema_editor() as editor:
+        editor.create_model(Author)
+        editor.create_model(Book)
+    Author.objects.create(name="Ann", password=SECRET).book_set.create(title="One")
+    author, book = Author.objects.get(), Book.objects.get()
+    evaluated = Book.objects.all()
+    assert len(evaluated) == 1
+    values = [
+        author, book, Book.objects.defer("text").get(), Book.objects.all(), Book.objects.filter(author__name="Ann").values("title"),
+        Book.objects, author.book_set, author.book_set.all(), Book.objects.raw("select * from library_book"), evaluated, Book,
+        Paginator(Book.objects.order_by("id"), 1), Paginator(Book.objects.order_by("id"), 1).page(1), Book.objects.all().iterator(),
+        SimpleLazyObject(lambda: Book.objects.get()), connection, Book._meta,
+    ]  # fmt: skip
+
+    def refuse(execute: Callable[..., Any], sql: str, *rest: Any) -> Any:
+        raise AssertionError(f"a query ran: {sql}")
+
+    with connection.execute_wrapper(refuse):
+        texts = [text for value in values for text in look_at(value)]
+    assert "a query ran" not in "\n".join(texts)
+    assert SECRET not in "\n".join(texts)
+    assert describe_variable("b", book) == (
+        "b: Book = Book(id=1, title='One', text='t', author_id=1)\n    .read() -> str  # Read it."
+    )
+    assert (
+        describe_variable("q", Book.objects.all())
+        == "q: QuerySet = <QuerySet of Book, not evaluated>"
+    )
+    assert render_value(evaluated) == "QuerySet([Book(id=1, title='One', text='t', author_id=1)])"
+
+
+def test_pandas_columns_with_secrets() -> None:
+    pandas = pytest.importorskip("pandas")
+    table = pandas.DataFrame({"name": ["a"], "password": [SECRET]})
+    assert SECRET not in describe_variable("t", table)
+    assert SECRET not in describe_variable("t", table["password"])
