@@ -193,7 +193,7 @@ def _build_mode(
     console.note(f"{mode}: building")
     try:
         static = fill_units(
-            units, project, learned=learned, attempts=attempts, jobs=jobs, told=console.note
+            units, project, learned=learned, attempts=attempts, jobs=jobs, notify=console.note
         )
         failure, used = _format_findings(static.findings), static.used
         if mode == "static-learned" and not any(entry.score for entry in used):

@@ -41,7 +41,7 @@ def fill_and_report(
         learned=learned,
         attempts=attempts,
         jobs=jobs,
-        told=console.note,
+        notify=console.note,
     )
     for note in build.notes:
         console.note(f"note: {note}")

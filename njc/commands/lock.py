@@ -97,7 +97,7 @@ def command(
             attempts=attempts,
             jobs=jobs,
             only=lambda hole: hole.name in names,
-            told=console.note,
+            notify=console.note,
         )
         console.findings(format_findings(build.findings, "text"))
     lock = read_lock(file)

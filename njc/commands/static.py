@@ -75,7 +75,7 @@ def command(
         today=lambda: time.strftime("%Y-%m-%d"),
         keep=lambda lock: save_lock(lock, file),
         keep_attempts=lambda hole, result: keep_attempts(hole, result, file.parent),
-        told=console.note,
+        notify=console.note,
         only=lambda hole: not chosen or hole.name in chosen,
     )
     examples = read_examples(traces)
@@ -86,7 +86,7 @@ def command(
     for result in results:
         if result.trouble:
             console.note(f"{result.hole.name}: {result.trouble}")
-        elif unusable := result.lessons.unusable:
+        elif unusable := result.examples.unusable:
             console.note(f"{result.hole.name}: some runs cannot be used: {'; '.join(unusable)}")
     ctx.exit(int(any(result.score and result.score.wrong for result in results)))
 
@@ -95,7 +95,7 @@ def _make_row(result: LearningResult) -> tuple[str, ...]:
     return (
         result.hole.name,
         result.hole.mode,
-        str(len(result.lessons.all)),
+        str(len(result.examples.all)),
         str(result.first),
         str(result.score),
         str(result.attempts),

@@ -1,9 +1,9 @@
-"""Recorded runs of a block as its lessons: which it has, which can be used, what their values were like.
+"""The recorded runs of a block: those that can be used, and the shapes of their values.
 
-    traces/shop.jsonl ─> [Example] ─> Lessons(shown=(...), held_out=(...), unusable=("`log` is a file", ...))
+    traces/shop.jsonl ─> [Example] ─> ExampleSet(shown=(...), held_out=(...), unusable=("`log` is a file", ...))
 
-Runs that saw the same count once, by what most of them did: a live model may err. Of four lessons or more,
-every third is held out: it counts, but is not shown to the model, so that code cannot be fitted to it.
+Runs with equal inputs count once, with the most frequent outcome, as a live model may be wrong. Of four examples or
+more, every third is held out: it is scored, but not shown to the model, so that code cannot be fitted to it.
 """
 
 from __future__ import annotations
@@ -18,14 +18,14 @@ from njrt.session.examples import RETURN_VALUE, Example, example_from_json
 from njrt.values.shapes import ANY_SHAPE, merge_shapes
 
 MAX_EXAMPLES = 30
-"""Lessons that are used of one block; they are taken evenly from all that there are."""
+"""Examples that are used of one block, taken evenly from all of them."""
 _MIN_TO_HOLD_OUT = 4
 _USABLE_OUTCOMES = ("completed", "broke", "continued", "returned", "raised")
 
 
 @dataclass(frozen=True, slots=True)
 class ExampleSet:
-    """What code for a hole is held against."""
+    """The examples that code for a hole is tested on."""
 
     shown: tuple[Example, ...] = ()
     held_out: tuple[Example, ...] = ()
@@ -34,12 +34,12 @@ class ExampleSet:
 
     @property
     def all(self) -> tuple[Example, ...]:
-        """The lessons, those that are shown first."""
+        """All examples, those that are shown first."""
         return (*self.shown, *self.held_out)
 
 
 def parse_examples(lines: Iterable[str]) -> Iterator[Example]:
-    """Find the examples among the lines of a trace; a last line that is broken off is passed over."""
+    """Find the examples among the lines of a trace; an incomplete last line is ignored."""
     for line in lines:
         if '"example"' in line:
             try:
@@ -51,7 +51,7 @@ def parse_examples(lines: Iterable[str]) -> Iterator[Example]:
 
 
 def select_examples(hole: Hole, examples: Iterable[Example]) -> ExampleSet:
-    """Choose the lessons of a hole: runs of a block with just its instruction."""
+    """Choose the examples of a hole: runs of a block with the same instruction."""
     own = [example for example in examples if example.instruction == hole.instruction]
     unusable: dict[str, None] = {}
     usable = []
@@ -90,7 +90,7 @@ def list_hole_inputs(hole: Hole) -> tuple[str, ...]:
 
 
 def _merge_by_majority(examples: Sequence[Example]) -> list[Example]:
-    """Of runs that saw the same, the one that did what most of them did."""
+    """One run of each group with equal inputs: one with the most frequent outcome."""
     groups: defaultdict[str, list[Example]] = defaultdict(list)
     for example in examples:
         groups[json.dumps(example.before, sort_keys=True)].append(example)
@@ -114,7 +114,7 @@ def _sample_evenly(examples: Sequence[Example], most: int) -> list[Example]:
 
 
 def find_observed_shapes(hole: Hole, examples: Sequence[Example]) -> Mapping[str, str]:
-    """What the variables were like that a block finds bound, in all runs; those of any kind are left out."""
+    """The shapes, in all runs, of the variables that are bound before the block; `object` is left out."""
     seen = {}
     for name in dict.fromkeys((*list_hole_inputs(hole), *sorted(hole.bound_before))):
         found = [example.shapes[name] for example in examples if name in example.shapes]

@@ -1,9 +1,9 @@
-"""Making code better by example: a conversation with a model, as a generator without any I/O.
+"""Correcting code by recorded runs: a conversation with a model, as a generator without I/O.
 
-    code ─> marks ─> the best so far ─> a run of it that went wrong, written into it ─> a model ─> code ─> ...
+    code ─> evaluation ─> the best so far ─> a run of it that went wrong, written into it ─> a model ─> code ─> ...
 
-Code must pass all checks before it is run on the lessons. It is the best code that goes back to the model,
-each time with another of its failures; what is worse than it is forgotten.
+Code must pass all checks before it is run on the examples. The best code so far goes back to the model, each time with
+another of its failures; code that is worse is dropped.
 """
 
 from __future__ import annotations
@@ -29,16 +29,16 @@ from njrt.session.examples import Example
 
 @dataclass(frozen=True, slots=True)
 class ExampleFailure:
-    """A lesson that code has failed, and how its run went."""
+    """An example that the code failed, and the steps of that run."""
 
-    lesson: Example
+    example: Example
     differences: tuple[str, ...]
     steps: tuple[LineStep, ...]
 
 
 @dataclass(frozen=True, slots=True)
 class Evaluation:
-    """What came of running code on all lessons; `failures` are those that may be shown."""
+    """The result of running code on all examples; `failures` are those that may be shown to the model."""
 
     score: LockScore
     failures: tuple[ExampleFailure, ...] = ()
@@ -46,7 +46,7 @@ class Evaluation:
 
 @dataclass(frozen=True, slots=True)
 class LearnedCode:
-    """The best code, how it did, and what there was before."""
+    """The best code with its score, and the score of the code before."""
 
     code: str
     score: LockScore
@@ -56,29 +56,29 @@ class LearnedCode:
 
 
 EvaluateCode = Callable[[str], Evaluation]
-"""Runs code on the lessons."""
+"""Runs code on the examples."""
 
 
 def learn_code(
     hole: Hole,
     check: CodeCheck,
-    rehearse: EvaluateCode,
+    evaluate: EvaluateCode,
     code: str,
-    most: int,
+    max_attempts: int,
     temperature: float | None = None,
 ) -> Generator[Request, Reply, LearnedCode]:
-    """Have code mended until it is right on all lessons, or `most` replies have come."""
-    best = first = rehearse(code)
+    """Have code corrected until it is right on all examples, or after `max_attempts` replies."""
+    best = first = evaluate(code)
     attempts: tuple[GenerationAttempt, ...] = ()
     cost, tried = GenerationCost(), {code.strip()}
-    said: Sequence[Message] = ()
-    for turn in range(most):
+    refusal: Sequence[Message] = ()
+    for turn in range(max_attempts):
         if not best.failures:
             break
-        lesson = make_correction_prompt(hole, code, best, best.failures[turn % len(best.failures)])
-        question = UserMessage(f"{hole.shown}\n\n{lesson}")
+        example = make_correction_prompt(hole, code, best, best.failures[turn % len(best.failures)])
+        question = UserMessage(f"{hole.shown}\n\n{example}")
         reply = yield make_code_request(
-            hole, (*EXAMPLE_MESSAGES, question, *said), temperature, turn + 1
+            hole, (*EXAMPLE_MESSAGES, question, *refusal), temperature, turn + 1
         )
         cost = cost.add_reply(reply)
         found = extract_code(reply.message.text)
@@ -92,31 +92,31 @@ def learn_code(
         )
         verdict = refusals
         if not refusals:
-            marks = rehearse(found)
-            verdict = (str(marks.score),)
-            if marks.score.rank > best.score.rank:
-                best, code = marks, found
+            evaluation = evaluate(found)
+            verdict = (str(evaluation.score),)
+            if evaluation.score.rank > best.score.rank:
+                best, code = evaluation, found
         tried.add(found.strip())
         attempts = (*attempts, GenerationAttempt(found or reply.message.text, verdict))
-        said = make_refusal_messages(found, refusals) if found and refusals else ()
+        refusal = make_refusal_messages(found, refusals) if found and refusals else ()
         if temperature is not None:
             temperature = min(1.0, temperature + TEMPERATURE_STEP)
     return LearnedCode(code, best.score, first.score, attempts, cost)
 
 
-REPEATED_CODE = "this code was tried before, and it went wrong: write other code"
+REPEATED_CODE = "this code was tried before and was wrong: write other code"
 
 
 def make_correction_prompt(
-    hole: Hole, code: str, marks: Evaluation, failure: ExampleFailure
+    hole: Hole, code: str, evaluation: Evaluation, failure: ExampleFailure
 ) -> str:
-    """Say what went wrong in one run, with the run written into the code."""
+    """Describe one run that went wrong, with its steps as comments in the code."""
     before = "\n".join(
-        f"{name} = {_truncate(text)}" for name, text in failure.lesson.before.items()
+        f"{name} = {_truncate(text)}" for name, text in failure.example.before.items()
     )
     wrong = "\n".join(f"- {difference}" for difference in failure.differences)
     return f"""\
-There is code for this place already. It was run on recorded runs of the program: {marks.score}. In one that went \
+There is code for this place already. It was run on recorded runs of the program: {evaluation.score}. In one that went \
 wrong there was
 
 {before}
@@ -129,12 +129,12 @@ and the code did this; the comments are the values after each step:
 
 {wrong}
 
-Find the mistake in the code, and mend it for all such values: write no special case for these.{_make_hint(hole, code)} \
+Find the mistake in the code, and correct it for all such values: write no special case for these.{_make_hint(hole, code)} \
 Send the code anew, corrected and without these comments: only the statements for the marked place."""
 
 
 def _make_hint(hole: Hole, code: str) -> str:
-    """What code that asks no model may be lacking."""
+    """A hint for code that asks no model."""
     if hole.helper in code or hole.mode == "auto":
         return ""
     return f" If it takes understanding of a text, ask for what the text says: {format_question_form(hole)}."

@@ -1,4 +1,4 @@
-"""Running code once, as if it stood in the program: its variables are given, and what becomes of them is seen.
+"""Running code once, as in its place in the program: with given variables, and a record of what it changes.
 
     for price in prices:                    def _nj_block(prices, limit, spent):
         if price > limit:                       for price in prices:
@@ -9,8 +9,8 @@
                                                     return "broke", None, locals()
                                                 return "completed", None, locals()
 
-The code's own jumps become returns that say which they were. Each line that is run is noted with what it
-made of the variables.
+The code's jumps become returns with the kind of the jump. Each line that runs is recorded with the variables that it
+changed.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ ProgramValue = Any
 
 CODE_FILENAME = "<block>"
 SECONDS_PER_EXAMPLE = 5
-"""For one lesson, the model's time not counted."""
+"""For one example, without the time of model calls."""
 _FUNCTION_NAME = "_nj_block"
 _LOCALS_NAME = "_nj_locals"
 _MAX_STEPS = 500
@@ -44,12 +44,12 @@ _JUMP_OUTCOMES = {ast.Break: "broke", ast.Continue: "continued", ast.Return: "re
 
 
 class CodeTimeoutError(BaseException):
-    """The code ran longer than it may."""
+    """The code reached its time limit."""
 
 
 @dataclass(frozen=True, slots=True)
 class WorkerTask:
-    """What is to be run: the program, the code, and what it is run on."""
+    """The program, the code, and the examples to run it on."""
 
     program: str
     path: str
@@ -57,14 +57,14 @@ class WorkerTask:
     helper: str
     class_name: str | None
     guards: bool
-    """The first `assert`s of the code are its guard."""
+    """Whether the first `assert`s of the code are its guard."""
     folders: Sequence[str]
     examples: Sequence[Mapping[str, Any]]
 
 
 @dataclass(slots=True)
 class RunTrace:
-    """What has been seen of one run."""
+    """The record of one run."""
 
     steps: list[tuple[int, str]] = field(default_factory=list)
     line: int = 0
@@ -75,22 +75,22 @@ def execute_once(
     task: WorkerTask,
     given: Mapping[str, ProgramValue],
     namespace: dict[str, ProgramValue],
-    watched: RunTrace,
+    trace: RunTrace,
 ) -> tuple[str, ProgramValue, Mapping[str, ProgramValue]]:
-    """Run the code once: how it ended, with what, and what its variables are then."""
+    """Run the code once; return how it ended, the value or exception, and the variables at its end."""
     function = _make_function(task, list(given), namespace)
     asserts = _find_guard_lines(task)
     is_async = bool(function.__code__.co_flags & 0x80)
     try:
-        with limit_time(SECONDS_PER_EXAMPLE), _trace_lines(watched):
+        with limit_time(SECONDS_PER_EXAMPLE), _trace_lines(trace):
             done = function(**given)
             how, result, variables = asyncio.run(done) if is_async else done
             return how, result, variables
     except AssertionError as error:
-        traced = error.__traceback__
-        while traced is not None and traced.tb_frame.f_code.co_filename != CODE_FILENAME:
-            traced = traced.tb_next
-        is_guard = traced is not None and traced.tb_lineno in asserts
+        frame = error.__traceback__
+        while frame is not None and frame.tb_frame.f_code.co_filename != CODE_FILENAME:
+            frame = frame.tb_next
+        is_guard = frame is not None and frame.tb_lineno in asserts
         return ("unfit" if is_guard else "raised"), error, {}
     except Exception as error:
         return "raised", error, {}
@@ -142,7 +142,7 @@ def _make_function(
 
 
 class PatchedNamespace:
-    """The program's namespace with a few more names; a class of the program is put back afterwards."""
+    """The program's namespace with a few more names; names of the program are restored afterwards."""
 
     def __init__(
         self, namespace: dict[str, ProgramValue], more: Mapping[str, ProgramValue]
@@ -152,7 +152,7 @@ class PatchedNamespace:
         namespace.update(more)
 
     def restore(self) -> None:
-        """Give the program its own things back where a name was taken for a moment."""
+        """Restore the values that the program had under these names."""
         self.globals.update(self._before)
 
 
@@ -162,7 +162,7 @@ def _make_helper(task: WorkerTask) -> Callable[..., Any]:
 
 
 class _JumpRewriter(ast.NodeTransformer):
-    """Makes returns of the code's own jumps, which say what they were."""
+    """Turns the code's own jumps into returns with their kind."""
 
     def __init__(self, jumps: set[int]) -> None:
         self.jumps = jumps
@@ -182,32 +182,32 @@ def _make_exit(how: str, value: ast.expr, at: ast.stmt) -> ast.stmt:
 
 
 @contextmanager
-def _trace_lines(watched: RunTrace) -> Iterator[None]:
-    """Note, line by line, what the code makes of its variables."""
+def _trace_lines(trace: RunTrace) -> Iterator[None]:
+    """Record, line by line, the variables that the code changes."""
 
     def seen(frame: FrameType, event: str, argument: Any) -> Any:
         if frame.f_code.co_filename != CODE_FILENAME or frame.f_code.co_name != _FUNCTION_NAME:
             return None
-        if len(watched.steps) < _MAX_STEPS:
+        if len(trace.steps) < _MAX_STEPS:
             now = {
                 name: write_brief(value, _MAX_VALUE_CHARS)
                 for name, value in frame.f_locals.items()
                 if not callable(value) and not name.startswith("_nj")
             }
             changed = [
-                f"{name} = {text}" for name, text in now.items() if watched.before.get(name) != text
+                f"{name} = {text}" for name, text in now.items() if trace.before.get(name) != text
             ]
             if event == "call":
-                watched.before = now
-            elif watched.line:
-                watched.steps.append((watched.line, ", ".join(changed)))
-            watched.before, watched.line = now, frame.f_lineno
+                trace.before = now
+            elif trace.line:
+                trace.steps.append((trace.line, ", ".join(changed)))
+            trace.before, trace.line = now, frame.f_lineno
             if event == "exception":
-                watched.steps.append(
+                trace.steps.append(
                     (frame.f_lineno, f"raises {write_brief(argument[1], _MAX_VALUE_CHARS)}")
                 )
             if event in ("call", "return", "exception"):
-                watched.line = 0
+                trace.line = 0
         return seen
 
     sys.settrace(seen)
@@ -219,7 +219,7 @@ def _trace_lines(watched: RunTrace) -> Iterator[None]:
 
 @contextmanager
 def limit_time(seconds: float) -> Iterator[None]:
-    """Stop what runs longer, where the system has such a clock."""
+    """Stop what runs longer, on systems with interval timers."""
 
     def over(number: int, frame: FrameType | None) -> None:
         raise CodeTimeoutError
@@ -237,7 +237,7 @@ def limit_time(seconds: float) -> Iterator[None]:
 
 @contextmanager
 def pause_time_limit() -> Iterator[None]:
-    """Stop the clock for a while."""
+    """Stop the timer during the `with`."""
     left = signal.setitimer(signal.ITIMER_REAL, 0)[0] if hasattr(signal, "setitimer") else 0.0
     try:
         yield

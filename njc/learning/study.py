@@ -1,9 +1,9 @@
-"""Learning on behalf of a command: for each hole its lessons, the code to begin with, and what became of it.
+"""Learning for a command: for each hole the examples, the initial code, and the code that was learned.
 
-    traces/*.jsonl + njc.lock  ->  [Studied(hole, first=Score(5, 4, 9), score=Score(9, 0, 9))]  ->  njc.lock
+    traces/*.jsonl + njc.lock  ->  [LearningResult(hole, first=LockScore(5, 4, 9), score=LockScore(9, 0, 9))]  ->  njc.lock
 
-Code is learned from that which is locked, or which a model writes to begin with. The better code is locked
-beside the other, as `static-learned` or `auto-learned`, and kept at once.
+The initial code is the locked one, or is written by a model. Learned code is locked beside it, as `static-learned` or
+`auto-learned`, as soon as it is found.
 """
 
 from __future__ import annotations
@@ -44,10 +44,10 @@ NO_JUDGEMENT_MESSAGE = (
 
 @dataclass(frozen=True, slots=True)
 class LearningResult:
-    """What has become of one hole; `trouble` says why nothing was learned, if so."""
+    """The result for one hole; `trouble` is the reason why nothing was learned, if so."""
 
     hole: Hole
-    lessons: ExampleSet
+    examples: ExampleSet
     first: LockScore | None = None
     score: LockScore | None = None
     attempts: int = 0
@@ -71,7 +71,7 @@ def read_examples(places: Sequence[Path]) -> list[Example]:
 def learn_from_examples(
     files: Sequence[StaticFile], lock: StaticLock, examples: Sequence[Example], request: HoleRequest
 ) -> Iterator[LearningResult]:
-    """Learn the code of each hole that has lessons, one after the other, and keep what is better."""
+    """Learn the code of each hole that has examples, in their order, and keep what is better."""
     require_extra()
     for file in files:
         for hole in filter(request.only, file.holes):
@@ -86,26 +86,28 @@ def _learn_hole(
     examples: Sequence[Example],
     request: HoleRequest,
 ) -> tuple[LearningResult, StaticLock]:
-    lessons = select_examples(hole, examples)
-    studied = LearningResult(hole, lessons)
-    if not lessons.all:
-        return replace(studied, trouble=_explain_no_examples(lessons)), lock
+    own = select_examples(hole, examples)
+    studied = LearningResult(hole, own)
+    if not own.all:
+        return replace(studied, trouble=_explain_no_examples(own)), lock
     if hole.mode == "static-raw" or hole.first_parameter:
-        return replace(studied, trouble="not learned: it is raw, or speaks of super()"), lock
+        return replace(
+            studied, trouble="not learned: its mode is static-raw, or it uses super()"
+        ), lock
     lock, entry, trouble = _find_initial_entry(file, hole, lock, request)
     if entry is None:
         return replace(studied, trouble=trouble), lock
-    request.told(f"learning {hole.name} from {len(lessons.all)} runs")
+    request.notify(f"learning {hole.name} from {len(own.all)} runs")
     author = choose_author(file, hole)
-    stage = ProgramRunner(
-        hole, _compile_live(file), (file.unit.root, file.unit.source.parent), lessons
+    runner = ProgramRunner(
+        hole, _compile_live(file), (file.unit.root, file.unit.source.parent), own
     )
     asked = CachedAnswers(author)
     learned = author.run_conversation(
         learn_code(
             hole,
             _make_learning_check(file, hole),
-            lambda code: evaluate_code(stage, code, asked),
+            lambda code: evaluate_code(runner, code, asked),
             entry.code,
             request.attempts,
             author.temperature,
@@ -127,23 +129,23 @@ def _learn_hole(
 
 
 def _make_learning_check(file: StaticFile, hole: Hole) -> CodeCheck:
-    """All checks, and that code for the mode `auto` leaves judgement to the live block."""
+    """All checks; in the mode `auto`, code must also ask no model."""
     check = make_code_check(file, hole)
     return lambda code: (
         check(code) or ((NO_JUDGEMENT_MESSAGE,) if needs_judgement(hole, code) else ())
     )
 
 
-def _explain_no_examples(lessons: ExampleSet) -> str:
-    if lessons.unusable:
-        return f"no run of it can be used: {'; '.join(lessons.unusable)}"
+def _explain_no_examples(examples: ExampleSet) -> str:
+    if examples.unusable:
+        return f"no run of it can be used: {'; '.join(examples.unusable)}"
     return "no run of it was recorded"
 
 
 def _find_initial_entry(
     file: StaticFile, hole: Hole, lock: StaticLock, request: HoleRequest
 ) -> tuple[StaticLock, LockEntry | None, str]:
-    """The entry to begin with: what is locked, else what is written now."""
+    """The initial entry: the locked one, else one that is written now."""
     standing = find_hole_statuses([hole], lock)[hole.name]
     if not isinstance(standing, Locked):
         only = replace(request, only=lambda other: other.name == hole.name)
@@ -167,7 +169,7 @@ def _make_learned_entry(
     asked: CachedAnswers,
     date: str,
 ) -> LockEntry:
-    """What is locked of learned code, with what it took in all; code that is as it was keeps its author."""
+    """The entry of learned code, with its whole cost; unchanged code keeps its author."""
     cost = learned.cost
     code = normalize_code(learned.code, hole) if learned.code != began.code else began.code
     kept = replace(
@@ -188,14 +190,14 @@ def _make_learned_entry(
 
 
 def _compile_live(file: StaticFile) -> str:
-    """The program with live blocks: whatever of it code may call."""
+    """The program with live blocks, which the code may call."""
     output = generate(file.analysis).output
     assert output is not None, "holes are those of programs that compile"
     return output.decode(file.source.encoding)
 
 
 class CachedAnswers:
-    """Answers the questions of code that is being run: each question once."""
+    """Answers the questions of running code; a repeated question gets the same answer (state: the answers)."""
 
     def __init__(self, author: Author) -> None:
         self._author = author
@@ -203,7 +205,7 @@ class CachedAnswers:
         self.input = self.output = 0
 
     def __call__(self, question: Question) -> Reply:
-        """Ask the author's model, unless it has been asked just this."""
+        """Ask the author's model, unless it was asked this before."""
         key = repr(question.messages)
         if key not in self._answers:
             reply = self._answers[key] = self._author.model.ask(question)

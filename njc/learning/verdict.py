@@ -1,8 +1,9 @@
-"""Holding one run of code against what the live block did: right, wrong, unfit, or not to be used.
+"""Comparing one run of code with the recorded run: right, wrong, unfit or unusable.
 
     {"verdict": "wrong", "differences": ["`spent` is 10, but should be 6"], "steps": [[2, "spent = 10"], ...]}
 
-A run is right if it ended in the same way, and all that was bound, changed, returned or left alone is the same.
+A run is right if it ended in the same way, and the bound, changed, returned and unchanged values are the same. Values
+of a class without `__eq__` are compared by their attributes; floats may differ by a relative error of 1e-9.
 """
 
 from __future__ import annotations
@@ -25,21 +26,21 @@ _MAX_VALUE_CHARS = 240
 
 
 def evaluate_example(
-    task: WorkerTask, lesson: Example, namespace: dict[str, ProgramValue]
+    task: WorkerTask, example: Example, namespace: dict[str, ProgramValue]
 ) -> dict[str, Any]:
-    """Run the code on one lesson, and hold what it did against what was done then."""
+    """Run the code on one example, and compare the result with the recorded one."""
     try:
-        given = decode_values(lesson.before, namespace, lesson.classes)
-        value = {} if lesson.value is None else {RETURN_VALUE: lesson.value}
-        wanted = decode_values({**lesson.after, **value}, namespace, lesson.classes)
-        untouched = decode_values(lesson.before, namespace, lesson.classes)
+        given = decode_values(example.before, namespace, example.classes)
+        value = {} if example.value is None else {RETURN_VALUE: example.value}
+        wanted = decode_values({**example.after, **value}, namespace, example.classes)
+        untouched = decode_values(example.before, namespace, example.classes)
     except Exception as error:
         return {
             "verdict": "unusable",
-            "reason": f"its values cannot be made again: {write_brief(error, 200)}",
+            "reason": f"its values cannot be restored: {write_brief(error, 200)}",
         }
     returned = wanted.pop(RETURN_VALUE, None)
-    untouched = {name: value for name, value in untouched.items() if name not in lesson.after}
+    untouched = {name: value for name, value in untouched.items() if name not in example.after}
     watched = RunTrace()
     try:
         how, result, variables = execute_once(task, given, namespace, watched)
@@ -48,12 +49,12 @@ def evaluate_example(
     if how == "unfit":
         return {"verdict": "unfit"}
     same_error = (
-        lesson.outcome == "raised" and how == "raised" and type(result).__name__ == lesson.error
+        example.outcome == "raised" and how == "raised" and type(result).__name__ == example.error
     )
     found: list[str] = []
-    if how != lesson.outcome or (how == "raised" and not same_error):
+    if how != example.outcome or (how == "raised" and not same_error):
         found.append(
-            f"it {_describe_end(how, result)}, but should have {_describe_expected_end(lesson)}"
+            f"it {_describe_end(how, result)}, but should have {_describe_expected_end(example)}"
         )
     else:
         if how == "returned" and not is_same_value(result, returned):
@@ -62,7 +63,7 @@ def evaluate_example(
             )
         if how != "raised":
             found += _list_differences({**given, **variables}, wanted)
-        found += _list_differences(given, untouched, "should have stayed")
+        found += _list_differences(given, untouched, "should still be")
     return {"verdict": "wrong" if found else "right", "differences": found, "steps": watched.steps}
 
 
@@ -82,8 +83,8 @@ def _describe_end(how: str, result: ProgramValue) -> str:
     return f"raised {write_brief(result, _MAX_VALUE_CHARS)}" if how == "raised" else how
 
 
-def _describe_expected_end(lesson: Example) -> str:
-    return f"raised {lesson.error}" if lesson.outcome == "raised" else lesson.outcome
+def _describe_expected_end(example: Example) -> str:
+    return f"raised {example.error}" if example.outcome == "raised" else example.outcome
 
 
 def _format_value(value: ProgramValue) -> str:
@@ -93,7 +94,7 @@ def _format_value(value: ProgramValue) -> str:
 def is_same_value(
     one: ProgramValue, other: ProgramValue, around: frozenset[tuple[int, int]] = frozenset()
 ) -> bool:
-    """Whether two values are equal, part by part; floats nearly, and whatever the program calls equal."""
+    """Whether two values are equal, part by part; floats nearly, and objects as their `__eq__` says."""
     pair = (id(one), id(other))
     if one is other or pair in around:
         return True

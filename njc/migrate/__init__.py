@@ -11,6 +11,6 @@
 
     bytes  ──codemod──>  text  ──compiler──>  text, remarks, diagnostics
 
-A codemod over LibCST's concrete syntax tree: comments and formatting stay as they are. What nightjarpy has
-and natural code has not is never dropped in silence; each such place gets a `Remark`.
+A codemod over LibCST's concrete syntax tree: comments and formatting stay as they are. Each
+feature of nightjarpy without an equivalent gets a `Remark`.
 '''

@@ -1,11 +1,11 @@
-"""Clearing away what a migrated program no longer uses: imports from nightjarpy, configurations.
+"""Removing what a migrated program no longer uses: imports from nightjarpy, configurations.
 
     import nightjarpy as nj   # the models        # the models
     FAST = nj.NJ_CONFIG
 
-    module.visit(Clearing(used, configurations, natural))
+    module.visit(UnusedCodeRemover(used, configurations, natural))
 
-Whatever is removed leaves its comments behind, on lines of their own.
+Comments of removed code are kept, on lines of their own.
 """
 
 from __future__ import annotations
@@ -23,9 +23,9 @@ Statements = Sequence[cst.BaseStatement]
 
 
 class UnusedCodeRemover(cst.CSTTransformer):
-    """Removes imports from nightjarpy and configurations that nothing uses any more.
+    """Removes imports from nightjarpy and configurations that are not used any more.
 
-    `natural` are the functions of which a call made natural ones: `f = nj.fn(f)` has come to `f = f`.
+    `natural` are the functions that a call made natural: `f = nj.fn(f)` has become `f = f`.
     """
 
     def __init__(
@@ -39,7 +39,7 @@ class UnusedCodeRemover(cst.CSTTransformer):
     def leave_Module(self, original_node: cst.Module, updated_node: cst.Module) -> cst.Module:
         body, left = self._clear_body(updated_node.body)
         if body and updated_node.body[0] is not body[0]:
-            # Blank lines around what is gone from the top would pile up.
+            # Otherwise the blank lines around removed code add up.
             lines = strip_leading_blanks(body[0].leading_lines)  # type: ignore[attr-defined]
             body[0] = body[0].with_changes(leading_lines=lines)
         return updated_node.with_changes(body=body, footer=[*left, *updated_node.footer])
@@ -130,7 +130,7 @@ class UnusedCodeRemover(cst.CSTTransformer):
 
 
 def extract_comment_lines(trailing: cst.TrailingWhitespace) -> list[cst.EmptyLine]:
-    """The comment at the end of a line that goes, as a line of its own; not if it spoke to a tool."""
+    """The comment at the end of a removed line, as a line of its own; none for comments that are for tools."""
     comment = trailing.comment
     if comment is None or _TOOL_COMMENT.match(comment.value):
         return []

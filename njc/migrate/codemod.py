@@ -5,7 +5,7 @@ def judge(mail):                            \"\"\"natural
     \"\"\"natural Judge <mail>. \"\"\"             Judge <mail>.
                                             \"\"\"
 
-MetadataWrapper(module).visit(Migrating(configurations, natural))
+MetadataWrapper(module).visit(MigrationTransformer(configurations, natural))
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from njc.migrate.remarks import Remark
 
 
 class MigrationTransformer(NightjarpyTransformer):
-    """Takes decorators away, and makes natural blocks of the strings in natural functions."""
+    """Removes decorators, and turns the strings in natural functions into natural blocks."""
 
     def __init__(self, known: Mapping[str, Configuration], natural: Iterable[str]) -> None:
         super().__init__()
@@ -64,7 +64,7 @@ class MigrationTransformer(NightjarpyTransformer):
     def leave_Call(
         self, original_node: cst.Call, updated_node: cst.Call
     ) -> cst.Call | cst.BaseExpression:
-        """`judge = nj.fn(judge)` and `nj.fn(config=FAST)(judge)` come to `judge`."""
+        """`judge = nj.fn(judge)` and `nj.fn(config=FAST)(judge)` become `judge`."""
         if find_natural_argument(original_node, self.name_of) is not None:
             return updated_node.args[0].value
         return updated_node
@@ -99,7 +99,7 @@ class MigrationTransformer(NightjarpyTransformer):
         return self.name_of(node.func if isinstance(node, cst.Call) else node) == FN_NAME
 
     def _read_configuration(self, node: cst.BaseExpression) -> Configuration:
-        """The configuration that a decorator asks for."""
+        """The configuration in the arguments of a decorator."""
         if not isinstance(node, cst.Call):
             return Configuration()
         for argument in node.args:

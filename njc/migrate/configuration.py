@@ -1,4 +1,4 @@
-"""What a configuration of nightjarpy means as options of natural blocks.
+"""Configurations of nightjarpy as options of natural blocks.
 
     DEFAULT_CONFIG.with_llm_updates(model="openai/gpt-5.1", max_tokens=2000)
         Configuration({"model": "openai/gpt-5.1", "max_reply_tokens": 2000}, missed=())
@@ -26,13 +26,13 @@ LiteralValue = Any
 
 @dataclass(frozen=True, slots=True)
 class Configuration:
-    """The options that a configuration comes to, and what of it has no equivalent."""
+    """The options that are equivalent to a configuration, and what has no equivalent."""
 
     options: Mapping[str, LiteralValue] = field(default_factory=dict)
     missed: tuple[str, ...] = ()
 
     def merge_over(self, other: Configuration) -> Configuration:
-        """Lay this configuration over another one."""
+        """Merge with another configuration; this one has precedence."""
         return Configuration({**other.options, **self.options}, (*other.missed, *self.missed))
 
 
@@ -46,7 +46,7 @@ PRESETS: Mapping[str, Mapping[str, LiteralValue]] = {
     "INTERPRETER_PYTHON_EAGER_CACHE_JSON_CONFIG": {"effects": "nightjar"},
     "COMPILER_PYTHON_JSON_CONFIG": {"mode": "static"},
 }
-"""The presets of nightjarpy; its default is `nightjar`, and goes over into our own default."""
+"""The presets of nightjarpy; its default becomes the default of njc."""
 
 _SUBSTRATES: Mapping[str, str] = {
     "BASE_NOREG": "baseline",
@@ -64,7 +64,7 @@ _OPTIONS: Mapping[str, str] = {
 }
 _SETTING_ALTERNATIVES: Mapping[str, str] = {
     "cache": "NJC_CACHE=on turns the cache on for a whole program, `njrt.using(cache=True)` for a part",
-    "reasoning_effort": "models that think do so as their vendor has it",
+    "reasoning_effort": "reasoning is left to the settings of the vendor",
 }
 _BUILDERS = ("Config", "LLMConfig", "InterpreterConfig", "CompilerConfig")
 _UPDATE_METHODS = ("with_llm_updates", "with_interpreter_updates", "with_compiler_updates")
@@ -108,14 +108,14 @@ class ConfigurationReader:
             return self._read_keywords(call).merge_over(before)
         if method in ("enable_cache", "disable_cache"):
             return Configuration({}, (_explain_no_equivalent("cache"),)).merge_over(before)
-        return Configuration({}, (f"what `{method}` changes cannot be told",)).merge_over(before)
+        return Configuration({}, (f"what `{method}` changes is not known",)).merge_over(before)
 
     def _read_keywords(self, call: cst.Call) -> Configuration:
         """Read the arguments of a call, nested configurations included."""
         configuration = Configuration()
         for argument in call.args:
             if argument.keyword is None:
-                missed = (f"`{_format_node(argument.value)}` cannot be told without a keyword",)
+                missed = (f"`{_format_node(argument.value)}` cannot be read without a keyword",)
                 configuration = Configuration({}, missed).merge_over(configuration)
                 continue
             setting = self.setting(argument.keyword.value, argument.value)
@@ -143,7 +143,7 @@ class ConfigurationReader:
             return Configuration(
                 {},
                 (
-                    f"`{name}={_format_node(node)}` is no literal; say it by `njrt.using({option}=...)`",
+                    f"`{name}={_format_node(node)}` is no literal; set it by `njrt.using({option}=...)`",
                 ),
             )
         if problem := find_option_problem(option, value):

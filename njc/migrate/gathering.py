@@ -1,8 +1,8 @@
-"""What a program for nightjarpy holds, read from its concrete syntax tree; nothing is changed.
+"""Passes that collect facts about a program for nightjarpy, and change nothing.
 
-FAST = nj.NJ_CONFIG.with_llm_updates(...)     Configurations    {"FAST": Configuration(...)}
+FAST = nj.NJ_CONFIG.with_llm_updates(...)     ConfigurationCollector    {"FAST": Configuration(...)}
 judge = nj.fn(judge)                          NaturalCallCollector      {"judge"}
-nj.NJ_TELEMETRY.total_calls                   Leftovers         a remark: what to write instead
+nj.NJ_TELEMETRY.total_calls                   LeftoverFinder            a remark: what to write instead
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ _NAME_ALTERNATIVES = {
 
 
 class NightjarpyTransformer(cst.CSTTransformer):
-    """A pass that knows lines, and which names are nightjarpy's."""
+    """A pass that knows the line of each node and the names from nightjarpy."""
 
     METADATA_DEPENDENCIES = (PositionProvider, QualifiedNameProvider)
 
@@ -116,7 +116,7 @@ def find_assigned_root(node: cst.Assign) -> str | None:
 
 
 class LeftoverFinder(NightjarpyTransformer):
-    """Remarks on every use of nightjarpy that is still there after the migration; reads only."""
+    """Finds every remaining use of nightjarpy; reads only."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -152,7 +152,7 @@ class LeftoverFinder(NightjarpyTransformer):
         for name, line in self._imported.items():
             if name not in self._used:
                 message = (
-                    f"`{name}` is still imported from {NIGHTJARPY}; take it out, and what uses it"
+                    f"`{name}` is still imported from {NIGHTJARPY}; remove it, and what uses it"
                 )
                 self.remarks.add(Remark(line, message))
         return updated_node

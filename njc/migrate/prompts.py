@@ -1,4 +1,4 @@
-'''From a string that nightjarpy took for a natural block to the literal of one.
+'''Rewriting a string that nightjarpy took for a natural block.
 
     """natural  (blanks)                  """natural(model="openai/gpt-5.1")
     1 << 2 bits of <data>                 1 <<<< 2 bits of <data>
@@ -35,7 +35,7 @@ _MARKUP = re.compile(
 
 @dataclass(frozen=True, slots=True)
 class RewrittenLiteral:
-    """The literal of a natural block, and what there is to say of it, with the line within the literal."""
+    """The literal of a natural block, and notes on it, each with its line within the literal."""
 
     literal: str
     notes: tuple[tuple[int, str], ...] = ()

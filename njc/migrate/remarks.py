@@ -1,4 +1,4 @@
-"""What is said about a migration: one remark for each place that a reader should look at.
+"""The remarks on a migration, one for each place that needs a look.
 
 mail.py:12: note: `<br>` is markup, so it is written `<<br>`
 mail.py:30: todo: `nj.NJ_TELEMETRY` has no equivalent; `njrt.watch()` counts calls, tokens and cost
@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True, order=True)
 class Remark:
-    """A remark on a line of the old program; `is_open` where something is left to do by hand."""
+    """A remark on a line of the old program; `is_open` if something is left to do by hand."""
 
     line: int
     message: str

@@ -1,21 +1,21 @@
-"""Static mode: a model writes the Python that stands for a block when the program is built.
+"""Static mode: a model writes the Python that replaces a block when the program is built.
 
 SourceFile -> [Hole] -> (Request <-> Reply) -> code -> [refusal] -> njc.lock -> WrittenBlock -> compiled file
 
-    binding      is every output bound on every path?
-    showing      what of the program the model is shown
-    fresh        names that are taken, and names that are not
-    holes         where code is to stand, what it may see and must bind
-    attributes   does the code speak of attributes that are not there?
-    asking       are the questions that the code asks at run time well-formed?
-    validate     all checks in their order; each failure is a message that the model can act on
-    prompt       what the model is told, and how code is found in its replies
-    unwrap       code that was sent with the program around it, without that program
-    complete     code with the imports that it forgot
-    generate     the conversation with the model, as a generator without I/O
-    settle       accepted code as it is kept: fresh names, formatted
-    place        kept code as it stands in the compiled file
-    plan         for each hole: is its code locked, stale, missing
-    build        all holes of a build: from the lock, or by asking models
-    files        the same on disk
+lock           the lock file
+context        the part of the program that the model is shown
+fresh_names    names that the program does not use
+holes          the blocks that code is written for: what it may read and must bind
+checks/        reasons to refuse code, each a message to the model
+prompt         the prompts, and finding code in a reply
+extract        the code of the hole from a reply that holds more or less than that
+generate       the conversation with the model, as a generator without I/O
+format         accepted code as it is locked: fresh names, formatted
+splice         locked code as it stands in the compiled file
+guards         shapes from annotations, for the mode `auto`
+fit            a file with holes; the checks of one hole
+author         the model that writes, by the options of a block
+staleness      for each hole: is its code locked, stale or missing
+build          all holes of a build: from the lock, or by asking models
+files          the same on disk
 """

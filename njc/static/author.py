@@ -1,4 +1,4 @@
-"""Who writes code: the model that a block's options choose, behind its limits, its recording and its cache.
+"""The model that writes the code of a block: the one its options choose, with limits, recording and cache.
 
 author = choose_author(file, hole)
 author.driven(generating(hole, check, most, author.temperature))     what the conversation returns

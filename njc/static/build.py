@@ -2,10 +2,9 @@
 
     units + njc.lock  ->  StaticBuild(written, lock, findings, notes)
 
-What is locked is used as it is, and checked again; what is missing or stale is generated, unless the build
-is `locked`: then nothing is asked and all that is missing is named. Each piece of new code is handed to
-`keep` at once, so that a build that is interrupted goes on where it was. Blocks may be written side by side;
-the lock and all that is told have the order of the sources all the same.
+Locked code is checked again and used as it is; missing or stale code is generated. A `locked` build asks no model and
+reports what is missing. New code is passed to `keep` at once, so that an interrupted build continues where it was.
+Blocks may be written concurrently; the lock and the findings have the order of the sources.
 """
 
 from __future__ import annotations
@@ -60,27 +59,27 @@ DEFAULT_JOBS = 4
 
 @dataclass(frozen=True, slots=True)
 class HoleRequest:
-    """What a build asks for: only what is locked, or new code in so many attempts."""
+    """How a build gets code: only from the lock, or also from models."""
 
     locked: bool = False
     learned: bool = True
-    """Whether code that was learned from examples comes first."""
+    """Whether learned code is preferred."""
     attempts: int = MAX_ATTEMPTS
     jobs: int | None = None
     """Blocks to write at once; None leaves it to the models."""
     today: Callable[[], str] = lambda: ""
     keep: Callable[[StaticLock], None] = lambda lock: None
     keep_attempts: Callable[[Hole, GenerationFailed | Generated], str] = lambda hole, result: ""
-    """Takes the attempts of a conversation; says where they can be read."""
-    told: Callable[[str], None] = lambda line: None
-    """Is told what is being done."""
+    """Stores the attempts of a conversation, and returns where."""
+    notify: Callable[[str], None] = lambda line: None
+    """Called with a line before each step."""
     only: Callable[[Hole], bool] = lambda hole: True
-    """Which holes models are asked for; others that are not locked are passed over."""
+    """Selects the holes that models are asked for; other holes without locked code are skipped."""
 
 
 @dataclass(frozen=True, slots=True)
 class HoleResult:
-    """What has become of one hole: an entry of the lock, or findings that say why not."""
+    """The result for one hole: an entry of the lock, or findings that say why there is none."""
 
     entry: LockEntry | None = None
     findings: tuple[Finding, ...] = ()
@@ -89,13 +88,13 @@ class HoleResult:
 
 @dataclass(frozen=True, slots=True)
 class StaticBuild:
-    """What has become of all holes."""
+    """The result for all holes."""
 
     lock: StaticLock
     used: tuple[LockEntry, ...] = ()
     """The entries that the holes are filled from."""
     compiled: Mapping[Unit, Compilation] = field(default_factory=dict)
-    """The files whose holes are all filled, or passed over."""
+    """The files whose holes are all filled or skipped."""
     findings: tuple[Finding, ...] = ()
     notes: tuple[str, ...] = ()
 
@@ -167,7 +166,7 @@ def _list_stale_learned(
 
 
 def find_learned_shapes(hole: Hole, lock: StaticLock) -> Mapping[str, str]:
-    """The shapes of a block's values, where they have been learned in this mode or another."""
+    """The shapes of a block's values, if they were learned in any mode."""
     found = [
         entry.shapes
         for (name, kind), entry in sorted(lock.entries.items())
@@ -195,7 +194,7 @@ def _needs_generation(hole: Hole, status: HoleStatus, request: HoleRequest) -> b
 def _fill_without_model(
     file: StaticFile, hole: Hole, status: HoleStatus, request: HoleRequest
 ) -> HoleResult:
-    """Fill a hole for which nothing is asked."""
+    """Fill a hole without asking a model."""
     match status:
         case Locked(entry):
             return HoleResult(entry, tuple(_check_locked_code(file, hole, entry)))
@@ -236,14 +235,14 @@ def _make_refusal_finding(
 def _generate_all(
     holes: Sequence[tuple[StaticFile, Hole]], lock: StaticLock, request: HoleRequest
 ) -> dict[str, HoleResult]:
-    """Have the code of holes written, side by side where the models allow it, and keep each at once."""
+    """Have the code of holes written, concurrently where the models allow it, and keep each at once."""
     authors = [choose_author(file, hole) for file, hole in holes]
     jobs = request.jobs or (DEFAULT_JOBS if all(author.is_remote for author in authors) else 1)
     fillings: dict[str, HoleResult] = {}
     mutex = Mutex()
 
     def write(file: StaticFile, hole: Hole, author: Author) -> None:
-        request.told(f"writing {hole.name}")
+        request.notify(f"writing {hole.name}")
         filling = _generate_hole(file, hole, author, request)
         with mutex:
             fillings[hole.name] = filling
@@ -291,19 +290,19 @@ def _generate_hole(
                 f"no code passed the checks in {_format_attempt_count(attempts)}",
             )
         case GenerationFailed(attempts):
-            reasons = "; ".join(attempts[-1].refusals) if attempts else "nothing was said"
+            reasons = "; ".join(attempts[-1].refusals) if attempts else "there was no reply"
             message = (
                 f"no code for `{hole.name}` passed the checks in {_format_attempt_count(attempts)}"
                 f"{f' (all are in {at})' if at else ''}; the last: {reasons}"
             )
-            hint = 'say more in the prompt, let it run live (mode="live"), or say fallback="live"'
+            hint = 'make the prompt more precise, let it run live (mode="live"), or set fallback="live"'
             return HoleResult(findings=(make_hole_finding(file, hole, "NJ401", message, hint),))
         case _:
             assert_never(result)
 
 
 def _can_stay_live(hole: Hole) -> bool:
-    """Whether a block without code runs live: as its option says, else where a live block stands behind all code."""
+    """Whether a block without code runs live: as its option says, by default in the mode `auto`."""
     chosen = hole.options.fallback
     return hole.mode == "auto" if chosen is None else chosen == "live"
 
@@ -322,7 +321,7 @@ def _make_live_result(
 def make_lock_entry(
     hole: Hole, code: str, result: Generated | GenerationFailed, date: str
 ) -> LockEntry:
-    """What is locked of a conversation."""
+    """The entry for the result of a conversation."""
     cost = result.cost
     return LockEntry(
         hole.name,

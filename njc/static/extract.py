@@ -59,13 +59,13 @@ def _is_copy(statement: ast.stmt, scope: NameScope) -> bool:
 def _find_added_statements(
     theirs: StatementList, ours: StatementList, hole: Hole
 ) -> StatementList | None:
-    """What stands in their suite at the place of the block in ours; None if the suites differ elsewhere."""
+    """The statements of their suite at the place of the block in ours; None if the suites differ elsewhere."""
     at = next((index for index, statement in enumerate(ours) if _has_block(statement, hole)), None)
     if at is None:
         return None
     around = ours[at]
     if isinstance(around, FunctionDefinition | ast.ClassDef):
-        # Of a class, models often write only the method; the rest of it does not matter.
+        # Models often write only the method of a class.
         copies = [
             statement for statement in theirs if getattr(statement, "name", None) == around.name
         ]
@@ -90,7 +90,7 @@ def _find_added_statements(
 
 
 def _has_block(statement: ast.stmt, hole: Hole) -> bool:
-    """Whether the block stands in this statement."""
+    """Whether the block is in this statement."""
     return statement.lineno <= hole.block.line <= (statement.end_lineno or 0)
 
 

@@ -1,4 +1,4 @@
-"""Static builds on disk: the sources that have holes, the lock file, the attempts that failed.
+"""Static builds on disk: the sources with holes, the lock file, the failed attempts.
 
 njc.lock                                    beside pyproject.toml, else in the source root
 .njc_cache/attempts/mailbox.njpy-triage.md  what a model tried, and why it was refused
@@ -23,7 +23,7 @@ from njc.static.lock import LOCK_FILE_NAME, StaticLock, format_lock, read_lock
 
 
 def find_lock_file(units: Sequence[Unit], project: Project) -> Path:
-    """Where the lock of these sources is."""
+    """The lock file of these sources."""
     folder = project.file.parent if project.file else units[0].root
     return folder / LOCK_FILE_NAME
 
@@ -43,9 +43,9 @@ def fill_units(
     attempts: int = MAX_ATTEMPTS,
     jobs: int | None = None,
     only: Callable[[Hole], bool] = lambda hole: True,
-    told: Callable[[str], None] = lambda line: None,
+    notify: Callable[[str], None] = lambda line: None,
 ) -> StaticBuild:
-    """Fill the holes of all units, and keep what is new in the lock; models are asked for `only` some."""
+    """Fill the holes of all units, and save new code in the lock; `only` selects what models are asked for."""
     files = find_static_files(units, project)
     file = find_lock_file(units, project)
     request = HoleRequest(
@@ -56,7 +56,7 @@ def fill_units(
         lambda: time.strftime("%Y-%m-%d"),
         lambda lock: save_lock(lock, file),
         lambda hole, result: keep_attempts(hole, result, file.parent),
-        told,
+        notify,
         only,
     )
     lock = read_lock(file) if files else StaticLock()
@@ -67,14 +67,14 @@ def fill_units(
 
 
 def save_lock(lock: StaticLock, file: Path) -> None:
-    """Write the lock as a whole, if that changes it."""
+    """Write the whole lock file, if it changes."""
     text = format_lock(lock).encode()
     if not file.exists() or file.read_bytes() != text:
         write_all({file: text}, {})
 
 
 def keep_attempts(hole: Hole, result: Generated | GenerationFailed, folder: Path) -> str:
-    """Write down what was refused on the way to some code, or to none; say where."""
+    """Write refused attempts into a file, and return its path; nothing is written if there were none."""
     if not any(attempt.refusals for attempt in result.attempts):
         return ""
     name = re.sub(r"[^\w.]+", "-", hole.name).strip("-")
@@ -85,7 +85,7 @@ def keep_attempts(hole: Hole, result: Generated | GenerationFailed, folder: Path
 
 
 def render_attempts(hole: Hole, result: Generated | GenerationFailed) -> str:
-    """Write the attempts of a conversation for people."""
+    """Write the attempts of a conversation as Markdown."""
     parts = [f"# {hole.name} ({hole.mode})\n\n{_quote_lines(hole.shown)}"]
     for number, attempt in enumerate(result.attempts, 1):
         verdict = "\n".join(f"- {refusal}" for refusal in attempt.refusals) or "accepted"

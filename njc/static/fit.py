@@ -1,4 +1,4 @@
-"""A file with holes, and whether code fits into one of them: checked on its own, and compiled in its place.
+"""A file with holes, and the checks of code for one of them: on its own, and compiled in its place.
 
 make_static_file(unit, source, options)     StaticFile(holes=(...), ...), or None without holes
 make_code_check(file, hole)(code)           ("`limit` is read-only in this block: ...",)
@@ -86,7 +86,7 @@ def make_code_check(file: StaticFile, hole: Hole, *, is_locked: bool = False) ->
 
     def in_place(code: str) -> str | None:
         if names := find_unrenamable_names(code, hole):
-            return f"`{names[0]}` means something else in the program around: choose another name"
+            return f"`{names[0]}` means something else in the program: choose another name"
         return find_compile_problem(
             compile_static_file(file, [place_code(file, hole, normalize_code(code, hole))])
         )
@@ -106,7 +106,7 @@ def make_code_check(file: StaticFile, hole: Hole, *, is_locked: bool = False) ->
 def place_code(
     file: StaticFile, hole: Hole, code: str, shapes: ShapesByName | None = None
 ) -> WrittenBlock:
-    """Put code in its place; in the mode `auto`, for values of these shapes, or as annotations have them."""
+    """Put code in its place; in the mode `auto` guarded by these shapes, or by those of the annotations."""
     runtime = choose_aliases(file.source.text).runtime
     if hole.mode == "auto":
         return place_auto_code(
@@ -116,7 +116,7 @@ def place_code(
 
 
 def needs_judgement(hole: Hole, code: str) -> bool:
-    """Whether the code would ask a model: what needs judgement is left to the live block."""
+    """Whether the code asks a model, which the mode `auto` leaves to the live block."""
     return hole.mode == "auto" and any(
         isinstance(node, ast.Name) and node.id == hole.helper for node in ast.walk(ast.parse(code))
     )

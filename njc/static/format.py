@@ -1,10 +1,10 @@
-"""Accepted code as it is kept: its own names fresh in the program, laid out by black, comments where they were.
+"""Accepted code as it is locked: names that the program does not use, formatted by black, with its comments.
 
     total=0                             total_2 = 0         the function has a `total` that the block may not see
     for x in xs: total+=x  # all   ->   for x in xs:
                                             total_2 += x  # all
 
-This needs the extra `static`; what has been kept once is built without it.
+This needs the extra `static`; locked code is built without it.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ def require_extra() -> None:
 
 
 def normalize_code(code: str, hole: Hole) -> str:
-    """Rename the code's own names where they are taken, and format it as it will stand."""
+    """Rename the code's own names where they are taken, and format it for its place."""
     renamed = find_renames(code, hole)
     placement = hole.block.placement
     depth = len(placement.indent.expandtabs(4)) // 4 + placement.one_line + (hole.mode == "auto")
@@ -44,7 +44,7 @@ def normalize_code(code: str, hole: Hole) -> str:
 
 
 def find_renames(code: str, hole: Hole) -> dict[str, str]:
-    """The new names of those of the code's own that mean something else around it."""
+    """New names for the code's own names that mean something else around it."""
     tree = ast.parse(code)
     imported = [
         pair
@@ -61,7 +61,7 @@ def find_renames(code: str, hole: Hole) -> dict[str, str]:
 
 
 def find_unrenamable_names(code: str, hole: Hole) -> list[str]:
-    """Those of the names to be renamed that the code uses for something else too: parameters, attributes."""
+    """The names to be renamed that the code also uses for parameters or attributes."""
     others = {
         name
         for node in ast.walk(ast.parse(code))
@@ -117,7 +117,7 @@ def _rename_import(original: Any, updated: Any, renamed: Mapping[str, str]) -> A
 
 
 def format_with_black(code: str, depth: int) -> str:
-    """Lay the code out as black would where it stands."""
+    """Format code as black would in its place."""
     import black
 
     mode = black.Mode(line_length=max(LINE_LENGTH - 4 * max(depth - 1, 0), 48))

@@ -1,7 +1,7 @@
-"""Names that are taken, and names that are not.
+"""Names that a program uses, and names that it does not.
 
-find_taken_names(tree, blocks)             every identifier of a scope or module, those of its blocks included
-fresh("total", taken)              "total", or "total_2" where that is taken
+find_taken_names(tree, blocks)     every identifier of a scope or module, with those of its prompts
+make_fresh_name("total", taken)    "total", or "total_2" where that is taken
 """
 
 from __future__ import annotations

@@ -2,8 +2,8 @@
 
     Request   ──yielded──>  the driver asks a model  ──sent back──>  Reply
 
-and it returns `Generated` or `GenerationFailed`, each with all attempts. Every refusal goes back to the model with
-the code that it is about; what was said before that is left out, so that the question stays short.
+It returns `Generated` or `GenerationFailed`, both with all attempts. Each refusal goes back to the model with the code
+that it is about; earlier attempts are left out, so that the request stays short.
 """
 
 from __future__ import annotations
@@ -72,21 +72,21 @@ class GenerationFailed:
 
 
 CodeCheck = Callable[[str], tuple[str, ...]]
-"""Gives the reasons why code cannot stand in the hole."""
+"""Returns the reasons why code is refused."""
 Generation = Generator[Request, Reply, Generated | GenerationFailed]
 
 
 def generate_code(
-    hole: Hole, check: CodeCheck, most: int = MAX_ATTEMPTS, temperature: float | None = None
+    hole: Hole, check: CodeCheck, max_attempts: int = MAX_ATTEMPTS, temperature: float | None = None
 ) -> Generation:
-    """Ask for the code of a hole, and have it mended until nothing is wrong with it or `most` is reached.
+    """Ask for the code of a hole until it passes the checks, at most `max_attempts` times.
 
-    A `temperature`, if there is one, rises with each refusal: at the same one, small models say the same.
+    A `temperature`, if there is one, rises with each refusal: at the same one, small models repeat themselves.
     """
     attempts: tuple[GenerationAttempt, ...] = ()
     cost = GenerationCost()
     messages: tuple[Message, ...] = (*EXAMPLE_MESSAGES, UserMessage(hole.shown))
-    for turn in range(1, most + 1):
+    for turn in range(1, max_attempts + 1):
         reply = yield make_code_request(hole, messages, temperature, turn)
         cost = cost.add_reply(reply)
         code = extract_code(reply.message.text)
@@ -98,10 +98,10 @@ def generate_code(
             *attempts,
             GenerationAttempt(reply.message.text if code is None else code, refusals),
         )
-        said = (
+        refusal = (
             make_refusal_messages(code, refusals) if code is not None else (UserMessage(NO_CODE),)
         )
-        messages = (*EXAMPLE_MESSAGES, UserMessage(hole.shown), *said)
+        messages = (*EXAMPLE_MESSAGES, UserMessage(hole.shown), *refusal)
         if temperature is not None:
             temperature = min(1.0, temperature + TEMPERATURE_STEP)
     return GenerationFailed(attempts, cost)
@@ -110,7 +110,7 @@ def generate_code(
 def make_code_request(
     hole: Hole, messages: tuple[Message, ...], temperature: float | None, turn: int
 ) -> Request:
-    """A question about a hole."""
+    """The request for the code of a hole."""
     return Request(
         system=SYSTEM_PROMPT,
         messages=messages,

@@ -1,13 +1,13 @@
-'''Where generated code is to stand, what it may see, and what it must leave bound.
+'''The blocks that code is written for: what the code may read, and what it must bind.
 
     def read(letter: str) -> Order:
         """natural                                  Hole(name="order.njpy:read", visible=("letter", "Order"),
         Read <letter> into <:order: Order>.             writes=("order",), types={"order": "Order"},
-        """                                             labels=("return",), find_bound_before={"letter"}, ...)
+        """                                             labels=("return",), bound_before={"letter"}, ...)
         return order
 
-A hole has a name that survives edits elsewhere in its file, and a meaning: a digest of all that the model is
-shown of it. Code that was written for one meaning is stale for any other.
+A hole has a name that survives edits elsewhere in its file, and a meaning: digests of all that the model is shown.
+Code that was written for one meaning is stale for any other.
 '''
 
 from __future__ import annotations
@@ -52,15 +52,15 @@ class Hole:
     first_parameter: str | None
     """What `super()` needs, where the block names <super>."""
     bound_before: frozenset[str]
-    """The outputs that are bound for sure when the program comes to the block."""
+    """The outputs that are bound on every path to the block."""
     program: str
-    """What of the program is shown."""
+    """The part of the program that the model is shown."""
     helper: str
-    """The name by which the code asks a model when it runs; the program uses it for nothing else."""
+    """The name of the function by which the code asks a model; the program does not use it."""
     taken: frozenset[str]
-    """The names that mean something in this file."""
+    """The names that this file uses."""
     taken_here: frozenset[str]
-    """Those that mean something in the scope of the block, or in scopes inside it."""
+    """The names that the scope of the block and the scopes inside it use."""
     imports: frozenset[str]
     """The imports at the head of the file, one name each."""
     place: str
@@ -78,7 +78,7 @@ class Hole:
 
     @property
     def shown(self) -> str:
-        """All that the model is told of the hole."""
+        """All that the model is shown of the hole."""
         return "\n".join([self.program, "", self.instruction, "---", *_describe_interface(self)])
 
     @property
@@ -97,7 +97,7 @@ def _compute_digest(text: str) -> str:
 
 
 def find_holes(module: Module, blocks: Sequence[NaturalBlock], project: Options) -> Iterator[Hole]:
-    """Find the blocks of a file that are not to be carried out by a live model."""
+    """Find the blocks of a file whose mode is not live."""
     outputs = collect_block_outputs(blocks)
     seen: Counter[str] = Counter()
     for block in blocks:
@@ -147,7 +147,7 @@ def _make_hole(
 
 
 def split_import(statement: ast.Import | ast.ImportFrom) -> Iterator[tuple[str, str]]:
-    """Take an import apart: for each name the import of it alone, and the name that it binds."""
+    """Split an import: for each name, the import of it alone and the name that it binds."""
     for alias in statement.names:
         single = _make_single_import(statement, alias)
         yield ast.unparse(single), alias.asname or alias.name.partition(".")[0]
@@ -181,7 +181,7 @@ def _list_imports(module: Module, block: NaturalBlock) -> Iterator[str]:
 
 
 def has_fstring_prompt(block: NaturalBlock) -> bool:
-    """Whether the prompt is an f-string, which nobody knows before the program runs: such blocks stay live."""
+    """Whether the prompt is an f-string: its text is known only at run time, so the block stays live."""
     return "f" in block.literal[:2].lower()
 
 
@@ -232,7 +232,7 @@ def _describe_interface(hole: Hole) -> Iterator[str]:
 
 
 def format_question_form(hole: Hole) -> str:
-    """The form of a question, with a type that may well be asked for."""
+    """The form of a question, with the type of an output as an example."""
     call = f"{'await ' if hole.block.scope.is_async else ''}{hole.helper}"
     types = [hole.types[path] for path in hole.writes if path in hole.types]
     return f"{call}(prompt, schema)" + (f', such as {call}(f"...", {types[0]})' if types else "")

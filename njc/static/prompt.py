@@ -1,4 +1,4 @@
-"""What the model is told when it writes the code of a block, and how its code is found in what it says.
+"""The prompts for writing the code of a block, and finding the code in a reply.
 
     from dataclasses import dataclass               the program, with a mark where the code goes
     ...
@@ -8,7 +8,7 @@
     total: float, to be bound
     to ask a language model: llm(prompt, schema), such as llm(f"...", float)
 
-The system prompt is byte-stable. Small models do best with one fenced block of Python and nothing else.
+The system prompt is always the same bytes. Small models do best with one fenced block of Python and nothing else.
 """
 
 from __future__ import annotations
@@ -72,7 +72,7 @@ EXAMPLE_MESSAGES: tuple[Message, ...] = (
     UserMessage(_EXAMPLE_QUESTION),
     ModelMessage(_EXAMPLE_ANSWER),
 )
-"""A question and its answer, before the real one: what small models need most."""
+"""An example question and its answer, for small models."""
 
 
 def extract_code(text: str) -> str | None:
@@ -84,7 +84,7 @@ def extract_code(text: str) -> str | None:
 
 
 def make_refusal_messages(code: str, refusals: Sequence[str]) -> tuple[Message, ...]:
-    """The code as the model sent it, and what it is told of it."""
+    """The code as the model sent it, and the reasons why it was refused."""
     reasons = "\n".join(f"- {refusal}" for refusal in refusals)
     again = "Send the code again, corrected: only the statements for the marked place."
     return (

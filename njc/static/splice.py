@@ -1,4 +1,4 @@
-"""Kept code as it stands in the compiled file.
+"""Locked code as it stands in the compiled file.
 
     import re                           hoisted to the head of the file
     count = len(re.findall("a", s))  -> # natural
@@ -27,7 +27,7 @@ END_COMMENT = "# end of natural block"
 
 
 def place_static_code(code: str, hole: Hole, project: Options, runtime: str) -> WrittenBlock:
-    """Make of kept code what stands in the hole."""
+    """Make the text that replaces the block from locked code."""
     tree = ast.parse(code)
     hoisted, gone = _hoist_imports(tree, hole)
     lines = code.split("\n")
@@ -58,9 +58,9 @@ def _is_definition(statement: ast.stmt) -> bool:
 
 
 def place_auto_code(code: str, hole: Hole, runtime: str, shapes: Mapping[str, str]) -> WrittenBlock:
-    """Make of kept code what is tried before the live block.
+    """Make the text that is tried before the live block from locked code.
 
-    The shapes of the values and its first `assert`s become the guard.
+    The shapes of the values and the first `assert`s of the code become the guard.
     """
     tree = ast.parse(code)
     asserts = list(
@@ -99,7 +99,7 @@ _NEEDS_PARENTHESES = (ast.BoolOp, ast.IfExp, ast.Lambda, ast.NamedExpr)
 
 
 def _mark_raises(code: str, tree: ast.Module, name: str) -> str:
-    """Mark what the block itself raises, so that it is told from what goes wrong."""
+    """Mark the exceptions that the code raises itself, to distinguish them from errors in the code."""
     lines = code.split("\n")
     raised = [statement.exc for statement in _find_raises(tree.body) if statement.exc is not None]
     for expression in reversed(raised):
@@ -116,7 +116,7 @@ def _insert_text(line: str, utf8_column: int, text: str) -> str:
 
 
 def _find_raises(body: Sequence[ast.stmt]) -> Iterator[ast.Raise]:
-    """The `raise` statements of the block's own, in the order of the text: none of inner functions."""
+    """The `raise` statements of the code, in the order of the text, without those of inner functions."""
     for statement in body:
         if isinstance(statement, ast.Raise):
             yield statement
@@ -132,7 +132,7 @@ def _render_prompt(hole: Hole) -> Iterator[str]:
 
 
 def _render_declarations(tree: ast.Module, hole: Hole) -> Iterator[str]:
-    """Declare the types that the prompt gives and nothing else says, for readers and type checkers."""
+    """Declare the types that only the prompt gives, for readers and type checkers."""
     if not hole.block.scope.is_function:
         return
     annotated = set()
@@ -159,7 +159,7 @@ def _render_helper(hole: Hole, project: Options, runtime: str) -> str:
 
 
 def _hoist_imports(tree: ast.Module, hole: Hole) -> tuple[tuple[str, ...], set[int]]:
-    """The imports that go to the head of the file, and the lines that are then gone from the code."""
+    """The imports that move to the head of the file, and the lines of the code that they take."""
     hoisted: list[str] = []
     gone: set[int] = set()
     for statement in tree.body:
@@ -172,7 +172,7 @@ def _hoist_imports(tree: ast.Module, hole: Hole) -> tuple[tuple[str, ...], set[i
 
 
 def _render_deletion(code: str, hole: Hole, asks: bool) -> Iterator[str]:
-    """Take the code's own variables out of a module or class, as far as they are bound and unused later."""
+    """Delete the code's own variables from a module or class, where they are bound and unused later."""
     if hole.block.scope.is_function:
         return
     tree = ast.parse(code)

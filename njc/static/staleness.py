@@ -17,14 +17,14 @@ from njc.static.lock import LEARNED_SUFFIX, BlockDigests, LockEntry, StaticLock
 
 @dataclass(frozen=True, slots=True)
 class Locked:
-    """There is code for exactly this block."""
+    """There is code for this block as it is."""
 
     entry: LockEntry
 
 
 @dataclass(frozen=True, slots=True)
 class Stale:
-    """There is code for what this block once meant."""
+    """There is code for an earlier meaning of this block."""
 
     entry: LockEntry
     changed: tuple[str, ...]
@@ -42,7 +42,7 @@ HoleStatus = Locked | Stale | Missing
 def find_hole_statuses(
     holes: Sequence[Hole], lock: StaticLock, *, learned: bool = True
 ) -> dict[str, HoleStatus]:
-    """Hold every hole against the lock, by name; with `learned`, code that was learned comes first."""
+    """Look up every hole in the lock; with `learned`, learned code is preferred."""
     names = {hole.name for hole in holes}
     found = {}
     for hole in holes:
@@ -51,16 +51,16 @@ def find_hole_statuses(
             if learned
             else Missing()
         )
-        # Learned code that is stale is passed over, unless a person has edited it.
+        # Stale learned code is ignored, unless a person has edited it.
         is_good = isinstance(best, Locked) or (isinstance(best, Stale) and best.entry.is_edited)
         found[hole.name] = best if is_good else find_hole_status(hole, lock, names, hole.mode)
     return found
 
 
 def find_hole_status(hole: Hole, lock: StaticLock, names: Collection[str], kind: str) -> HoleStatus:
-    """Hold a hole against the entries of one kind, that is, of one mode, learned or not.
+    """Look up a hole among the entries of one kind: a mode, learned or not.
 
-    `names` are those of all holes, whose entries are not up for renaming.
+    `names` are those of all holes, whose entries are not taken for renamed blocks.
     """
     entry = lock.entries.get((hole.name, kind))
     meaning = hole.meaning
@@ -98,7 +98,7 @@ def find_unused_entries(
 
 
 def describe_hole_status(status: HoleStatus) -> str:
-    """Say how a hole stands, in one line."""
+    """Describe the status of a hole in one line."""
     match status:
         case Missing():
             return "missing: no code has been written for it"

@@ -1,10 +1,10 @@
-"""All that is checked of generated code before it may stand in a program: each failure a message to its author.
+"""All checks of generated code before it replaces a block; each failure is a message to the model.
 
     parsed -> not the program around it -> visible, read-only, jumps, guard -> attributes -> bound -> ends
         -> questions -> in place
 
-The first of these checks are the very ones that code of a live model goes through when it runs; they read
-the block's interface from a scope like that of the running block, only without values.
+The first checks are those for the code of a live model at run time; they read the block's interface from a scope like
+that of the running block, without values. Not seen: code that is valid and does something else than the prompt says.
 """
 
 from __future__ import annotations

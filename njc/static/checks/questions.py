@@ -119,7 +119,7 @@ def _check_subscript(
 
 
 def _check_schema(node: ast.Dict) -> Iterator[str]:
-    """Check a JSON schema that is written out."""
+    """Check a JSON schema that is written as a dict."""
     try:
         schema = make_answer_schema(ast.literal_eval(node))
     except (ValueError, TypeError):
