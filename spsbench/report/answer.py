@@ -1,11 +1,12 @@
-"""The answer for a reader in a hurry: which method to use, and what each one costs, in sentences.
+"""Which method to use, and what each one costs, in sentences.
 
-    answer(rows, fresh)     Answer("Use direct: it passes most, ...", (("direct", "passes 71% of the checks ..."), ...))
+    build_advice(rows, fresh)    Advice("Use direct: it passes most, ...", (("direct", "passes 71% of the checks ..."), ...))
 
-Two methods are compared over the programs that both have. One is as good as the other as far as the data can
-tell where the interval of their paired difference holds zero, or where these programs are fewer than `MIN_PROGRAMS`.
-Of the methods that are as good as the best, the advice takes the one of least cost: in dollars where all
-prices are known, in tokens where they are not. Methods that were tried on fewer programs are no candidates.
+Two methods are compared over the programs that both have. They are equally good, as far as the data shows, where
+the interval of their paired difference contains zero, or where these programs are fewer than `MIN_PROGRAMS`. Of the
+methods that are as good as the best, the advice takes the one of least cost: in dollars where all prices are known,
+else in tokens. Methods that were tried on fewer programs are not candidates. A method that passes no check is never
+recommended. Not seen: whether other programs or models would order the methods differently.
 """
 
 from __future__ import annotations
@@ -25,20 +26,20 @@ from spsbench.report.measures import (
 from spsbench.script import SCRIPTED
 
 MIN_PROGRAMS = 6
-"""Programs that a comparison takes: that all of five agree has a chance of 2 in 32 (sign test), of six 2 in 64."""
+"""Programs that a comparison needs: all of five agree with a chance of 2 in 32 (sign test), all of six of 2 in 64."""
 
 
 @dataclass(frozen=True, slots=True)
 class Advice:
-    """What to use, and a sentence for each method: the best first, those tried on fewer programs last."""
+    """The advice, and a sentence for each method: the best first, those tried on fewer programs last."""
 
     advice: str
     sentences: tuple[tuple[str, str], ...]
-    """The method, and what is said of it."""
+    """The method, and its sentence."""
 
 
 def build_advice(rows: Sequence[MethodSummary], fresh: Callable[[], Uniform]) -> Advice:
-    """Say which of the methods of one setting to use; there must be at least one."""
+    """Compare the methods of one setting; there must be at least one."""
     most = max(len(row.by_program) for row in rows)
     ranked = sorted(rows, key=lambda row: (len(row.by_program) < most, -row.rate.mean))
     comparable = [row for row in ranked if len(row.by_program) == most]
@@ -61,18 +62,18 @@ def build_advice(rows: Sequence[MethodSummary], fresh: Callable[[], Uniform]) ->
 
 
 def format_coverage_note(coverage: Coverage) -> str:
-    """What there is, where something is missing: said with the advice, and of a method only where it differs."""
+    """A sentence on missing trials; empty where none is missing."""
     return "" if coverage.is_whole else f" This is over {format_coverage(coverage)} only."
 
 
 DifferenceInterval = tuple[float, float] | None
-"""The interval of how much more the best method passes than another; None over fewer programs than it takes."""
+"""The interval of how much more the best method passes than another; None over too few programs."""
 
 
 def compare_to_best(
     row: MethodSummary, best: MethodSummary, uniform: Uniform
 ) -> DifferenceInterval:
-    """How far a method is behind the best, over the programs that both have."""
+    """The interval of how far a method is behind the best, over the programs that both have."""
     return (
         None
         if len(list_common_programs(row, best)) < MIN_PROGRAMS
@@ -81,7 +82,7 @@ def compare_to_best(
 
 
 def is_as_good(gap: DifferenceInterval) -> bool:
-    """Whether chance can explain how much better the best method is."""
+    """Whether the lead of the best method may be chance."""
     return gap is None or gap[0] <= 0
 
 
@@ -93,9 +94,11 @@ def list_common_programs(row: MethodSummary, best: MethodSummary) -> Sequence[st
 def format_advice(
     best: MethodSummary, equals: Sequence[MethodSummary], rows: Sequence[MethodSummary]
 ) -> str:
-    """What to use, and what to use instead where a program is built once and runs often."""
+    """What to use, and what to use for a program that is built once and runs often."""
     if best.setting.model == SCRIPTED:
-        return "Scripts answered, and no model: this says what our own code takes, and not which method to use."
+        return "Scripts answered instead of a model: this shows the cost of our own code, not which method to use."
+    if best.rate.mean == 0:
+        return "No method passed a check: none can be recommended."
     if len(rows) == 1:
         return f"Only {best.method} has been measured."
     choice = min(equals, key=get_cost if has_all_prices(equals) else get_tokens)
@@ -112,13 +115,14 @@ def format_advice(
 def format_choice(
     choice: MethodSummary, best: MethodSummary, equals: Sequence[MethodSummary]
 ) -> str:
-    """What to use, and why."""
+    """What to use, and the reason."""
     if len(equals) == 1:
         return f"Use {best.method}: it passes more than every other method, and more than chance explains."
     if choice is best:
         names = format_name_list([row.method for row in equals if row is not best])
-        less = "costs less" if has_all_prices(equals) else "takes fewer tokens"
-        return f"Use {best.method}: it passes most, and of what is too close to tell from it ({names}) nothing {less}."
+        less = "cost less" if has_all_prices(equals) else "take fewer tokens"
+        verb = "does" if len(equals) == 2 else "do"
+        return f"Use {best.method}: it passes most; {names} may be as good, but {verb} not {less}."
     least = "costs least" if has_all_prices(equals) else "takes the fewest tokens"
     both = list_common_programs(choice, best)
     doubt = (
@@ -128,12 +132,12 @@ def format_choice(
     )
     return (
         f"Start with {choice.method}: {best.method} passes most, but {doubt}, "
-        f"and of what is as close, {choice.method} {least}."
+        f"and of the methods as close, {choice.method} {least}."
     )
 
 
 def format_method_sentence(row: MethodSummary, compared: str) -> str:
-    """What a method does and costs, in one sentence, and how that compares."""
+    """The pass rate and the cost of a method, in one sentence with its comparison."""
     rate, is_one = row.rate, len(row.by_program) == 1
     between = "" if is_one else f" ({format_percent(rate.low)} to {format_percent(rate.high)})"
     text = (
@@ -144,12 +148,12 @@ def format_method_sentence(row: MethodSummary, compared: str) -> str:
 
 
 def format_percent(rate: float) -> str:
-    """A rate as the tables round it: 0.065 is 0.07 there, and 7 % here, where Python alone would say 6 %."""
+    """A rate as the tables round it: 0.065 is 0.07 there and 7 % here, not the 6 % of Python's format."""
     return f"{float(f'{rate:.2f}'):.0%}"
 
 
 def format_comparison(row: MethodSummary, best: MethodSummary, gap: DifferenceInterval) -> str:
-    """How far a method is behind the best where both were tried, and whether that may be chance."""
+    """How far a method is behind the best on their common programs, and whether that may be chance."""
     both = list_common_programs(row, best)
     if not both:
         return f"; no program was tried with both this and {best.method}"
@@ -167,29 +171,29 @@ def format_comparison(row: MethodSummary, best: MethodSummary, gap: DifferenceIn
         why = "which may be chance"
     else:
         why = "more than chance explains"
-    said = "point" if abs(points) == 1 else "points"
-    return f"; {abs(points)} {said} {'behind' if points > 0 else 'ahead of'} {best.method}{where}, {why}"
+    unit = "point" if abs(points) == 1 else "points"
+    return f"; {abs(points)} {unit} {'behind' if points > 0 else 'ahead of'} {best.method}{where}, {why}"
 
 
 def compute_lead(ahead: MethodSummary, after: MethodSummary, programs: Sequence[str]) -> float:
-    """How much more one method passes than another, over some programs."""
+    """How much more one method passes than another, as the mean over some programs."""
     return fmean(ahead.by_program[name] - after.by_program[name] for name in programs)
 
 
 def format_program_count(programs: Sequence[str]) -> str:
-    """How many programs these are, in words."""
+    """The number of programs, as text."""
     return "1 program" if len(programs) == 1 else f"{len(programs)} programs"
 
 
 def format_build_cost(row: MethodSummary) -> str:
-    """What of it is paid once, when the program is built."""
+    """The part of the cost that is paid once, when the program is built."""
     if row.method in METHODS and not METHODS[row.method].is_static:
         return ""
     return f", of which {format_mean_duration(row.build_seconds.mean)} and {row.build_tokens.mean:,.0f} tokens are for building it, once"
 
 
 def format_dollars(row: MethodSummary) -> str:
-    """What the trial cost, where that is known."""
+    """The cost of a trial, where it is known."""
     return f" (${row.cost.mean:.4f})" if row.cost and row.cost.high else ""
 
 
@@ -215,7 +219,7 @@ def compute_run_tokens(row: MethodSummary) -> float:
 
 
 def format_mean_duration(seconds: float) -> str:
-    """Seconds in words."""
+    """A duration as text."""
     return f"{seconds:.1f} s" if seconds < 120 else f"{seconds / 60:.1f} min"
 
 

@@ -1,8 +1,8 @@
 """A table as text, as Markdown and as CSV.
 
-as_text(table)        columns in line, for a terminal
-format_table_as_markdown(table)    for a document; what was measured is bold
-format_tables_as_csv(tables)        a line for each cell that has a number: table, row, column, source, mean, sd, low, high
+format_table_as_text(table)        aligned columns, for a terminal
+format_table_as_markdown(table)    for a document; measurements are bold
+format_tables_as_csv(tables)       a line for each cell with a number: table, row, column, source, mean, sd, low, high
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ CSV_COLUMNS = ("table", "row", "column", "source", "text", "mean", "sd", "low", 
 
 
 def format_table_as_text(table: Table) -> str:
-    """The table with its columns in line; numbers to the right of theirs."""
+    """The table with aligned columns, numbers to the right."""
     lines = [[cell.text for cell in row.cells] for row in table.rows]
     laid_out = comparison_text.format_text_table(table.columns, lines, table.labels)
     notes = (f"  {note}" for note in table.notes)
@@ -49,7 +49,7 @@ def _format_markdown_cells(row: TableRow) -> Iterable[str]:
 
 
 def format_tables_as_csv(tables: Iterable[Table]) -> str:
-    """Every number of the tables on a line of its own."""
+    """A line for each number of the tables."""
     out = io.StringIO()
     writer = csv.writer(out, lineterminator="\n")
     writer.writerow(CSV_COLUMNS)

@@ -1,13 +1,14 @@
-"""What trials come to: means with their spread, and an honest word about those that are missing.
+"""Summaries of trials: means with their spread, and how many trials are missing.
 
-    measured(setting, method, results, scope, uniform)
-        -> Measured("direct", rate=Rate(0.71, sd=0.02, low=0.60, high=0.81), run_seconds=Spread(8.1, 0.9, 61.0), ...)
+    summarize_method(setting, method, results, scope, uniform)
+        -> MethodSummary("direct", rate=PassRate(0.71, sd=0.02, low=0.60, high=0.81), run_seconds=Spread(8.1, 0.9, 61.0), ...)
 
-    format_coverage(measured.coverage)   "75 trials"    or    "22 of 25 programs, 1 of 3 repeats whole (31 of 75 trials)"
+    format_coverage(summary.coverage)    "75 trials"    or    "22 of 25 programs, 1 of 3 repeats whole (31 of 75 trials)"
 
-Every program weighs the same: a mean is over programs, and of each over the repeats it has. The standard
-deviation is that of the whole repeats, with n - 1. The interval is the middle 95 % of a bootstrap in two
-stages: of P programs, P are drawn with replacement, and of each one's R repeats R are, `BOOTSTRAP_ROUNDS` times.
+Every program has the same weight: a mean is over programs, and for each program over its repeats. The standard
+deviation is that of the whole repeats, with n - 1. The interval is the middle 95 % of a bootstrap in two stages:
+of P programs, P are drawn with replacement, and of each one's R repeats R are, `BOOTSTRAP_ROUNDS` times. It does
+not cover what all trials share: the model, the machine, and how the checks were chosen.
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ from typing import TypeVar
 from spsbench.results import TrialResult, TrialUsage
 
 Uniform = Callable[[], float]
-"""Gives a number from 0 up to 1, each time another; seeded, so that a report can be made again."""
+"""Returns the next random number from 0 up to 1; seeded, so that a report is reproducible."""
 
 BOOTSTRAP_ROUNDS = 2000
 
@@ -29,11 +30,11 @@ Sampled = TypeVar("Sampled")
 
 @dataclass(frozen=True, slots=True)
 class Setting:
-    """What all methods of a comparison have in common."""
+    """What the methods of a comparison share."""
 
     model: str
     temperature: float | None = None
-    """None: the vendor's own, and 0 for models that are asked in plain text."""
+    """None: the vendor's default, and 0 for models of plain text."""
 
     def __str__(self) -> str:
         return (
@@ -45,7 +46,7 @@ class Setting:
 
 @dataclass(frozen=True, slots=True)
 class MeasureScope:
-    """Which trials a method is meant to have: so many repeats of each of these programs."""
+    """The trials that a method should have: `repeats` of each program."""
 
     programs: tuple[str, ...]
     repeats: int
@@ -53,7 +54,7 @@ class MeasureScope:
 
 @dataclass(frozen=True, slots=True)
 class Coverage:
-    """What of a scope there is."""
+    """How much of a scope has been run."""
 
     scope: MeasureScope
     programs: int
@@ -79,7 +80,7 @@ class PassRate:
 
 @dataclass(frozen=True, slots=True)
 class Spread:
-    """A mean and the range of the trials."""
+    """A mean, and the smallest and the largest value."""
 
     mean: float
     low: float
@@ -88,7 +89,7 @@ class Spread:
 
 @dataclass(frozen=True, slots=True)
 class MethodSummary:
-    """One method under one setting, over all its trials, those that failed included."""
+    """One method in one setting, over all of its trials, including those that failed."""
 
     setting: Setting
     method: str
@@ -112,7 +113,7 @@ class MethodSummary:
 
     @property
     def reused_calls(self) -> int:
-        """Calls that a cache answered, at no tokens, no cost and next to no seconds."""
+        """Calls that a cache answered, without tokens and cost."""
         return sum(result.reused_calls for result in self.results)
 
     @property
@@ -128,7 +129,7 @@ def summarize_method(
     scope: MeasureScope,
     uniform: Uniform,
 ) -> MethodSummary:
-    """Sum up the trials of one method, of which there must be at least one."""
+    """Summarize the trials of one method; there must be at least one."""
     shares = group_by_program(results, lambda result: result.share)
 
     def spread(value: Callable[[TrialResult], float]) -> Spread:
@@ -168,23 +169,23 @@ def sum_tokens(usage: TrialUsage) -> int:
 def group_by_program(
     results: Iterable[TrialResult], value: Callable[[TrialResult], float]
 ) -> dict[str, list[float]]:
-    """A value of each trial, the trials of a program together."""
+    """A value of each trial, by program."""
     values: dict[str, list[float]] = {}
-    for result in sorted(results, key=lambda each: (each.trial.program, each.trial.repeat)):
-        values.setdefault(result.trial.program, []).append(value(result))
+    for result in sorted(results, key=lambda result: (result.program, result.repeat)):
+        values.setdefault(result.program, []).append(value(result))
     return values
 
 
 def compute_program_mean(values: Mapping[str, Sequence[float]]) -> float:
     """The mean over programs of each one's mean over its repeats."""
-    return fmean(fmean(each) for each in values.values())
+    return fmean(map(fmean, values.values()))
 
 
 def compute_coverage(results: Sequence[TrialResult], scope: MeasureScope) -> Coverage:
-    """Count what there is of a scope."""
+    """Count how much of a scope has been run."""
     return Coverage(
         scope,
-        len({result.trial.program for result in results}),
+        len({result.program for result in results}),
         len(find_whole_repeats(results, scope)),
         len(results),
     )
@@ -196,7 +197,7 @@ def find_whole_repeats(
     """The repeats that have all programs of the scope, with the shares of their trials."""
     repeats: dict[int, list[float]] = {}
     for result in results:
-        repeats.setdefault(result.trial.repeat, []).append(result.share)
+        repeats.setdefault(result.repeat, []).append(result.share)
     return {
         number: shares
         for number, shares in sorted(repeats.items())
@@ -211,7 +212,7 @@ def compute_pass_rate(
     uniform: Uniform,
 ) -> PassRate:
     """The pass rate, its deviation between repeats, and its interval."""
-    whole = [fmean(each) for each in find_whole_repeats(results, scope).values()]
+    whole = [fmean(shares) for shares in find_whole_repeats(results, scope).values()]
     sd = stdev(whole) if len(whole) > 1 else None
     return PassRate(
         compute_program_mean(shares),
@@ -223,7 +224,7 @@ def compute_pass_rate(
 def compute_bootstrap_interval(
     programs: Sequence[Sequence[float]], uniform: Uniform, rounds: int = BOOTSTRAP_ROUNDS
 ) -> tuple[float, float]:
-    """The middle 95 % of the means of programs drawn anew, and of each its repeats."""
+    """The middle 95 % of the means of programs drawn with replacement, each with repeats drawn with replacement."""
     sums = sorted(
         sum(
             sum(sample_with_replacement(repeats, uniform)) / len(repeats)
@@ -240,7 +241,7 @@ def compute_difference_interval(
 ) -> tuple[float, float]:
     """The interval of how much more `one` passes than `other`, over the programs that both have.
 
-    Paired: what is drawn anew are programs, each with the difference of its two pass rates.
+    Paired: programs are drawn, each with the difference of its two pass rates.
     """
     common = [name for name in one.by_program if name in other.by_program]
     return compute_bootstrap_interval(
@@ -249,12 +250,12 @@ def compute_difference_interval(
 
 
 def sample_with_replacement(values: Sequence[Sampled], uniform: Uniform) -> list[Sampled]:
-    """As many of the values as there are, drawn with replacement."""
+    """As many values as given, drawn with replacement."""
     return [values[int(uniform() * len(values))] for _ in values]
 
 
 def format_coverage(coverage: Coverage) -> str:
-    """What a mean is over, in words; says so where something is missing."""
+    """The trials behind a mean, as text, with what is missing."""
     scope = coverage.scope
     if coverage.is_whole:
         return f"{coverage.trials} trials"

@@ -170,8 +170,8 @@ def draw_effect_plots(rows: Sequence[MethodSummary]) -> list[Plot]:
             f"{result.run_seconds:.1f} s, {result.share:.0%} of the checks"
             for result in row.results
         ]
-        each = median(r.run_seconds / r.effects for r in row.results if r.effects)
-        title = f"{row.method}: {each:.1f} s an effect"
+        seconds = median(r.run_seconds / r.effects for r in row.results if r.effects)
+        title = f"{row.method}: {seconds:.1f} s an effect"
         plots.append(Plot(title, render_svg(figure, title, descriptions)))
     return plots
 

@@ -1,12 +1,12 @@
-"""The paper's tables with our rows beside theirs, as data, before they are text, Markdown, CSV or a page.
+"""The paper's tables with our rows next to theirs, as data for text, Markdown, CSV and the page.
 
-    build_suite_table(PUBLISHED[4], rows of Measured)
+    build_suite_table(PUBLISHED_TABLES[4], summaries)
         | source   | model        | method             | pass rate   | run s           | ... | trials    |
         | paper    | GPT-4.1      | Nightjar           | 0.78 ± 0.03 | 19.6 (3.0-72.1) | ... |           |
         | measured | openai/local | nightjar           | 0.52 ± 0.02 | 31.2 (4.1-96.0) | ... | 75 trials |
 
-Rows stand together by method, so that each number of ours is next to the paper's. Numbers of the paper are
-quoted as printed.
+Rows are sorted by method, so that each of our numbers is next to the paper's. Numbers of the paper are quoted as
+printed.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ RowSource = Literal["paper", "measured", "both"]
 
 @dataclass(frozen=True, slots=True)
 class Cell:
-    """A text, with its numbers where it has some: a mean, and a standard deviation or a range."""
+    """A text, and its numbers if it has any: a mean, and a standard deviation or a range."""
 
     text: str
     mean: float | None = None
@@ -36,7 +36,7 @@ class Cell:
 
 @dataclass(frozen=True, slots=True)
 class TableRow:
-    """A line of a table, a cell for each column."""
+    """A row of a table, a cell for each column."""
 
     source: RowSource
     cells: tuple[Cell, ...]
@@ -44,7 +44,7 @@ class TableRow:
 
 @dataclass(frozen=True, slots=True)
 class Table:
-    """A table. The first `labels` columns say what a row is, the others hold what was measured."""
+    """A table. The first `labels` columns name the row, the others are measurements."""
 
     name: str
     title: str
@@ -55,11 +55,11 @@ class Table:
 
 
 EMPTY_CELL = Cell("-")
-NOT_MEASURED_NOTE = "Nothing of this has been measured here."
+NOT_MEASURED_NOTE = "Not measured here."
 
 
 def make_rate_cell(rate: PassRate) -> Cell:
-    """A pass rate as the paper writes it; without a deviation where there is none to tell."""
+    """A pass rate as the paper writes it; without a deviation where it is unknown."""
     text = f"{rate.mean:.2f}" if rate.sd is None else f"{rate.mean:.2f} ± {rate.sd:.2f}"
     return Cell(text, rate.mean, sd=rate.sd)
 
@@ -84,7 +84,7 @@ def make_count_cell(count: int, total: int) -> Cell:
 
 
 def parse_published_cell(text: str) -> Cell:
-    """A cell of the paper, with the numbers that are printed in it."""
+    """A cell of the paper, with the numbers printed in it."""
     found = re.fullmatch(r"([\d.]+)(?: ± ([\d.]+))?(?: \(([\d.]+)-([\d.]+)\)| \([\d.]+%\))?", text)
     if found is None:
         return Cell(text)
@@ -92,7 +92,7 @@ def parse_published_cell(text: str) -> Cell:
 
 
 def sort_methods(methods: Iterable[str]) -> list[str]:
-    """Methods in the order of the tables; those that no table knows come last."""
+    """Methods in the order of the tables; unknown ones come last."""
     known = list(METHODS)
     return sorted(
         set(methods), key=lambda name: (known.index(name) if name in known else len(known), name)
@@ -128,16 +128,16 @@ SUITE_COLUMNS: Mapping[str, Callable[[MethodSummary], Cell]] = {
     ),
     "trials": lambda row: Cell(format_coverage(row.coverage)),
 }
-"""What each column of a table of methods says of a measured row."""
+"""The cell of a measured row in each column of a table of methods."""
 
 
 def is_compiled(method: str) -> bool:
-    """Whether the method has a program that njc compiles."""
+    """Whether njc compiles the method's program."""
     return method not in METHODS or METHODS[method].file == "natural.njpy"
 
 
 def has_effects(method: str) -> bool:
-    """Whether the paper counts effects, or uses of an interpreter, for this method."""
+    """Whether the method has effects, or uses of an interpreter."""
     return method not in METHODS or (
         METHODS[method].has_interpreter
         or (METHODS[method].file == "natural.njpy" and METHODS[method].mode in ("live", "auto"))
@@ -147,9 +147,9 @@ def has_effects(method: str) -> bool:
 def build_suite_table(
     published: PublishedTable, rows: Sequence[MethodSummary], notes: Sequence[str] = ()
 ) -> Table:
-    """A table of methods: the paper's rows, and ours of the same methods after each."""
+    """A table of methods: the paper's rows, each followed by ours of the same method."""
     columns = ("source", *published.columns, "95 % interval", "trials")
-    both = [
+    named_rows = [
         (
             METHOD_BY_PAPER_NAME[cells[1]],
             TableRow("paper", tuple(map(parse_published_cell, ("paper", *cells, "", "")))),
@@ -163,8 +163,8 @@ def build_suite_table(
         3,
         tuple(
             row
-            for method in sort_methods(name for name, _ in both)
-            for name, row in both
+            for method in sort_methods(name for name, _ in named_rows)
+            for name, row in named_rows
             if name == method
         ),
         (*filter(None, [published.note]), *notes, *(() if rows else (NOT_MEASURED_NOTE,))),
@@ -172,7 +172,7 @@ def build_suite_table(
 
 
 def build_measured_row(row: MethodSummary, columns: Iterable[str]) -> TableRow:
-    """What was measured of a method, in these columns."""
+    """The measurements of a method, in these columns."""
     return TableRow("measured", tuple(SUITE_COLUMNS[column](row) for column in columns))
 
 
@@ -184,7 +184,7 @@ FULL_COLUMNS = (
 
 
 def build_summary_table(setting: str, rows: Sequence[MethodSummary]) -> Table:
-    """What a reader in a hurry wants of one model: how good, how long, how dear."""
+    """The most important columns for one model: pass rate, time, cost."""
     return Table(
         "At a glance",
         setting,
@@ -196,7 +196,7 @@ def build_summary_table(setting: str, rows: Sequence[MethodSummary]) -> Table:
 
 
 def build_full_table(rows: Sequence[MethodSummary]) -> Table:
-    """All that was counted."""
+    """All columns."""
     return Table(
         "Everything",
         "All that was counted, mean and range over trials",
@@ -208,9 +208,9 @@ def build_full_table(rows: Sequence[MethodSummary]) -> Table:
 
 
 def list_reuse_notes(rows: Iterable[MethodSummary]) -> list[str]:
-    """Where seconds, tokens and cost are less because a cache answered."""
+    """The rows whose seconds, tokens and cost are lower because a cache answered."""
     return [
-        f"{row.setting}, {row.method}: a cache answered {row.reused_calls:,} calls; seconds, tokens and cost are without them."
+        f"{row.setting}, {row.method}: a cache answered {row.reused_calls:,} calls; seconds, tokens and cost exclude them."
         for row in rows
         if row.reused_calls
     ]
@@ -222,24 +222,24 @@ def build_count_table(
     counts: Mapping[str, Mapping[str, int]],
     notes: Sequence[str] = (),
 ) -> Table:
-    """A table of counts: each category a row, the paper's models and our methods as columns.
+    """A table of counts: a row for each category, a column for each of the paper's models and our methods.
 
-    `names` gives the paper's categories as ours, "" where no rule can see one; `counts` are ours by column.
+    `names` maps the paper's categories to ours, "" where no rule can detect one; `counts` are ours by column.
     """
     printed = {title: tuple(map(parse_published_cell, cells)) for title, *cells in published.rows}
     blank = (EMPTY_CELL,) * (len(published.columns) - 1)
     extra = sorted({name for count in counts.values() for name in count} - set(names.values()))
     totals = [(count, sum(count.values())) for count in counts.values()]
 
-    def ours(name: str) -> tuple[Cell, ...]:
+    def make_cells(name: str) -> tuple[Cell, ...]:
         return tuple(make_count_cell(count.get(name, 0), total) for count, total in totals)
 
     rows = [
         *(
-            (title, (*printed[title], *(ours(name) if name else (EMPTY_CELL,) * len(totals))))
+            (title, (*printed[title], *(make_cells(name) if name else (EMPTY_CELL,) * len(totals))))
             for title, name in names.items()
         ),
-        *((name, (*blank, *ours(name))) for name in extra),
+        *((name, (*blank, *make_cells(name))) for name in extra),
         ("Total", (*printed["Total"], *(Cell(f"{total}", float(total)) for _, total in totals))),
     ]
     return Table(

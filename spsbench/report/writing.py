@@ -1,7 +1,7 @@
-"""The whole report of what results files hold: which rows go into which table, and the files that are written.
+"""The report on results: which rows are in which table, and the files that are written.
 
-build_report(data, programs, plain, uniform)   Report(parts=..., tables=...)
-written(report, facts)                      {"index.html": ..., "report.md": ..., "report.txt": ..., "report.csv": ...}
+build_report(data, programs, plain, fresh)    Report(parts=..., tables=...)
+render_report(report, facts)                  {"index.html": ..., "report.md": ..., "report.txt": ..., "report.csv": ...}
 """
 
 from __future__ import annotations
@@ -35,12 +35,12 @@ from spsbench.results import GraphResult, TrialResult
 from spsbench.studies.graph_table import group_graph_results
 
 UniformFactory = Callable[[], Uniform]
-"""Begins the same random numbers anew, so that no interval depends on what else is in a report."""
+"""Restarts the random numbers, so that no interval depends on what else is in a report."""
 
 
 @dataclass(frozen=True, slots=True)
 class Report:
-    """What is reported, before it has a form."""
+    """The data of a report, before it is rendered."""
 
     parts: tuple[SettingSection, ...]
     tables: tuple[Table, ...]
@@ -51,7 +51,7 @@ class Report:
 def build_report(
     data: ReportData, programs: Sequence[str], plain: Sequence[str], fresh: UniformFactory
 ) -> Report:
-    """Sum up all that there is. `plain` are the programs that need nothing which only Python has."""
+    """Build the report. `plain` are the programs that need no feature of Python."""
     whole = [
         row for setting in data.trials for row in summarize_setting(data, setting, programs, fresh)
     ]
@@ -74,8 +74,8 @@ def summarize_setting(
     """A row for each method that has trials of these programs."""
     results = data.trials[setting]
     asked = (run.repeats for run in data.runs.get(setting, ()))
-    repeats = max([*asked, *(result.trial.repeat for result in results)])
-    inside = [result for result in results if result.trial.program in programs]
+    repeats = max([*asked, *(result.repeat for result in results)])
+    inside = [result for result in results if result.program in programs]
     return summarize_methods(setting, inside, MeasureScope(tuple(programs), repeats), fresh)
 
 
@@ -83,8 +83,8 @@ def summarize_methods(
     setting: Setting, results: Sequence[TrialResult], scope: MeasureScope, fresh: UniformFactory
 ) -> Iterator[MethodSummary]:
     """A row for each method, in the order of the tables."""
-    for method in sort_methods(result.trial.method for result in results):
-        own = [result for result in results if result.trial.method == method]
+    for method in sort_methods(result.method for result in results):
+        own = [result for result in results if result.method == method]
         yield summarize_method(setting, method, own, scope, fresh())
 
 
@@ -93,7 +93,7 @@ METHODS_BY_TABLE: Mapping[int, tuple[str, ...]] = {
     2: ("manual", "manual-code-interpreter", "baseline", "nightjar", "direct"),
     7: ("manual", "shared-python", "nightjar", "direct"),
 }
-"""Whose rows a table has, where not those of all methods: the paper's, and `direct`."""
+"""The methods of a table, where they are not all: the paper's, and `direct`."""
 
 
 def build_suite_tables(
@@ -124,18 +124,18 @@ def build_suite_tables(
 
 
 TABLE_NOTES: Mapping[int, tuple[str, ...]] = {
-    1: ("Ours is the suite's program `graph`: six queries on a graph of six papers.",),
-    6: ("Ours are all models without a known price, which is what locally hosted ones are.",),
+    1: ("Ours is the program `graph` of the suite: six queries on a graph of six papers.",),
+    6: ("Ours are all models without a known price, such as locally hosted ones.",),
 }
 
 
 def summarize_gsm8k(data: ReportData, fresh: UniformFactory) -> Iterator[MethodSummary]:
     """A row for each model and method that solved problems of GSM8K."""
-    results = [to_trial_result(each) for each in data.solved]
-    for model in dict.fromkeys(result.trial.model for result in results):
-        own = [result for result in results if result.trial.model == model]
-        problems = tuple(dict.fromkeys(result.trial.program for result in own))
-        scope = MeasureScope(problems, max(result.trial.repeat for result in own))
+    results = [to_trial_result(problem) for problem in data.solved]
+    for model in dict.fromkeys(result.model for result in results):
+        own = [result for result in results if result.model == model]
+        problems = tuple(dict.fromkeys(result.program for result in own))
+        scope = MeasureScope(problems, max(result.repeat for result in own))
         yield from summarize_methods(Setting(model), own, scope, fresh)
 
 
@@ -168,18 +168,18 @@ def build_count_tables(whole: Sequence[MethodSummary]) -> Iterator[Table]:
         if row.method in ANALYSED_METHODS
     }
     causes = {
-        name: Counter(each.failure.category if each.failure else "passed" for each in results)
+        name: Counter(result.failure.category if result.failure else "passed" for result in results)
         for name, results in shown.items()
     }
     errors = {
-        name: [error for each in results for error in each.effect_errors]
+        name: [error for result in results for error in result.effect_errors]
         for name, results in shown.items()
     }
     yield build_count_table(
         PUBLISHED_TABLES[9],
         FAILURE_ROWS,
         causes,
-        ["What ours call `wrong result` stands under Reasoning."],
+        ["Our category `wrong result` is shown as Reasoning."],
     )
     yield build_count_table(
         PUBLISHED_TABLES[10],
@@ -198,15 +198,15 @@ ANALYSED_METHODS = ("nightjar", "direct")
 
 def build_graph_table(asked: Sequence[GraphResult]) -> Table:
     """The growing graph, in numbers."""
-    models = dict.fromkeys(each.model for each in asked)
+    models = dict.fromkeys(result.model for result in asked)
     groups = [
         group
         for model in models
-        for group in group_graph_results(each for each in asked if each.model == model)
+        for group in group_graph_results(result for result in asked if result.model == model)
     ]
     return Table(
         "Figure 10",
-        "Six questions on graphs of growing size (the paper's numbers are drawn, not printed)",
+        "Six questions on graphs of growing size (the paper only draws its numbers)",
         ("model", "papers", "method", "right", "seconds", "tokens in", "tokens out", "asked", "too long"),
         3,
         tuple(TableRow("measured", build_graph_cells(group)) for group in groups),
@@ -217,20 +217,20 @@ def build_graph_table(asked: Sequence[GraphResult]) -> Table:
 def build_graph_cells(group: Sequence[GraphResult]) -> tuple[Cell, ...]:
     """One method at one size."""
     first = group[0]
-    sent = [each for each in group if each.ending != "too long"]
+    sent = [result for result in group if result.ending != "too long"]
 
     def mean_cell(values: Sequence[float], digits: int) -> Cell:
         return Cell(f"{fmean(values):,.{digits}f}", fmean(values)) if values else Cell("-")
 
-    right = fmean(each.passed for each in group)
+    right = fmean(result.passed for result in group)
     return (
         Cell(first.model),
         Cell(f"{first.size:,} papers"),
         Cell(first.method),
         Cell(f"{right:.2f}", right),
-        mean_cell([each.seconds for each in sent], 1),
-        mean_cell([each.input_tokens for each in sent], 0),
-        mean_cell([each.output_tokens for each in sent], 0),
+        mean_cell([result.seconds for result in sent], 1),
+        mean_cell([result.input_tokens for result in sent], 0),
+        mean_cell([result.output_tokens for result in sent], 0),
         Cell(f"{len(group)}", float(len(group))),
         Cell(f"{len(group) - len(sent)}", float(len(group) - len(sent))),
     )
@@ -251,27 +251,27 @@ def render_report(report: Report, facts: Facts) -> dict[str, str]:
 def render_report_text(report: Report, facts: Facts) -> str:
     """The report for a terminal."""
     answers = [
-        part
-        for each in report.parts
-        for part in (
-            format_table_as_text(build_summary_table(str(each.rows[0].setting), each.rows)),
-            "\n".join([each.answer.advice, "", *(f"  {name} {said}" for name, said in each.answer.sentences)]),
+        text
+        for part in report.parts
+        for text in (
+            format_table_as_text(build_summary_table(part.title, part.rows)),
+            "\n".join([part.answer.advice, "", *(f"  {name} {text}" for name, text in part.answer.sentences)]),
         )
     ]  # fmt: skip
-    foot = "\n".join(f"{name}: {said}" for name, said in facts)
+    foot = "\n".join(f"{name}: {text}" for name, text in facts)
     return "\n\n\n".join([*answers, *map(format_table_as_text, report.tables), foot]) + "\n"
 
 
 def render_report_markdown(report: Report, facts: Facts) -> str:
     """The report as a Markdown document."""
     answers = [
-        part
-        for each in report.parts
-        for part in (
-            f"## On {each.rows[0].setting}",
-            f"**{each.answer.advice}**",
-            format_table_as_markdown(build_summary_table(str(each.rows[0].setting), each.rows)),
-            "\n".join(f"* **{name}** {said}" for name, said in each.answer.sentences),
+        text
+        for part in report.parts
+        for text in (
+            f"## On {part.title}",
+            f"**{part.answer.advice}**",
+            format_table_as_markdown(build_summary_table(part.title, part.rows)),
+            "\n".join(f"* **{name}** {text}" for name, text in part.answer.sentences),
         )
     ]
     return "\n\n".join(
@@ -282,7 +282,7 @@ def render_report_markdown(report: Report, facts: Facts) -> str:
             f"Rows in bold were measured here; the others are quoted from *{PAPER_TITLE}*.",
             *map(format_table_as_markdown, report.tables),
             "## How this was measured",
-            "\n".join(f"* {name}: {said}" for name, said in facts),
+            "\n".join(f"* {name}: {text}" for name, text in facts),
             "",
         ]
     )

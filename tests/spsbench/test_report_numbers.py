@@ -176,14 +176,14 @@ def test_what_was_not_measured_is_said() -> None:
     made = report(graph_lines())
     assert made.parts == ()
     assert all(
-        "Nothing of this" in table(made, f"Table {number}").notes[-1] for number in SUITE_TABLES
+        "Not measured here" in table(made, f"Table {number}").notes[-1] for number in SUITE_TABLES
     )
 
 
 def test_calls_that_a_cache_answered_are_told() -> None:
     reused = [replace(each, reused_calls=2) for each in WHOLE if each.trial.method == "direct"]
     notes = table(report(lines(reused)), "Everything").notes
-    assert f"{2 * len(reused)} calls; seconds, tokens and cost are without them." in " ".join(notes)
+    assert f"{2 * len(reused)} calls; seconds, tokens and cost exclude them." in " ".join(notes)
 
 
 @pytest.mark.parametrize(("temperature", "said"), [(None, "no temperature set"), (0.5, "0.5")])
@@ -274,14 +274,14 @@ def passing(
 ) -> Iterator[TrialResult]:
     """Two repeats of each program, with so many of eight checks passed."""
     for position, program in enumerate(programs):
-        each = passed if isinstance(passed, int) else passed[position]
-        yield from (result(program, method, repeat, each, checks=8) for repeat in (1, 2))
+        count = passed if isinstance(passed, int) else passed[position]
+        yield from (result(program, method, repeat, count, checks=8) for repeat in (1, 2))
 
 
 def three(direct: int, static: int, programs: Sequence[str] = SIX) -> tuple[TrialResult, ...]:
     methods = {"direct": direct, "static": static, "manual": 1}
     return tuple(
-        each for name, passed in methods.items() for each in passing(name, passed, programs)
+        trial for name, passed in methods.items() for trial in passing(name, passed, programs)
     )
 
 
@@ -296,8 +296,10 @@ def answered(*results: TrialResult, programs: Sequence[str] = SIX) -> Advice:
     ("results", "programs", "advice"),
     [
         (three(7, 5), SIX, "Use direct: it passes more than every other method, and more than chance explains."),
-        (three(6, 6), SIX, "Use direct: it passes most, and of what is too close to tell from it (static) nothing takes fewer tokens."),
-        (three(7, 5, SIX[:5]), SIX[:5], "Use direct: it passes most, and of what is too close to tell from it (static and manual) nothing takes fewer tokens."),
+        (three(6, 6), SIX, "Use direct: it passes most; static may be as good, but does not take fewer tokens."),
+        (three(7, 5, SIX[:5]), SIX[:5], "Use direct: it passes most; static and manual may be as good, but do not take fewer tokens."),
+        (three(0, 0), SIX, "Use manual: it passes more than every other method, and more than chance explains."),
+        (tuple(passing("direct", 0)), SIX, "No method passed a check: none can be recommended."),
         (WHOLE[:4], ("menu", "graph"), "Only manual has been measured."),
         (WHOLE[:3], ("menu", "graph"), "Only manual has been measured. This is over 2 of 2 programs, 1 of 2 repeats whole (3 of 4 trials) only."),
     ],
@@ -312,7 +314,7 @@ def test_a_cheaper_method_that_may_be_as_good_is_advised() -> None:
     made = answered(*passing("static", (8, 6, 4, 2, 7, 3)), *passing("direct", (4, 5, 6, 3, 5, 6)))
     assert made.advice == (
         "Start with direct: static passes most, but too little more to rule out chance (2 points), "
-        "and of what is as close, direct takes the fewest tokens."
+        "and of the methods as close, direct takes the fewest tokens."
     )
     assert [name for name, _ in made.sentences] == ["static", "direct"]
     assert "of which 0.5 s and 1,100 tokens are for building it, once" in made.sentences[0][1]
@@ -369,7 +371,7 @@ def test_a_run_of_scripts_is_no_advice() -> None:
     written = (ROOT / "tests/cases/spsbench/results.jsonl").read_text(encoding="utf-8")
     data = collect_data({"results.jsonl": written.splitlines(keepends=True)})
     (part,) = build_report(data, TASK_NAMES, (), make_uniform).parts
-    assert part.answer.advice.startswith("Scripts answered, and no model")
+    assert part.answer.advice.startswith("Scripts answered instead of a model")
     assert sum(row.coverage.trials for row in part.rows) == written.count('"kind": "trial"')
     assert {name for name, _ in part.answer.sentences} <= METHODS.keys()
 
