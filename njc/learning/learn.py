@@ -12,7 +12,7 @@ from collections.abc import Callable, Generator, Sequence
 from dataclasses import dataclass, field
 
 from njc.learning.annotate import LineStep, annotate_code
-from njc.static.extract import add_missing_imports, unwrap_code
+from njc.static.extract import extract_code
 from njc.static.generate import (
     TEMPERATURE_STEP,
     CodeCheck,
@@ -22,7 +22,7 @@ from njc.static.generate import (
 )
 from njc.static.holes import Hole, format_question_form
 from njc.static.lock import LockScore
-from njc.static.prompt import EXAMPLE_MESSAGES, NO_CODE, extract_code, make_refusal_messages
+from njc.static.prompt import EXAMPLE_MESSAGES, NO_CODE, make_refusal_messages
 from njrt.messages import Message, Reply, Request, UserMessage
 from njrt.session.examples import Example
 
@@ -81,8 +81,7 @@ def learn_code(
             hole, (*EXAMPLE_MESSAGES, question, *refusal), temperature, turn + 1
         )
         cost = cost.add_reply(reply)
-        found = extract_code(reply.message.text)
-        found = "" if found is None else add_missing_imports(unwrap_code(found, hole), hole)
+        found = extract_code(reply.message.text, hole) or ""
         refusals = (
             (NO_CODE,)
             if not found

@@ -20,10 +20,21 @@ from collections.abc import Sequence
 
 from njc.frontend.names import FunctionDefinition, NameScope, list_suites, walk_outwards
 from njc.static.holes import Hole
+from njrt.agent.text_protocol import parse_text_effects
+from njrt.effects import Run
 from njrt.execution.guard.allowed import IMPORTABLE_MODULES
 from njrt.execution.symbols import find_names
 
 StatementList = Sequence[ast.stmt]
+
+
+def extract_code(text: str, hole: Hole) -> str | None:
+    """The code for the hole in a reply: its first piece of Python; None if there is none."""
+    for effect in parse_text_effects(text, "direct"):
+        if isinstance(effect, Run) and effect.code.strip():
+            code = textwrap.dedent(effect.code.replace("\r\n", "\n")).strip("\n").rstrip() + "\n"
+            return add_missing_imports(unwrap_code(code, hole), hole)
+    return None
 
 
 def unwrap_code(code: str, hole: Hole) -> str:

@@ -11,13 +11,12 @@ from __future__ import annotations
 from collections.abc import Callable, Generator
 from dataclasses import dataclass, field
 
-from njc.static.extract import add_missing_imports, unwrap_code
+from njc.static.extract import extract_code
 from njc.static.holes import Hole
 from njc.static.prompt import (
     EXAMPLE_MESSAGES,
     NO_CODE,
     SYSTEM_PROMPT,
-    extract_code,
     make_refusal_messages,
 )
 from njrt.messages import Message, Reply, Request, UserMessage
@@ -89,8 +88,7 @@ def generate_code(
     for turn in range(1, max_attempts + 1):
         reply = yield make_code_request(hole, messages, temperature, turn)
         cost = cost.add_reply(reply)
-        code = extract_code(reply.message.text)
-        code = code if code is None else add_missing_imports(unwrap_code(code, hole), hole)
+        code = extract_code(reply.message.text, hole)
         refusals = (NO_CODE,) if code is None else check(code)
         if code is not None and not refusals:
             return Generated(code, (*attempts, GenerationAttempt(code, ())), cost)

@@ -28,7 +28,7 @@ import json
 import re
 import tomllib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Literal
 
@@ -239,41 +239,49 @@ def format_lock(lock: StaticLock) -> str:
 
 
 def _format_entry(entry: LockEntry) -> Iterator[str]:
-    meaning = entry.meaning
+    checks = entry.checks and {
+        key: value for key, value in asdict(entry.checks).items() if value != ""
+    }
+    fields = {
+        "name": entry.name,
+        "mode": entry.mode,
+        "meaning": asdict(entry.meaning),
+        "model": entry.model,
+        "date": entry.date,
+        "attempts": entry.attempts,
+        "tokens": asdict(entry.tokens),
+        "usd": entry.usd,
+        "digest": entry.digest,
+        "edited": entry.is_edited or None,
+        "score": entry.score and asdict(entry.score),
+        "checks": checks,
+        "shapes": dict(sorted(entry.shapes.items())) or None,
+        "live": entry.live or None,
+    }
     yield "[[block]]"
-    yield f"name = {_format_string(entry.name)}"
-    yield f"mode = {_format_string(entry.mode)}"
-    yield (
-        f"meaning = {{ instruction = {_format_string(meaning.instruction)}, "
-        f"interface = {_format_string(meaning.interface)}, context = {_format_string(meaning.context)} }}"
+    yield from (
+        f"{key} = {_format_value(value)}" for key, value in fields.items() if value is not None
     )
-    yield f"model = {_format_string(entry.model)}"
-    yield f"date = {_format_string(entry.date)}"
-    yield f"attempts = {entry.attempts}"
-    yield f"tokens = {{ input = {entry.tokens.input}, output = {entry.tokens.output} }}"
-    if entry.usd is not None:
-        yield f"usd = {entry.usd:.6f}"
-    yield f"digest = {_format_string(entry.digest)}"
-    if entry.is_edited:
-        yield "edited = true"
-    if entry.score:
-        score = entry.score
-        yield f"score = {{ right = {score.right}, wrong = {score.wrong}, of = {score.of} }}"
-    if entry.checks:
-        checks = entry.checks
-        by = f", by = {_format_string(checks.by)}" if checks.by else ""
-        yield f"checks = {{ passed = {checks.passed}, of = {checks.of}{by} }}"
-    if entry.shapes:
-        yield "shapes = { " + ", ".join(_format_pairs(entry.shapes)) + " }"
-    if entry.live:
-        yield f"live = {_format_string(entry.live)}"
     yield f"code = {_format_multiline_string(entry.code)}"
 
 
-def _format_pairs(texts: Mapping[str, str]) -> Iterator[str]:
-    for name, text in sorted(texts.items()):
-        key = name if name.isascii() else _format_string(name)
-        yield f"{key} = {_format_string(text)}"
+def _format_value(value: object) -> str:
+    match value:
+        case bool():
+            return str(value).lower()
+        case float():
+            return f"{value:.6f}"
+        case str():
+            return _format_string(value)
+        case dict():
+            pairs = (f"{_format_key(key)} = {_format_value(part)}" for key, part in value.items())
+            return f"{{ {', '.join(pairs)} }}"
+        case _:
+            return str(value)
+
+
+def _format_key(name: str) -> str:
+    return name if name.isascii() else _format_string(name)
 
 
 _NEEDS_ESCAPES = re.compile(r"'''|[\x00-\x08\x0b-\x1f\x7f]")

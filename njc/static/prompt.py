@@ -1,4 +1,4 @@
-"""The prompts for writing the code of a block, and finding the code in a reply.
+"""The prompts for writing the code of a block.
 
     from dataclasses import dataclass               the program, with a mark where the code goes
     ...
@@ -13,12 +13,9 @@ The system prompt is always the same bytes. Small models do best with one fenced
 
 from __future__ import annotations
 
-import textwrap
 from collections.abc import Sequence
 
 from njc.static.context import PLACEHOLDER
-from njrt.agent.text_protocol import parse_text_effects
-from njrt.effects import Run
 from njrt.messages import Message, ModelMessage, UserMessage
 
 SYSTEM_PROMPT = f"""\
@@ -73,14 +70,6 @@ EXAMPLE_MESSAGES: tuple[Message, ...] = (
     ModelMessage(_EXAMPLE_ANSWER),
 )
 """An example question and its answer, for small models."""
-
-
-def extract_code(text: str) -> str | None:
-    """The first piece of Python in a reply, without margin; None if there is none."""
-    for effect in parse_text_effects(text, "direct"):
-        if isinstance(effect, Run) and effect.code.strip():
-            return textwrap.dedent(effect.code.replace("\r\n", "\n")).strip("\n").rstrip() + "\n"
-    return None
 
 
 def make_refusal_messages(code: str, refusals: Sequence[str]) -> tuple[Message, ...]:

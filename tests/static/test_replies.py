@@ -8,10 +8,9 @@ import pytest
 
 from njc.frontend.source import SourceFile
 from njc.project.units import Unit
-from njc.static.extract import unwrap_code
+from njc.static.extract import extract_code, unwrap_code
 from njc.static.fit import make_static_file
 from njc.static.holes import Hole
-from njc.static.prompt import extract_code
 from njrt.options import Options
 
 PROGRAM = '''\
@@ -98,5 +97,5 @@ def test_anything_else_is_left_alone(code: str, hole: Hole) -> None:
         ("", None),
     ],
 )
-def test_code_in_a_reply(text: str, code: str | None) -> None:
-    assert extract_code(text) == code
+def test_code_in_a_reply(text: str, code: str | None, hole: Hole) -> None:
+    assert extract_code(text, hole) == code
