@@ -210,3 +210,37 @@ def test_an_exception_that_cannot_be_written_is_told_all_the_same(program: Progr
         value = partial(fails, error)
         assert program.call("look", value, says=says) == 1
         assert program.told()[1].startswith("E: <its message cannot be shown")
+
+
+RECURSIVE = Program('''
+    def count(n):
+        """natural
+        Put 0 into <:total> if <n> is 0, else one more than what <count> gives for one less.
+        """
+        return total
+''')
+
+
+def test_blocks_may_call_each_other_recursively() -> None:
+    def recurse(request: object) -> ToolCall:
+        return run("total = 0 if n == 0 else count(n - 1) + 1", done=True)
+
+    assert RECURSIVE.call("count", 140, says=recurse) == 140
+
+
+def test_the_programs_recursion_error_is_raised_at_once() -> None:
+    requests = []
+
+    def recurse(request: object) -> ToolCall:
+        requests.append(request)
+        return run("total = count(n - 1) + 1", done=True)
+
+    with pytest.raises(RecursionError):
+        RECURSIVE.call("count", 0, says=recurse)
+    assert 100 < len(requests) < 300  # none of them was asked a second time
+
+
+def test_a_recursion_error_of_the_models_code_is_the_models_mistake() -> None:
+    says = [run("def f(): f()\nf()"), run("total = 1", done=True)]
+    assert RECURSIVE.call("count", 5, says=says) == 1
+    assert "RecursionError" in RECURSIVE.told()[1]

@@ -70,7 +70,7 @@ from njrt.execution.execute import (
     prepare,
 )
 from njrt.execution.interruptions import is_interruption
-from njrt.execution.tracebacks import format_error
+from njrt.execution.tracebacks import format_error, is_stack_deep
 from njrt.options import Policy
 from njrt.outcome import Broke, Completed, Continued, Outcome, Raised, Returned, UserValue
 from njrt.rendering.describe import render_value
@@ -160,7 +160,7 @@ class Handlers:
         except NaturalError:
             raise
         except Exception as error:
-            if is_interruption(error):
+            if is_interruption(error) or (isinstance(error, RecursionError) and is_stack_deep()):
                 raise
             return Refusal(format_error(error))
 

@@ -49,7 +49,7 @@ from njrt.execution.lowering import (
 from njrt.execution.source_cache import register_source
 from njrt.execution.symbols import SnippetNames, find_names
 from njrt.execution.syntax import parse_python
-from njrt.execution.tracebacks import format_syntax_error
+from njrt.execution.tracebacks import format_syntax_error, is_stack_deep
 from njrt.options import Policy
 from njrt.outcome import UserValue
 from njrt.scope.scope import Scope
@@ -135,7 +135,9 @@ def prepare(
         return Refusal(format_syntax_error(error))
     except (ValueError, OverflowError) as error:  # null bytes, lone surrogates, giant numbers
         return Refusal(f"the code cannot be read as Python: {error}")
-    except (RecursionError, MemoryError):
+    except (RecursionError, MemoryError) as error:
+        if isinstance(error, RecursionError) and is_stack_deep():
+            raise
         return Refusal("the code is nested too deeply; write it with fewer levels")
 
 

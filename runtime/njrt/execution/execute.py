@@ -13,6 +13,7 @@ runtime in a nested block) propagates.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
 from types import FunctionType
@@ -22,7 +23,7 @@ from njrt.errors import CodeTimeLimitError, NaturalError
 from njrt.execution.compile import Snippet, prepare
 from njrt.execution.interruptions import is_interruption
 from njrt.execution.lowering import ExitKind
-from njrt.execution.tracebacks import format_failure
+from njrt.execution.tracebacks import format_failure, has_left_block, is_stack_deep
 from njrt.outcome import Broke, Continued, Outcome, Raised, Returned, UserValue
 from njrt.scope.scope import Scope
 from njrt.timeouts import DeadlineExceeded, await_with_timeout, call_with_timeout
@@ -74,7 +75,7 @@ def execute(snippet: Snippet, *, seconds: float | None = None) -> Execution:
     of the runtime from a nested block, and `CodeTimeLimitError` when the time is up.
     """
     try:
-        result = call_with_timeout(seconds, partial(_run_snippet, snippet))
+        result = call_with_timeout(seconds, _make_runner(snippet))
     except BaseException as error:
         if seconds is not None and isinstance(error, DeadlineExceeded):
             raise make_time_limit_error(error) from None
@@ -91,7 +92,7 @@ async def aexecute(snippet: Snippet, *, seconds: float | None = None) -> Executi
     if not snippet.is_async:
         return execute(snippet, seconds=seconds)
     try:
-        result = await await_with_timeout(seconds, _run_snippet(snippet))
+        result = await await_with_timeout(seconds, _make_runner(snippet)())
     except BaseException as error:
         if isinstance(error, DeadlineExceeded):
             raise make_time_limit_error(error) from None
@@ -108,13 +109,17 @@ def make_time_limit_error(error: DeadlineExceeded) -> CodeTimeLimitError:
     return CodeTimeLimitError(f"{error} and was stopped; the option max_code_seconds allows more")
 
 
-def _run_snippet(snippet: Snippet) -> Any:
-    """Run the code: in a frame of its own, or in a class body in the namespace of the class."""
+def _make_runner(snippet: Snippet) -> Callable[[], Any]:
+    """Make the function that runs the code."""
+    code, scope = snippet.code, snippet.scope
+    if scope.namespace is not None:
+        return partial(_run_in_class, snippet)
+    return FunctionType(code, scope.module, code.co_name, None, snippet.closure)
+
+
+def _run_in_class(snippet: Snippet) -> tuple[int, UserValue]:
+    """Run the code in the namespace of a class body."""
     scope = snippet.scope
-    if scope.namespace is None:
-        return FunctionType(
-            snippet.code, scope.module, snippet.code.co_name, None, snippet.closure
-        )()
     namespace: Any = ClassNamespace(scope)
     exec(snippet.code, scope.module, namespace, closure=snippet.closure or None)
     try:
@@ -144,6 +149,8 @@ def _is_passed_on(error: BaseException, snippet: Snippet) -> bool:
     """Whether an exception is neither the block's own nor a mistake of the model."""
     if snippet.raised.is_own_error(error):
         return False
+    if isinstance(error, RecursionError):
+        return is_stack_deep() or has_left_block(error)
     is_mistake = isinstance(error, Exception) and not isinstance(error, NaturalError)
     return not is_mistake or is_interruption(error)
 

@@ -15,6 +15,7 @@ from __future__ import annotations
 
 import linecache
 import os
+import sys
 import traceback
 from collections.abc import Iterator
 from types import CodeType, TracebackType
@@ -24,6 +25,8 @@ from njrt.execution.source_cache import is_snippet
 from njrt.timeouts import call_with_timeout
 
 _RUNTIME = os.path.dirname(os.path.dirname(os.path.abspath(__file__))) + os.sep
+_RUN_MODULES = ("njrt.session.ask", "njrt.session.drive")
+"""The modules whose functions run a block, or ask a model, and are called by programs."""
 _MAX_FRAMES = 8
 _MESSAGE_SECONDS = 1.0
 _MAX_CHARACTERS = 2000
@@ -59,6 +62,21 @@ def format_error(error: BaseException) -> str:
             [text, *(f"  - {format_error(member)}" for member in error.exceptions[:5])]
         )
     return cut_middle(text, _MAX_CHARACTERS)
+
+
+def has_left_block(error: BaseException) -> bool:
+    """Whether an exception passed through the run of a block, so that it is of the program and not of one snippet."""
+    frames = traceback.walk_tb(error.__traceback__)
+    return any(frame.f_globals.get("__name__") in _RUN_MODULES for frame, _ in frames)
+
+
+def is_stack_deep() -> bool:
+    """Whether the program has used more than half of its recursion limit here."""
+    try:
+        sys._getframe(sys.getrecursionlimit() // 2)
+    except ValueError:
+        return False
+    return True
 
 
 def cut_middle(text: str, most: int) -> str:

@@ -21,7 +21,8 @@ This module drives the conversation; what it drives neither asks a model nor wai
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Coroutine, Mapping, MutableMapping
+import types
+from collections.abc import Callable, Coroutine, Generator, Mapping, MutableMapping
 from dataclasses import replace
 from functools import partial
 from types import TracebackType
@@ -30,10 +31,9 @@ from typing import Any, assert_never, cast
 from njrt.agent.conversation import ConversationStep
 from njrt.block import Block, extract_instruction
 from njrt.errors import NaturalError
-from njrt.execution.execute import Execution, aexecute, execute
+from njrt.execution.execute import Execution, Snippet, aexecute, execute
 from njrt.jumps import Break, Continue, Return
 from njrt.messages import Reply, Request
-from njrt.models.model import run_without_waiting
 from njrt.outcome import Broke, Completed, Continued, Outcome, Raised, Returned
 from njrt.scope.scope import make_scope
 from njrt.session.session import Session, add_place_note, make_session, set_up_run
@@ -83,8 +83,25 @@ async def arun(prompt: str, variables: VariablesLambda, *, at: str = "", **argum
 
 
 def drive(session: Session) -> Outcome:
-    """Carry out a session in this thread, without an event loop."""
-    return run_without_waiting(drive_conversation(session, answer_step))
+    """Carry out a session in this thread, without an event loop.
+
+    Code is run here and not in the coroutine: blocks that call each other recursively get deeper so.
+    """
+    coroutine = drive_conversation(session, answer_step)
+    execution = None
+    try:
+        snippet = coroutine.send(None)
+        while True:
+            try:
+                execution = execute(snippet, seconds=session.code_seconds())
+            except BaseException as error:
+                snippet = coroutine.throw(error)
+            else:
+                snippet = coroutine.send(execution)
+    except StopIteration as end:
+        return cast(Outcome, end.value)
+    finally:
+        del execution  # an exception in it keeps this frame alive
 
 
 async def adrive(session: Session) -> Outcome:
@@ -111,10 +128,14 @@ async def drive_conversation(session: Session, answer: StepAnswerer) -> Outcome:
 
 
 async def answer_step(step: ConversationStep, session: Session) -> Reply | Execution:
-    """Ask the model or run the code, in this thread."""
-    if isinstance(step, Request):
-        return session.model.ask(step)
-    return execute(step, seconds=session.code_seconds())
+    """Ask the model in this thread, or have `drive` run the code."""
+    return session.model.ask(step) if isinstance(step, Request) else await request_execution(step)
+
+
+@types.coroutine
+def request_execution(snippet: Snippet) -> Generator[Snippet, Execution, Execution]:
+    """Suspend the coroutine until `drive` has run the code."""
+    return (yield snippet)
 
 
 async def aanswer_step(step: ConversationStep, session: Session) -> Reply | Execution:
@@ -137,10 +158,12 @@ def apply_outcome(outcome: Outcome, place: str) -> None:
             raise Return(value)
         case Raised(exception):
             add_place_note(exception, place)
+            context = exception.__context__
             try:
                 raise exception
             finally:
-                del exception, outcome  # its traceback holds this frame
+                exception.__context__ = context  # as `raise` in the code of the block has set it
+                del exception, outcome, context  # its traceback holds this frame
         case _:
             assert_never(outcome)
 
