@@ -60,6 +60,7 @@ LAYERS: Mapping[str, str] = {
 
 EDGE = """
     njrt                timeouts pytest_plugin
+    njrt.agent          references
     njrt.execution      interruptions source_cache tracebacks
     njrt.execution.guard effects
     njrt.models         anthropic fallback network openai scripted

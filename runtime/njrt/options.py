@@ -65,6 +65,8 @@ class Options:
     """Seconds to wait for one reply of the model, retries included."""
     max_code_seconds: float | None = None
     """Seconds that one piece of the model's code may run."""
+    max_repeats: int | None = None
+    """Equal failing answers in a row after which the block fails."""
     max_tokens: int | None = None
     """Tokens, in and out together, that one run of the block may use."""
     max_usd: float | None = None
@@ -90,6 +92,7 @@ DEFAULTS = Options(
     max_seconds=600.0,
     max_call_seconds=120.0,
     max_code_seconds=30.0,
+    max_repeats=8,
     show_chars=1000,
     policy="guarded",
     redact=True,
@@ -107,7 +110,14 @@ OPTION_CHOICES: Mapping[str, tuple[str, ...]] = {
     "fallback": get_args(FallbackMode),
 }
 OPTION_NAMES = tuple(field.name for field in fields(Options))
-_INTEGER_OPTIONS = ("max_reply_tokens", "max_effects", "max_calls", "max_tokens", "show_chars")
+_INTEGER_OPTIONS = (
+    "max_reply_tokens",
+    "max_effects",
+    "max_calls",
+    "max_repeats",
+    "max_tokens",
+    "show_chars",
+)
 _NUMBER_OPTIONS = (
     "temperature",
     "max_seconds",
@@ -177,13 +187,8 @@ def merge_option_layers(*layers: Options) -> Options:
     return merged
 
 
-ENVIRONMENT_VARIABLES: Mapping[str, str] = {
-    "NJC_MODEL": "model",
-    "NJC_BASE_URL": "base_url",
-    "NJC_PROTOCOL": "protocol",
-    "NJC_EFFECTS": "effects",
-    "NJC_MODE": "mode",
-}
+ENVIRONMENT_VARIABLES: Mapping[str, str] = {f"NJC_{name.upper()}": name for name in OPTION_NAMES}
+"""The environment variable of each option."""
 
 
 def read_environment_options(environ: Mapping[str, str]) -> Options:

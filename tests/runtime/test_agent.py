@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from programs import Program, ended_by, told
 
-from njrt.agent.conversation import MAX_UNUSABLE_REPLIES, Conversation, converse
+from njrt.agent.conversation import Conversation, converse
 from njrt.agent.handlers import Handlers
 from njrt.agent.prompt import EXAMPLE_CALLS, build_system_prompt
 from njrt.agent.tools import OPERATIONS, format_call_form
@@ -137,14 +137,14 @@ def test_a_useless_reply_is_answered_with_advice(useless: Reply, advice: str) ->
 def test_useless_replies_in_a_row_end_the_block(useless: Reply, trouble: str) -> None:
     played = Played()
     with pytest.raises(ReplyError, match=trouble):
-        played.say(*[useless] * MAX_UNUSABLE_REPLIES)
-    assert len(played.requests) == MAX_UNUSABLE_REPLIES
+        played.say(*[useless] * 9)
+    assert len(played.requests) == 3
 
 
 def test_a_useful_reply_renews_the_patience() -> None:
     played = Played()
     for _ in range(3):
-        assert played.say(*[reply()] * (MAX_UNUSABLE_REPLIES - 1), reply(run("x"))) is None
+        assert played.say(reply(), reply(), reply(run("x"))) is None
 
 
 def test_a_refusal_ends_the_block_with_the_models_own_words() -> None:
@@ -213,10 +213,41 @@ def test_the_same_failing_answer_again_raises_the_temperature() -> None:
     played = Played()
     wrong, other = reply(run("1 / 0")), reply(run("2 / 0"))
     played.say(wrong, wrong, wrong, other, wrong)
-    assert [r.temperature for r in played.requests] == [None, None, 0.5, 1.0, 1.0, 1.0]
+    assert [r.temperature for r in played.requests] == [None, None, 1.0, 1.0, 1.0, 1.0]
     calm = Played()
     calm.say(reply(run("x")), reply(run("x")), reply(run("x")))
     assert {r.temperature for r in calm.requests} == {None}, "nothing has failed"
+
+
+@pytest.mark.parametrize(
+    ("temperature", "retries"),
+    [
+        (None, [1.0, 1.0]),
+        (0.0, [0.5, 1.0]),
+        (0.3, [0.8, 1.0]),
+        (0.9, [1.0, 1.0]),
+        (1.5, [1.5, 1.5]),
+    ],
+)
+def test_the_temperature_of_a_retry_never_falls(
+    temperature: float | None, retries: list[float]
+) -> None:
+    played = Played(temperature=temperature)
+    played.say(*[reply(run("1 / 0"))] * 3)
+    assert [request.temperature for request in played.requests] == [
+        temperature,
+        temperature,
+        *retries,
+    ]
+
+
+@pytest.mark.parametrize(("options", "answers"), [({}, 8), ({"max_repeats": 3}, 3)])
+def test_equal_failing_answers_end_the_block(options: dict[str, Any], answers: int) -> None:
+    played = Played(**options)
+    played.say(reply(run("2 / 0")), *[reply(run("1 / 0"))] * (answers - 1))
+    with pytest.raises(ReplyError, match=rf"same failing answer {answers} times: .*`max_repeats`"):
+        played.say(reply(run("1 / 0")))
+    assert len(played.requests) == answers + 1
 
 
 @pytest.mark.parametrize(

@@ -52,7 +52,6 @@ ESCAPES = [
     "__import__('os')",
     "breakpoint()",
     "globals()",
-    "locals()",
     "vars()",
     "help()",
     "__builtins__['eval']",

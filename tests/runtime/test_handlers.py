@@ -192,10 +192,10 @@ MISTAKES: list[tuple[EffectSet, ToolCall, str]] = [
     ("shared-eval", call("eval", expr="y = 1"), "must be one expression"),
     ("shared-python", call("eval", expr="y = 1"), "`exec` runs statements"),
     ("shared-python", call("break"), "`break` is not possible here"),
-    ("shared-python", call("raise", error="nothing"), "`nothing` is not bound; bind one first"),
+    ("shared-python", call("raise", error="nothing"), "`raise` takes a variable or an expression, and `nothing` has no value"),
     ("shared-python", call("raise", error="x"), "only exceptions can be raised, not a int"),
     ("shared-python", call("raise", error="Stubborn"), "TypeError"),
-    ("shared-python", call("return", variable="nothing"), "`nothing` is not bound"),
+    ("shared-python", call("return", variable="nothing"), "bind a variable first"),
     ("shared-python", call("exec", code="1 / 0"), "ZeroDivisionError"),
 ]  # fmt: skip
 

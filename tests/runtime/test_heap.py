@@ -7,6 +7,7 @@ import enum
 import json
 import threading
 from dataclasses import dataclass
+from datetime import datetime
 from typing import Any, ClassVar, NoReturn
 
 import pytest
@@ -57,7 +58,8 @@ LEVELS: list[tuple[Any, Any]] = [
     (3, 3),
     ("text", "text"),
     ([1, "a", None, True, 2.5], [1, "a", None, True, 2.5]),
-    ((1, [2]), [1, ref(1, "list")]),
+    ((1, [2]), {"type": "tuple", "items": [1, ref(1, "list")]}),
+    (datetime(2025, 4, 11, 14), {"type": "datetime", "value": "2025-04-11T14:00:00"}),
     ([[1], [2]], [ref(1, "list"), ref(2, "list")]),
     ({"a": 1}, {"type": "dict", "items": [{"key": "a", "value": 1}]}),
     ({(1, 2): 3}, {"type": "dict", "items": [{"key": ref(1, "tuple"), "value": 3}]}),
@@ -99,7 +101,7 @@ def test_an_object_keeps_its_number_and_its_identity() -> None:
     assert encode_level(circle, heap) == [ref(1, "list"), ref(1, "list"), ref(2, "list")]
     assert heap.at(1) is held
     assert heap.at(2) is circle
-    assert decode_wire([ref(1), {"a": ref(2)}], heap) == [held, {"a": circle}]
+    assert decode_wire([ref(1), {"type": "tuple", "items": [ref(2)]}], heap) == [held, (circle,)]
     assert decode_wire(ref(1), heap) is held
 
 
@@ -107,7 +109,9 @@ VALUES: list[tuple[Any, Any]] = [
     ({"type": "dict", "items": [{"key": 1, "value": [2]}]}, {1: [2]}),
     ({"type": "dict", "items": []}, {}),
     ({"type": "set", "items": [1, 2]}, {1, 2}),
-    ({"a": {"b": None}}, {"a": {"b": None}}),
+    ({"type": "list", "items": [1, [2]]}, [1, [2]]),
+    ({"type": "tuple", "items": [1, {"type": "set", "items": []}]}, (1, set())),
+    ({"type": "datetime", "value": "2025-04-11T14:00:00"}, datetime(2025, 4, 11, 14)),
     ([1, "a", True, None, 1.5], [1, "a", True, None, 1.5]),
 ]
 

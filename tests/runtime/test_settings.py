@@ -17,7 +17,7 @@ from programs import Program, ended_by
 import njrt
 from njrt.errors import ConfigurationError
 from njrt.models.scripted import Scripted, run
-from njrt.options import DEFAULTS, Options
+from njrt.options import DEFAULTS, OPTION_CHOICES, OPTION_NAMES, Options
 from njrt.session.settings import NO_SETTINGS, get_settings, resolve_options
 from openai_server import KEY, OpenAIServer, calls, says
 
@@ -32,6 +32,13 @@ def double(x):
 
 for number in 1, 2, 2:
     print(double(number))
+'''
+SILENT = '''
+def double(x):
+    """natural
+    Put twice <x> into <:y>.
+    """
+    return y
 '''
 DOUBLE = calls(("run", '{"code": "y = x * 2", "done": true}'))
 
@@ -184,6 +191,37 @@ def test_the_nearest_wins(monkeypatch: pytest.MonkeyPatch) -> None:
     assert chosen(project=layers["project"]).effects == "baseline"
 
 
+VALUES = {
+    "model": "openai/m", "base_url": "http://127.0.0.1:1/v1", "temperature": 0.5, "max_reply_tokens": 5,
+    "max_effects": 5, "max_calls": 5, "max_seconds": 2.5, "max_call_seconds": 2, "max_code_seconds": 2,
+    "max_repeats": 5, "max_tokens": 5, "max_usd": 0.5, "show_chars": 5, "redact": False,
+}  # fmt: skip
+"""A value for each option that is no choice among words."""
+
+
+@pytest.mark.parametrize("name", OPTION_NAMES)
+def test_every_option_has_its_variable(monkeypatch: pytest.MonkeyPatch, name: str) -> None:
+    value = OPTION_CHOICES[name][-1] if name in OPTION_CHOICES else VALUES[name]
+    monkeypatch.setenv(f"NJC_{name.upper()}", str(value))
+    assert getattr(chosen(), name) == value
+    assert getattr(chosen(block={name: value}), name) == value
+    monkeypatch.setenv(f"NJC_{name.upper()}", "")
+    assert getattr(chosen(), name) == getattr(DEFAULTS, name)
+    if name not in ("model", "base_url"):
+        monkeypatch.setenv(f"NJC_{name.upper()}", "nonsense")
+        with pytest.raises(
+            ConfigurationError, match=f"NJC_{name.upper()}: option `{name}` must be"
+        ):
+            chosen()
+
+
+def test_a_limit_of_the_environment_holds(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("NJC_MAX_CALLS", "2")
+    program = Program(SILENT)
+    with pytest.raises(njrt.CallLimitError, match="2 model calls"):
+        program.call("double", 1, says=lambda _: run("x"))
+
+
 def test_options_on_the_block_and_in_the_file_reach_the_runtime() -> None:
     program = Program('''
         # njc: max_calls=2, temperature=0.5
@@ -222,15 +260,6 @@ def test_wrong_options_are_refused_each_time(options: dict[str, Any], message: s
         with pytest.raises(ConfigurationError) as caught:
             resolve_options(options, None, NO_SETTINGS, "x:1")
         assert message in str(caught.value)
-
-
-SILENT = '''
-def double(x):
-    """natural
-    Put twice <x> into <:y>.
-    """
-    return y
-'''
 
 
 def test_using_holds_inside_and_nests(tmp_path: Path) -> None:

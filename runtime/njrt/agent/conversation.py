@@ -38,9 +38,6 @@ from njrt.outcome import Outcome
 MAX_UNUSABLE_REPLIES = 3
 """Consecutive replies without anything to carry out before the block fails."""
 
-MAX_REPEATED_FAILURES = 8
-"""Consecutive equal failing answers before the block fails."""
-
 
 ConversationStep = Request | Snippet
 Conversation = Generator[ConversationStep, Reply | Execution, Outcome]
@@ -100,9 +97,10 @@ def converse(
                 return result
             results.append(result)
         if detector.detect_repeat(reply, results):
-            if detector.repeats >= MAX_REPEATED_FAILURES:
+            if detector.repeats >= (block.options.max_repeats or 8):
                 raise ReplyError(
-                    f"the model sent the same failing answer {MAX_REPEATED_FAILURES} times: {get_last_refusal(results)}"
+                    f"the model sent the same failing answer {detector.repeats} times: "
+                    f"{get_last_refusal(results)}; allow more with `max_repeats`"
                 )
             continue  # the same request again, at a higher temperature: a model copies what it reads twice
         messages = (*messages, reply.message, make_results_message(reply, results))
@@ -236,6 +234,11 @@ def get_last_refusal(results: list[EffectResult]) -> str:
     return next(r.message for r in reversed(results) if isinstance(r, Refusal)).split("\n")[0]
 
 
+def raise_temperature(temperature: float | None) -> float:
+    """The temperature of a retry: higher by 0.5, at most 1.0, never lower; None is a vendor's default, near 1.0."""
+    return 1.0 if temperature is None else max(temperature, min(1.0, temperature + 0.5))
+
+
 class RepeatDetector:
     """Raises the temperature when a model sends the same failing answer again (state: the last failure)."""
 
@@ -253,6 +256,6 @@ class RepeatDetector:
         repeated = sent == self.failed
         self.repeats = self.repeats + 1 if repeated else 1
         if repeated:
-            self.temperature = min(1.0, (self.temperature or 0.0) + 0.5)
+            self.temperature = raise_temperature(self.temperature)
         self.failed = sent
         return repeated

@@ -15,7 +15,7 @@ from __future__ import annotations
 import ast
 import builtins
 import json
-from collections.abc import Collection, Generator, Mapping
+from collections.abc import Callable, Collection, Generator, Mapping
 from functools import partial
 from typing import assert_never
 
@@ -27,10 +27,13 @@ from njrt.agent.answer import (
 )
 from njrt.agent.references import (
     JSON_SCALARS,
+    Cell,
     ReferenceTable,
+    decode_attributes,
     decode_wire,
     encode_level,
     encode_wire,
+    set_attributes,
     update_in_place,
 )
 from njrt.block import Block
@@ -78,7 +81,7 @@ from njrt.rendering.redaction import Redactor
 from njrt.rendering.writer import escape_unprintable
 from njrt.scope.scope import Absent, Bound, Scope, make_scope
 from njrt.timeouts import DeadlineExceeded, call_with_timeout
-from njrt.values.introspection import is_a, is_exception_class
+from njrt.values.introspection import get_class_name, is_a, is_exactly, is_exception_class
 
 EffectGenerator = Generator[Snippet, Execution, EffectResult]
 ImmediateEffect = (
@@ -124,6 +127,10 @@ class Handlers:
                 result = self.conclude()
             case BindOutputs(values):
                 result = self.bind_outputs(values)
+            case ReturnValue(str(text)) if not self.is_bound(text):
+                result = yield from self.jump_with_expression("return", text)
+            case RaiseError(text) if not self.is_bound(text):
+                result = yield from self.jump_with_expression("raise", text)
             case NeedsCode(reason):
                 if self.block.options.authority == "strict":
                     raise PolicyError(
@@ -154,9 +161,12 @@ class Handlers:
         """Serve an effect that runs no code of the model, but may run the program's: a `__setattr__`, an
         exception's constructor. If that fails, the request has failed.
         """
-        seconds = self.block.options.max_code_seconds
+        return self.call_safely(partial(self.serve_immediate, effect))
+
+    def call_safely(self, action: Callable[[], EffectResult]) -> EffectResult:
+        """Call a function that may run the program's code: under the limit of code, its exceptions refused."""
         try:
-            return call_with_timeout(seconds, partial(self.serve_immediate, effect))
+            return call_with_timeout(self.block.options.max_code_seconds, action)
         except NaturalError:
             raise
         except Exception as error:
@@ -170,17 +180,20 @@ class Handlers:
             case Lookup(variable):
                 return self.show_variable(variable)
             case Assign(variable, value):
-                refusal = self.scope.assign(variable, decode_wire(value, self.heap))
-                return refusal or Answer("Success")
+                return self.assign(variable, value)
             case Deref(reference):
-                return Answer(format_wire(encode_level(self.heap.at(reference), self.heap)))
+                held = self.heap.at(reference)
+                level = encode_level(held.value if type(held) is Cell else held, self.heap)
+                return Answer(format_wire(level))
             case Ref(value):
-                return Answer(format_wire(encode_wire(decode_wire(value, self.heap), self.heap)))
+                made = self.decode(value)
+                if is_exactly(made, *JSON_SCALARS):
+                    made = Cell(made)
+                return Answer(format_wire(encode_wire(made, self.heap)))
             case SetRef(reference, value):
-                problem = update_in_place(self.heap.at(reference), decode_wire(value, self.heap))
-                return Refusal(problem) if problem else Answer("Success")
+                return self.set_reference(reference, value)
             case Goto(label, value):
-                return self.go_to(label, decode_wire(value, self.heap))
+                return self.go_to(label, self.decode(value))
             case BreakLoop():
                 return make_jump_outcome("break", None, self.block.labels)
             case ContinueLoop():
@@ -302,20 +315,69 @@ class Handlers:
 
     def evaluate(self, expression: str) -> EffectGenerator:
         """Evaluate one expression: on the program's variables, or without them in the isolated set."""
-        isolated = self.block.options.effects == "isolated-eval"
-        match prepare(
-            expression.strip(),
-            make_isolated_scope() if isolated else self.scope,
-            is_async=self.block.is_async,
-            policy=self.policy,
-            expression=True,
-        ):
+        match self.prepare_expression(expression):
             case Refusal(message):
                 return Refusal(
                     message + ("; `exec` runs statements" if self.has_statements else "")
                 )
             case snippet:
                 return self.make_result((yield snippet), "None", expression)
+
+    def prepare_expression(self, expression: str) -> Snippet | Refusal:
+        """Check and compile one expression."""
+        isolated = self.block.options.effects == "isolated-eval"
+        return prepare(
+            expression.strip(),
+            make_isolated_scope() if isolated else self.scope,
+            is_async=self.block.is_async,
+            policy=self.policy,
+            expression=True,
+        )
+
+    def decode(self, value: WireValue) -> UserValue:
+        """The value of a form of the interface."""
+        return decode_wire(value, self.heap, self.find_class)
+
+    def find_class(self, name: str) -> type:
+        """The class of this name: that of a variable, a type or a reference, or a builtin exception."""
+        if cls := self.heap.find_class(name):
+            return cls
+        match self.scope.lookup(name):
+            case Bound(value) if is_a(value, type) and (
+                is_exception_class(value) or self.is_visible(name)
+            ):
+                found: type = value
+                return found
+        raise ValueError(f"there is no class `{name}` here")
+
+    def assign(self, variable: str, value: WireValue) -> EffectResult:
+        """Bind a variable; one that is bound to a cell follows what the cell is set to."""
+        if refusal := self.scope.assign(variable, self.decode(value)):
+            return refusal
+        match value:
+            case {"type": "Ref", "addr": int(address)} if type(self.heap.at(address)) is Cell:
+                self.heap.at(address).variables.append(variable)
+        return Answer("Success")
+
+    def set_reference(self, reference: int, value: WireValue) -> EffectResult:
+        """Set a cell, or update an object in place by a value or by the attributes of an `Object`."""
+        target = self.heap.at(reference)
+        if type(target) is Cell:
+            before, target.value = target.value, self.decode(value)
+            for variable in target.variables:
+                if self.scope.lookup(variable) == Bound(before):
+                    self.scope.assign(variable, target.value)
+            return Answer("Success")
+        match value:
+            case {"type": "Object" | "Class", "attributes": list(attributes)}:
+                name = value.get("class", value.get("name"))
+                owner = target if is_a(target, type) else type(target)
+                if name != get_class_name(owner):
+                    return Refusal(f"this is a {get_class_name(owner)}, not a {name}")
+                set_attributes(target, decode_attributes(attributes, self.decode))
+                return Answer("Success")
+        problem = update_in_place(target, self.decode(value))
+        return Refusal(problem) if problem else Answer("Success")
 
     def show_variable(self, variable: str) -> EffectResult:
         """The value of a variable, as JSON or as a reference."""
@@ -344,6 +406,25 @@ class Handlers:
                     f"`{label}` takes the name of a variable, and `{variable}` is not bound; bind one first, "
                     f"or, if nothing is to {label}, bind the outputs and call `done`"
                 )
+
+    def is_bound(self, variable: str) -> bool:
+        """Whether a text is the name of a variable with a value."""
+        return isinstance(self.scope.lookup(variable), Bound)
+
+    def jump_with_expression(self, label: str, text: str) -> EffectGenerator:
+        """Return or raise the value of an expression."""
+        match self.prepare_expression(text):
+            case Refusal(message):
+                return Refusal(
+                    f"`{label}` takes a variable or an expression, and `{text}` has no value: {message}; "
+                    f"bind a variable first, or, if nothing is to {label}, bind the outputs and call `done`"
+                )
+            case snippet:
+                execution = yield snippet
+        if isinstance(execution, Ran):
+            outcome = partial(make_jump_outcome, label, execution.value, self.block.labels)
+            return self.call_safely(outcome)
+        return self.make_result(execution, "", text)
 
     def go_to(self, label: str, value: UserValue) -> EffectResult:
         """Jump to a label with a value, or with an exception written as text."""

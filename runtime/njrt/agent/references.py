@@ -1,18 +1,23 @@
-"""References: small integers that stand for live objects, for the effect sets that speak in them.
+"""References: small integers that stand for live objects, and the forms of values in the paper's effect sets.
 
-    encode_wire([1, "a"], heap)           {"type": "Ref", "addr": 1, "class": "list"}
-    encode_level(heap.at(1), heap)        [1, "a"]
+    encode_wire([1, "a"], heap)                         {"type": "Ref", "addr": 1, "class": "list"}
+    encode_level(heap.at(1), heap)                      [1, "a"]
     decode_wire([{"type": "Ref", "addr": 1}], heap)     [that very list]
+    decode_wire({"type": "Object", "class": "Enemy", "attributes": [...]}, heap, find_class)     a new Enemy
 
-Nothing is encoded ahead of time and nothing is copied: an object gets its number when the model first
-meets it, and the number always means the object itself. What is shown of one is one level of it, and none
-of the program's code runs to show it.
+Nothing is encoded ahead of time and nothing is copied: an object gets its number when the model first sees it, and
+the number always means the object itself. One level of an object is shown, and none of the program's code runs for
+that. A reference to a scalar stands for a `Cell`, which `setref` can change.
 """
 
 from __future__ import annotations
 
+import inspect
+import json
 import types
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime
 from enum import EnumType
 from itertools import islice
 
@@ -23,6 +28,7 @@ from njrt.rendering.one_line import find_write_function, list_hidden_attributes,
 from njrt.rendering.redaction import Redactor
 from njrt.rendering.writer import ValueWriter
 from njrt.values.introspection import (
+    find_member,
     get_class_name,
     get_class_namespace,
     get_mro,
@@ -46,6 +52,16 @@ _DESCRIPTOR_TYPES = (
     types.ClassMethodDescriptorType,
 )
 _DESCRIBED_TYPES = (types.FunctionType, types.MethodType, types.BuiltinFunctionType)
+ClassFinder = Callable[[str], type]
+"""Finds the class that a model names; raises ValueError where there is none."""
+
+
+@dataclass(slots=True, eq=False)
+class Cell:
+    """What a reference to a scalar stands for (state: its value, and the variables that were assigned it)."""
+
+    value: UserValue
+    variables: list[str] = field(default_factory=list)
 
 
 class ReferenceTable:
@@ -75,6 +91,14 @@ class ReferenceTable:
                 f"there is no reference {address}; there are: {known}; look at a variable to get one"
             ) from None
 
+    def find_class(self, name: str) -> type | None:
+        """A class that is known by a reference to it or to one of its instances."""
+        for value in self.objects.values():
+            for cls in (value, type(value)) if is_a(value, type) else (type(value),):
+                if get_class_name(cls) == name:
+                    return cls
+        return None
+
 
 def encode_wire(value: UserValue, heap: ReferenceTable, name: str = "") -> WireValue:
     """A value as the model receives it: plain scalars as JSON, everything else as a reference.
@@ -84,10 +108,12 @@ def encode_wire(value: UserValue, heap: ReferenceTable, name: str = "") -> WireV
     if is_exactly(value, *JSON_SCALARS) and is_short_scalar(value):
         shown: WireValue = heap.redactor.write_named(name, value, lambda: value) if name else value
         return shown if type(shown) is not float or shown - shown == 0 else repr(shown)
+    if is_exactly(value, datetime):
+        return {"type": "datetime", "value": datetime.isoformat(value)}
     return {
         "type": "Ref",
         "addr": heap.reference_to(value),
-        "class": get_class_name(type(value)),
+        "class": get_class_name(type(value.value if type(value) is Cell else value)),
     }
 
 
@@ -100,7 +126,7 @@ def is_short_scalar(scalar: UserValue) -> bool:
 
 def encode_level(value: UserValue, heap: ReferenceTable) -> WireValue:
     """One level of an object: its items or attributes, each as `encode_wire` shows it."""
-    if is_exactly(value, *JSON_SCALARS) and is_short_scalar(value):
+    if is_exactly(value, datetime, *JSON_SCALARS) and is_short_scalar(value):
         return encode_wire(value, heap)
     if is_a(value, str):
         text = str.__getitem__(value, slice(MAX_TEXT_CHARS))
@@ -119,6 +145,8 @@ def encode_level(value: UserValue, heap: ReferenceTable) -> WireValue:
         if is_a(value, kind):
             some = kind.__getitem__(value, slice(MAX_ITEMS))
             items, length = [encode_wire(item, heap) for item in some], kind.__len__(value)
+            if kind is tuple:
+                return add_length({"type": "tuple", "items": items}, length)
             return items if length <= MAX_ITEMS else add_length({"items": items}, length)
     for unordered in (set, frozenset):
         if is_a(value, unordered):
@@ -137,31 +165,46 @@ def take_first_sorted(elements: Iterable[UserValue]) -> list[UserValue]:
 
 
 def encode_object_level(value: UserValue, heap: ReferenceTable) -> WireValue:
-    """One level of any other object: its class, its own attributes, the names of its methods."""
+    """One level of any other object: its class, its attributes, those of its class, its methods, its properties."""
     cls = type(value)
     if is_exactly(value, *_DESCRIBED_TYPES) or is_a(value, type) or is_a(value, types.ModuleType):
         held_by_class = list_class_attributes(value) if is_a(value, type) else {}
-        shown = {name: encode_wire(held, heap, name) for name, held in held_by_class.items()}
+        shown = encode_attributes(held_by_class, heap)
         text = render_value(value, MAX_TEXT_CHARS, heap.redactor)
         about = {"class": get_class_name(cls), "about": text}
         return about | ({"attributes": shown} if shown else {})
     hidden = list_hidden_attributes(value, ValueWriter(find_write_function, heap.redactor))
-    held = islice(read_attributes(value).items(), MAX_ITEMS)
-    methods = {
-        name
-        for base in get_mro(cls)[:-1]
-        for name, member in get_class_namespace(base).items()
-        if not name.startswith("_") and is_exactly(member, *_METHOD_TYPES)
+    held = {
+        name: attribute
+        for name, attribute in read_attributes(value).items()
+        if type(name) is str and name not in hidden
     }
-    return {
+    of_class: dict[str, UserValue] = {}
+    methods, properties = set(), set()
+    for base in reversed(get_mro(cls)[:-1]):
+        of_class |= list_class_attributes(base)
+        for name, member in get_class_namespace(base).items():
+            if not name.startswith("_") and is_exactly(member, *_METHOD_TYPES):
+                methods.add(name)
+            elif not name.startswith("_") and is_a(member, property):
+                properties.add(name)
+    for name in (*held, *hidden, *methods, *properties):
+        of_class.pop(name, None)
+    level = {
         "class": get_class_name(cls),
-        "attributes": {
-            name: encode_wire(attribute, heap, name)
-            for name, attribute in held
-            if type(name) is str and name not in hidden
-        },
+        "attributes": encode_attributes(held, heap),
         "methods": sorted(methods)[:MAX_ITEMS],
     }
+    if of_class:
+        level["class attributes"] = encode_attributes(of_class, heap)
+    if properties:
+        level["properties"] = sorted(properties)[:MAX_ITEMS]
+    return level
+
+
+def encode_attributes(held: Mapping[str, UserValue], heap: ReferenceTable) -> WireValue:
+    """Named values, each as `encode_wire` shows it."""
+    return {name: encode_wire(value, heap) for name, value in islice(held.items(), MAX_ITEMS)}
 
 
 def list_class_attributes(cls: type) -> dict[str, UserValue]:
@@ -182,26 +225,127 @@ def add_length(shown: dict[str, WireValue], length: int) -> dict[str, WireValue]
     return shown if length <= MAX_ITEMS else shown | {"length": length}
 
 
-def decode_wire(wire: WireValue, heap: ReferenceTable) -> UserValue:
-    """The value that a model sent: JSON, in which references stand for the objects themselves."""
-    match wire:
-        case {"type": "Ref", "addr": int(address)}:
-            return heap.at(address)
-        case {"type": "dict", "items": list(items)} if all(map(is_key_value_pair, items)):
-            return {decode_wire(i["key"], heap): decode_wire(i["value"], heap) for i in items}
-        case {"type": "set", "items": list(items)}:
-            return {decode_wire(item, heap) for item in items}
-        case Mapping():
-            return {key: decode_wire(value, heap) for key, value in wire.items()}
-        case list():
-            return [decode_wire(item, heap) for item in wire]
-        case _:
-            return wire
+FORMS = (
+    '{"type": "list" | "tuple" | "set", "items": [...]}, {"type": "dict", "items": [{"key": K, "value": V}]}, '
+    '{"type": "datetime", "value": ISO}, {"type": "Object", "class": NAME, "attributes": [{"key": NAME, "value": V}]}, '
+    '{"type": "Ref", "addr": N}'
+)
+"""The forms of a value that is not a JSON scalar or array."""
+
+
+def refuse_class(name: str) -> type:
+    """Find no class."""
+    raise ValueError(f"there is no class `{name}` here")
+
+
+def decode_wire(
+    wire: WireValue, heap: ReferenceTable, find_class: ClassFinder = refuse_class
+) -> UserValue:
+    """The value that a model sent: references stand for the objects themselves.
+
+    Raise ValueError where it has no known form; a JSON object is never taken for a dict.
+    """
+
+    def decode(wire: WireValue) -> UserValue:
+        match wire:
+            case {"type": "Ref", "addr": int(address)}:
+                held = heap.at(address)
+                return held.value if type(held) is Cell else held
+            case {"type": "list", "items": list(items)}:
+                return [decode(item) for item in items]
+            case {"type": "tuple", "items": list(items)}:
+                return tuple(decode(item) for item in items)
+            case {"type": "set", "items": list(items)}:
+                return {decode(item) for item in items}
+            case {"type": "dict", "items": list(items)} if all(map(is_key_value_pair, items)):
+                return {decode(item["key"]): decode(item["value"]) for item in items}
+            case {"type": "datetime", "value": str(text)}:
+                return datetime.fromisoformat(text)
+            case {"type": "Object", "class": str(name), "attributes": attributes}:
+                return make_object(find_class(name), decode_attributes(attributes, decode))
+            case {
+                "type": "Class",
+                "name": str(name),
+                "bases": list(bases),
+                "attributes": attributes,
+            }:
+                return make_class(
+                    name, [decode(base) for base in bases], decode_attributes(attributes, decode)
+                )
+            case {"type": "notsupporteddatatype"}:
+                raise ValueError(
+                    "a notsupporteddatatype stands for a value that cannot be sent; send its reference"
+                )
+            case Mapping():
+                raise ValueError(f"{json.dumps(wire)[:200]} is no value; the forms are: {FORMS}")
+            case list():
+                return [decode(item) for item in wire]
+            case _:
+                return wire
+
+    return decode(wire)
+
+
+def decode_attributes(
+    pairs: WireValue, decode: Callable[[WireValue], UserValue]
+) -> dict[str, UserValue]:
+    """The attributes in a list of keys and values, without those that stand for what cannot be sent."""
+    if not isinstance(pairs, list) or not all(map(is_key_value_pair, pairs)):
+        raise ValueError('attributes are a list of {"key": NAME, "value": V}')
+    return {
+        str(pair["key"]): decode(pair["value"])
+        for pair in pairs
+        if pair["value"] != {"type": "notsupporteddatatype"}
+    }
 
 
 def is_key_value_pair(item: WireValue) -> bool:
     """Whether a model wrote `{"key": ..., "value": ...}`."""
     return isinstance(item, Mapping) and set(item) == {"key", "value"}
+
+
+def make_object(cls: type, attributes: Mapping[str, UserValue]) -> UserValue:
+    """A new instance: its constructor is given the attributes that it takes, the others are set."""
+    if is_a(cls, EnumType):
+        return (
+            getattr(cls, attributes["_name_"])
+            if "_name_" in attributes
+            else cls(attributes["_value_"])
+        )
+    if issubclass(cls, BaseException):
+        return cls(*attributes.get("args", attributes.values()))
+    positional, named = [], {}
+    for parameter in inspect.signature(cls).parameters.values():
+        if parameter.name in attributes:
+            if parameter.kind is parameter.POSITIONAL_ONLY:
+                positional.append(attributes[parameter.name])
+            elif parameter.kind not in (parameter.VAR_POSITIONAL, parameter.VAR_KEYWORD):
+                named[parameter.name] = attributes[parameter.name]
+    made = cls(*positional, **named)
+    set_attributes(made, attributes)
+    return made
+
+
+def make_class(
+    name: str, bases: Sequence[UserValue], attributes: Mapping[str, UserValue]
+) -> UserValue:
+    """A new class; its bases must be classes."""
+    if not all(is_a(base, type) for base in bases):
+        raise ValueError("the bases of a class are references to classes")
+    if special := next((name for name in attributes if name.startswith("__")), None):
+        raise ValueError(f"`{special}` cannot be set")
+    return type(name, tuple(bases), dict(attributes))
+
+
+def set_attributes(target: UserValue, attributes: Mapping[str, UserValue]) -> None:
+    """Set attributes, but not to what they are already: a model sends methods and constants back, too."""
+    for name, value in attributes.items():
+        held = read_attributes(target).get(name, find_member(type(target), name))
+        if held is value or (is_exactly(value, *JSON_SCALARS) and held == value):
+            continue
+        if name.startswith("__"):
+            raise ValueError(f"`{name}` cannot be set")
+        setattr(target, name, value)
 
 
 def update_in_place(target: UserValue, value: UserValue) -> str | None:
@@ -222,10 +366,10 @@ def update_in_place(target: UserValue, value: UserValue) -> str | None:
             target.update(members)
         case list() | bytearray() | dict() | set():
             return f"a {name} can only become equal to another {name}"
-        case _ if isinstance(value, Mapping) or type(value) is type(target):
-            held = value if isinstance(value, Mapping) else read_attributes(value)
-            for name, attribute in dict(held).items():
-                setattr(target, str(name), attribute)
+        case _ if isinstance(value, Mapping):
+            set_attributes(target, {str(name): attribute for name, attribute in value.items()})
+        case _ if type(value) is type(target):
+            set_attributes(target, read_attributes(value))
         case _:
             return f"to update this {name}, send a dict of its attributes"
     return None

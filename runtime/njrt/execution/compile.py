@@ -14,7 +14,7 @@ import __future__
 import ast
 import builtins
 import sys
-from collections.abc import Collection
+from collections.abc import Callable, Collection
 from dataclasses import dataclass
 from functools import lru_cache, partial
 from types import CellType, CodeType
@@ -260,10 +260,27 @@ def _provide_cells(names: SnippetNames, scope: Scope, policy: Policy) -> None:
             continue
         if name == "print":
             scope.borrowed[name] = CellType(scope.transcript.print)
+        elif name in ("dir", "locals"):
+            scope.borrowed[name] = CellType(make_lister(name, scope, policy))
         elif policy == "guarded" and name in CHECKED_BUILTINS:
             scope.borrowed[name] = CellType(CHECKED_BUILTINS[name])
         elif name not in MODULE_NAMES and _is_shadowed(name, scope):
             scope.borrowed[name] = CellType(getattr(builtins, name))
+
+
+def make_lister(name: str, scope: Scope, policy: Policy) -> Callable[..., UserValue]:
+    """The builtin `dir` or `locals` of a block: without arguments it gives the variables of the block."""
+    builtin = CHECKED_BUILTINS.get(name) if policy == "guarded" else None
+    builtin = builtin or getattr(builtins, name)
+
+    def list_names(*arguments: UserValue) -> UserValue:
+        if arguments:
+            return builtin(*arguments)
+        variables = scope.list_variables()
+        return sorted(variables) if name == "dir" else variables
+
+    list_names.__name__ = list_names.__qualname__ = name
+    return list_names
 
 
 def _is_shadowed(name: str, scope: Scope) -> bool:

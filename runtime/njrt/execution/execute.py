@@ -25,7 +25,7 @@ from njrt.execution.interruptions import is_interruption
 from njrt.execution.lowering import ExitKind
 from njrt.execution.tracebacks import format_failure, has_left_block, is_stack_deep
 from njrt.outcome import Broke, Continued, Outcome, Raised, Returned, UserValue
-from njrt.scope.scope import Scope
+from njrt.scope.scope import Absent, Scope
 from njrt.timeouts import DeadlineExceeded, await_with_timeout, call_with_timeout
 
 __all__ = [
@@ -159,11 +159,21 @@ def _classify_error(error: BaseException, snippet: Snippet) -> Execution:
     """Distinguish the block's own exception from a mistake of the model."""
     printed = snippet.scope.transcript.take()
     if not snippet.raised.is_own_error(error):
-        return Failed(format_failure(error, snippet.code), printed)
+        return Failed(_format_mistake(error, snippet), printed)
     trace = error.__traceback__
     while trace is not None and trace.tb_frame.f_code is not snippet.code:
         trace = trace.tb_next
     return Jumped(Raised(error.with_traceback(trace)), printed)
+
+
+def _format_mistake(error: BaseException, snippet: Snippet) -> str:
+    """Describe a mistake of the model; a variable without a value is not bound yet."""
+    text = format_failure(error, snippet.code)
+    name = error.name if isinstance(error, NameError) else None
+    if name and snippet.scope.lookup(name) is Absent.UNBOUND:
+        _, line_end, frames = text.partition("\n")
+        return f"{type(error).__name__}: `{name}` is not bound yet{line_end}{frames}"
+    return text
 
 
 class ClassNamespace:

@@ -133,6 +133,11 @@ class Scope:
             return Bound(getattr(builtins, name))
         return Absent.UNBOUND if self.is_referenced(name) else Absent.UNKNOWN
 
+    def list_variables(self) -> dict[str, UserValue]:
+        """The variables that the block sees and that are bound: those that the prompt names, then its own."""
+        found = {name: self.lookup(name) for name in (*self.names, *self.scratch)}
+        return {name: bound.value for name, bound in found.items() if isinstance(bound, Bound)}
+
     def is_bound(self, path: str) -> bool:
         """Whether the variable, or for `a.b` the attribute path, has a value."""
         name, *attributes = path.split(".")

@@ -121,7 +121,9 @@ def resolve_options(
 ) -> Options:
     """All options of a block: `using`, then the block and its file, environment, project, defaults."""
     environment = tuple(
-        (variable, os.environ.get(variable, "")) for variable in ENVIRONMENT_VARIABLES
+        (variable, os.environ[variable])
+        for variable in ENVIRONMENT_VARIABLES
+        if variable in os.environ
     )
     layers = (
         settings.options,

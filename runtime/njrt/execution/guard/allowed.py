@@ -27,7 +27,7 @@ IMPORTABLE_MODULES = _split_words(
 
 REFUSED_BUILTINS = _split_words(
     """__build_class__ __builtins__ __import__ __loader__ __spec__ breakpoint compile copyright credits
-    eval exec exit globals help input license locals open quit
+    eval exec exit globals help input license open quit
     GeneratorExit KeyboardInterrupt SystemExit"""
 )
 """Builtins for files, the terminal, the interpreter and the end of the program."""
