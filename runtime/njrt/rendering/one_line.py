@@ -392,22 +392,13 @@ def find_write_function(cls: type) -> WriteFunction:
         return _write_by_attributes
     if has_mappers() and is_lazy_class(cls):
         return _write_class_name
-    if (
-        is_user_class(cls)
-        and type(find_member(cls, "__repr__")) is types.FunctionType
-        and has_custom_repr(cls)
-    ):
-        return _write_by_repr
     for base in get_mro(cls)[:-1]:
         # Only plain classes are looked up: the metaclass of another may define __hash__ or __eq__.
         write = TYPE_WRITERS.get(base) if type(base) is type else None
         if write := write or find_library_function(base):
-            return write
+            method = find_member(cls, "__repr__")
+            is_python = type(method) is types.FunctionType and is_user_class(cls)
+            return _write_by_repr if is_python and has_custom_repr(cls) else write
     if get_module_name(cls) in ("typing", "typing_extensions"):
         return _write_type_form
-    return _choose_instance_writer(cls)
-
-
-def _choose_instance_writer(cls: type) -> WriteFunction:
-    """Choose how to write an object: by its `__repr__` if one was written by hand, else by its attributes."""
     return _write_by_repr if has_custom_repr(cls) else _make_attribute_writer(cls)

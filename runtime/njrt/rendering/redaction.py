@@ -42,7 +42,7 @@ RedactRule = bool | RedactFunction
 MAX_SCANNED_OBJECTS = 2_000
 """Objects that are searched for secrets before a result is shown."""
 _MAX_SCANNED_ITEMS = 100
-_MIN_KNOWN_CHARS = 5
+MIN_SECRET_CHARS = 5
 """Shorter secrets are not replaced inside other texts: they occur by chance."""
 
 # ── names ────────────────────────────────────────────────────────────────────────────────────────────
@@ -170,12 +170,11 @@ _NAME_TRIGGERS = tuple(
     for form in (word, word.upper())
 )
 _NAME_TRIGGERS += ("Pass", "Pwd", "Secret", "PiKey", "_key", "-key", "Key", "KEY", "_tok", "-tok", "Tok", "_TOK", "-TOK", "ssion_id", "ssionid", "ssionId", "SSION_ID", "cvc", "cvv", "otp")  # fmt: skip
-_MIN_CHARS = 6
 
 
 def redact_shapes(text: str) -> str:
     """Replace the secrets in a text that are known by their shape, or by a name before them."""
-    if len(text) < _MIN_CHARS:
+    if len(text) < MIN_SECRET_CHARS:
         return text
     for characters, shapes in _SHAPES.items():
         if characters[0] not in text and characters[-1] not in text:
@@ -215,7 +214,7 @@ class Redactor:
         """Remember the text of a secret, to find it in other texts."""
         text = value.decode("latin-1") if type(value) is bytes else value
         text = str(text) if type(text) is int else text
-        if type(text) is str and len(text) >= _MIN_KNOWN_CHARS:
+        if type(text) is str and len(text) >= MIN_SECRET_CHARS:
             self.known |= {text, repr(text)[1:-1], json.dumps(text, ensure_ascii=False)[1:-1]}
 
     def redact(self, text: str) -> str:

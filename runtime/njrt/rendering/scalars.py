@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from njrt.rendering.redaction import Redactor
+from njrt.rendering.redaction import MIN_SECRET_CHARS, Redactor
 from njrt.rendering.writer import DoesNotFit, ValueWriter, WriteFunction
 from njrt.values.introspection import get_class_name
 
@@ -39,7 +39,8 @@ def _make_quoted_writer(written: Callable[[Any], str], noun: str) -> WriteFuncti
         length = len(value)
         if exact and length + 2 > room:
             raise DoesNotFit
-        value = redact_long_text(writer.redactor, value, room)
+        if length >= MIN_SECRET_CHARS:
+            value = redact_long_text(writer.redactor, value, room)
         if len(value) + 2 <= room:
             text = written(value)
             if len(text) <= room:
