@@ -133,7 +133,7 @@ class Graph(dict[str, int]):
 @pytest.mark.parametrize(
     ("value", "what"),
     [
-        ((each for each in ()), "a generator"),
+        ((item for item in ()), "a generator"),
         (sys.stdout, "a "),
         (
             lambda: 1,
@@ -154,7 +154,7 @@ def test_nothing_else_is_evaluated() -> None:
     with pytest.raises((ValueError, KeyError)):
         decode_values({"it": "__import__('os').getpid()"}, {}, {})
     with pytest.raises((ValueError, KeyError)):
-        decode_values({"it": "[each for each in (1,)]"}, {}, {})
+        decode_values({"it": "[item for item in (1,)]"}, {}, {})
 
 
 plain = st.recursive(

@@ -1,4 +1,4 @@
-"""The variables that a block shares with its program: the real ones, never copies.
+"""The variables that a block shares with its program: not copies.
 
     def total(item, seen):                      cells of `total`:   item, seen
         \"\"\"natural Add <item> to <:seen>.\"\"\"     names the block may bind:   seen
@@ -9,8 +9,8 @@
 
 A lambda that only names the variables is enough: its `__closure__` holds the very cells of the function
 around it, its `__globals__` is the module's dictionary. In a class body the names live in a namespace
-that is passed along. What the block names for itself lives in cells of its own and ends with the block,
-unless a function it made holds on to it.
+that is passed as well. Names that the block introduces live in cells of its own and end with the block,
+unless a function that it made refers to them.
 """
 
 from __future__ import annotations
@@ -52,14 +52,14 @@ SavedBindings = Mapping[str, Bound | Absent]
 
 
 class Scope:
-    """The variables of one run of a block. Names are as the source spells them unless said otherwise.
+    """The variables of one run of a block. Names are as in the source unless a docstring says "mangled".
 
     The public attributes hold mangled names: `cells` are the host function's own, `global_names` those
     that resolve in `module`, `own` those in the class `namespace`, `scratch` the block's own variables,
     and `borrowed` the builtins that the block must see although the program shadows them.
 
-    `<:order: Order>` names the class `Order` too: whoever is to bind one must be able to make one. The
-    classes that only the types name are the `type_names`.
+    The classes that only the types of outputs name are the `type_names`: `<:order: Order>` lets the block make
+    an `Order`.
     """
 
     def __init__(
@@ -148,7 +148,7 @@ class Scope:
                 return False
 
     def assign(self, name: str, value: UserValue) -> Refusal | None:
-        """Bind `name`: an output in the program, any other name in the block. Says what is refused."""
+        """Bind `name`: an output in the program, any other name in the block. Return why it is refused, if it is."""
         private = mangle(name, self.class_name)
         if not self.can_bind(private) and not self.shadowing:
             return Refusal(format_read_only_error(name))
@@ -169,7 +169,7 @@ class Scope:
             self.module.pop(name, None)
 
     def ensure_own_cell(self, name: str) -> CellType:
-        """The block's own variable of a mangled name, made when first asked for.
+        """The block's own variable of a mangled name, made on the first call.
 
         Where it hides a variable of the program it starts with that variable's value.
         """
@@ -185,7 +185,7 @@ class Scope:
         return {name: self._read_binding(name) for name in sorted(self.bindable)}
 
     def restore_bindings(self, bindings: SavedBindings) -> None:
-        """Put bindings back as `snapshot` found them."""
+        """Restore bindings that `save_bindings` returned."""
         for name, was in bindings.items():
             match was:
                 case Bound(value):
@@ -234,7 +234,7 @@ class Scope:
         return tuple(path for path in self.outputs if not self._is_set(path))
 
     def misfits(self) -> tuple[str, ...]:
-        """For each bound output that does not fit its declared type, one line that says so."""
+        """One line for each bound output that does not fit its declared type."""
         lines = []
         for path, declared in self.types.items():
             if self._is_set(path) and (
@@ -255,7 +255,7 @@ class Scope:
                 raise NameError(f"{name} is {absent.value}")
 
     def close(self) -> None:
-        """Let go of the program's variables: no frame, cell or value is kept alive by the block."""
+        """Release the program's variables: the block keeps no frame, cell or value alive."""
         self._declared_types = self._types = self.namespace = None
         self._earlier.clear()
         self.transcript.close()
@@ -338,7 +338,7 @@ def make_scope(
 
 
 def format_read_only_error(name: str) -> str:
-    """What the model is told when it binds a name that the prompt only reads."""
+    """The message to a model that binds a name that the prompt only reads."""
     return (
         f"`{name}` is read-only in this block: the prompt says `<{name}>`, not `<:{name}>`; "
         "bind another name instead (changing the object itself is allowed)"
@@ -346,7 +346,7 @@ def format_read_only_error(name: str) -> str:
 
 
 def format_redefinition_error(name: str) -> str:
-    """What the model is told when it defines or imports anew what the prompt names."""
+    """The message to a model that defines or imports again what the prompt names."""
     return f"`{name}` exists already: leave this definition out and use the program's own"
 
 
