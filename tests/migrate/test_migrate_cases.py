@@ -23,10 +23,13 @@ def migrated(name: str, data: bytes) -> Migration:
 
 
 def said_of(migration: Migration) -> str:
-    remarks = [f"old {each.line}: {each}" for each in migration.remarks]
-    remarks += [f"new {each.line}: {each}" for each in migration.leftovers]
+    remarks = [f"old {remark.line}: {remark}" for remark in migration.remarks]
+    remarks += [f"new {remark.line}: {remark}" for remark in migration.leftovers]
     found = migration.compilation.diagnostics
-    remarks += [f"new {each.line}: {each.severity}[{each.code}]: {each.message}" for each in found]
+    remarks += [
+        f"new {diagnostic.line}: {diagnostic.severity}[{diagnostic.code}]: {diagnostic.message}"
+        for diagnostic in found
+    ]
     return "".join(f"{remark}\n" for remark in remarks)
 
 
@@ -46,7 +49,7 @@ def test_every_comment_is_kept(name: str) -> None:
     data = (CASES / f"{name}.py").read_bytes()
     comments = [line.partition("# ")[2] for line in data.decode().split("\n") if "# " in line]
     text = migrated(name, data).source.text
-    assert [each for each in comments if f"# {each}" not in text] == []
+    assert [comment for comment in comments if f"# {comment}" not in text] == []
 
 
 @pytest.mark.parametrize("name", NAMES)

@@ -23,7 +23,7 @@ def njc(*arguments: str) -> Result:
 
 
 def sources(folder: Path) -> list[str]:
-    return sorted(each.relative_to(folder).as_posix() for each in folder.rglob("*.njpy"))
+    return sorted(file.relative_to(folder).as_posix() for file in folder.rglob("*.njpy"))
 
 
 def test_programs_become_natural_code_beside_the_old_files(folder: Path) -> None:

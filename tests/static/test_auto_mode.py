@@ -100,7 +100,7 @@ def test_the_trace_tells_it_too(studio: Studio) -> None:
     with njrt.using(trace=studio.folder / "t.jsonl"):
         converse(space, ["add 1 2", "who?"])
     events = [json.loads(line) for line in studio.read("t.jsonl").splitlines()]
-    assert [each.get("tried") for each in events if each["event"] == "began"] == ["ran", "unfit"]
+    assert [event.get("tried") for event in events if event["event"] == "began"] == ["ran", "unfit"]
     used = sum_usage_by_block(studio.read("t.jsonl").splitlines())["program.njpy:13"]
     assert (used.calls, used.by_code, used.unfit, used.raised) == (1, 1, 1, 0)
 

@@ -46,7 +46,7 @@ def test_what_is_written_is_read_again(pairs: list[tuple[str, str]]) -> None:
     codes = {name: code.replace("\r", "") for name, code in pairs}
     lock = add_entries(StaticLock(), [entry(name, code) for name, code in codes.items()])
     blocks = tomllib.loads(format_lock(lock)).get("block", [])
-    assert {each["name"]: each["code"].strip() for each in blocks} == {
+    assert {block["name"]: block["code"].strip() for block in blocks} == {
         name: code.strip() for name, code in codes.items()
     }
 

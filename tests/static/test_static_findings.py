@@ -66,5 +66,5 @@ def test_findings_of_static_builds(studio: Studio, code: str, update_cases: bool
 
 
 def test_all_of_them_are_explained(studio: Studio) -> None:
-    for code in (each for each in CODES if each.startswith("NJ4")):
+    for code in (code for code in CODES if code.startswith("NJ4")):
         assert CODES[code].title in studio.njc("explain", code).stdout
