@@ -19,10 +19,17 @@ from njc.analysis.check import check
 from njc.analysis.outputs import check_flow
 from njc.codegen.emit import emit, emit_without_blocks
 from njc.codegen.header import FileHeader, format_closing_comment, make_header
-from njc.codegen.linemap import LineMap, Piece, build_line_map, format_line_map, remap_tree
+from njc.codegen.linemap import (
+    LineMap,
+    Piece,
+    build_line_map,
+    find_source_line,
+    format_line_map,
+    remap_tree,
+)
 from njc.codegen.lower import WrittenBlock, apply_written, choose_aliases, lower, serialize_written
 from njc.frontend.blocks import NaturalBlock, collect_block_outputs, find_blocks
-from njc.frontend.diagnostics import Diagnostic
+from njc.frontend.diagnostics import Diagnostic, make_diagnostic
 from njc.frontend.directives import FileDirectives, filter_ignored, read_file_directives
 from njc.frontend.names import BlockOutputs
 from njc.frontend.parse import (
@@ -132,21 +139,34 @@ def generate(
 
 
 def _reject_uncompilable(module: Module, compilation: Compilation) -> Compilation:
-    """Refuse a program that parses and yet does not compile, such as one with a stray `return`.
+    """Refuse a program whose compiled form Python does not compile.
 
-    A block may bind what a `nonlocal` asks for, so where the source fails the result has the last word.
+    Either the source has such a mistake as a stray `return`, or a call is beyond a limit of Python. The
+    source alone does not decide: a block may bind what a `nonlocal` asks for.
     """
-    if find_compile_error(module.tree) and (
-        error := find_compile_error(parse_compiled_tree(compilation))
-    ):
-        diagnostics = (
-            *compilation.diagnostics,
-            make_syntax_diagnostic(module.source, error, counts_bytes=True),
-        )
-        return replace(
-            compilation, diagnostics=tuple(sorted(diagnostics)), output=None, line_map=LineMap()
-        )
-    return compilation
+    error = _find_output_error(compilation)
+    if error is None:
+        return compilation
+    if find_compile_error(module.tree):
+        finding = make_syntax_diagnostic(module.source, error, counts_bytes=True)
+    else:
+        line = min(max(error.lineno or 1, 1), len(module.source.line_starts))
+        start = module.source.line_starts[line - 1]
+        start += len(text := module.source.line(line)) - len(text.lstrip())
+        hint = "move the inner part of the code into a function of its own"
+        message = f"Python does not compile the call of this block: {error.msg}"
+        finding = make_diagnostic(module.source, "NJ107", start, start + 1, message, hint)
+    diagnostics = tuple(sorted((*compilation.diagnostics, finding)))
+    return replace(compilation, diagnostics=diagnostics, output=None, line_map=LineMap())
+
+
+def _find_output_error(compilation: Compilation) -> SyntaxError | None:
+    """Find why Python does not compile the output; the line of the error is the one of the source."""
+    try:
+        return find_compile_error(parse_compiled_tree(compilation))
+    except SyntaxError as error:
+        error.lineno = find_source_line(compilation.line_map, error.lineno or 1)
+        return error
 
 
 def _filter_diagnostics(

@@ -1,11 +1,13 @@
-"""What a block asks for, held against what the program around it can give.
+"""The names, types and jumps of each block, checked against the program around it.
 
     for item in items:
         '''natural
         If <itme> is broken, return "no".       NJ201  `itme` is not defined here: did you mean `item`?
         '''                                     NJ301  `return` is not possible here: not in a function
 
-Everything is reported, not only the first. How values flow to and from a block is looked at in flow.py.
+Everything is reported, not only the first. outputs.py checks how values flow between blocks and program.
+Not seen: names that `exec`, `globals()[...]` or another module binds are reported as undefined, those behind
+`from m import *` never are.
 """
 
 from __future__ import annotations
@@ -14,13 +16,17 @@ import ast
 import builtins
 import difflib
 import re
+import sys
 from collections.abc import Iterator, Sequence
 
+from njc.analysis.control_words import find_control_words
 from njc.frontend.blocks import NaturalBlock
 from njc.frontend.diagnostics import Diagnostic, make_diagnostic
 from njc.frontend.names import (
     BlockOutputs,
+    Global,
     Local,
+    NameScope,
     is_bound,
     is_defined,
     list_visible_names,
@@ -28,14 +34,9 @@ from njc.frontend.names import (
     walk_outwards,
 )
 from njc.frontend.parse import Module
-from njc.frontend.references import KeywordTag, MistypedTag, Reference, parse_type
+from njc.frontend.references import KeywordTag, MistypedTag, NearTag, Reference, parse_type
 from njc.frontend.source import SourceFile
 from njrt.private_names import mangle
-
-_CONTROL_WORD_PATTERN = re.compile(
-    r"(?<!line )(?<!page )\b(?P<label>break|continue|return)\b(?! (?:value|type|code|address|key)s?\b)",
-    re.IGNORECASE,
-)
 
 
 def check(
@@ -48,17 +49,13 @@ def check(
             undefined += problem.code == "NJ201"
             yield problem
         yield from _check_control_words(module.source, block)
+        yield from _check_braces(module.source, block, outputs)
+        yield from _check_has_references(module.source, block)
     yield from _check_future_imports(module, blocks)
 
 
 _MOST_SUGGESTIONS = 50
 """In one file: to compare every undefined name with every name in scope takes time."""
-
-
-def find_control_words(block: NaturalBlock) -> Iterator[re.Match[str]]:
-    """Find the words break, continue and return in the text of a block; offsets are of its literal."""
-    start = len(block.literal) - len(block.prompt) - 3
-    return _CONTROL_WORD_PATTERN.finditer(block.literal, start, len(block.literal) - 3)
 
 
 def _check_tags(
@@ -79,11 +76,20 @@ def _check_tags(
                 message = f"the type of `{path}` is not a Python annotation, so this is plain text"
                 hint = f"write a type such as `<:{path}: str>`, or `<:{path}>` without one"
                 yield make_diagnostic(source, "NJ207", *at, message, hint)
+            case NearTag(root=root, writes=writes, reason=reason, hint=hint):
+                if writes or _is_variable(root, block.scope, outputs):
+                    yield make_diagnostic(source, "NJ208", *at, reason, hint)
             case Reference():
                 for problem in _check_reference(source, block, tag, outputs, suggest):
                     if problem.message not in reported:
                         reported.add(problem.message)
                         yield problem
+
+
+def _is_variable(name: str, scope: NameScope, outputs: BlockOutputs) -> bool:
+    """Whether the program, and not Python alone, binds the name."""
+    home = resolve_name(name, scope, outputs)
+    return not isinstance(home, Global) or home.known
 
 
 def _check_reference(
@@ -108,6 +114,10 @@ def _check_reference(
             (suggest and _suggest_name(root, block, outputs))
             or f"if this is text, write `<<{reference.path}>`",
         )
+    elif not binds and _is_plain_builtin(root) and not _is_variable(root, scope, outputs):
+        message = f"`{root}` is Python's builtin, which a block has without a reference"
+        hint = f"if this is text, write `<<{reference.path}>`; otherwise leave out the brackets"
+        yield make_diagnostic(source, "NJ209", *at, message, hint)
     if scope.kind == "class" and mangle(root, scope.mangling_class) in scope.bindings.globals:
         assert scope.parent is not None
         if isinstance(resolve_name(root, scope.parent, outputs), Local):
@@ -121,6 +131,11 @@ def _check_reference(
             yield make_diagnostic(source, "NJ201", *at, message, suggestion)
 
 
+def _is_plain_builtin(name: str) -> bool:
+    """Whether a name is a builtin that reads like an ordinary word; `super` works only by a reference."""
+    return name.islower() and name.isalpha() and name != "super" and hasattr(builtins, name)
+
+
 def _list_type_names(reference: Reference) -> list[str]:
     expression = parse_type(reference.type) if reference.type else None
     nodes = ast.walk(expression) if expression is not None else ()
@@ -131,6 +146,8 @@ def _suggest_name(name: str, block: NaturalBlock, outputs: BlockOutputs) -> str 
     for scope in walk_outwards(block.scope):
         if scope.kind == "class" and is_bound(mangle(name, scope.name), scope, outputs):
             return f"`{name}` belongs to the class `{scope.name}`: reach it through the class or `self`"
+    if name in _TYPES_BY_OTHER_NAMES:
+        return f"did you mean `{_TYPES_BY_OTHER_NAMES[name]}`?"
     candidates = [
         candidate for candidate in list_visible_names(block.scope, outputs) if candidate != name
     ]
@@ -140,7 +157,62 @@ def _suggest_name(name: str, block: NaturalBlock, outputs: BlockOutputs) -> str 
         n=1,
         cutoff=0.8,
     )
-    return f"did you mean `{close[0]}`?" if close else None
+    if _is_read_below(name, block):
+        return f"to have the block bind it, write `<:{name}>`"
+    if close:
+        return f"did you mean `{close[0]}`?"
+    return f"add `import {name}` above" if name in sys.stdlib_module_names else None
+
+
+_TYPES_BY_OTHER_NAMES = {
+    "integer": "int",
+    "number": "float",
+    "double": "float",
+    "string": "str",
+    "text": "str",
+    "boolean": "bool",
+    "array": "list",
+    "null": "None",
+}
+
+
+def _is_read_below(name: str, block: NaturalBlock) -> bool:
+    """Whether the code below the block, in its scope or inside of it, reads the name."""
+    return any(
+        isinstance(node, ast.Name) and node.id == name and node.lineno > block.end_line
+        for node in ast.walk(block.scope.node)
+    )
+
+
+_BRACES = re.compile(
+    r"(?<!\{)\{(?P<name>[^\W\d]\w*)[\w.]*(?:\[[^\]{}]*\])?(?:![rsa])?(?::[^{}]*)?\}(?!\})"
+)
+
+
+def _check_braces(
+    source: SourceFile, block: NaturalBlock, outputs: BlockOutputs
+) -> Iterator[Diagnostic]:
+    """Report `{x}` in a prompt that is no f-string, if the program has an `x`."""
+    if block.is_fstring:
+        return
+    start = len(block.literal) - len(block.prompt) - 3
+    for field in _BRACES.finditer(block.literal, start):
+        name = field["name"]
+        if _is_variable(name, block.scope, outputs) and is_defined(name, block.scope, outputs):
+            at = (block.start + field.start(), block.start + field.end())
+            message = f"`{field[0]}` is plain text: the prompt is no f-string"
+            yield make_diagnostic(source, "NJ210", *at, message, f"write `<{name}>`")
+
+
+def _check_has_references(source: SourceFile, block: NaturalBlock) -> Iterator[Diagnostic]:
+    """Report a block that names no variable and asks for no jump."""
+    if block.tags or block.is_fstring or any(find_control_words(block)):
+        return
+    if not re.search(r"\braise\b", block.prompt, re.IGNORECASE):
+        at = (block.start, block.start + len('"""natural'))
+        message = "the block refers to no variable, so it neither sees nor changes the program"
+        hint = "name what it reads by `<name>` and what it binds by `<:name>`"
+        yield make_diagnostic(source, "NJ211", *at, message, hint)
 
 
 def _check_control_words(source: SourceFile, block: NaturalBlock) -> Iterator[Diagnostic]:

@@ -27,10 +27,10 @@ from njc.analysis.assignment import (
     get_line_span,
     is_on_lines,
 )
-from njc.analysis.check import find_control_words
+from njc.analysis.control_words import find_control_words
 from njc.frontend.blocks import NaturalBlock
 from njc.frontend.diagnostics import Diagnostic, make_diagnostic
-from njc.frontend.names import BlockOutputs, Local, NameScope, resolve_name
+from njc.frontend.names import BlockOutputs, Local, NameScope, resolve_name, walk_outwards
 from njc.frontend.parse import Module
 from njc.frontend.source import SourceFile
 from njrt.private_names import mangle
@@ -95,8 +95,17 @@ def _check_unused(
             continue
         output = next(tag for tag in block.references if tag.writes and tag.path == name)
         message = f"output `{name}` is never used afterwards"
-        hint = f"use it, remove it, or call it `_{name}`"
+        hint = _suggest_declaration(name, scope) or f"use it, remove it, or call it `_{name}`"
         yield make_diagnostic(source, "NJ204", output.start, output.end, message, hint)
+
+
+def _suggest_declaration(name: str, scope: NameScope) -> str | None:
+    """Suggest a declaration where a variable around the function has the name of the unused output."""
+    for outer in walk_outwards(scope):
+        if outer is not scope and outer.kind != "class" and name in outer.bindings.bound:
+            keyword = "global" if outer.kind == "module" else "nonlocal"
+            return f"to bind the variable outside of the function, declare `{keyword} {name}` in it"
+    return None
 
 
 def _is_read_by_block(name: str, writer: NaturalBlock, readers: Sequence[NaturalBlock]) -> bool:

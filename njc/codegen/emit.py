@@ -73,7 +73,7 @@ def emit(
     edits = [_make_header_edit(source, header, comments)]
     if lowered:
         if imports := _list_imports(lowered, runtime):
-            edits.append(_make_import_edit(module, lowered[0].block.line, imports))
+            edits.append(_make_import_edit(module, lowered[0].block.start, imports))
         starts = {entry.block.start for entry in lowered}
         edits += [_make_block_edit(source, entry, starts, runtime) for entry in lowered]
     return list(_splice_edits(source, edits))
@@ -133,11 +133,11 @@ def _list_imports(lowered: Sequence[EmittableBlock], runtime: str) -> list[str]:
     return [*imports, *([f"import {RUNTIME_PACKAGE} as {runtime}"] if needs_runtime else [])]
 
 
-def _make_import_edit(module: Module, first_block_line: int, imports: Sequence[str]) -> _Edit:
+def _make_import_edit(module: Module, first_block: int, imports: Sequence[str]) -> _Edit:
     """Put imports below the docstring and the future imports, above all else."""
     source, body = module.source, module.tree.body
     line = source.newline.join(imports)
-    prologue = _count_prologue(body, first_block_line)
+    prologue = _count_prologue(source, body, first_block)
     following = body[prologue]
     is_import = isinstance(following, (ast.Import, ast.ImportFrom))
     if not prologue:
@@ -166,12 +166,12 @@ def _make_insertion(source: SourceFile, at: int, text: str) -> _Edit:
     return _Edit(at, at, (Piece(text, source.place(at)[0], False),))
 
 
-def _count_prologue(body: Sequence[ast.stmt], first_block_line: int) -> int:
+def _count_prologue(source: SourceFile, body: Sequence[ast.stmt], first_block: int) -> int:
     """Count the statements that must stay first: the docstring and the imports from `__future__`."""
     count = 0
     match body[0]:
-        case ast.Expr(value=ast.Constant(value=str())) if body[0].lineno != first_block_line:
-            count = 1
+        case ast.Expr(value=ast.Constant(value=str())) as first:
+            count = int(source.get_offset(first.lineno, first.col_offset) != first_block)
     while count < len(body) and _is_future_import(body[count]):
         count += 1
     return count

@@ -62,7 +62,7 @@ def make_header(
     settings = [
         (name, value) for name in OPTION_NAMES if (value := getattr(project, name)) is not None
     ]
-    options = _hash_bytes(repr(settings).encode()) if settings else None
+    options = _hash_bytes(ascii(settings).encode()) if settings else None
     code = _hash_bytes(written.encode()) if written else None
     return FileHeader(version, source.path, _hash_text(source.data), options, ABI, code)
 

@@ -34,7 +34,7 @@ from njc.frontend.names import (
     list_suites,
     resolve_name,
 )
-from njc.frontend.references import format_annotation, is_type, parse_type
+from njc.frontend.references import format_annotation, format_string, is_type, parse_type
 from njc.frontend.source import SourceFile
 from njrt.options import OPTION_NAMES, Options
 from njrt.private_names import mangle
@@ -116,7 +116,7 @@ def serialize_written(source: SourceFile, written: Iterable[WrittenBlock], note:
     """
     parts = [
         f"{start - source.text.count(_CRLF, 0, start)}"
-        f"\0{code.imports}\0{code.shapes}\0{code.conditions}\0{code.code}"
+        f"\0{code.imports!a}\0{code.shapes!a}\0{code.conditions!a}\0{code.code}"
         for code in written
         for start in [code.block.start]
     ]
@@ -280,10 +280,7 @@ def _make_text_argument(name: str, words: Iterable[str]) -> Argument:
 
 def format_literal(value: object) -> str:
     """Spell a literal value; a string in double quotes, unless that would cost an escape."""
-    text = repr(value)
-    if isinstance(value, str) and text.startswith("'") and '"' not in text:
-        return f'"{text[1:-1]}"'
-    return text
+    return format_string(value) if isinstance(value, str) else ascii(value)
 
 
 def list_given_options(options: Options) -> list[tuple[str, object]]:

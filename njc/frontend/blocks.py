@@ -31,7 +31,13 @@ from njc.frontend.frames import (
     list_labels,
     list_labels_exiting_finally,
 )
-from njc.frontend.markers import extract_prompt_text, find_near_miss, match_opening, parse_options
+from njc.frontend.markers import (
+    OPENING,
+    extract_prompt_text,
+    find_near_miss,
+    match_opening,
+    parse_options,
+)
 from njc.frontend.names import (
     BlockOutputs,
     FunctionDefinition,
@@ -45,7 +51,7 @@ from njc.frontend.names import (
 from njc.frontend.parse import Module
 from njc.frontend.placement import Placement, check_placement, find_placement
 from njc.frontend.references import Reference, Tag, find_tags
-from njc.frontend.source import SourceFile
+from njc.frontend.source import SourceFile, find_string_tokens
 from njrt.options import OPTION_NAMES, Options
 from njrt.private_names import mangle
 
@@ -113,6 +119,11 @@ class NaturalBlock:
         return list_labels_exiting_finally(self.frame)
 
     @property
+    def is_fstring(self) -> bool:
+        """Whether the prompt is an f-string, whose text is known only when the program runs."""
+        return "f" in self.literal[:2].lower()
+
+    @property
     def prompt(self) -> str:
         """The text between the marker line and the closing quotes, as it stands in the source."""
         opened = match_opening(self.literal)
@@ -160,7 +171,28 @@ def find_blocks(module: Module) -> Iterator[BlockOrDiagnostic]:
     scope = NameScope(
         "module", "<module>", module.tree, collect_bindings(module.tree, None, walrus)
     )
-    yield from _search_suite(module, module.tree.body, None, Frame(scope))
+    statements: list[BlockOrDiagnostic] = list(
+        _search_suite(module, module.tree.body, None, Frame(scope))
+    )
+    yield from statements
+    yield from _find_values(module, statements)
+
+
+def _find_values(module: Module, found: Sequence[BlockOrDiagnostic]) -> Iterator[Diagnostic]:
+    """Report strings that open like a natural block and are not statements: values, arguments, parts."""
+    source = module.source
+    known = {(block.line, block.column) for block in found if isinstance(block, NaturalBlock)}
+    reported = {finding.line for finding in found if isinstance(finding, Diagnostic)}
+    lines = {line for line, _ in known} | reported
+    if lines.issuperset(module.candidates):
+        return
+    for start, end in find_string_tokens(source):
+        opened = OPENING.match(source.text, start)
+        line, column = source.place(start)
+        if opened and (line, column) not in known and line not in reported:
+            message = "a natural block is a statement, not a value"
+            hint = "put it on lines of its own, and name what it makes: `<:answer>`"
+            yield make_diagnostic(source, "NJ106", start, end, message, hint)
 
 
 def _search_suite(

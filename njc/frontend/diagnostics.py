@@ -78,6 +78,12 @@ CODES: Mapping[str, DiagnosticCode] = {
         "A comment `# njc: key=value` counts only before the first statement of the file. Move it "
         'there, or write the option on the block: `"""natural(key=value)`.',
     ),
+    "NJ005": DiagnosticCode(
+        "comment not understood",
+        "warning",
+        "A comment that begins with `# njc:` is neither an option nor `ignore`, or it ignores a code that does "
+        "not exist or cannot be ignored. Write `# njc: ignore[NJ204, NJ301]` above the place or at its end.",
+    ),
     "NJ101": DiagnosticCode(
         "block after `;` in a one-line suite",
         "error",
@@ -114,6 +120,22 @@ CODES: Mapping[str, DiagnosticCode] = {
         "error",
         "`from __future__ import ...` must come before every statement but the docstring, and a "
         "natural block is a statement. Move the block below the import.",
+        fatal=True,
+    ),
+    "NJ106": DiagnosticCode(
+        "natural block as a value",
+        "error",
+        "The string begins like a natural block, but it is assigned, returned, passed or joined to another "
+        "string, so Python would treat it as text. A natural block is a statement of its own and has no value: let "
+        "it bind a variable by `<:name>`, and use that. If the text is meant, begin it with another word or "
+        "ignore this finding.",
+    ),
+    "NJ107": DiagnosticCode(
+        "compiled block refused by Python",
+        "error",
+        "The source is Python, but the file with the calls in the place of the blocks is not. Python compiles at "
+        "most 20 nested loops, `with` and `try` suites, and fewer than 100 levels of indentation, and the call "
+        "of a block can need a `try` around it. Move the inner part into a function of its own.",
         fatal=True,
     ),
     "NJ201": DiagnosticCode(
@@ -162,6 +184,33 @@ CODES: Mapping[str, DiagnosticCode] = {
         "`<:name: type>` takes any Python annotation, such as `<:total: float>` or `<:ids: list[str]>`. "
         "What stands here is not one, so the angle brackets are plain text and bind nothing. Correct "
         "the type, or double the first bracket to say that text is meant.",
+    ),
+    "NJ208": DiagnosticCode(
+        "nearly a reference",
+        "warning",
+        "The text in angle brackets is nearly a reference: it has blanks beside the name, a subscript, a call, "
+        "several names, a type on a variable that is only read, or a closing `</name>` behind it. A reference is "
+        "`<name>`, `<name.attribute>`, `<:name>` or `<:name: TYPE>`; all else is plain text. `<<` is the text `<`.",
+    ),
+    "NJ209": DiagnosticCode(
+        "builtin in angle brackets",
+        "warning",
+        "`<input>` or `<list>` names the builtin of Python, because the program has no variable of that name. A "
+        "block has the builtins without a reference, and a reference allows it those that the guard refuses "
+        "otherwise, such as `open` and `input`. If text is meant, as in XML, write `<<input>`; an element with a "
+        "closing tag, `<input>...</input>`, is text.",
+    ),
+    "NJ210": DiagnosticCode(
+        "braces without an f-string",
+        "warning",
+        '`{name}` is filled in only in an f-string block, `f"""natural`. In any other prompt it is plain text. '
+        "Write `<name>` to refer to the variable.",
+    ),
+    "NJ211": DiagnosticCode(
+        "block without references",
+        "warning",
+        "The prompt names no variable and asks for no jump, so the block neither sees nor changes anything of the "
+        "program. Write `<name>` for what it reads and `<:name>` for what it binds.",
     ),
     "NJ301": DiagnosticCode(
         "control word without effect",

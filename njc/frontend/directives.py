@@ -1,4 +1,4 @@
-"""The comments that speak to the compiler: options for a file, and findings to be left unsaid.
+"""The comments for the compiler: options for a file, and findings to be ignored.
 
 # njc: model=openai/gpt-4.1, max_effects=20      before the first statement: for the whole file
 # njc: ignore[NJ204]                             there: in the whole file
@@ -8,14 +8,16 @@
 
 from __future__ import annotations
 
+import difflib
 import re
+from bisect import bisect_right
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
 from njc.frontend.diagnostics import CODES, Diagnostic, make_diagnostic
 from njc.frontend.parse import Module
-from njc.frontend.source import SourceFile
+from njc.frontend.source import SourceFile, find_string_tokens
 from njrt.options import Options, find_option_problem, parse_option
 
 _COMMENT = re.compile(r"#[ \t]*njc:[ \t]*(?P<text>[^\r\n]*)")
@@ -33,7 +35,7 @@ class FileDirectives:
 
 
 def read_file_directives(module: Module) -> FileDirectives:
-    """Read the `# njc:` comments at the head of a file, and complain of those that come too late."""
+    """Read the `# njc:` comments at the head of a file, and report those below it that have no effect."""
     source = module.source
     body = module.tree.body
     first = body[0] if body else None
@@ -46,9 +48,10 @@ def read_file_directives(module: Module) -> FileDirectives:
         codes = _parse_ignored_codes(comment["text"])
         if codes is not None:
             ignored |= codes
+            problems += _check_codes(source, comment)
         else:
             problems += _read_settings(source, comment, settings)
-    problems += _find_late_options(source, head)
+    problems += _find_late_comments(source, head)
     return FileDirectives(Options(**settings), frozenset(ignored), tuple(problems))
 
 
@@ -73,15 +76,37 @@ def _read_settings(
         position += len(text[position:]) - len(text[position:].lstrip(" \t,"))
 
 
-def _find_late_options(source: SourceFile, head: int) -> Iterator[Diagnostic]:
-    """Find option comments on lines of their own after the first statement."""
-    for comment in _COMMENT.finditer(source.text, head):
-        line_start = source.line_starts[source.place(comment.start())[0] - 1]
-        alone = not source.text[line_start : comment.start()].strip()
-        if alone and _SETTING.match(comment["text"]):
+def _find_late_comments(source: SourceFile, head: int) -> Iterator[Diagnostic]:
+    """Find options that come after the first statement, and comments that are neither options nor `ignore`."""
+    found = [*_COMMENT.finditer(source.text, head)]
+    strings = list(find_string_tokens(source)) if found else []
+    for comment in found:
+        after = bisect_right(strings, (comment.start(), 0)) - 1
+        if after >= 0 and comment.start() < strings[after][1]:
+            continue  # a part of a string
+        text = comment["text"]
+        if _parse_ignored_codes(text) is not None:
+            yield from _check_codes(source, comment)
+        elif _SETTING.match(text):
             message = "an option comment counts only before the first statement"
             hint = 'move it up, or write the option on the block: `"""natural(key=value)`'
             yield make_diagnostic(source, "NJ004", comment.start(), comment.end(), message, hint)
+        else:
+            message = "njc does not understand this comment"
+            hint = "write `# njc: ignore[CODE]`"
+            yield make_diagnostic(source, "NJ005", comment.start(), comment.end(), message, hint)
+
+
+def _check_codes(source: SourceFile, comment: re.Match[str]) -> Iterator[Diagnostic]:
+    for code in sorted(_parse_ignored_codes(comment["text"]) or ()):
+        if code not in CODES:
+            close = difflib.get_close_matches(code, CODES, n=1)
+            hint = f"did you mean `{close[0]}`?" if close else "`njc explain` lists the codes"
+            message = f"there is no finding `{code}`" if code else "no code between the brackets"
+            yield make_diagnostic(source, "NJ005", comment.start(), comment.end(), message, hint)
+        elif CODES[code].fatal:
+            message = f"{code} cannot be ignored: it leaves nothing to compile"
+            yield make_diagnostic(source, "NJ005", comment.start(), comment.end(), message)
 
 
 def _parse_ignored_codes(text: str) -> set[str] | None:
@@ -90,7 +115,7 @@ def _parse_ignored_codes(text: str) -> set[str] | None:
     if ignore is None:
         return None
     if ignore["codes"] is None:
-        return set(CODES)
+        return {code for code, meaning in CODES.items() if not meaning.fatal}
     return {code.strip().upper() for code in ignore["codes"].split(",")}
 
 
@@ -103,7 +128,7 @@ def filter_ignored(
     """Leave out what comments silence; `spans` are the lines of each block, which hold no comments."""
     within = {line: span for span in spans for line in range(span[0], span[1] + 1)}
     for diagnostic in diagnostics:
-        first, last = within.get(diagnostic.line, (diagnostic.line, diagnostic.line))
+        first, last = within.get(diagnostic.line, (diagnostic.line, diagnostic.end_line))
         codes = directives.ignored | _find_codes_ignored_at(source, first, last)
         if CODES[diagnostic.code].fatal or diagnostic.code not in codes:
             yield diagnostic

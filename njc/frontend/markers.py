@@ -20,7 +20,7 @@ from typing import Any
 from njc.frontend.references import blank_fields
 from njrt.options import Options, find_option_problem
 
-_OPENING = re.compile(
+OPENING = re.compile(
     r"(?P<prefix>[rRuUfF]{0,2})(?P<quotes>\"{3}|'{3})(?P<marker>natural|prompt)[ \t]*"
     r"(?P<options>\([^\r\n]*\))?[ \t]*(?:\r\n|\n|\r)"
 )
@@ -37,7 +37,7 @@ _REST_OF_STRING = {
 
 def match_opening(literal: str) -> re.Match[str] | None:
     """Match the marker line of a literal that is a natural block: a single string with a marker."""
-    opened = _OPENING.match(literal)
+    opened = OPENING.match(literal)
     return opened if opened and _is_one_token(literal, opened) else None
 
 
@@ -131,16 +131,17 @@ def _explain_near_miss(literal: str, nearly: re.Match[str], is_docstring: bool) 
     if literal[: nearly.start()].strip(" \t\f\r\n("):
         return None
     if nearly.start():
-        in_parentheses = _OPENING.match(literal, nearly.start())
-        return "a natural block cannot stand in parentheses" if in_parentheses else None
-    if _OPENING.match(literal):
+        inner = literal[nearly.start() :]
+        meant = OPENING.match(inner) or find_near_miss(inner, is_docstring=False)
+        return "a natural block cannot stand in parentheses" if meant else None
+    if OPENING.match(literal):
         return "a natural block cannot be joined with another string"
     spans_lines = "\n" in literal or "\r" in literal
     if set(nearly["prefix"].lower()) - set("ruf"):
         return (
             f"a natural block cannot have the prefix `{nearly['prefix']}`" if spans_lines else None
         )
-    if not after.strip() and spans_lines:
+    if spans_lines and re.fullmatch(r"\s*(?:\(.*\))?\s*", after):
         if nearly["before"]:
             return f"`{marker}` must follow the quotes at once"
         return f"a natural block begins with `{marker.lower()}` in small letters"

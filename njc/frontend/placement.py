@@ -20,6 +20,7 @@ from njc.frontend.diagnostics import Diagnostic, make_diagnostic
 from njc.frontend.source import SourceFile
 
 _BACKSLASH_BEFORE = re.compile(r"\\(?:\r\n|\n|\r)[ \t\f]*\Z")
+_CASE = re.compile(r"[ \t\f]*case\b(?![ \t]*[.,|=)\]}])")
 _BACKSLASH_AFTER = re.compile(r"[ \t\f;]*\\(?:\r\n|\n|\r)")
 
 
@@ -91,7 +92,7 @@ def _get_header_indent(source: SourceFile, owner: ast.AST | None) -> str:
     """The indentation of the header of a one-line suite."""
     if isinstance(owner, ast.match_case):
         number = owner.pattern.lineno
-        while number > 1 and not source.line(number).lstrip(" \t\f").startswith("case"):
+        while number > 1 and not _CASE.match(source.line(number)):
             number -= 1
         return _get_indent(source.line(number))
     assert isinstance(owner, ast.stmt), "a module has no header"

@@ -12,6 +12,7 @@ variable. Offsets count from the start of the text that was given.
 from __future__ import annotations
 
 import ast
+import copy
 import keyword
 import re
 import unicodedata
@@ -72,11 +73,33 @@ class MistypedTag:
     end: int
 
 
-Tag = Reference | KeywordTag | MistypedTag
+@dataclass(frozen=True, slots=True)
+class NearTag:
+    """`<items[0]>`, `< x >` or `<x>...</x>`: nearly a reference, but plain text."""
+
+    root: str
+    """The variable that would be meant."""
+    writes: bool
+    start: int
+    end: int
+    reason: str
+    hint: str
+
+
+Tag = Reference | KeywordTag | MistypedTag | NearTag
 
 
 def find_tags(text: str) -> Iterator[Tag]:
-    """Find, in order, all that has the form of a reference in `text`."""
+    """Find, in order, all that has the form of a reference in `text`, and what nearly has it."""
+    position = 0
+    for tag in _find_exact_tags(text):
+        yield from _find_near_tags(text, position, tag.start)
+        yield tag
+        position = tag.end
+    yield from _find_near_tags(text, position, len(text))
+
+
+def _find_exact_tags(text: str) -> Iterator[Tag]:
     position = 0
     while match := _TAG_PATTERN.search(text, position):
         position = match.end()
@@ -84,7 +107,11 @@ def find_tags(text: str) -> Iterator[Tag]:
             continue
         writes = bool(match["writes"])
         path = unicodedata.normalize("NFKC", match["path"])
-        if match["close"]:
+        if match["close"] and not writes and text.find(f"</{match['path']}>", position) >= 0:
+            reason = f"`</{path}>` closes `<{path}>`, so both are plain text"
+            hint = f"for the variable `{path}`, write `</ {path}>` or another closing mark"
+            yield NearTag(path, writes, match.start(), match.end(), reason, hint)
+        elif match["close"]:
             kind = KeywordTag if _has_keyword(path) else Reference
             yield kind(path, writes, match.start(), match.end())
         elif writes:
@@ -92,6 +119,36 @@ def find_tags(text: str) -> Iterator[Tag]:
             if tag is not None:
                 position = position if isinstance(tag, MistypedTag) else tag.end
                 yield tag
+
+
+_NEAR_TAG = re.compile(
+    r"(?<!<)<(?P<writes>:?)\s*(?P<path>[^\W\d]\w*(?:\.[^\W\d]\w*)*)(?P<after>[^<>\r\n]{0,80}|\s*)>"
+)
+_MORE_NAMES = re.compile(r"(?:\s*,\s*:?[^\W\d][\w.]*)+\s*")
+
+
+def _find_near_tags(text: str, start: int, end: int) -> Iterator[NearTag]:
+    """Find what is like a reference, but for blanks, a subscript, a type on a read or several names."""
+    for match in _NEAR_TAG.finditer(text, start, end):
+        colon, path, after = match["writes"], match["path"], match["after"]
+        written = " ".join(re.sub("\0+", "{...}", match[0]).split())
+        reason = f"`{written}` is plain text"
+        if _has_keyword(path):
+            continue
+        if not after.strip():
+            hint = f"write `<{colon}{path}>`, without blanks"
+        elif after[0] in "[(":
+            hint = f"name the variable, `<{colon}{path}>`, and say in words which part is meant"
+        elif _MORE_NAMES.fullmatch(after):
+            hint = f"give each name brackets of its own: `<{colon}{path}>`"
+        elif after.lstrip()[0] == ":" and not colon:
+            hint = f"only an output has a type: `<:{path}{after}>`; to read it, write `<{path}>`"
+        elif colon:
+            hint = f"write `<:{path}>` or `<:{path}: TYPE>`"
+        else:
+            continue
+        root = unicodedata.normalize("NFKC", path).partition(".")[0]
+        yield NearTag(root, bool(colon), match.start(), match.end(), reason, hint)
 
 
 def _read_typed_tag(text: str, match: re.Match[str], path: str) -> Tag | None:
@@ -112,7 +169,14 @@ def _has_keyword(path: str) -> bool:
 
 
 _NON_TYPE_NODES = (ast.Tuple, ast.GeneratorExp, ast.Starred, ast.Compare, ast.BoolOp, ast.IfExp)
-_NON_TYPE_PARTS = (ast.NamedExpr, ast.Yield, ast.YieldFrom, ast.Await, ast.Lambda)
+_NON_TYPE_PARTS = (
+    ast.NamedExpr,
+    ast.Yield,
+    ast.YieldFrom,
+    ast.Await,
+    ast.Lambda,
+    ast.JoinedStr,
+)
 
 
 def is_type(expression: ast.expr) -> bool:
@@ -131,15 +195,34 @@ def parse_type(text: str) -> ast.expr | None:
     return expression if is_type(expression) else None
 
 
-_QUOTED_STRING = re.compile(r""""(?:[^"\\]|\\.)*"|'(?:[^"'\\]|\\.)*'""")
+_QUOTED_BYTES = re.compile(r"""\bb'((?:[^"'\\]|\\.)*)'""")
+_UNPRINTABLE = re.compile(
+    r"[\x00-\x1f\x7f-\xa0\xad\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufeff\ud800-\udfff]"
+)
 
 
 def format_annotation(annotation: ast.expr) -> str:
     """Spell an annotation as black would: one line, double quotes where they cost no escape."""
-    return _QUOTED_STRING.sub(
-        lambda quoted: f'"{quoted[0][1:-1]}"' if quoted[0][0] == "'" else quoted[0],
-        ast.unparse(annotation),
-    )
+    strings: list[str] = []
+
+    class NameStrings(ast.NodeTransformer):
+        def visit_Constant(self, node: ast.Constant) -> ast.expr:
+            if not isinstance(node.value, str):
+                return node
+            strings.append(format_string(node.value))
+            return ast.Name(f"_string{len(strings) - 1}_", ast.Load())
+
+    if any(isinstance(node, ast.Constant) for node in ast.walk(annotation)):
+        annotation = NameStrings().visit(copy.deepcopy(annotation))
+    text = _QUOTED_BYTES.sub(r'b"\1"', ast.unparse(annotation))
+    return re.sub(r"\b_string(\d+)_\b", lambda name: strings[int(name[1])], text)
+
+
+def format_string(text: str) -> str:
+    """Spell a string, as `repr` does but on every Python alike: which characters are printable changes."""
+    quote = "'" if '"' in text else '"'
+    escaped = text.replace("\\", "\\\\").replace(quote, f"\\{quote}")
+    return quote + _UNPRINTABLE.sub(lambda found: ascii(found[0])[1:-1], escaped) + quote
 
 
 def blank_fields(literal: str, raw: bool) -> str:

@@ -17,6 +17,8 @@ import io
 import re
 import tokenize
 from bisect import bisect_right
+from collections.abc import Iterator
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -102,6 +104,24 @@ class SourceFile:
         """The line and the column, both from 1, of an offset in `text`."""
         number = bisect_right(self.line_starts, offset)
         return number, offset - self.line_starts[number - 1] + 1
+
+
+def find_string_tokens(source: SourceFile) -> Iterator[tuple[int, int]]:
+    """Give the start and the end of every string of a Python file, as far as it can be split into tokens."""
+    text = _NEWLINE.sub("\n", source.text)
+    starts: list[int] = []  # of f-strings, which are several tokens from Python 3.12 on
+    with suppress(tokenize.TokenError, SyntaxError):
+        for token in tokenize.generate_tokens(io.StringIO(text).readline):
+            name = tokenize.tok_name[token.type]
+            start, end = (
+                source.line_starts[line - 1] + column for line, column in (token.start, token.end)
+            )
+            if name.endswith("STRING_START"):
+                starts.append(start)
+            elif name.endswith("STRING_END"):
+                yield starts.pop(), end
+            elif name == "STRING":
+                yield start, end
 
 
 def count_opening_lines(text: str) -> int:

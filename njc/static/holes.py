@@ -104,7 +104,7 @@ def find_holes(module: Module, blocks: Sequence[NaturalBlock], project: Options)
         options = merge_option_layers(block.options, project)
         name = f"{module.source.path}:{_make_qualified_name(block)}"
         seen[name] += 1
-        if options.mode in (None, "live") or has_fstring_prompt(block):
+        if options.mode in (None, "live") or block.is_fstring:
             continue
         if options.mode == "auto" and block.scope.kind == "class":
             continue  # an attempt would leave its own name in the class
@@ -178,11 +178,6 @@ def _list_imports(module: Module, block: NaturalBlock) -> Iterator[str]:
         is_before = statement.lineno < block.line or not at_module
         if is_before and isinstance(statement, ast.Import | ast.ImportFrom):
             yield from (text for text, _ in split_import(statement))
-
-
-def has_fstring_prompt(block: NaturalBlock) -> bool:
-    """Whether the prompt is an f-string: its text is known only at run time, so the block stays live."""
-    return "f" in block.literal[:2].lower()
 
 
 def _make_qualified_name(block: NaturalBlock) -> str:

@@ -193,6 +193,6 @@ def test_is_defined(program: str, defined: bool) -> None:
 
 
 def test_module_names_and_builtins_are_defined() -> None:
-    text = '"""natural\n<__name__> <__file__> <len> <ValueError>\n"""\n'
+    text = '"""natural\n<__name__> <__file__> <ValueError>\n"""\n'
     text += 'class C:\n def f(self):\n  """natural\n  <__class__> <super>\n  """\n'
     assert compile_source(SourceFile("p.njpy", text.encode())).diagnostics == ()

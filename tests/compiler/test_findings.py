@@ -1,0 +1,92 @@
+"""What a finding is for, and what it must leave alone, as a table of prompts in a function."""
+
+from __future__ import annotations
+
+import pytest
+
+from njc.compiler import compile_source
+from njc.frontend.diagnostics import Diagnostic
+from njc.frontend.source import SourceFile
+
+
+def find_findings(prompt: str, after: str = "", prefix: str = "") -> list[Diagnostic]:
+    """Compile a function `f(x, items)` of a module with a variable `count`, and a block in a loop or not."""
+    text = f'count = 0\n\n\ndef f(x, items):\n    {prefix}"""natural\n    {prompt}\n    """\n'
+    rows = "".join(f"    {line}\n" for line in after.split("\n") if line)
+    return list(compile_source(SourceFile("p.njpy", (text + rows).encode())).diagnostics)
+
+
+WITHOUT_JUMP = [
+    "Order a coffee break for <x>.",
+    "Book <x> a return ticket.",
+    "Book <x> a return flight, and note it in the tax return.",
+    "Break <x> into lines.",
+    "Break down <x>.",
+    "Put a line break behind <x>.",
+    "Continue the story of <x>.",
+    "Sort <x>. In return, thank the user.",
+    "Say how <x> breaks and returns.",
+]
+WITH_JUMP = [
+    "Break if <x> is empty.",
+    "Look at <x>, then break.",
+    "If <x> is bad, continue with the next one.",
+    "Continue unless <x> is good.",
+    "Otherwise, break out of the loop over <x>.",
+    "Go through <x>; break.",
+    'If <x> is "stop": break!',
+]
+
+
+@pytest.mark.parametrize("prompt", WITHOUT_JUMP)
+def test_words_that_ask_for_no_jump(prompt: str) -> None:
+    text = f'x = 1\n"""natural\n{prompt}\n"""\n'
+    assert not compile_source(SourceFile("p.njpy", text.encode())).diagnostics
+
+
+@pytest.mark.parametrize("prompt", WITH_JUMP)
+def test_words_that_ask_for_a_jump(prompt: str) -> None:
+    assert [finding.code for finding in find_findings(prompt)] == ["NJ301"]
+
+
+@pytest.mark.parametrize(
+    ("prompt", "after", "code", "hint"),
+    [
+        ("Count <items> into <n>.", "return n", "NJ201", "to have the block bind it, write `<:n>`"),
+        ("Give <:n: integer>.", "return n", "NJ201", "did you mean `int`?"),
+        ("Give <:n: list[string]>.", "return n", "NJ201", "did you mean `str`?"),
+        ("Read <x> with <json>.", "", "NJ201", "add `import json` above"),
+        ("Add one to <:count>.", "", "NJ204", "declare `global count`"),
+        ("Read <ites>.", "", "NJ201", "did you mean `items`?"),
+        ("Read {x}.", "", "NJ211", "<name>"),
+        ("Read {x} and <items>.", "", "NJ210", "write `<x>`"),
+        ("Greet the user.", "", "NJ211", "<:name>"),
+        ("Read <items[0]>.", "", "NJ208", "<items>"),
+        ("Read <input>.", "", "NJ209", "write `<<input>`"),
+    ],
+)
+def test_hint(prompt: str, after: str, code: str, hint: str) -> None:
+    (finding,) = [finding for finding in find_findings(prompt, after) if finding.code == code]
+    assert finding.hint is not None
+    assert hint in finding.hint
+
+
+@pytest.mark.parametrize(
+    "prompt",
+    [
+        "Fill {{x}} and {other} of <x>.",
+        "<example>Text</example> is for <x>.",
+        "<list><item>1</item></list> is for <x>.",
+        "Show <<input> and <<list> of <x>.",
+        "a < b > c, List[int], a <- b, <a href='x'> and <x>.",
+        "Return {'a': 1} for <x>.",
+    ],
+)
+def test_plain_text(prompt: str) -> None:
+    assert not find_findings(prompt)
+
+
+def test_comments_in_strings_are_text() -> None:
+    text = 'x = 1\ny = """\n# njc: model=a\n# njc: ignroe\n"""\nz = "# njc: max_calls=3"\n'
+    text += '"""natural\n<x>\n"""\n'
+    assert not compile_source(SourceFile("p.njpy", text.encode())).diagnostics

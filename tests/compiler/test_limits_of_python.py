@@ -1,0 +1,83 @@
+"""Every output is Python, wherever a block stands; what Python cannot compile is a finding."""
+
+from __future__ import annotations
+
+import itertools
+
+import pytest
+
+from njc.compiler import compile_source
+from njc.frontend.source import SourceFile
+
+BLOCK = '"""natural\n<int> <:out>\n"""'
+
+HEADS = [
+    "",
+    '"""Doc."""\n',
+    '"""Doc.\n\nMore."""; ',
+    "from __future__ import annotations\n",
+    "from __future__ import annotations; ",
+    '"""Doc."""; from __future__ import annotations\n',
+    '"""Doc."""; from __future__ import annotations; ',
+    '"""Doc."""; from __future__ import (\n annotations,\n); x = 1\n',
+    '"""Doc."""; \\\nfrom __future__ import annotations # c\n',
+    "import a; import b\n",
+    "# -*- coding: utf-8 -*-\n",
+]
+SUITES = [
+    f"{BLOCK}\n",
+    f"{BLOCK}; {BLOCK}\n",
+    f"def f(x): {BLOCK}\n",
+    f"class C: {BLOCK}\n",
+    f"class C:\n  @staticmethod\n  def f(x): {BLOCK}\n",
+    f"if x: {BLOCK}\nelif (y and\n z): {BLOCK}\nelse: {BLOCK}\n",
+    f"for x in (1,\n2): {BLOCK}\nelse: {BLOCK}\n",
+    f"async def f():\n\tasync with x as y: {BLOCK}\n",
+    f"def f(x):\n match x:\n  case 1: {BLOCK}\n  case (\n case_y.x |\n    case.z): {BLOCK}\n  case[2]: {BLOCK}\n",
+    f"match x:\n\tcase y if (\ncase): {BLOCK}\n\tcase _: {BLOCK}\n",
+    f"try: {BLOCK}\nexcept E: {BLOCK}\nelse: {BLOCK}\nfinally: {BLOCK}\n",
+    f"while x: {BLOCK}; y = 1; z = 2\n",
+]
+
+
+@pytest.mark.parametrize("newline", ["\n", "\r\n", "\r"])
+@pytest.mark.parametrize(("head", "suite"), list(itertools.product(HEADS, SUITES)))
+def test_output_is_python(head: str, suite: str, newline: str) -> None:
+    if head.endswith("; ") and not suite.startswith('"""'):
+        head = head.removesuffix("; ") + "\n"
+    text = "# njc: ignore\n" + head + suite
+    source = SourceFile("p.njpy", text.replace("\n", newline).encode())
+    compilation = compile_source(source)
+    assert compilation.output is not None, compilation.diagnostics
+    compile(compilation.output, "p.py", "exec")
+
+
+def nest(header: str, depth: int) -> str:
+    rows = ["def f(x):", *("    " * level + header for level in range(1, depth + 1))]
+    return "\n".join([*rows, "    " * (depth + 1) + BLOCK, ""])
+
+
+@pytest.mark.parametrize("header", ["for y in x:", "while x:", "with x:", "try:", "if x:"])
+@pytest.mark.parametrize("depth", [3, 17, 18, 19, 20, 21, 95, 96, 97, 98, 99])
+def test_nesting(header: str, depth: int) -> None:
+    text = nest(header, depth)
+    if header == "try:":
+        rows = ["    " * level + "finally: pass" for level in range(depth, 0, -1)]
+        text += "\n".join([*rows, ""])
+    source = SourceFile("p.njpy", f"# njc: ignore\n{text}".encode())
+    compilation = compile_source(source)
+    if compilation.output is None:
+        (finding,) = [item for item in compilation.diagnostics if item.severity == "error"]
+        assert finding.code in ("NJ001", "NJ107")
+        assert (finding.code == "NJ001") == bool(_find_source_error(source.text))
+        assert 1 < finding.line <= text.count("\n") + 1
+    else:
+        compile(compilation.output, "p.py", "exec")
+
+
+def _find_source_error(text: str) -> SyntaxError | None:
+    try:
+        compile(text, "p.njpy", "exec")
+    except SyntaxError as error:
+        return error
+    return None
