@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import json
+import time
 import types
 from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple
@@ -221,6 +222,16 @@ def test_parts_of_texts_are_redacted(text: str, shown: str) -> None:
 @pytest.mark.parametrize("text", UNTOUCHED)
 def test_other_texts_are_shown(text: str) -> None:
     assert redact_shapes(text) == text
+
+
+HEAVY = ["password=\"'", "a.b-", "password: a", "eyJ.a", "://a:", "-----BEGIN PRIVATE KEY-----", "sk-", "authorization: ", "cookie: ", "bearer a1 ", "SG."]  # fmt: skip
+
+
+@pytest.mark.parametrize("part", HEAVY)
+def test_no_text_takes_long(part: str) -> None:
+    began = time.process_time()
+    redact_shapes(part * (20_000 // len(part)) + "=password")
+    assert time.process_time() - began < 1
 
 
 # ── what the owner hides ─────────────────────────────────────────────────────────────────────────
