@@ -18,7 +18,12 @@ from njc.commands.flags import (
     project_flags,
     resolve_project,
 )
-from njc.commands.sandbox_flags import is_sandbox_requested, run_in_sandbox, sandbox_flags
+from njc.commands.sandbox_flags import (
+    SANDBOX_SETTINGS,
+    is_sandbox_requested,
+    run_in_sandbox,
+    sandbox_flags,
+)
 from njc.project.build import Finding, read_source
 from njc.project.load import NaturalSyntaxError, load_code
 from njc.project.report import format_findings, summarize_findings
@@ -45,7 +50,7 @@ def command(
     ctx: click.Context, console: Console, /, source: Path, arguments: Sequence[str], **flags: Any
 ) -> None:
     """Compile FILE in memory and run it; flags of njc go before FILE."""
-    settings = {name: flags.pop(name) for name in ("sandbox", "work", "read", "env")}
+    settings = {name: flags.pop(name) for name in SANDBOX_SETTINGS}
     project = resolve_project([source], flags)
     if source.is_dir():
         raise ConfigurationError(f"{source} is a directory; name the program, such as main.njpy")

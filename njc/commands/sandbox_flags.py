@@ -44,7 +44,29 @@ _SANDBOX_FLAGS = (
         metavar="NAME",
         help="Let the sandbox see a variable.",
     ),
+    click.option(
+        "--max-memory",
+        type=click.IntRange(min=64),
+        metavar="MIB",
+        help="Memory of a sandboxed process [4096].",
+    ),
+    click.option(
+        "--max-processes",
+        type=click.IntRange(min=8),
+        metavar="N",
+        help="Processes in the sandbox [256].",
+    ),
+    click.option(
+        "--max-cpu",
+        type=click.IntRange(min=1),
+        metavar="SECONDS",
+        help="Processor time of a process [3600].",
+    ),
 )
+
+
+SANDBOX_SETTINGS = ("sandbox", "work", "read", "env", "max_memory", "max_processes", "max_cpu")
+"""The names of the flags, as click passes them."""
 
 
 def sandbox_flags(command: CommandFunction) -> CommandFunction:
@@ -56,9 +78,10 @@ def sandbox_flags(command: CommandFunction) -> CommandFunction:
 
 def is_sandbox_requested(settings: Mapping[str, Any]) -> bool:
     """Return whether to run in a sandbox; raises ConfigurationError if its other flags stand alone."""
-    for name in ("work", "read", "env"):
-        if settings[name] and not settings["sandbox"]:
-            raise ConfigurationError(f"--{name} works only with --sandbox; add --sandbox")
+    for name, value in settings.items():
+        if value and not settings["sandbox"]:
+            flag = name.replace("_", "-")
+            raise ConfigurationError(f"--{flag} works only with --sandbox; add --sandbox")
     return bool(settings["sandbox"])
 
 
@@ -73,15 +96,25 @@ def run_in_sandbox(
     """Run the program in a sandbox that can connect to its models; return the exit code."""
     from njc.sandbox.bubblewrap import (
         Sandbox,
+        choose_user,
         list_python_paths,
         list_servers,
         run_sandboxed,
         select_variables,
     )
+    from njc.sandbox.limits import Limits
 
+    user = choose_user(Path.cwd())
     work = settings["work"]
-    if work is not None:
-        work.mkdir(parents=True, exist_ok=True)
+    if work is not None and not work.exists():
+        work.mkdir(parents=True)
+        if user:
+            os.chown(work, user, -1)
+    chosen = {
+        "memory": settings["max_memory"],
+        "processes": settings["max_processes"],
+        "cpu_seconds": settings["max_cpu"],
+    }
     servers = list_servers(_list_model_options(unit, project), os.environ)
     shared = [path.absolute() for path in settings["read"]]
     own = [path for path in (unit.root, unit.source, project.file) if path is not None]
@@ -92,6 +125,7 @@ def run_in_sandbox(
         environ=select_variables(os.environ, servers, settings["env"]),
         home=Path.home(),
         here=Path.cwd(),
+        limits=Limits(user=user, **{name: most for name, most in chosen.items() if most}),
     )
     program = [*_rebuild_flags(console, flags), unit.display_path, *arguments]
     return run_sandboxed(sandbox, [sys.executable, "-m", "njc", "run", *program])

@@ -1,30 +1,39 @@
 """Running a whole program in a sandbox: `njc run --sandbox --work out prog.njpy`.
 
     bwrap                                    the program can
-      --ro-bind / /                            read files, except in the home directory and /tmp, but
-      --tmpfs /home/anna --tmpfs /tmp          there Python, its packages and the program's folder;
+      --ro-bind / /                            read files, except in home directories and /tmp, but
+      --tmpfs /home --tmpfs /tmp               there Python, its packages and the program's folder;
       --bind out out                           write to `out` and to a private /tmp;
+      --ro-bind /proc/sys /proc/sys            not change settings of the kernel;
+      --seccomp 5                              not make the system calls of seccomp.py;
       --unshare-all                            see no other process, few variables, and no network:
       python -m njc.sandbox.forwarder SOCKET   127.0.0.1:3128 leads through SOCKET to our proxy, which
-        python -m njc run prog.njpy            connects to the model's endpoint only
+        LIMITS python -m njc run prog.njpy     connects to the model's endpoint only
+
+Root has no sandbox as root: the program runs as the owner of the current directory, or as nobody.
 
 bubblewrap (`bwrap`) makes the sandbox. This module writes its command line.
 """
 
 from __future__ import annotations
 
+import os
+import platform
 import shutil
 import signal
 import subprocess
 import sys
 import tempfile
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from contextlib import ExitStack
+from dataclasses import dataclass, field
 from pathlib import Path
 from urllib.parse import urlsplit
 
 from njc.sandbox.forwarder import PORT
+from njc.sandbox.limits import NOBODY, Limits
 from njc.sandbox.proxy import Endpoint, serve_proxy
+from njc.sandbox.seccomp import build_filter
 from njrt.errors import ConfigurationError
 from njrt.models.choose import choose_model
 from njrt.models.fallback import FallbackModel
@@ -36,6 +45,8 @@ _SOCKET_PATH = "/tmp/.njc/proxy"
 _KEPT_VARIABLES = ("LANG", "LANGUAGE", "TERM", "TZ", "NO_COLOR", "FORCE_COLOR", "COLUMNS", "LINES")
 _KEPT_PREFIXES = ("LC_", "NJC_", "PYTHON")
 _VENDORS = ("OPENAI", "ANTHROPIC")
+_HIDDEN_FOLDERS = ("/home", "/root", "/tmp", "/run", "/var/tmp")
+_WRITABLE_FOLDERS = (Path("/tmp"), Path("/var/tmp"), Path("/dev/shm"))
 _SYSTEM_PATH = "/usr/local/bin:/usr/bin:/bin"
 
 
@@ -49,6 +60,7 @@ class Sandbox:
     environ: Mapping[str, str]
     home: Path
     here: Path
+    limits: Limits = field(default_factory=Limits)
 
     @property
     def endpoints(self) -> frozenset[Endpoint]:
@@ -67,7 +79,7 @@ def find_sandbox_obstacle() -> str | None:
     bwrap = shutil.which("bwrap")
     if bwrap is None:
         return "bubblewrap is not installed; install it, such as with: apt-get install bubblewrap"
-    attempt = [bwrap, "--ro-bind", "/", "/", "--dev", "/dev", "--proc", "/proc", "--unshare-all"]
+    attempt = [bwrap, "--ro-bind", "/", "/", "--dev", "/dev", "--proc", "/proc", *_list_isolation()]
     tried = subprocess.run([*attempt, "true"], capture_output=True, text=True, check=False)
     if tried.returncode == 0:
         return None
@@ -120,33 +132,79 @@ def list_python_paths() -> tuple[Path, ...]:
         str(Path(sys.executable).resolve().parent.parent),
     ]
     paths = [*prefixes, *(entry for entry in sys.path if entry)]
-    return tuple(dict.fromkeys(path for path in map(Path, paths) if path.exists()))
+    return tuple(dict.fromkeys(path for path in map(Path, paths) if os.path.exists(path)))
 
 
 def build_bwrap_command(sandbox: Sandbox, socket: Path, program: Sequence[str]) -> list[str]:
     """Return the command line of bubblewrap that runs `program` in the sandbox."""
-    hidden = dict.fromkeys((sandbox.home, Path("/tmp"), Path("/run"), Path("/var/tmp")))
+    hidden = dict.fromkeys((*map(Path, _HIDDEN_FOLDERS), sandbox.home))
     arguments = ["--ro-bind", "/", "/", "--dev", "/dev", "--proc", "/proc"]
-    for folder in hidden:
-        if folder != Path("/") and folder.is_dir():
-            arguments += ["--tmpfs", str(folder)]
-    for path in sorted(sandbox.readable):
-        if any(path.is_relative_to(folder) and path != folder for folder in hidden):
-            arguments += ["--ro-bind", str(path), str(path)]
+    arguments += ["--ro-bind", "/proc/sys", "/proc/sys"]
+    size = str(sandbox.limits.memory * 1024 * 1024)
+    for folder in (*hidden, Path("/dev/shm")):
+        if folder != Path("/") and (folder.is_dir() or folder in _WRITABLE_FOLDERS):
+            if folder in _WRITABLE_FOLDERS:
+                arguments += ["--perms", "1777"]
+            arguments += ["--size", size, "--tmpfs", str(folder)]
+    shown = [
+        path
+        for path in sorted(sandbox.readable)
+        if any(path.is_relative_to(folder) and path != folder for folder in hidden)
+    ]
+    places = [*shown, Path(_SOCKET_PATH), *([sandbox.work] if sandbox.work else [])]
+    for parent in sorted({parent for place in places for parent in place.parents}):
+        if any(parent.is_relative_to(folder) and parent != folder for folder in hidden):
+            arguments += ["--perms", "0755", "--dir", str(parent)]  # bubblewrap's own have 0700
+    for path in shown:
+        arguments += ["--ro-bind", str(path), str(path)]
     if sandbox.work is not None:
         arguments += ["--bind", str(sandbox.work), str(sandbox.work)]
     arguments += ["--bind", str(socket), _SOCKET_PATH, "--chdir", str(sandbox.here)]
-    arguments += ["--unshare-all", "--cap-drop", "ALL", "--die-with-parent", "--new-session"]
+    arguments += [*_list_isolation(), "--die-with-parent", "--new-session"]
+    # -P: nothing in the current directory takes the place of a module before the user is changed.
+    forwarder = [sys.executable, "-P", "-m", "njc.sandbox.forwarder", _SOCKET_PATH]
+    return ["bwrap", *arguments, "--", *forwarder, str(sandbox.limits), *program]
+
+
+def _list_isolation() -> list[str]:
+    """The namespaces and capabilities: for root without a user namespace, in which it would stay root for the files."""
+    if os.geteuid() != 0:
+        return ["--unshare-all", "--unshare-user", "--disable-userns", "--cap-drop", "ALL"]
+    namespaces = ["pid", "net", "ipc", "uts", "cgroup-try"]
+    kept = [
+        "CAP_SETUID",
+        "CAP_SETGID",
+    ]  # the forwarder needs them, and loses them with the change of the user
     return [
-        "bwrap",
-        *arguments,
-        "--",
-        sys.executable,
-        "-m",
-        "njc.sandbox.forwarder",
-        _SOCKET_PATH,
-        *program,
+        *(f"--unshare-{namespace}" for namespace in namespaces),
+        *("--cap-drop", "ALL"),
+        *(word for capability in kept for word in ("--cap-add", capability)),
     ]
+
+
+def choose_user(here: Path) -> int:
+    """Return the user to run as where root would run a sandbox: the owner of `here`, or nobody; 0 if one is not root."""
+    if os.geteuid() != 0:
+        return 0
+    return here.stat().st_uid or NOBODY
+
+
+def check_access(sandbox: Sandbox) -> None:
+    """Raise ConfigurationError if the user of the sandbox cannot use what the sandbox shows."""
+    user = sandbox.limits.user
+    if not user:
+        return
+    wanted = [(path, 0o5 if path.is_dir() else 0o4, "read") for path in sandbox.readable]
+    if sandbox.work is not None:
+        wanted.append((sandbox.work, 0o7, "write to"))
+    for path, bits, verb in wanted:
+        status = path.stat()
+        mode = status.st_mode >> (6 if status.st_uid == user else 0)
+        if mode & bits != bits:
+            raise ConfigurationError(
+                f"as root, a sandbox runs as user {user}, which cannot {verb} {path}; "
+                f"run njc as another user, or change the owner: chown {user} {path}"
+            )
 
 
 def _build_environment(sandbox: Sandbox) -> dict[str, str]:
@@ -169,13 +227,23 @@ def run_sandboxed(sandbox: Sandbox, program: Sequence[str]) -> int:
     """
     if obstacle := find_sandbox_obstacle():
         raise ConfigurationError(obstacle)
+    check_access(sandbox)
     with (
         tempfile.TemporaryDirectory(prefix="njc-") as folder,
         serve_proxy(Path(folder) / "proxy", sandbox.endpoints) as socket,
+        ExitStack() as stack,
     ):
         command = build_bwrap_command(sandbox, socket, program)
+        files = []
+        if rules := build_filter(platform.machine()):
+            file = stack.enter_context(tempfile.TemporaryFile())
+            file.write(rules)
+            file.seek(0)
+            files.append(file.fileno())
+            command[1:1] = ["--seccomp", str(file.fileno())]
         try:
-            code = subprocess.run(command, env=_build_environment(sandbox), check=False).returncode
+            environ = _build_environment(sandbox)
+            code = subprocess.run(command, env=environ, pass_fds=files, check=False).returncode
         except KeyboardInterrupt:
             return 128 + signal.SIGINT
     return 128 - code if code < 0 else code

@@ -1,8 +1,8 @@
 """The network of the sandbox: it forwards 127.0.0.1:3128 to the Unix socket of the proxy outside.
 
-    python -m njc.sandbox.forwarder SOCKET python -m njc run prog.njpy
+    python -P -m njc.sandbox.forwarder SOCKET LIMITS python -m njc run prog.njpy
 
-starts the program and copies bytes between the port and the socket while it runs. The proxy decides which
+limits itself, starts the program and copies bytes between the port and the socket while it runs. The proxy decides which
 hosts may be reached. This module starts with every sandbox, so it imports little.
 """
 
@@ -14,13 +14,16 @@ import sys
 import threading
 from collections.abc import Callable
 
+from njc.sandbox.limits import apply_limits, parse_limits
+
 PORT = 3128
 _CHUNK_SIZE = 65536
 
 
 def main() -> None:
-    """Listen on the port, forward in another process, and replace this process by the program."""
-    path, *program = sys.argv[1:]
+    """Apply the limits, forward the port in another process, and replace this process by the program."""
+    path, limits, *program = sys.argv[1:]
+    apply_limits(parse_limits(limits))
     listener = socket.create_server(("127.0.0.1", PORT), backlog=128)
     if os.fork() == 0:
         if os.fork() == 0:  # a grandchild, so that the program has no child that it did not start

@@ -67,6 +67,7 @@ def serve_proxy(path: Path, allowed: Set[Endpoint]) -> Iterator[Path]:
     """Serve on a Unix socket at `path` while the `with` block runs; yields the path."""
     with socket.socket(socket.AF_UNIX) as listener:
         listener.bind(str(path))
+        path.chmod(0o666)  # the sandbox may run as another user; the folder is ours alone
         listener.listen(128)
         threading.Thread(target=_accept_clients, args=(listener, allowed), daemon=True).start()
         yield path

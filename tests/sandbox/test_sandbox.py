@@ -22,6 +22,7 @@ def run(
     folder: Path, program: str, *flags: str, environ: Mapping[str, str] | None = None
 ) -> subprocess.CompletedProcess[str]:
     """Run a program by `njc run FLAGS prog.njpy one two`, in `folder`."""
+    folder.chmod(0o755)  # run by root, the sandbox is another user
     (folder / "prog.njpy").write_text(program, encoding="utf-8")
     foreign = ("NJC_", "OPENAI_", "ANTHROPIC_", "PYTHON")
     own = {name: value for name, value in os.environ.items() if not name.startswith(foreign)}
@@ -83,6 +84,7 @@ def test_homes_and_temporary_files_are_hidden_but_for_what_is_shown(
     tmp_path: Path, tmp_path_factory: pytest.TempPathFactory
 ) -> None:
     other = tmp_path_factory.mktemp("other")
+    other.chmod(0o755)
     (other / "secret.txt").write_text("secret")
     program = f"import os; print(os.path.exists({str(other / 'secret.txt')!r}), os.environ['HOME'])"
     assert run(tmp_path, program, "--sandbox").stdout == "False /tmp\n"

@@ -1,0 +1,59 @@
+"""What a sandboxed process may use: memory, processes, processor time, and the user that it runs as.
+
+    apply_limits(Limits())          in the sandbox, before the program starts
+
+The limits are those of setrlimit(2): memory and processor time count for each process, the processes for the user. The
+memory of several processes adds up: a limit for all of them together needs a control group, which the
+sandbox does not make.
+"""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass, fields
+
+try:
+    import resource
+except ImportError:  # Windows, where there is no sandbox
+    resource = None  # type: ignore[assignment]
+
+NOBODY = 65534
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """The limits of a sandbox."""
+
+    memory: int = 4096
+    """MiB of memory for each process, and of files in /tmp."""
+    processes: int = 256
+    """Processes and threads."""
+    cpu_seconds: int = 3600
+    """Seconds of processor time for each process."""
+    user: int = 0
+    """The user to become, without any group; 0 to stay the user that one is."""
+
+    def __str__(self) -> str:
+        return ",".join(str(getattr(self, limit.name)) for limit in fields(self))
+
+
+def parse_limits(text: str) -> Limits:
+    """Read what `str` wrote."""
+    return Limits(*map(int, text.split(",")))
+
+
+def apply_limits(limits: Limits) -> None:
+    """Limit this process and its children for good."""
+    for kind, most in (
+        (resource.RLIMIT_CORE, 0),
+        (resource.RLIMIT_AS, limits.memory * 1024 * 1024),
+        (resource.RLIMIT_CPU, limits.cpu_seconds),
+        (resource.RLIMIT_NPROC, limits.processes),
+    ):
+        _, hard = resource.getrlimit(kind)
+        value = most if hard == resource.RLIM_INFINITY else min(most, hard)
+        resource.setrlimit(kind, (value, value))
+    if limits.user:
+        os.setgroups([])
+        os.setresgid(NOBODY, NOBODY, NOBODY)
+        os.setresuid(limits.user, limits.user, limits.user)

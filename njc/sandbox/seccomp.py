@@ -1,0 +1,120 @@
+"""The filter of system calls in the sandbox, as a program for the kernel (seccomp-bpf).
+
+    build_filter("x86_64")      bytes for `bwrap --seccomp FD`; None for machines without a table here
+
+Refused are: mounting, namespaces, tracing and reading other processes, keys, BPF, performance counters, io_uring, kernel
+modules, clocks and other settings of the machine; sockets other than Unix, IPv4, IPv6 and netlink; typing into the
+terminal; files that run with the rights of their owner (setuid). All other calls are allowed: the filter makes less of
+the kernel reachable, and does not replace the other parts of the sandbox.
+
+The format is that of linux/filter.h and linux/seccomp.h; the numbers of the calls are those of the kernel's tables.
+"""
+
+from __future__ import annotations
+
+import errno
+import struct
+from collections.abc import Iterator
+
+_MACHINES = {"x86_64": (0, 0xC000003E), "aarch64": (1, 0xC00000B7)}
+"""The column in the tables below, and the kernel's number of the architecture (AUDIT_ARCH)."""
+
+_REFUSED_CALLS = """
+    acct 163 89, add_key 248 217, adjtimex 159 171, bpf 321 280, chroot 161 51, clock_adjtime 305 266,
+    clock_settime 227 112, delete_module 176 106, fanotify_init 300 262, finit_module 313 273, fsconfig 431 431,
+    fsmount 432 432, fsopen 430 430, fspick 433 433, init_module 175 105, io_uring_enter 426 426,
+    io_uring_register 427 427, io_uring_setup 425 425, ioperm 173 -, iopl 172 -, kcmp 312 272,
+    kexec_file_load 320 294, kexec_load 246 104, keyctl 250 219, lookup_dcookie 212 18, memfd_secret 447 447,
+    migrate_pages 256 238, mount 165 40, mount_setattr 442 442, move_mount 429 429, move_pages 279 239,
+    name_to_handle_at 303 264, nfsservctl 180 42, open_by_handle_at 304 265, open_tree 428 428,
+    perf_event_open 298 241, personality 135 92, pidfd_getfd 438 438, pivot_root 155 41, process_madvise 440 440,
+    process_vm_readv 310 270, process_vm_writev 311 271, ptrace 101 117, quotactl 179 60, quotactl_fd 443 443,
+    reboot 169 142, request_key 249 218, setdomainname 171 162, sethostname 170 161, setns 308 268,
+    settimeofday 164 170, swapoff 168 225, swapon 167 224, syslog 103 116, umount2 166 39, unshare 272 97,
+    uselib 134 -, userfaultfd 323 282, vhangup 153 58
+"""
+"""Calls that fail with EPERM: name, number on x86_64, number on aarch64."""
+
+_MISSING_CALLS = "clone3 435 435, openat2 437 437"
+"""Calls whose arguments a filter cannot read. They fail with ENOSYS, so that libraries use the older ones."""
+
+_MODE_CALLS = """
+    chmod 90 - 1, fchmod 91 52 1, fchmodat 268 53 2, fchmodat2 452 452 2, open 2 - 2, openat 257 56 3, creat 85 - 1,
+    mknod 133 - 1, mknodat 259 33 2
+"""
+"""Calls with the mode of a file, and which argument it is."""
+
+_SOCKET_CALLS = "socket 41 198, socketpair 53 199"
+_ALLOWED_FAMILIES = (1, 2, 10, 16)  # AF_UNIX, AF_INET, AF_INET6, AF_NETLINK
+_CLONE_CALL = "clone 56 220"
+_NAMESPACE_FLAGS = 0x7E020000  # CLONE_NEWNS, NEWCGROUP, NEWUTS, NEWIPC, NEWUSER, NEWPID, NEWNET
+_IOCTL_CALL = "ioctl 16 29"
+_TERMINAL_INPUT = (0x5412, 0x541C)  # TIOCSTI, TIOCLINUX
+_SET_ID_BITS = 0o6000
+
+_LOAD, _EQUAL, _AT_LEAST, _ANY_BIT, _RETURN = 0x20, 0x15, 0x35, 0x45, 0x06
+_ALLOW, _KILL, _FAIL = 0x7FFF0000, 0x80000000, 0x00050000
+_NUMBER_OFFSET, _ARCHITECTURE_OFFSET, _ARGUMENTS_OFFSET = 0, 4, 16
+
+Instruction = tuple[int, int, int, int]
+"""Operation, instructions to skip if true, instructions to skip if false, operand."""
+
+
+def build_filter(machine: str) -> bytes | None:
+    """Return the filter for a machine as `platform.machine()` names it; None if there is no table for it."""
+    if machine not in _MACHINES:
+        return None
+    column, architecture = _MACHINES[machine]
+    return b"".join(
+        struct.pack("<HBBI", *instruction)
+        for instruction in _list_instructions(column, architecture)
+    )
+
+
+def _list_instructions(column: int, architecture: int) -> Iterator[Instruction]:
+    yield _LOAD, 0, 0, _ARCHITECTURE_OFFSET
+    yield _EQUAL, 1, 0, architecture
+    yield _RETURN, 0, 0, _KILL
+    yield _LOAD, 0, 0, _NUMBER_OFFSET
+    if column == 0:  # the calls of the x32 interface have other numbers
+        yield _AT_LEAST, 0, 1, 0x40000000
+        yield _RETURN, 0, 0, _FAIL | errno.ENOSYS
+    for table, code in ((_REFUSED_CALLS, errno.EPERM), (_MISSING_CALLS, errno.ENOSYS)):
+        for number, _ in _read_table(table, column):
+            yield _EQUAL, 0, 1, number
+            yield _RETURN, 0, 0, _FAIL | code
+    for number, argument in _read_table(_MODE_CALLS, column):
+        yield from _check_argument(number, argument, [(_ANY_BIT, _SET_ID_BITS)], errno.EPERM)
+    for number, _ in _read_table(_CLONE_CALL, column):
+        yield from _check_argument(number, 0, [(_ANY_BIT, _NAMESPACE_FLAGS)], errno.EPERM)
+    for number, _ in _read_table(_IOCTL_CALL, column):
+        tests = [(_EQUAL, request) for request in _TERMINAL_INPUT]
+        yield from _check_argument(number, 1, tests, errno.EPERM)
+    for number, _ in _read_table(_SOCKET_CALLS, column):
+        yield _EQUAL, 0, len(_ALLOWED_FAMILIES) + 3, number
+        yield _LOAD, 0, 0, _ARGUMENTS_OFFSET
+        for position, family in enumerate(_ALLOWED_FAMILIES):
+            yield _EQUAL, len(_ALLOWED_FAMILIES) - position, 0, family
+        yield _RETURN, 0, 0, _FAIL | errno.EAFNOSUPPORT
+        yield _RETURN, 0, 0, _ALLOW
+    yield _RETURN, 0, 0, _ALLOW
+
+
+def _check_argument(
+    number: int, argument: int, tests: list[tuple[int, int]], code: int
+) -> Iterator[Instruction]:
+    """Fail a call if its argument passes one of the tests; else allow it."""
+    yield _EQUAL, 0, len(tests) + 3, number
+    yield _LOAD, 0, 0, _ARGUMENTS_OFFSET + 8 * argument
+    for position, (operation, operand) in enumerate(tests):
+        yield operation, len(tests) - position, 0, operand
+    yield _RETURN, 0, 0, _ALLOW
+    yield _RETURN, 0, 0, _FAIL | code
+
+
+def _read_table(table: str, column: int) -> Iterator[tuple[int, int]]:
+    """The number of each call on this machine, and which argument is checked."""
+    for line in table.split(","):
+        _, *numbers = line.split()
+        if numbers[column] != "-":
+            yield int(numbers[column]), int(numbers[2]) if len(numbers) > 2 else 0
