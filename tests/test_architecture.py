@@ -69,7 +69,7 @@ EDGE = """
     njrt.session        attempt drive limits session settings
     njc                 cli doctor hatch_plugin hook run setuptools_plugin worker
     njc.project         build config load outputs units wheel where
-    njc.sandbox         bubblewrap forwarder proxy
+    njc.sandbox         bubblewrap forwarder limits proxy
     njc.static          author files lock
     njc.learning        runner sandboxed_run study
     njc.commands        build cache check clean compare console doctor flags lock migrate repeat run sandbox_flags show static where
