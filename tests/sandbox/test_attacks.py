@@ -127,7 +127,7 @@ attack("setuid file", lambda: chmod(0o4755))
 attack("setgid file", lambda: chmod(0o2755))
 attack("setuid file when opened", lambda: os.open("/tmp/new", os.O_CREAT | os.O_WRONLY, 0o4755))
 attack("setuid program", lambda: spawn("su", "-c", "true"))
-attack("home", lambda: os.listdir("/home")[0] if os.listdir("/home") else os.stat("/home/none"))
+attack("file beside the folder", lambda: open(os.getcwd() + "-secret").read())
 attack("run", lambda: os.listdir("/run")[0] if os.listdir("/run") else os.stat("/run/none"))
 attack("docker", lambda: os.stat("/var/run/docker.sock"))
 attack("file of the program", lambda: write("prog.njpy", "x"))
@@ -180,6 +180,8 @@ def run_attacks(folder: Path, user: int | None) -> subprocess.CompletedProcess[s
     numbers = _NUMBERS.get(platform.machine(), _NUMBERS["x86_64"])
     head = "".join(f"{name} = {number}\n" for name, number in numbers.items())
     (folder / "prog.njpy").write_text(head + PROGRAM)
+    secret = folder.with_name(f"{folder.name}-secret")
+    secret.write_text("secret")
     flags = ["--sandbox", "--max-memory", "2048", "--max-processes", "64", "--max-cpu", "60"]
     python, identity, environ = sys.executable, {}, dict(os.environ, ATTACK_SECRET="secret")
     if user is not None:
@@ -188,7 +190,7 @@ def run_attacks(folder: Path, user: int | None) -> subprocess.CompletedProcess[s
             pytest.skip("no Python here that another user can run")
         python, identity = found, {"user": user, "group": user, "extra_groups": []}
         environ |= {"PYTHONPATH": os.pathsep.join(filter(None, sys.path)), "HOME": "/nonexistent"}
-    return subprocess.run(
+    result = subprocess.run(
         [python, "-m", "njc", "run", *flags, "prog.njpy"],
         cwd=folder,
         env={name: value for name, value in environ.items() if not name.startswith("NJC_")},
@@ -198,6 +200,8 @@ def run_attacks(folder: Path, user: int | None) -> subprocess.CompletedProcess[s
         check=False,
         **identity,  # type: ignore[call-overload]
     )
+    secret.unlink()
+    return result
 
 
 @pytest.mark.skipif(OBSTACLE is not None, reason=str(OBSTACLE))
