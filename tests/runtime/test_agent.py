@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+import time
 from collections.abc import Iterable
 from typing import Any
 
@@ -344,3 +345,13 @@ def test_the_arguments_stand_in_the_conversation_as_the_model_wrote_them() -> No
     said = played.requests[-1].messages[1]
     assert isinstance(said, ModelMessage)
     assert json.loads(said.calls[0].raw) == {"code": "x", "done": False}
+
+
+def test_a_reply_of_any_length_is_bounded() -> None:
+    played = Played("text")
+    start = time.monotonic()
+    played.say(reply(text="```python\n" + "y = 1\n" * 1_000_000 + "```"))
+    assert isinstance(played.last, UserMessage)
+    assert played.last.text.startswith("Your reply was too long")
+    assert sum(len(str(message)) for message in played.requests[-1].messages) < 10_000
+    assert time.monotonic() - start < 2

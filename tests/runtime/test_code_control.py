@@ -15,6 +15,7 @@ import weakref
 
 import pytest
 from playing import FailedCode, Refused, aplay, message_of, play, ready
+from programs import Program, ended_by
 
 from njrt.effects import Refusal
 from njrt.errors import EffectLimitError
@@ -426,3 +427,82 @@ def test_memory_does_not_grow_with_the_number_of_blocks() -> None:
         f(n)
     gc.collect()
     assert sys.getallocatedblocks() - before < 1000
+
+
+CONTEXTS = Program('''
+    def in_handler():
+        try:
+            1 / 0
+        except ZeroDivisionError:
+            """natural
+            Raise an error.
+            """
+
+    def alone():
+        """natural
+        Raise an error.
+        """
+''')
+NESTED = "try:\n    [][0]\nexcept IndexError:\n    raise KeyError"
+REGROUPED = "try:\n    raise ExceptionGroup('g', [ValueError(1), KeyError(2)])\nexcept* ValueError:\n    raise"
+
+
+@pytest.mark.parametrize(
+    ("function", "code", "context"),
+    [
+        ("in_handler", "raise KeyError", [KeyError, ZeroDivisionError]),
+        ("in_handler", NESTED, [KeyError, IndexError, ZeroDivisionError]),
+        ("in_handler", "raise", [ZeroDivisionError]),
+        ("alone", NESTED, [KeyError, IndexError]),
+        ("alone", REGROUPED, [ExceptionGroup]),
+    ],
+)
+def test_the_context_of_an_exception_leaves_the_block_with_it(
+    function: str, code: str, context: list[type[BaseException]]
+) -> None:
+    with pytest.raises(Exception) as caught:  # noqa: PT011
+        CONTEXTS.call(function, says=ended_by(code))
+    chain: list[type[BaseException]] = []
+    error: BaseException | None = caught.value
+    while error is not None:
+        chain.append(type(error))
+        error = error.__context__
+    assert chain == context
+
+
+def test_private_names_are_mangled_without_one_in_the_prompt() -> None:
+    program = Program('''
+        class Box:
+            def fill(self):
+                """natural
+                Set the balance of <self>.
+                """
+                return vars(self)
+        def fill():
+            return Box().fill()
+    ''')
+    assert program.call("fill", says=ended_by("self.__balance = 5")) == {"_Box__balance": 5}
+
+
+@pytest.mark.parametrize(
+    "code",
+    [
+        "def go(self): return super().go() + 1",
+        "go = lambda me: super().go() + 1",
+        "@classmethod\ndef go(cls): return super().go(cls) + 1",
+        "def go(self):\n    class C(list):\n        def __len__(self): return super().__len__() + 1\n    return super().go() + len(C())",
+    ],
+)
+def test_super_in_methods_that_a_class_body_gets(code: str) -> None:
+    program = Program('''
+        class Base:
+            def go(self): return 1
+        class Derived(Base):
+            """natural
+            Use <super> to define <:go>.
+            """
+        result = Derived().go()
+    ''')
+    assert program.load(says=ended_by(code))["result"] == 2
+    assert program.load(says=ended_by("go = super().go", code))["result"] == 2
+    assert "`super()` needs a method" in program.told()[1]

@@ -35,6 +35,9 @@ from njrt.messages import (
 from njrt.options import EffectSet
 from njrt.outcome import Outcome
 
+MAX_REPLY_CHARACTERS = 200_000
+"""Longer replies are not read: text and arguments of calls together."""
+
 MAX_UNUSABLE_REPLIES = 3
 """Consecutive replies without anything to carry out before the block fails."""
 
@@ -151,6 +154,8 @@ def read_effects(
     """
     if effects == "answer":
         return parse_answer(reply)
+    if is_too_long(reply):
+        return ()
     if reply.message.calls:
         return tuple(parse_tool_call(call, effects) for call in reply.message.calls)
     if protocol == "tools":
@@ -179,6 +184,8 @@ def find_reply_problem(reply: Reply, requested: Sequence[Effect | Refusal]) -> s
         return "the model refuses" + (f": {words}" if words else " to answer")
     if reply.stop == "length":
         return "the reply was cut off at its token limit (raise max_reply_tokens)"
+    if is_too_long(reply):
+        return f"the reply is longer than {MAX_REPLY_CHARACTERS:,} characters"
     if not requested:
         is_empty = not reply.message.text.strip()
         return "the reply was empty" if is_empty else "the reply holds no code and no call"
@@ -197,13 +204,22 @@ def format_retry_advice(reply: Reply, effects: EffectSet, protocol: Protocol) ->
         missing, way = "call", "answer with one ```json block that is a call"
     if reply.stop == "length":
         return f"Your reply was cut off, and nothing of it was carried out. Be brief: {way}."
+    if is_too_long(reply):
+        return f"Your reply was too long, and nothing of it was carried out. Be brief: {way}."
     return f"Nothing was carried out: your reply holds no {missing}. Now {way}."
 
 
 def keep_reply_text(reply: Reply) -> tuple[Message, ...]:
     """The text of a reply as a message, unless it is empty or a call would be left unanswered."""
     text = reply.message.text.strip()
-    return (ModelMessage(text),) if text and not reply.message.calls else ()
+    is_kept = text and not reply.message.calls and not is_too_long(reply)
+    return (ModelMessage(text),) if is_kept else ()
+
+
+def is_too_long(reply: Reply) -> bool:
+    """Whether a reply is not read because of its length."""
+    length = len(reply.message.text) + sum(len(call.raw) for call in reply.message.calls)
+    return length > MAX_REPLY_CHARACTERS
 
 
 def make_results_message(reply: Reply, results: list[EffectResult]) -> Message:

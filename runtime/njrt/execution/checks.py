@@ -123,7 +123,9 @@ def _find_bare_supers(nodes: Sequence[ast.AST], names: SnippetNames, scope: Scop
     if "super" not in names.read or "super" in names.nested or scope.first_parameter:
         return
     for node in nodes:
-        if is_bare_super(node):
+        if is_bare_super(node) and scope.namespace is not None:
+            yield f"{format_line_prefix(node)}`super()` needs a method: a class body has no instance"
+        elif is_bare_super(node):
             yield (
                 f"{format_line_prefix(node)}`super()` works in a block only if its prompt names <super>; "
                 "name the class instead"

@@ -38,6 +38,7 @@ from njrt.execution.lowering import (
     ASYNC_MANAGER_NAME,
     BOUND_NAME,
     CATCHABLE_NAME,
+    CLASS_NAME,
     EXIT_KIND_NAME,
     EXIT_VALUE_NAME,
     MANAGER_NAME,
@@ -97,12 +98,19 @@ class RaiseTracker:
         if self.last is None:
             return False
         if isinstance(error, BaseExceptionGroup):
-            return (
-                error is self.last or error.subgroup(lambda member: member is self.last) is not None
-            )
+            # `except*` makes new groups, of the same exceptions.
+            leaves = {id(leaf) for leaf in _list_leaves(error)}
+            return all(id(leaf) in leaves for leaf in _list_leaves(self.last))
         if isinstance(self.last, StopIteration) and error.__cause__ is self.last:
             return True  # a coroutine turns StopIteration into RuntimeError (PEP 479)
         return error is self.last
+
+
+def _list_leaves(error: BaseException) -> list[BaseException]:
+    """List the exceptions of a group and of the groups in it, or the exception itself."""
+    if not isinstance(error, BaseExceptionGroup):
+        return [error]
+    return [leaf for member in error.exceptions for leaf in _list_leaves(member)]
 
 
 def prepare(
@@ -172,6 +180,7 @@ def _check_and_compile(
         EXIT_KIND_NAME: exit_kind,
         EXIT_VALUE_NAME: exit_value,
         BOUND_NAME: CellType(scope.note_binding),
+        CLASS_NAME: scope.cells.get("__class__") or CellType(),
         **_PRIVATE_CELLS,
     }
     # `super` outside a class reads a cell `__class__`, which is empty there.
@@ -222,6 +231,7 @@ def _make_layout(names: SnippetNames, scope: Scope, policy: Policy) -> ScopeLayo
         host=scope.host,
         first_parameter=scope.first_parameter,
         in_class=in_class,
+        has_class_cell=in_class and "__class__" in scope.cells,
         is_async=bool(names.awaits),
         cells=tuple(cells),
         nonlocals=tuple(name for name in cells if not in_class or name in past_namespace),

@@ -27,7 +27,7 @@ from types import CodeType
 from typing import Any, TypedDict
 
 from njrt.execution.guard.rewrite import CHECKS, add_checks
-from njrt.execution.symbols import Declaration, SnippetNames
+from njrt.execution.symbols import Declaration, FunctionNode, SnippetNames
 from njrt.execution.syntax import compile_tree, parse_python
 from njrt.private_names import mangle
 
@@ -58,6 +58,7 @@ RAISED_NAME = ".raised"
 EXIT_KIND_NAME = ".exit_kind"
 EXIT_VALUE_NAME = ".exit_value"
 CATCHABLE_NAME = ".catchable"
+CLASS_NAME = ".class"
 MANAGER_NAME = ".manager"
 ASYNC_MANAGER_NAME = ".async_manager"
 BOUND_NAME = ".bound"
@@ -93,6 +94,8 @@ class ScopeLayout:
     """The first parameter of the method, for `super()`."""
     in_class: bool
     """Whether the snippet runs in the namespace of a class body."""
+    has_class_cell: bool
+    """Whether it does so, and the program has a cell for the class: its `super()` needs that cell."""
     is_async: bool
     """Whether the snippet itself awaits."""
     cells: tuple[str, ...]
@@ -156,6 +159,7 @@ def _build_scaffold(layout: ScopeLayout, body: list[ast.stmt]) -> ast.Module:
     private = [
         RAISED_NAME,
         CATCHABLE_NAME,
+        CLASS_NAME,
         MANAGER_NAME,
         ASYNC_MANAGER_NAME,
         BOUND_NAME,
@@ -181,6 +185,7 @@ class _Lowerer(ast.NodeTransformer):
         self.layout = layout
         self.jumps = jumps
         self.nested = False
+        self.method_parameter: str | None = None
 
     def lower_body(self, statements: list[ast.stmt]) -> list[ast.stmt]:
         body: list[ast.stmt] = []
@@ -292,12 +297,21 @@ class _Lowerer(ast.NodeTransformer):
         return ast.Pass(**_get_location(node)) if node.module == "__future__" else node
 
     def visit_Call(self, node: ast.Call) -> ast.AST:
-        """`super()` -> `super(__class__, self)`: the code has no first argument that `super()` could take."""
+        """`super()` -> `super(__class__, self)`: the code has no first argument that `super()` could take.
+
+        In methods that a class body defines it is `super(.class, self)`: their class is the program's.
+        """
         self.generic_visit(node)
-        first = self.layout.first_parameter
-        if first and not self.nested and is_bare_super(node) and "super" not in self.names.bound:
-            at = _get_location(node)
-            node.args = [ast.Name(name, ast.Load(), **at) for name in ("__class__", first)]
+        if not is_bare_super(node) or "super" in self.names.bound:
+            return node
+        at = _get_location(node)
+        if self.method_parameter:
+            pair = (CLASS_NAME, self.method_parameter)
+        elif self.layout.first_parameter and not self.nested:
+            pair = ("__class__", self.layout.first_parameter)
+        else:
+            return node
+        node.args = [ast.Name(name, ast.Load(), **at) for name in pair]
         return node
 
     def visit_Global(self, node: Declaration) -> ast.AST | list[ast.stmt]:
@@ -318,9 +332,13 @@ class _Lowerer(ast.NodeTransformer):
     visit_Nonlocal = visit_Global
 
     def visit_nested(self, node: ast.AST) -> ast.AST:
-        around, self.nested = self.nested, True
+        around = self.nested, self.method_parameter
+        self.method_parameter = None
+        if isinstance(node, FunctionNode) and self.layout.has_class_cell and not self.nested:
+            self.method_parameter = _find_first_parameter(node.args)
+        self.nested = True
         self.generic_visit(node)
-        self.nested = around
+        self.nested, self.method_parameter = around
         return node
 
     visit_FunctionDef = visit_AsyncFunctionDef = visit_ClassDef = visit_Lambda = visit_nested
@@ -363,6 +381,11 @@ def find_bound_names(statement: ast.stmt, class_name: str | None) -> set[str]:
             if not isinstance(part, ast.stmt | ast.excepthandler)
         )
     return {mangle(name, class_name) for name in names}
+
+
+def _find_first_parameter(arguments: ast.arguments) -> str | None:
+    positional = [*arguments.posonlyargs, *arguments.args]
+    return positional[0].arg if positional else None
 
 
 def is_bare_super(node: ast.AST) -> bool:
