@@ -6,12 +6,11 @@ template is `templates/page.html`.
 
 from __future__ import annotations
 
-import io
-import re
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 from njc.comparison.results import ModeSummary
+from njc.comparison.svg import make_placeholders, render_svg
 from njc.comparison.text import (
     BLOCK_HEADINGS,
     MODE_HEADINGS,
@@ -27,9 +26,7 @@ _MODE_DESCRIPTIONS = {
     "static-learned": "static code, fixed until it did the same as recorded live runs",
     "auto": "static code behind a guard; the live block runs where the guard fails",
 }
-_COLORS = {"#000001": "var(--ink)", "#000002": "var(--line)", "#000003": "var(--bar)"}
-"""Placeholders in the drawings, and the colors of the page's style that replace them."""
-_INK, _LINE, _BAR = _COLORS
+_COLORS = make_placeholders("ink", "bar")
 
 
 def render_comparison_page(rows: Sequence[ModeSummary], command: str) -> str:
@@ -83,30 +80,21 @@ def _draw_bars(
     from matplotlib.figure import Figure
 
     style: dict[Any, Any] = {
-        "svg.fonttype": "none",
-        "svg.hashsalt": title,
+        "figure.facecolor": "none",
         "font.size": 11,
-        "text.color": _INK,
+        "text.color": _COLORS["ink"],
     }
-    written = io.StringIO()
     with matplotlib.rc_context(style):
         figure = Figure(figsize=(5, 0.52 * len(bars) + 0.2), layout="constrained")
         axes = figure.add_subplot(frameon=False, xticks=[], yticks=[])
         for index, (mode, value) in enumerate(bars.items()):
-            axes.barh(index, value, 0.4, color=_BAR)
+            axes.barh(index, value, 0.4, color=_COLORS["bar"])
             axes.text(0, index - 0.28, mode)
             right = axes.get_yaxis_transform()
             axes.text(1, index - 0.28, form.format(value), ha="right", transform=right)
             if intervals:
-                axes.plot(intervals[index], (index, index), color=_INK, linewidth=1.2)
+                axes.plot(intervals[index], (index, index), color=_COLORS["ink"], linewidth=1.2)
         axes.set_xlim(0, 1 if intervals else max(bars.values()) or 1)
         axes.set_ylim(len(bars) - 0.6, -0.75)
-        figure.savefig(written, format="svg", transparent=True)
-    drawing = written.getvalue()
-    box = re.search(r'viewBox="[^"]*"', drawing)
-    assert box, "matplotlib writes a viewBox"
     values = "; ".join(f"{mode} {form.format(value)}" for mode, value in bars.items())
-    body = drawing.partition("</metadata>")[2]
-    for placeholder, color in _COLORS.items():
-        body = body.replace(placeholder, color)
-    return f'<svg {box[0]} role="img" aria-label="{title}: {values}">{body}'
+    return render_svg(figure, f"{title}: {values}", _COLORS, style)

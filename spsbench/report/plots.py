@@ -12,15 +12,13 @@ each font, the reader's own, and texts stay texts.
 
 from __future__ import annotations
 
-import io
 import math
-import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from statistics import fmean, median
 from typing import TYPE_CHECKING, Any
-from xml.etree import ElementTree
 
+from njc.comparison import svg
 from spsbench.published import METHOD_BY_PAPER_NAME, PublishedTable
 from spsbench.report.measures import MethodSummary
 from spsbench.report.tables import has_effects, parse_published_cell, sort_methods
@@ -33,33 +31,26 @@ if TYPE_CHECKING:
 MethodNumbers = Mapping[str, str]
 """The number that marks a method in the plots."""
 
-COLOURS = {
-    name: f"#0000{index:02x}"
-    for index, name in enumerate(
-        [
-            "ground",
-            "ink",
-            "soft",
-            "line",
-            "ours",
-            "theirs",
-            "in",
-            "cached",
-            "out",
-            "build",
-            "c1",
-            "c2",
-            "c3",
-            "c4",
-            "c5",
-            "c6",
-        ],
-        1,
-    )
-}
+COLOURS = svg.make_placeholders(
+    "ground",
+    "ink",
+    "soft",
+    "line",
+    "ours",
+    "theirs",
+    "in",
+    "cached",
+    "out",
+    "build",
+    "c1",
+    "c2",
+    "c3",
+    "c4",
+    "c5",
+    "c6",
+)
 """A placeholder for each colour of the page's style."""
 STYLE: dict[Any, Any] = {
-    "svg.fonttype": "none",
     "font.family": "DejaVu Sans",
     "font.size": 9.0,
     "text.color": COLOURS["ink"],
@@ -381,29 +372,5 @@ def find_free_place(place: Place, taken: Sequence[Place], low: Place, high: Plac
 
 
 def render_svg(figure: Figure, description: str, mark_descriptions: Sequence[str] = ()) -> str:
-    """A figure as SVG for the inside of an HTML page, the same bytes each time.
-
-    `description` is its text alternative; the marks with the group id `marks` get theirs in order.
-    """
-    import matplotlib
-
-    written = io.BytesIO()
-    nothing = dict.fromkeys(("Creator", "Date", "Format", "Type"))
-    with matplotlib.rc_context(STYLE | {"svg.hashsalt": description}):
-        figure.savefig(written, format="svg", metadata=nothing)
-    root = ElementTree.fromstring(written.getvalue())
-    for parent in root.iter():
-        for group in parent.findall("./*[@id='marks']"):
-            uses = [*group.iter("{http://www.w3.org/2000/svg}use")]
-            for use, text in zip(uses, mark_descriptions, strict=True):
-                ElementTree.SubElement(use, "title").text = text
-    for element in root.iter():
-        element.tag = element.tag.rpartition("}")[2]
-        element.attrib = {name.rpartition("}")[2]: text for name, text in element.attrib.items()}
-    root.attrib = {"viewBox": root.attrib["viewBox"], "role": "img", "aria-label": description}
-    text = ElementTree.tostring(root, encoding="unicode")
-    referenced = set(re.findall(r"#(\w+)", text))
-    text = re.sub(r' id="([^"]+)"', lambda found: found[0] if found[1] in referenced else "", text)
-    for name, colour in COLOURS.items():
-        text = text.replace(colour, f"var(--{name})")
-    return re.sub(r"\s*\n\s*", " ", text)
+    """A figure in the colours of the page."""
+    return svg.render_svg(figure, description, COLOURS, STYLE, mark_descriptions)
