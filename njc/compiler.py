@@ -15,8 +15,10 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 
 from njc import __version__
+from njc.analysis.authority import Authority, decide_authority
 from njc.analysis.check import check
 from njc.analysis.outputs import check_flow
+from njc.analysis.types import TypeReader
 from njc.codegen.emit import emit, emit_without_blocks
 from njc.codegen.header import FileHeader, format_closing_comment, make_header
 from njc.codegen.linemap import (
@@ -55,6 +57,8 @@ class Compilation:
     diagnostics: tuple[Diagnostic, ...]
     output: bytes | None
     line_map: LineMap
+    authorities: tuple[Authority, ...] = ()
+    """What each block may do, in the order of the blocks; empty where there is no output."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,17 +129,18 @@ def generate(
     header = make_header(source, project, version, serialize_written(source, written, note))
     if module is None:
         return _compile_without_blocks(source, header)
+    types = TypeReader(blocks, analysis.outputs)
+    authorities = tuple(decide_authority(block, types, project) for block in blocks)
     aliases = choose_aliases(source.text)
     instead = {code.block.start: code for code in written}
     lowered = tuple(
         apply_written(call, instead.get(call.block.start))
-        for call in lower(blocks, analysis.outputs, aliases, source.path, project)
+        for call in lower(blocks, authorities, analysis.outputs, aliases, source.path, project)
     )
     pieces = emit(module, lowered, header, aliases.runtime, note)
     encoded = [piece.text.encode(source.encoding, _ENCODING_ERRORS) for piece in pieces]
-    return _reject_uncompilable(
-        module, _assemble_output(source, blocks, analysis.diagnostics, pieces, encoded)
-    )
+    compilation = _assemble_output(source, blocks, analysis.diagnostics, pieces, encoded)
+    return _reject_uncompilable(module, replace(compilation, authorities=authorities))
 
 
 def _reject_uncompilable(module: Module, compilation: Compilation) -> Compilation:

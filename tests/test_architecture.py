@@ -37,7 +37,8 @@ LAYERS: Mapping[str, str] = {
     """,
     "njc": """
         __init__ frontend sandbox comparison worker
-        analysis codegen
+        analysis
+        codegen
         compiler
         project migrate
         static doctor hook hatch_plugin setuptools_plugin

@@ -21,6 +21,7 @@ import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
+from njc.analysis.authority import Authority
 from njc.frontend.blocks import NaturalBlock
 from njc.frontend.names import (
     BlockOutputs,
@@ -140,18 +141,18 @@ def choose_aliases(text: str) -> Aliases:
 
 
 def lower(
-    blocks: Iterable[NaturalBlock],
+    blocks: Sequence[NaturalBlock],
+    authorities: Sequence[Authority],
     outputs: BlockOutputs,
     aliases: Aliases,
     path: str,
     project: Options,
 ) -> Iterator[LoweredBlock]:
     """Lower the blocks of a module; their options are already merged with those of the file."""
-    blocks = tuple(blocks)
     types = _collect_declared_types(blocks)
     returned = {scope: _find_returned_names(scope) for scope in {block.scope for block in blocks}}
     declared: set[tuple[NameScope, str]] = set()
-    for block in blocks:
+    for block, authority in zip(blocks, authorities, strict=True):
         fresh = [
             (key, name)
             for name in block.binds
@@ -172,8 +173,8 @@ def lower(
                 )
             ),
             f"await {aliases.runtime}.arun" if block.scope.is_async else f"{aliases.runtime}.run",
-            tuple(_build_arguments(block, outputs, path, project)),
-            tuple(_build_except_clauses(block, aliases)),
+            tuple(_build_arguments(block, authority, outputs, path, project)),
+            tuple(_build_except_clauses(block, authority, aliases)),
         )
 
 
@@ -221,18 +222,8 @@ def _find_returned_names(scope: NameScope) -> frozenset[str]:
     return frozenset(names)
 
 
-def _find_return_type(scope: NameScope, outputs: BlockOutputs) -> str | None:
-    """The annotation of a function's result, if its names mean the same inside of the function."""
-    returns: ast.expr = getattr(scope.node, "returns")  # noqa: B009
-    same = all(
-        _resolve_in_signature(name, scope, outputs) == resolve_name(name, scope, outputs)
-        for name in _list_names(returns)
-    )
-    return format_annotation(returns) if same else None
-
-
 def _build_arguments(
-    block: NaturalBlock, outputs: BlockOutputs, path: str, project: Options
+    block: NaturalBlock, authority: Authority, outputs: BlockOutputs, path: str, project: Options
 ) -> Iterator[Argument]:
     """List the arguments of the call after the prompt, in their fixed order."""
     scope = block.scope
@@ -245,10 +236,10 @@ def _build_arguments(
     yield Argument("lambda: (", tuple(shared), ")")
     if block.writes:
         yield _make_text_argument("writes", block.writes)
-    if types := _make_types_argument(block, outputs):
+    if types := _make_types_argument(block, authority, outputs):
         yield types
-    if labels := list_offered_labels(block):
-        yield _make_text_argument("labels", labels)
+    if authority.labels:
+        yield _make_text_argument("labels", authority.labels)
     if scope.mangling_class is not None:
         yield _make_text_argument("cls", [scope.mangling_class])
     if me:
@@ -266,6 +257,8 @@ def _build_arguments(
         if declared := [name for name, key in stored if key in scope.bindings.nonlocals]:
             yield _make_text_argument("nl", declared)
     yield _make_text_argument("at", [f"{path}:{block.line}"])
+    if authority.effects == "answer":
+        yield _make_text_argument("effects", ["answer"])
     for name, value in list_given_options(block.options):
         yield Argument(f"{name}={format_literal(value)}")
     if settings := [
@@ -313,19 +306,12 @@ def find_super_parameter(block: NaturalBlock, outputs: BlockOutputs) -> str | No
     return positional[0].arg if positional else None
 
 
-def list_offered_labels(block: NaturalBlock) -> list[str]:
-    """The labels that the block may use beyond raise, in fixed order, as the runtime names them."""
-    legal = [label for label in block.labels if label not in block.labels_exiting_finally]
-    offered: list[str] = [label for label in legal if label in ("break", "continue")]
-    if "return" in legal:
-        offered.append("return" if "return_value" in legal else "bare_return")
-    return offered
-
-
-def _build_except_clauses(block: NaturalBlock, aliases: Aliases) -> Iterator[tuple[str, str]]:
+def _build_except_clauses(
+    block: NaturalBlock, authority: Authority, aliases: Aliases
+) -> Iterator[tuple[str, str]]:
     """Pair each offered label with what is caught and the statement that carries it out."""
     runtime, returned = aliases.runtime, aliases.returned
-    for label in list_offered_labels(block):
+    for label in authority.labels:
         match label:
             case "break":
                 yield f"{runtime}.Break", "break"
@@ -354,8 +340,10 @@ def _returns_nothing(scope: NameScope) -> bool:
     return True
 
 
-def _make_types_argument(block: NaturalBlock, outputs: BlockOutputs) -> Argument | None:
-    """Spell the types of the outputs, from the prompt or from an annotation in scope."""
+def _make_types_argument(
+    block: NaturalBlock, authority: Authority, outputs: BlockOutputs
+) -> Argument | None:
+    """Spell the types of the outputs, from the prompt or from an annotation in scope, and of what is returned."""
     scope = block.scope
     said: dict[str, str] = {}
     for reference in block.references:
@@ -364,6 +352,8 @@ def _make_types_argument(block: NaturalBlock, outputs: BlockOutputs) -> Argument
     for path in block.binds:
         if path not in said and (annotation := _find_annotation(path, scope, outputs)) is not None:
             said[path] = format_annotation(annotation)
+    if "return" in authority.labels and (returned := _find_return_type(scope, outputs)):
+        said["return"] = returned
     if not said:
         return None
     own: dict[str, None] = {}
@@ -374,7 +364,7 @@ def _make_types_argument(block: NaturalBlock, outputs: BlockOutputs) -> Argument
             own |= dict.fromkeys(local)
         else:  # a string, as such an annotation would have to be
             said[path] = format_literal(text)
-    items = tuple(f"{format_literal(path)}: {said[path]}" for path in block.writes if path in said)
+    items = tuple(f"{format_literal(path)}: {said[path]}" for path in (*block.writes, "return") if path in said)
     # A lambda in a class body does not see the names of the class, so it takes them as defaults.
     defaults = ", ".join(f"{name}={name}" for name in own)
     return Argument(f"types=lambda {defaults}: {{" if own else "types=lambda: {", items, "}")
@@ -408,6 +398,21 @@ def _find_annotation(name: str, scope: NameScope, outputs: BlockOutputs) -> ast.
         if there != resolve_name(name, scope, outputs):
             return None
     return annotation
+
+
+def _find_return_type(scope: NameScope, outputs: BlockOutputs) -> str | None:
+    """Find what a function says it returns, if the names mean the same at the block; generators say more."""
+    if scope.kind not in ("function", "async function"):
+        return None
+    assert isinstance(scope.node, FunctionDefinition)
+    annotation = _unwrap_annotation(scope.node.returns) if scope.node.returns else None
+    if annotation is None or not is_type(annotation):
+        return None
+    is_same = all(
+        _resolve_in_signature(name, scope, outputs) == resolve_name(name, scope, outputs)
+        for name in _list_names(annotation)
+    )
+    return format_annotation(annotation) if is_same else None
 
 
 def _resolve_in_signature(name: str, scope: NameScope, outputs: BlockOutputs) -> ResolvedName:

@@ -19,7 +19,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from njc.analysis.assignment import find_bound_before
-from njc.codegen.lower import find_super_parameter, list_offered_labels
+from njc.analysis.authority import list_offered_labels
+from njc.codegen.lower import find_super_parameter
 from njc.frontend.blocks import NaturalBlock, collect_block_outputs
 from njc.frontend.names import BlockOutputs, walk_outwards
 from njc.frontend.parse import Module
@@ -131,7 +132,7 @@ def _make_hole(
         extract_instruction(ast.literal_eval(block.literal)),
         tuple(dict.fromkeys((*block.names, *(alias for alias in names if alias in taken)))),
         types,
-        tuple(list_offered_labels(block)),
+        list_offered_labels(block, options),
         find_super_parameter(block, outputs),
         frozenset(block.binds) & before,
         render_context(module, block),

@@ -22,12 +22,15 @@ from njc.compiler import Compilation, compile_source
 from njc.frontend.source import SourceFile
 from njrt.messages import Request, ToolCall, UserMessage
 from njrt.models.scripted import Scripted, run
+from njrt.options import Options
 from njrt.session.settings import using
 
 
 def compiled(text: str, path: str = "program.njpy") -> Compilation:
     """Compile a program; warnings are fine, errors are not."""
-    compilation = compile_source(SourceFile(path, text.encode()))
+    compilation = compile_source(
+        SourceFile(path, text.encode()), project=Options(authority="code", jumps="all")
+    )
     errors = [
         diagnostic for diagnostic in compilation.diagnostics if diagnostic.severity == "error"
     ]

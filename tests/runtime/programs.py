@@ -20,6 +20,7 @@ from njc.compiler import compile_source
 from njc.frontend.source import SourceFile
 from njrt.messages import Request, ToolMessage, UserMessage
 from njrt.models.scripted import Said, Scripted, run
+from njrt.options import Options
 from njrt.session.settings import using
 
 Script = Iterable[Said] | Callable[[Request], Said]
@@ -30,11 +31,18 @@ def ended_by(*codes: str) -> list[Said]:
     return [run(code, done=True) for code in codes]
 
 
+EVERYTHING = Options(authority="code", jumps="all")
+"""What lets the model's code do all that the language has, whatever the prompt says."""
+
+
 class Program:
     """A compiled module; `model` is the one that was asked last."""
 
-    def __init__(self, text: str, path: str = "program.njpy") -> None:
-        compilation = compile_source(SourceFile(path, textwrap.dedent(text).encode()))
+    def __init__(
+        self, text: str, path: str = "program.njpy", project: Options = EVERYTHING
+    ) -> None:
+        source = SourceFile(path, textwrap.dedent(text).encode())
+        compilation = compile_source(source, project=project)
         errors = [each for each in compilation.diagnostics if each.severity == "error"]
         assert compilation.output is not None, errors
         self.code = compile(compilation.output, path.replace(".njpy", ".py"), "exec")

@@ -12,8 +12,10 @@ from programs import Program
 import njrt
 from njrt.messages import ModelMessage, Reply
 from njrt.models.scripted import Scripted, run
+from njrt.options import Options
 
-PROGRAM = Program('''
+PROGRAM = Program(
+    '''
     # njc: effects=answer
     import asyncio
     from enum import Enum
@@ -69,7 +71,9 @@ PROGRAM = Program('''
         Return if <text> is sad.
         """
         return "stayed"
-''')  # fmt: skip
+''',
+    project=Options(),
+)  # fmt: skip
 
 
 def call(name: str, *arguments: Any, says: list[Any], **settings: Any) -> Any:
@@ -77,13 +81,16 @@ def call(name: str, *arguments: Any, says: list[Any], **settings: Any) -> Any:
 
 
 def test_the_model_reads_instruction_values_and_form() -> None:
-    program = Program('''
+    program = Program(
+        '''
         from typing import Literal
         ticket = "Where is it?"
         """natural(effects="answer")
         Put into <:team: Literal["billing", "shipping"]> the team that should answer <ticket>.
         """
-    ''')
+    ''',
+        project=Options(),
+    )
     assert program.load([{"team": "shipping"}])["team"] == "shipping"
     (request,) = program.model.requests
     assert request.messages[0].text == (

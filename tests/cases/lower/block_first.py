@@ -10,6 +10,7 @@ Choose a <:seed: int>.
     writes="seed",
     types=lambda: {"seed": int},
     at="block_first.njpy:1",
+    effects="answer",
 )
 
 
@@ -17,4 +18,4 @@ def roll():
     return seed * 7 % 6
 
 
-# njc lines 1=1 7:2 9=1 14:4 18=8 sha256 ec6d0c4c9d285fd8
+# njc lines 1=1 7:2 9=1 15:4 19=8 sha256 bd2620c7b6e6a3c0

@@ -11,19 +11,15 @@ import os
 
 def list_files(folder: str) -> list[str]:
     names = os.listdir(folder)
-    try:
-        _nj.run(
-            """natural
+    _nj.run(
+        """natural
     Keep in <:names> only what a person would call a document.
     """,
-            lambda: (names,),
-            writes="names",
-            labels="return",
-            at="docstring_and_future.njpy:11",
-        )
-    except _nj.Return as _nj_r:
-        return _nj_r.value
+        lambda: (names,),
+        writes="names",
+        at="docstring_and_future.njpy:11",
+    )
     return names
 
 
-# njc lines 1=1 3:1 8=6 9:6 15=11 17:12 19=11 26:14 27=15 sha256 a283994fd183763c
+# njc lines 1=1 3:1 8=6 9:6 15=11 16:12 18=11 22:14 23=15 sha256 78ecf0cbcac9b7c7

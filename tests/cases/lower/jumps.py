@@ -1,4 +1,4 @@
-# compiled by njc 0.1.0 from jumps.njpy (sha256 554beda600bd6fbe, abi 1)
+# compiled by njc 0.1.0 from jumps.njpy (sha256 b4a8d29ecdd788b1, abi 1)
 # do not edit: change jumps.njpy and build again
 import njrt as _nj
 
@@ -11,7 +11,7 @@ def f(items):
             except* ValueError:
                 _nj.run(
                     """natural
-                Log <item>.
+                Log <item>; break, continue or return.
                 """,
                     lambda: (item,),
                     at="jumps.njpy:7",
@@ -19,7 +19,7 @@ def f(items):
             finally:
                 _nj.run(
                     """natural
-                Close <item>.
+                Close <item>; break, continue or return.
                 """,
                     lambda: (item,),
                     at="jumps.njpy:11",
@@ -28,11 +28,12 @@ def f(items):
             try:
                 _nj.run(
                     """natural
-            Return nothing.
+            Break, continue or return nothing.
             """,
                     lambda: (),
                     labels="return",
                     at="jumps.njpy:15",
+                    effects="answer",
                 )
             except _nj.Return as _nj_r:
                 return _nj_r.value
@@ -41,7 +42,7 @@ def f(items):
             try:
                 _nj.run(
                     """natural
-            Drop <item>.
+            Drop <item>; break, continue or return.
             """,
                     lambda: (item,),
                     labels="break continue",
@@ -56,4 +57,4 @@ def f(items):
 def check(item): ...
 
 
-# njc lines 1=1 6:1 13=7 14:8 16=7 19:10 21=11 22:12 24=11 27:14 29=15 31:16 33=15 39:18 42=20 44:21 46=20 54:23 57=26 sha256 586e08171711a4a8
+# njc lines 1=1 6:1 13=7 14:8 16=7 19:10 21=11 22:12 24=11 27:14 29=15 31:16 33=15 40:18 43=20 45:21 47=20 55:23 58=26 sha256 6104b6303c050495

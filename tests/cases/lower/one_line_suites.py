@@ -5,57 +5,41 @@ import njrt as _nj
 
 def f(x, y):
     if x:
-        try:
-            _nj.run(
-                """natural
+        _nj.run(
+            """natural
     Make <:y> better.
     """,
-                lambda: (y,),
-                writes="y",
-                labels="return",
-                at="one_line_suites.njpy:2",
-            )
-        except _nj.Return as _nj_r:
-            return _nj_r.value
+            lambda: (y,),
+            writes="y",
+            at="one_line_suites.njpy:2",
+        )
     elif y:
-        try:
-            _nj.run(
-                """natural
+        _nj.run(
+            """natural
     Make <:y> worse.
     """,
-                lambda: (y,),
-                writes="y",
-                labels="return",
-                at="one_line_suites.njpy:5",
-            )
-        except _nj.Return as _nj_r:
-            return _nj_r.value  # really
+            lambda: (y,),
+            writes="y",
+            at="one_line_suites.njpy:5",
+        )  # really
     else: pass
     a = 1
-    try:
-        _nj.run(
-            """natural
+    _nj.run(
+        """natural
     Add to <:a>.
     """,
-            lambda: (a,),
-            writes="a",
-            labels="return",
-            at="one_line_suites.njpy:9",
-        )
-    except _nj.Return as _nj_r:
-        return _nj_r.value
+        lambda: (a,),
+        writes="a",
+        at="one_line_suites.njpy:9",
+    )
     b = a; c = b  # the rest
-    try:
-        _nj.run(
-            """natural
+    _nj.run(
+        """natural
     Multiply <:a>.""",
-            lambda: (a,),
-            writes="a",
-            labels="return",
-            at="one_line_suites.njpy:12",
-        )
-    except _nj.Return as _nj_r:
-        return _nj_r.value
+        lambda: (a,),
+        writes="a",
+        at="one_line_suites.njpy:12",
+    )
     try:
         _nj.run(
             """natural
@@ -74,15 +58,12 @@ def f(x, y):
     Break.
     """,
                 lambda: (),
-                labels="break continue return",
+                labels="break",
                 at="one_line_suites.njpy:16",
+                effects="answer",
             )
         except _nj.Break:
             break
-        except _nj.Continue:
-            continue
-        except _nj.Return as _nj_r:
-            return _nj_r.value
         a -= 1
     return a, b, c, y
 
@@ -90,71 +71,51 @@ def f(x, y):
 def g(a, b):
     if (a and
   b):
-        try:
-            _nj.run(
-                """natural
+        _nj.run(
+            """natural
     Use <a>.
     """,
-                lambda: (a,),
-                labels="return",
-                at="one_line_suites.njpy:24",
-            )
-        except _nj.Return as _nj_r:
-            return _nj_r.value
+            lambda: (a,),
+            at="one_line_suites.njpy:24",
+        )
         a = 1
     match a:
         case (1 |
       2):
-            try:
-                _nj.run(
-                    """natural
+            _nj.run(
+                """natural
         Use <b>.
         """,
-                    lambda: (b,),
-                    labels="return",
-                    at="one_line_suites.njpy:29",
-                )
-            except _nj.Return as _nj_r:
-                return _nj_r.value
+                lambda: (b,),
+                at="one_line_suites.njpy:29",
+            )
         case _:
-            try:
-                _nj.run(
-                    """natural
+            _nj.run(
+                """natural
         Use <a>.
         """,
-                    lambda: (a,),
-                    labels="return",
-                    at="one_line_suites.njpy:32",
-                )
-            except _nj.Return as _nj_r:
-                return _nj_r.value
+                lambda: (a,),
+                at="one_line_suites.njpy:32",
+            )
     c = (1,
 2)
-    try:
+    _nj.run(
+        """natural
+    Use <c>.
+    """,
+        lambda: (c,),
+        at="one_line_suites.njpy:36",
+    )
+    try: pass
+    except (ValueError,
+TypeError):
         _nj.run(
             """natural
     Use <c>.
     """,
             lambda: (c,),
-            labels="return",
-            at="one_line_suites.njpy:36",
+            at="one_line_suites.njpy:41",
         )
-    except _nj.Return as _nj_r:
-        return _nj_r.value
-    try: pass
-    except (ValueError,
-TypeError):
-        try:
-            _nj.run(
-                """natural
-    Use <c>.
-    """,
-                lambda: (c,),
-                labels="return",
-                at="one_line_suites.njpy:41",
-            )
-        except _nj.Return as _nj_r:
-            return _nj_r.value
     finally:
         _nj.run(
             """natural
@@ -165,4 +126,4 @@ TypeError):
         )
 
 
-# njc lines 1=1 6:1 8=2 11:3 13=2 20:5 21=5 24:6 26=5 33:8 35=9 38:10 40=9 47=11 48:12 49=12 51:13 52=12 59=13 62:14 64=13 70:16 71=16 74:17 76=16 86=18 87:19 93=24 96:25 98=24 104=26 105:27 108=29 111:30 113=29 119:32 120=32 123:33 125=32 131:35 133=36 136:37 138=36 144:39 147=41 150:42 152=41 158:44 159=44 161:45 163=44 166=47 sha256 f1f1f1ef9f49f2bc
+# njc lines 1=1 6:1 8=2 10:3 12=2 16:5 17=5 19:6 21=5 25:8 27=9 29:10 31=9 35=11 36:12 37=12 38:13 39=12 43=13 46:14 48=13 54:16 55=16 58:17 60=16 67=18 68:19 74=24 76:25 78=24 81=26 82:27 85=29 87:30 89=29 92:32 93=32 95:33 97=32 100:35 102=36 104:37 106=36 109:39 112=41 114:42 116=41 119:44 120=44 122:45 124=44 127=47 sha256 3e1dd9810c37a027

@@ -5,19 +5,15 @@ import njrt as _nj
 
 def f(x):
 	if x:
-		try:
-			_nj.run(
-				"""natural
+		_nj.run(
+			"""natural
 		Improve <:x>.
 		""",
-				lambda: (x,),
-				writes="x",
-				labels="return",
-				at="tabs.njpy:3",
-			)
-		except _nj.Return as _nj_r:
-			return _nj_r.value
+			lambda: (x,),
+			writes="x",
+			at="tabs.njpy:3",
+		)
 	return x
 
 
-# njc lines 1=1 6:1 9=3 11:4 13=3 20:6 21=7 sha256 afaa61f669b15105
+# njc lines 1=1 6:1 9=3 10:4 12=3 16:6 17=7 sha256 742ac15d7093833c
