@@ -137,7 +137,9 @@ def _is_type(name: str, block: NaturalBlock, types: TypeReader) -> bool:
     if isinstance(home, Local | Global):
         imported = types.name_of(Typed(ast.Name(name, ast.Load()), block.scope))
         leaf = imported.rpartition(".")[2]
-        return imported in SCALARS or leaf.endswith(("Error", "Exception", "Warning")) and leaf[:1].isupper()
+        return imported in SCALARS or (
+            leaf.endswith(("Error", "Exception", "Warning")) and leaf[:1].isupper()
+        )
     return False
 
 

@@ -26,11 +26,11 @@ from njc.frontend.names import (
     NameScope,
     list_bound_names,
     list_suites,
-    mangle,
     resolve_name,
     walk_outwards,
 )
 from njc.frontend.references import parse_type
+from njrt.private_names import mangle
 
 _MAX_DEPTH = 12
 

@@ -364,7 +364,11 @@ def _make_types_argument(
             own |= dict.fromkeys(local)
         else:  # a string, as such an annotation would have to be
             said[path] = format_literal(text)
-    items = tuple(f"{format_literal(path)}: {said[path]}" for path in (*block.writes, "return") if path in said)
+    items = tuple(
+        f"{format_literal(path)}: {said[path]}"
+        for path in (*block.writes, "return")
+        if path in said
+    )
     # A lambda in a class body does not see the names of the class, so it takes them as defaults.
     defaults = ", ".join(f"{name}={name}" for name in own)
     return Argument(f"types=lambda {defaults}: {{" if own else "types=lambda: {", items, "}")

@@ -16,7 +16,7 @@ async def answer(queries: list[str], graph: dict) -> list:
     responses = []
     for query in queries:
         """natural(max_effects=20)
-        Perform the <query> on <graph>, save a <:response>, and update <:graph.size>.
+        Perform the <query> on <graph>, save a <:response>, and update <:graph.size>; or break.
         """
         responses.append(response)
     return responses

@@ -36,7 +36,7 @@ def total(prices, limit):
     spent = 0
     for price in prices:
         """natural
-        Add <price> to <:spent>, but stop before it is above <limit>.
+        Add <price> to <:spent>, but break before it is above <limit>.
         """
     return spent
 

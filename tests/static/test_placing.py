@@ -14,7 +14,7 @@ def total(prices, rate):
     seen = []
     for price in prices:
         """natural
-        Put <price> with <rate> into <:gross>; stop if it is negative.
+        Put <price> with <rate> into <:gross>; break if it is negative.
         """
         seen.append(gross)
     return seen
@@ -38,7 +38,7 @@ def total(prices, rate):
     seen = []
     for price in prices:
         # natural
-        # Put <price> with <rate> into <:gross>; stop if it is negative.
+        # Put <price> with <rate> into <:gross>; break if it is negative.
         if price < 0:
             break  # enough
         gross = price * (1 + rate)

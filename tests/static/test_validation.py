@@ -27,7 +27,7 @@ class Report:
 def triage(mails, box, policy):
     for mail in mails:
         """natural
-        Put the kind of <mail> into <:kind: Literal["spam", "bill"]>, file it in <box>; see <Mail>, <Report>.
+        Put the kind of <mail> into <:kind: Literal["spam", "bill"]>, file it in <box>; see <Mail>, <Report>. Break, continue or return if it is empty.
         """
         box.append(kind)
     return box
@@ -43,7 +43,7 @@ GENERATOR = '''\
 def numbers(n):
     total = 0
     """natural
-    Add <n> to <:total>.
+    Add <n> to <:total>, or return.
     """
     yield total
 '''
