@@ -140,7 +140,7 @@ class TypeReader:
         key = mangle(name, scope.mangling_class)
         if key in self._rebound_elsewhere and key not in home.bindings.annotations:
             return None
-        found = [binding(depth + 1) for bound, binding in self._bindings(home) if bound == key]
+        found = [binding(depth + 1) for binding in self._bindings(home).get(key, ())]
         known = [typed for typed in found if typed is not None]
         if not known or len(known) != len(found) or depth > _MAX_DEPTH:
             return None
@@ -156,9 +156,7 @@ class TypeReader:
                 pass
             case _:
                 return None
-        statements = [
-            statement for statement in _walk_statements(home) if name in list_bound_names(statement)
-        ]
+        statements = self._statements_binding(name, home)
         match statements:
             case [ast.ClassDef() as found]:
                 return found
@@ -167,12 +165,9 @@ class TypeReader:
     def output_type(self, name: str, scope: NameScope) -> Typed | None:
         """The declared type of an output: in its prompt, in another one, or by an annotation in scope."""
         key = mangle(name, scope.mangling_class)
-        for block in self.blocks:
-            if block.scope is scope:
-                for reference in block.references:
-                    if reference.writes and reference.path == name and reference.type:
-                        parsed = parse_type(reference.type)
-                        return Typed(parsed, scope) if parsed is not None else None
+        if text := self._types_in_prompts.get((scope, name)):
+            parsed = parse_type(text)
+            return Typed(parsed, scope) if parsed is not None else None
         for place in walk_outwards(scope):
             annotation = place.bindings.annotations.get(key) or place.bindings.parameters.get(key)
             if annotation is not None:
@@ -181,11 +176,24 @@ class TypeReader:
                 return None
         return None
 
-    def _bindings(self, scope: NameScope) -> list[tuple[str, Binding]]:
-        known = self._bindings_by_scope
-        if scope not in known:
-            known[scope] = list(self._find_bindings(scope))
-        return known[scope]
+    def _bindings(self, scope: NameScope) -> Mapping[str, list[Binding]]:
+        """The bindings of each name of a scope, as it is stored."""
+        if scope not in self._bindings_by_scope:
+            by_name: dict[str, list[Binding]] = {}
+            for name, binding in self._find_bindings(scope):
+                by_name.setdefault(name, []).append(binding)
+            self._bindings_by_scope[scope] = by_name
+        return self._bindings_by_scope[scope]
+
+    def _statements_binding(self, name: str, scope: NameScope) -> list[ast.stmt]:
+        """The statements of a scope that bind a name, as it is written."""
+        if scope not in self._statements_by_scope:
+            by_name: dict[str, list[ast.stmt]] = {}
+            for statement in _walk_statements(scope):
+                for bound in list_bound_names(statement):
+                    by_name.setdefault(bound, []).append(statement)
+            self._statements_by_scope[scope] = by_name
+        return self._statements_by_scope[scope].get(name, [])
 
     @cached_property
     def _rebound_elsewhere(self) -> frozenset[str]:
@@ -205,8 +213,29 @@ class TypeReader:
         )
 
     @cached_property
-    def _bindings_by_scope(self) -> dict[NameScope, list[tuple[str, Binding]]]:
+    def _bindings_by_scope(self) -> dict[NameScope, dict[str, list[Binding]]]:
         return {}
+
+    @cached_property
+    def _statements_by_scope(self) -> dict[NameScope, dict[str, list[ast.stmt]]]:
+        return {}
+
+    @cached_property
+    def _blocks_by_scope(self) -> dict[NameScope, list[NaturalBlock]]:
+        by_scope: dict[NameScope, list[NaturalBlock]] = {}
+        for block in self.blocks:
+            by_scope.setdefault(block.scope, []).append(block)
+        return by_scope
+
+    @cached_property
+    def _types_in_prompts(self) -> dict[tuple[NameScope, str], str]:
+        """The types that prompts give to outputs, by scope and path; the first one counts."""
+        types: dict[tuple[NameScope, str], str] = {}
+        for block in self.blocks:
+            for reference in block.references:
+                if reference.writes and reference.type:
+                    types.setdefault((block.scope, reference.path), reference.type)
+        return types
 
     def _find_bindings(self, scope: NameScope) -> Iterator[tuple[str, Binding]]:
         """Each binding of a name in a scope, with a function that reads its type."""
@@ -220,12 +249,11 @@ class TypeReader:
                 key = mangle(name, scope.mangling_class)
                 if key not in annotated or binding is _unknown:
                     yield key, binding
-        for block in self.blocks:
-            if block.scope is scope:
-                for name in block.binds:
-                    key = mangle(name, scope.mangling_class)
-                    if key not in annotated and key not in scope.bindings.parameters:
-                        yield key, _always(self.output_type(name, scope))
+        for block in self._blocks_by_scope.get(scope, ()):
+            for name in block.binds:
+                key = mangle(name, scope.mangling_class)
+                if key not in annotated and key not in scope.bindings.parameters:
+                    yield key, _always(self.output_type(name, scope))
 
     def _bindings_of(self, statement: ast.stmt, scope: NameScope) -> Iterator[tuple[str, Binding]]:
         match statement:
@@ -339,7 +367,7 @@ class TypeReader:
                 pass
             case _:
                 return None
-        found = [part for part in _walk_statements(home) if name in list_bound_names(part)]
+        found = self._statements_binding(name, home)
         match found:
             case [ast.FunctionDef() | ast.AsyncFunctionDef() as definition]:
                 is_plain = not definition.decorator_list and not _is_generator(definition)
@@ -440,7 +468,7 @@ class TypeReader:
                 pass
             case _:
                 return None
-        found = [part for part in _walk_statements(home) if name in list_bound_names(part)]
+        found = self._statements_binding(name, home)
         match found:
             case [ast.ImportFrom(module=str(module), names=aliases, level=0)]:
                 original = next(
@@ -485,7 +513,7 @@ class TypeReader:
                 pass
             case _:
                 return None
-        found = [part for part in _walk_statements(home) if name in list_bound_names(part)]
+        found = self._statements_binding(name, home)
         match found:
             case [
                 ast.Assign(

@@ -196,7 +196,7 @@ def test_what_is_missing_or_stale_is_named(studio: Studio) -> None:
     assert result.exit_code == 1
     assert "`shop.njpy:total` is not locked for mode static; missing" in result.stderr
     studio.njc("build", ".", "--mode", "static", replies=[GOOD])
-    studio.write({"shop.njpy": SHOP.replace("break before", "stop once")})
+    studio.write({"shop.njpy": SHOP.replace("but break before", "and break once")})
     result = studio.njc("build", ".", "--mode", "static", "--locked")
     assert result.exit_code == 1
     assert "stale: its instruction changed" in result.stderr
@@ -242,7 +242,7 @@ def test_edited_code_is_kept_checked_and_named(studio: Studio) -> None:
     assert studio.njc("build", ".", "--mode", "static").exit_code == 0
     assert run(studio, "shop.total([1], 4)") == "2"
     assert "edited\n" in studio.njc("lock", ".", "--mode", "static").stdout
-    studio.write({"shop.njpy": SHOP.replace("break before", "stop once")})
+    studio.write({"shop.njpy": SHOP.replace("but break before", "and break once")})
     result = studio.njc("build", ".", "--mode", "static", replies=[GOOD])
     assert result.exit_code == 1
     assert "its instruction changed, and its code was edited" in result.stderr

@@ -40,7 +40,7 @@ def test_findings_of_static_builds(studio: Studio, code: str, update_cases: bool
         case "NJ402":
             flags = ["--locked"]
         case "NJ403":
-            edit(studio, name, "break before", "stop once")
+            edit(studio, name, "but break before", "and break once")
             locked(studio, name)
             edit(studio, "njc.lock", "spent += price", "spent = spent + price")
             studio.write({name: program})

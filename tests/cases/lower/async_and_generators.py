@@ -7,18 +7,14 @@ import asyncio
 
 async def fetch(page):
     text: _nj.Any
-    try:
-        await _nj.arun(
-            """natural
+    await _nj.arun(
+        """natural
     Get the <:text> of <page>.
     """,
-            lambda: (text, page),
-            writes="text",
-            labels="return",
-            at="async_and_generators.njpy:5",
-        )
-    except _nj.Return as _nj_r:
-        return _nj_r.value
+        lambda: (text, page),
+        writes="text",
+        at="async_and_generators.njpy:5",
+    )
     return text
 
 
@@ -32,13 +28,9 @@ async def titles(pages):
         """,
                 lambda: (page, title),
                 writes="title",
-                labels="break continue bare_return",
+                labels="bare_return",
                 at="async_and_generators.njpy:13",
             )
-        except _nj.Break:
-            break
-        except _nj.Continue:
-            continue
         except _nj.Return:
             return
         yield title
@@ -54,15 +46,11 @@ def words(lines):
         """,
                 lambda: (line, parts),
                 writes="parts",
-                labels="break continue return",
+                labels="continue",
                 at="async_and_generators.njpy:21",
             )
-        except _nj.Break:
-            break
         except _nj.Continue:
             continue
-        except _nj.Return as _nj_r:
-            return _nj_r.value
         yield from parts
 
 
@@ -83,4 +71,4 @@ async def outer():
     return Inner.limit
 
 
-# njc lines 1=1 5:1 10=5 13:6 15=5 22:8 28=13 31:14 33=13 44:16 50=21 53:22 55=21 66:24 72=29 73:30 75=29 82:32 84=34 sha256 81d2258fd6f283e8
+# njc lines 1=1 5:1 10=5 12:6 14=5 18:8 24=13 27:14 29=13 36:16 42=21 45:22 47=21 54:24 60=29 61:30 63=29 70:32 72=34 sha256 1cee0ead2179cb5c

@@ -36,18 +36,17 @@ def make(prefix):
                     lambda: (),
                     writes="size",
                     types=lambda: {"size": int},
-                    labels="break continue",
+                    labels="break",
                     cls="Box",
                     ns=locals(),
                     own="step size",
                     at="class_bodies.njpy:13",
+                    effects="answer",
                 )
             except _nj.Break:
                 break
-            except _nj.Continue:
-                continue
 
     return Box
 
 
-# njc lines 1=1 7:1 16=9 19:10 21=9 30:12 32=13 34:14 36=13 49:16 51=18 sha256 1f2b4c575b8180cb
+# njc lines 1=1 7:1 16=9 19:10 21=9 30:12 32=13 34:14 36=13 48:16 50=18 sha256 568f5d28f938f7da

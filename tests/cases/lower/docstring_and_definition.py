@@ -9,18 +9,14 @@ class Box:
     """Another."""
 
     def open(self):
-        try:
-            _nj.run(
-                """natural
+        _nj.run(
+            """natural
         Open <self>.
         """,
-                lambda: (self,),
-                labels="return",
-                cls="Box",
-                at="docstring_and_definition.njpy:8",
-            )
-        except _nj.Return as _nj_r:
-            return _nj_r.value
+            lambda: (self,),
+            cls="Box",
+            at="docstring_and_definition.njpy:8",
+        )
 
 
-# njc lines 1=1 3:1 4=2 6:2 13=8 15:9 17=8 24=11 sha256 35e89bd9879133af
+# njc lines 1=1 3:1 4=2 6:2 13=8 14:9 16=8 20=11 sha256 677688ce2a502700

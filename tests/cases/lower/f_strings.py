@@ -6,31 +6,23 @@ import njrt as _nj
 
 def f(n, items):
     limit = 3
-    try:
-        _nj.run(
-            f"""natural
+    _nj.run(
+        f"""natural
     Take {n + 1:>{limit}} of <items>, not {items["<x>"]!r}, {{<limit>}} or {"<y>"}.
     """,
-            lambda: (items, limit),
-            labels="return",
-            at="f_strings.njpy:3",
-        )
-    except _nj.Return as _nj_r:
-        return _nj_r.value
+        lambda: (items, limit),
+        at="f_strings.njpy:3",
+    )
     text: _nj.Any
-    try:
-        _nj.run(
-            rf"""natural
+    _nj.run(
+        rf"""natural
     Keep \d in <:text>.
     """,
-            lambda: (text,),
-            writes="text",
-            labels="return",
-            at="f_strings.njpy:6",
-        )
-    except _nj.Return as _nj_r:
-        return _nj_r.value
+        lambda: (text,),
+        writes="text",
+        at="f_strings.njpy:6",
+    )
     return text
 
 
-# njc lines 1=1 7:1 10=3 12:4 14=3 20:6 21=6 24:7 26=6 33:9 34=10 sha256 9b03456eaeb10d7b
+# njc lines 1=1 7:1 10=3 11:4 13=3 16:6 17=6 19:7 21=6 25:9 26=10 sha256 425c4332d36be71d

@@ -21,17 +21,13 @@ def main(queries: list[str], graph: Graph) -> list:
         """,
                 lambda: (query, graph, response),
                 writes="response",
-                labels="break continue return",
+                labels="break",
                 at="loop_in_a_function.njpy:9",
             )
         except _nj.Break:
             break
-        except _nj.Continue:
-            continue
-        except _nj.Return as _nj_r:
-            return _nj_r.value
         responses.append(response)
     return responses
 
 
-# njc lines 1=1 4:1 6=3 7:3 14=9 17:10 22=9 33:15 35=17 sha256 2ff8868a4b3ab7e7
+# njc lines 1=1 4:1 6=3 7:3 14=9 17:10 22=9 29:15 31=17 sha256 5d3edeea448aa0a0

@@ -7,49 +7,41 @@ import njrt as _nj
 def f(first_argument_of_many, second_argument_of_many, third_argument_of_many, fourth):
     result_with_a_long_name: dict[str, list[int]]
     another_result: tuple[int, ...]
-    try:
-        _nj.run(
-            """natural(model="openai/some-model-with-a-long-name", base_url="http://127.0.0.1:8000/v1/a/long/path")
+    _nj.run(
+        """natural(model="openai/some-model-with-a-long-name", base_url="http://127.0.0.1:8000/v1/a/long/path")
     From <first_argument_of_many>, <second_argument_of_many>, <third_argument_of_many> and <fourth> make a
     <:result_with_a_long_name: dict[str, list[int]]> and <:another_result: tuple[int, ...]>.
     """,
-            lambda: (
-                first_argument_of_many,
-                second_argument_of_many,
-                third_argument_of_many,
-                fourth,
-                result_with_a_long_name,
-                another_result,
-            ),
-            writes="result_with_a_long_name another_result",
-            types=lambda: {
-                "result_with_a_long_name": dict[str, list[int]],
-                "another_result": tuple[int, ...],
-            },
-            labels="return",
-            at="many_arguments.njpy:2",
-            model="openai/some-model-with-a-long-name",
-            base_url="http://127.0.0.1:8000/v1/a/long/path",
-        )
-    except _nj.Return as _nj_r:
-        return _nj_r.value
+        lambda: (
+            first_argument_of_many,
+            second_argument_of_many,
+            third_argument_of_many,
+            fourth,
+            result_with_a_long_name,
+            another_result,
+        ),
+        writes="result_with_a_long_name another_result",
+        types=lambda: {
+            "result_with_a_long_name": dict[str, list[int]],
+            "another_result": tuple[int, ...],
+        },
+        at="many_arguments.njpy:2",
+        model="openai/some-model-with-a-long-name",
+        base_url="http://127.0.0.1:8000/v1/a/long/path",
+    )
     return result_with_a_long_name, another_result
 
 
 def g(one_name_that_is_so_long_that_not_even_a_line_of_its_own_is_enough_for_it_and_its_lambda):
-    try:
-        _nj.run(
-            """natural
+    _nj.run(
+        """natural
     Use <one_name_that_is_so_long_that_not_even_a_line_of_its_own_is_enough_for_it_and_its_lambda>.
     """,
-            lambda: (
-                one_name_that_is_so_long_that_not_even_a_line_of_its_own_is_enough_for_it_and_its_lambda,
-            ),
-            labels="return",
-            at="many_arguments.njpy:10",
-        )
-    except _nj.Return as _nj_r:
-        return _nj_r.value
+        lambda: (
+            one_name_that_is_so_long_that_not_even_a_line_of_its_own_is_enough_for_it_and_its_lambda,
+        ),
+        at="many_arguments.njpy:10",
+    )
 
 
-# njc lines 1=1 7:1 9=2 13:3 16=2 36:6 41=10 43:11 45=10 53=13 sha256 74138ba202c1566b
+# njc lines 1=1 7:1 9=2 12:3 15=2 32:6 37=10 38:11 40=10 45=13 sha256 6ccfce6c82660189

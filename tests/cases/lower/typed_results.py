@@ -31,6 +31,7 @@ class Shop:
         Close <self>, or return.
         """,
                 lambda: (self,),
+                types=lambda: {"return": None},
                 labels="return",
                 cls="Shop",
                 at="typed_results.njpy:14",
@@ -41,7 +42,7 @@ class Shop:
 
 def words(text: str) -> "list[str]":
     for line in text.split("\n"):
-        found: "list[str]"
+        found: list[str]
         try:
             _nj.run(
                 """natural
@@ -49,13 +50,10 @@ def words(text: str) -> "list[str]":
         """,
                 lambda: (line, found),
                 writes="found",
-                labels="break continue return",
+                types=lambda: {"return": list[str]},
+                labels="return",
                 at="typed_results.njpy:21",
             )
-        except _nj.Break:
-            break
-        except _nj.Continue:
-            continue
         except _nj.Return as _nj_r:
             return _nj_r.value
     return found
@@ -70,6 +68,7 @@ async def translate(text: str) -> str:
     """,
             lambda: (text, english),
             writes="english",
+            types=lambda: {"return": str},
             labels="return",
             at="typed_results.njpy:28",
         )
@@ -90,6 +89,7 @@ def counted(text: str) -> Generator[int, None, None]:
             types=lambda: {"number": int},
             labels="return",
             at="typed_results.njpy:35",
+            effects="answer",
         )
     except _nj.Return:
         return
@@ -105,6 +105,7 @@ def lines(text: str) -> Iterator[str]:
             lambda: (text,),
             labels="return",
             at="typed_results.njpy:42",
+            effects="answer",
         )
     except _nj.Return:
         return
@@ -118,11 +119,13 @@ def nothing(text: str) -> "None":
     Return if <text> is empty.
     """,
             lambda: (text,),
+            types=lambda: {"return": None},
             labels="return",
             at="typed_results.njpy:49",
+            effects="answer",
         )
     except _nj.Return:
         return
 
 
-# njc lines 1=1 4:1 6=3 7:3 13=8 15:9 17=8 25:11 29=14 31:15 33=14 40:17 45=21 48:22 50=21 61:24 66=28 69:29 71=28 78:31 83=35 86:36 88=35 96:38 101=42 103:43 105=42 111:45 116=49 118:50 120=49 126=52 sha256 74df48adad7a3b8c
+# njc lines 1=1 4:1 6=3 7:3 13=8 15:9 17=8 25:11 29=14 31:15 33=14 41:17 46=21 49:22 51=21 59:24 64=28 67:29 69=28 77:31 82=35 85:36 87=35 96:38 101=42 103:43 105=42 112:45 117=49 119:50 121=49 129=52 sha256 8fec38638a611d4f
