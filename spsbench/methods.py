@@ -14,7 +14,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Literal
 
-from njrt.options import EffectSet, Mode
+from njrt.options import EffectSet, Mode, Options
 
 ProgramFile = Literal["natural.njpy", "manual.py"]
 
@@ -27,12 +27,20 @@ class Method:
     file: ProgramFile
     about: str
     """What it is, in a few words."""
-    effects: EffectSet = "direct"
+    effects: EffectSet | None = "direct"
+    """None: what the compiler chooses for each block."""
     mode: Mode = "live"
     is_cached: bool = False
     """Whether the same conversation within a trial gets the same reply, unasked."""
     has_interpreter: bool = False
     """Whether the prompts of a manual program may run Python, on a state of their own."""
+
+    @property
+    def compile_options(self) -> Options:
+        """How the program is compiled: the paper's effect sets offer all jumps, and code to every block."""
+        if self.effects is None:
+            return Options()
+        return Options(authority="code", jumps="named" if self.effects == "direct" else "all")
 
     @property
     def is_static(self) -> bool:
@@ -74,6 +82,12 @@ METHODS: Mapping[str, Method] = {
             is_cached=True,
         ),
         Method("direct", "natural.njpy", "one piece of Python, mostly in one call", "direct"),
+        Method(
+            "natural",
+            "natural.njpy",
+            "answers with data where no code is needed, else as direct: the default of njc",
+            None,
+        ),
         Method(
             "static-raw",
             "natural.njpy",

@@ -18,7 +18,7 @@ from __future__ import annotations
 import ast
 
 from njrt.errors import ModelError
-from njrt.messages import Request, ToolCall, ToolMessage
+from njrt.messages import Json, Request, ToolCall, ToolMessage
 from njrt.models.scripted import Scripted, call, run
 from njrt.options import EffectSet
 from spsbench.expressions import to_expressions
@@ -26,18 +26,24 @@ from spsbench.mirror import ToolCallGenerator, make_data_effect_calls
 from spsbench.script import CaseScript
 
 
-def make_perfect_model(lines: CaseScript, effects: EffectSet = "direct") -> Scripted:
+def make_perfect_model(lines: CaseScript, effects: EffectSet | None = None) -> Scripted:
     """A model that says one piece of the script's code in each block, and is never refused anything."""
     pieces = iter(lines.code)
     speech: ToolCallGenerator
+    unanswered: str | None = None
 
-    def said(request: Request) -> ToolCall:
-        nonlocal speech
-        if request.turn == 1:
-            piece = next(pieces, None)
+    def said(request: Request) -> ToolCall | Json:
+        nonlocal speech, unanswered
+        if request.turn == 1 or unanswered:
+            piece = unanswered or next(pieces, None)
             if piece is None:
                 raise ModelError(f"{request.place} asks for more than the script has")
-            speech = make_effect_calls(piece, effects)
+            unanswered = None
+            if request.schema is not None:
+                reply = make_answer(piece)
+                unanswered = piece if "needs_code" in reply else None
+                return reply
+            speech = make_effect_calls(piece, effects or "direct")
             return next(speech)
         answers = request.messages[-1]
         assert isinstance(answers, ToolMessage)
@@ -47,6 +53,25 @@ def make_perfect_model(lines: CaseScript, effects: EffectSet = "direct") -> Scri
         return speech.send(answer.text)
 
     return Scripted(said, name="perfect")
+
+
+def make_answer(code: str) -> Json:
+    """A piece of code as the reply of a block that answers: its literals or its jump, else a wish for code."""
+    answer: dict[str, object] = {}
+    for statement in ast.parse(code).body:
+        match statement:
+            case ast.Break() | ast.Continue():
+                return {type(statement).__name__.lower(): True}
+            case ast.Raise(ast.Call(ast.Name(kind), [ast.Constant(str(message))])):
+                return {"raise": kind, "message": message}
+            case ast.Assign([ast.Name(name)], value):
+                try:
+                    answer[name] = ast.literal_eval(value)
+                except ValueError:
+                    return {"needs_code": "the value is not a literal"}
+            case _:
+                return {"needs_code": "it is not an assignment"}
+    return answer
 
 
 def make_effect_calls(code: str, effects: EffectSet) -> ToolCallGenerator:

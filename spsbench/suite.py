@@ -16,6 +16,7 @@ import sys
 from importlib.resources import files
 from types import ModuleType
 
+from njrt.options import Options
 from spsbench.script import Script
 from spsbench.task import Task
 
@@ -73,14 +74,17 @@ def load_manual_program(name: str) -> ModuleType:
     return importlib.import_module(f"{PROGRAMS_PACKAGE}.{name}.manual")
 
 
-def load_natural_program(name: str) -> ModuleType:
+NO_OPTIONS = Options()
+
+
+def load_natural_program(name: str, options: Options = NO_OPTIONS) -> ModuleType:
     """The natural program, compiled anew; it may not have a single diagnostic."""
     from njc.compiler import compile_source
     from njc.frontend.source import SourceFile
 
     path = f"{name}/natural.njpy"
     source = SourceFile(path, read_program_source(name, "natural.njpy").encode())
-    compilation = compile_source(source)
+    compilation = compile_source(source, project=options)
     if compilation.diagnostics or compilation.output is None:
         raise ValueError(f"{path} does not compile: {compilation.diagnostics}")
     return make_program_module(f"{PROGRAMS_PACKAGE}.{name}.natural", compilation.output, path)

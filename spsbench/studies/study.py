@@ -166,13 +166,14 @@ def run_study(
         if method.has_interpreter
         else layered
     )
+    options: dict[str, Any] = {"effects": method.effects} if method.effects else {}
     ending: StudyEnding = "finished"
     value, message = None, None
     with (
         use_model(answering),
         njrt.using(
             model=layered,
-            effects=method.effects,
+            **options,
             cache=False,
             max_effects=limits.effects,
             max_calls=limits.effects,

@@ -38,7 +38,7 @@ def build_program(program: str, method: Method, folder: Path) -> ModuleType:
     return (
         _build_static_program(program, method, folder)
         if method.is_static
-        else load_natural_program(program)
+        else load_natural_program(program, method.compile_options)
     )
 
 

@@ -127,7 +127,9 @@ class TrialRunner:
             with use_model(self.make_manual_model(case, trace)):
                 return check_case(case, program)
         model = LayeredModel(self.model or self.make_script_model(case), self.layers)
-        options = self.make_block_options() | {"effects": self.method.effects}
+        options = self.make_block_options()
+        if self.method.effects is not None:
+            options["effects"] = self.method.effects
         with njrt.using(model=model, cache=False, trace=trace, **options):
             return check_case(case, program)
 
