@@ -1,3 +1,3 @@
 """njc: the ahead-of-time compiler for natural code."""
 
-__version__ = "0.1.0"
+__version__ = "0.2.0"

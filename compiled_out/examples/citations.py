@@ -1,4 +1,4 @@
-# compiled by njc 0.1.0 from citations.njpy (sha256 910c9a770adb966d, abi 1)
+# compiled by njc 0.2.0 from citations.njpy (sha256 910c9a770adb966d, abi 1)
 # do not edit: change citations.njpy and build again
 # pyright: reportUnboundVariable=false
 """Query and edit a graph of papers in a loop, until the user is done."""
@@ -22,15 +22,11 @@ def converse(queries: list[str], cited_by: Citations) -> list[str]:
                 lambda: (query, cited_by, answer),
                 writes="answer",
                 types=lambda: {"answer": str},
-                labels="break continue return",
+                labels="break",
                 at="citations.njpy:10",
             )
         except _nj.Break:
             break
-        except _nj.Continue:
-            continue
-        except _nj.Return as _nj_r:
-            return _nj_r.value
         answers.append(answer)
     return answers
 
@@ -48,4 +44,4 @@ if __name__ == "__main__":
     print("paper 14 is now cited by", sorted(graph[14]))
 
 
-# njc lines 1=1 4:1 5=2 7:2 16=10 19:11 22=10 34:14 49=29 sha256 4321c294e98c2161
+# njc lines 1=1 4:1 5=2 7:2 16=10 19:11 22=10 30:14 45=29 sha256 e18b104768e9afff

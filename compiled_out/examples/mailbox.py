@@ -1,4 +1,4 @@
-# compiled by njc 0.1.0 from mailbox.njpy (sha256 13ec5e9529b556ec, abi 1)
+# compiled by njc 0.2.0 from mailbox.njpy (sha256 13ec5e9529b556ec, abi 1)
 # do not edit: change mailbox.njpy and build again
 # pyright: reportUnboundVariable=false
 """Triage a mailbox: one block judges each mail, one files it in place or skips it."""
@@ -16,24 +16,16 @@ class Mailbox:
     def triage(self) -> None:
         for mail in self.mails:
             topic: Literal["bills", "meetings", "prizes"]
-            try:
-                _nj.run(
-                    """natural
+            _nj.run(
+                """natural
             Put into <:topic: Literal["bills", "meetings", "prizes"]> what <mail> is about.
             """,
-                    lambda: (topic, mail),
-                    writes="topic",
-                    types=lambda: {"topic": Literal["bills", "meetings", "prizes"]},
-                    labels="break continue return",
-                    cls="Mailbox",
-                    at="mailbox.njpy:14",
-                )
-            except _nj.Break:
-                break
-            except _nj.Continue:
-                continue
-            except _nj.Return:
-                return
+                lambda: (topic, mail),
+                writes="topic",
+                types=lambda: {"topic": Literal["bills", "meetings", "prizes"]},
+                cls="Mailbox",
+                at="mailbox.njpy:14",
+            )
             try:
                 _nj.run(
                     """natural
@@ -41,16 +33,12 @@ class Mailbox:
             that is for its <topic>.
             """,
                     lambda: (topic, mail, self),
-                    labels="break continue return",
+                    labels="continue",
                     cls="Mailbox",
                     at="mailbox.njpy:17",
                 )
-            except _nj.Break:
-                break
             except _nj.Continue:
                 continue
-            except _nj.Return:
-                return
             self.opened += 1
 
 
@@ -68,4 +56,4 @@ if __name__ == "__main__":
     print(f"{mailbox.opened} of {len(MAILS)} mails are worth reading")
 
 
-# njc lines 1=1 4:1 6=3 7:3 19=14 22:15 24=14 37:17 38=17 40:18 43=17 54:21 69=36 sha256 329d04bcb3520d99
+# njc lines 1=1 4:1 6=3 7:3 19=14 21:15 23=14 29:17 30=17 32:18 35=17 42:21 57=36 sha256 58e00fed3c47b2ee

@@ -1,4 +1,4 @@
-# compiled by njc 0.1.0 from order.njpy (sha256 1819ba1f21fc2f6c, abi 1)
+# compiled by njc 0.2.0 from order.njpy (sha256 1819ba1f21fc2f6c, abi 1)
 # do not edit: change order.njpy and build again
 # pyright: reportUnboundVariable=false
 """Turn letters into orders: a typed output, and an exception where there is nothing to order."""
@@ -23,20 +23,17 @@ class NothingOrdered(Exception):
 
 def read_order(letter: str) -> Order:
     order: Order
-    try:
-        _nj.run(
-            """natural
+    _nj.run(
+        """natural
     If <letter> only says thanks, raise <NothingOrdered>.
     Otherwise bind <:order: Order> to what it orders, with a <Line> for each article.
     """,
-            lambda: (letter, NothingOrdered, order, Line),
-            writes="order",
-            types=lambda: {"order": Order},
-            labels="return",
-            at="order.njpy:21",
-        )
-    except _nj.Return as _nj_r:
-        return _nj_r.value
+        lambda: (letter, NothingOrdered, order, Line),
+        writes="order",
+        types=lambda: {"order": Order},
+        at="order.njpy:21",
+        effects="answer",
+    )
     return order
 
 
@@ -53,4 +50,4 @@ if __name__ == "__main__":
             print(f"NothingOrdered: {reason}")
 
 
-# njc lines 1=1 4:1 6=3 7:3 26=21 29:22 32=21 40:25 54=39 sha256 ab6e6cf67e592a9d
+# njc lines 1=1 4:1 6=3 7:3 26=21 28:22 31=21 37:25 51=39 sha256 ba397978b4fa7f16

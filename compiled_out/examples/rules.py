@@ -1,4 +1,4 @@
-# compiled by njc 0.1.0 from rules.njpy (sha256 32ad3bc0169bf2d7, abi 1)
+# compiled by njc 0.2.0 from rules.njpy (sha256 32ad3bc0169bf2d7, abi 1)
 # do not edit: change rules.njpy and build again
 # pyright: reportUnboundVariable=false
 """A function factory: the block defines a function that closes over the program's own variables."""
@@ -17,19 +17,15 @@ def make_rule(wish: str) -> tuple[Rule, Callable[[int], None]]:
         shortest = length
 
     rule: _nj.Any
-    try:
-        _nj.run(
-            """natural
+    _nj.run(
+        """natural
     Define <:rule>, a function of one word: it tells whether the word has at least <shortest> letters
     and whether this holds for it: <wish>.
     """,
-            lambda: (rule, shortest, wish),
-            writes="rule",
-            labels="return",
-            at="rules.njpy:15",
-        )
-    except _nj.Return as _nj_r:
-        return _nj_r.value
+        lambda: (rule, shortest, wish),
+        writes="rule",
+        at="rules.njpy:15",
+    )
     return rule, allow
 
 
@@ -41,4 +37,4 @@ if __name__ == "__main__":
     print([word for word in words if is_palindrome(word)])
 
 
-# njc lines 1=1 4:1 6=3 7:3 20=15 23:16 26=15 33:19 42=28 sha256 5a77ea135a052dc7
+# njc lines 1=1 4:1 6=3 7:3 20=15 22:16 25=15 29:19 38=28 sha256 c320d65cc608550c

@@ -1,4 +1,4 @@
-# compiled by njc 0.1.0 from tickets.njpy (sha256 0db099a881bfaceb, abi 1)
+# compiled by njc 0.2.0 from tickets.njpy (sha256 0db099a881bfaceb, abi 1)
 # do not edit: change tickets.njpy and build again
 # pyright: reportUnboundVariable=false
 """An async pipeline: all tickets are judged at once, and the event loop runs on meanwhile."""
@@ -10,19 +10,16 @@ from typing import Literal
 
 async def route(ticket: str) -> str:
     team: Literal["billing", "shipping", "technical"]
-    try:
-        await _nj.arun(
-            """natural
+    await _nj.arun(
+        """natural
     Put into <:team: Literal["billing", "shipping", "technical"]> the team that should answer <ticket>.
     """,
-            lambda: (team, ticket),
-            writes="team",
-            types=lambda: {"team": Literal["billing", "shipping", "technical"]},
-            labels="return",
-            at="tickets.njpy:8",
-        )
-    except _nj.Return as _nj_r:
-        return _nj_r.value
+        lambda: (team, ticket),
+        writes="team",
+        types=lambda: {"team": Literal["billing", "shipping", "technical"]},
+        at="tickets.njpy:8",
+        effects="answer",
+    )
     return team
 
 
@@ -41,4 +38,4 @@ if __name__ == "__main__":
         print(f"{team:<10} {ticket}")
 
 
-# njc lines 1=1 4:1 6=3 7:3 13=8 16:9 18=8 26:11 42=27 sha256 97601b06fc8d71c8
+# njc lines 1=1 4:1 6=3 7:3 13=8 15:9 17=8 23:11 39=27 sha256 bd6ae88a346ff4ee

@@ -114,7 +114,7 @@ def _find_input_obstacle(block: NaturalBlock, path: str, types: TypeReader) -> I
     root, *attributes = path.split(".")
     if _is_type(root, block, types):
         return
-    typed = types.type_of(root, block.scope)
+    typed = types.infer(ast.Name(root, ast.Load()), block.scope)
     if typed is None and (part := types.output_type(root, block.scope)) and root in block.binds:
         typed = part
     for attribute in attributes:

@@ -329,7 +329,7 @@ class TypeReader:
                 )
                 return first if first and second and str(first) == str(second) else None
             case ast.Name(id=name):
-                return self.type_of(name, scope, depth + 1)
+                return self._type_of_self(name, scope) or self.type_of(name, scope, depth + 1)
             case ast.Attribute(value=owner, attr=attribute):
                 return self._field_of(owner, attribute, scope, depth)
             case ast.Subscript(value=owner, slice=ast.Slice()):
@@ -424,6 +424,20 @@ class TypeReader:
             ):
                 return typed.inside(parts[index])
         return None
+
+    def _type_of_self(self, name: str, scope: NameScope) -> Typed | None:
+        """The class of a method's first parameter, where no annotation says more."""
+        around = scope.parent
+        if (
+            around is None
+            or around.kind != "class"
+            or isinstance(scope.node, ast.Module | ast.ClassDef)
+        ):
+            return None
+        first = [*scope.node.args.posonlyargs, *scope.node.args.args][:1]
+        if not first or first[0].arg != name or first[0].annotation or scope.node.decorator_list:
+            return None
+        return Typed(ast.Name(around.name, ast.Load()), around.parent or around)
 
     def _field_of(
         self, owner: ast.expr, attribute: str, scope: NameScope, depth: int
@@ -636,6 +650,9 @@ class TypeReader:
                     typed = Typed(_unquote(annotation), scope)
                     if self.name_of(typed) != "typing.ClassVar":
                         yield name, typed
+                case ast.FunctionDef(name="__init__"):
+                    for name, annotation in _list_attributes_set(statement):
+                        yield name, Typed(_unquote(annotation), scope)
 
     def _is_builtin(self, name: str, scope: NameScope) -> bool:
         home = resolve_name(name, scope, self.outputs)
@@ -675,6 +692,25 @@ def _walk_statements(scope: NameScope) -> Iterator[ast.stmt]:
         yield statement
         for suite in reversed(list(list_suites(statement))):
             waiting += reversed(suite)
+
+
+def _list_attributes_set(init: ast.FunctionDef) -> Iterator[tuple[str, ast.expr]]:
+    """The attributes that `__init__` sets, with their annotations or those of the parameters that they are set to."""
+    arguments = [*init.args.posonlyargs, *init.args.args, *init.args.kwonlyargs]
+    parameters = {
+        argument.arg: argument.annotation for argument in arguments if argument.annotation
+    }
+    for statement in init.body:
+        match statement:
+            case ast.AnnAssign(
+                target=ast.Attribute(value=ast.Name(id="self"), attr=name), annotation=annotation
+            ):
+                yield name, annotation
+            case ast.Assign(
+                targets=[ast.Attribute(value=ast.Name(id="self"), attr=name)],
+                value=ast.Name(id=parameter),
+            ) if parameter in parameters:
+                yield name, parameters[parameter]
 
 
 def _is_generator(function: ast.FunctionDef | ast.AsyncFunctionDef) -> bool:

@@ -1,4 +1,4 @@
-# compiled by njc 0.1.0 from average_of_three/natural.njpy (sha256 9ced5f83dcc411ea, abi 1)
+# compiled by njc 0.2.0 from average_of_three/natural.njpy (sha256 9ced5f83dcc411ea, abi 1)
 # do not edit: change average_of_three/natural.njpy and build again
 # pyright: reportUnboundVariable=false
 """The average of three numbers that people wrote down, each in their own way."""
@@ -8,21 +8,18 @@ import njrt as _nj
 
 def average_of_three(p: float | str, q: float | str, r: float | str) -> float:
     average: float
-    try:
-        _nj.run(
-            """natural
+    _nj.run(
+        """natural
     Understand <p>, <q> and <r> as numbers, whether they are digits or words of any language,
     and store their average in <:average: float>.
     """,
-            lambda: (p, q, r, average),
-            writes="average",
-            types=lambda: {"average": float},
-            labels="return",
-            at="average_of_three/natural.njpy:5",
-        )
-    except _nj.Return as _nj_r:
-        return _nj_r.value
+        lambda: (p, q, r, average),
+        writes="average",
+        types=lambda: {"average": float},
+        at="average_of_three/natural.njpy:5",
+        effects="answer",
+    )
     return average
 
 
-# njc lines 1=1 4:1 5=2 7:2 11=5 14:6 17=5 25:9 26=10 sha256 ef6eaba667802db1
+# njc lines 1=1 4:1 5=2 7:2 11=5 13:6 16=5 22:9 23=10 sha256 be663365ea93b234

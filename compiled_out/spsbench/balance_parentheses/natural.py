@@ -1,4 +1,4 @@
-# compiled by njc 0.1.0 from balance_parentheses/natural.njpy (sha256 674541fde969de97, abi 1)
+# compiled by njc 0.2.0 from balance_parentheses/natural.njpy (sha256 674541fde969de97, abi 1)
 # do not edit: change balance_parentheses/natural.njpy and build again
 # pyright: reportUnboundVariable=false
 """Put back parentheses that somebody lost, where the meaning wants them."""
@@ -8,21 +8,18 @@ import njrt as _nj
 
 def balance(expression: str, context: str) -> str:
     balanced: str
-    try:
-        _nj.run(
-            """natural
+    _nj.run(
+        """natural
     Some parentheses of <expression> were lost. Put back what is missing, where it makes sense in
     this <context>, change nothing else, and store the result in <:balanced: str>.
     """,
-            lambda: (expression, context, balanced),
-            writes="balanced",
-            types=lambda: {"balanced": str},
-            labels="return",
-            at="balance_parentheses/natural.njpy:5",
-        )
-    except _nj.Return as _nj_r:
-        return _nj_r.value
+        lambda: (expression, context, balanced),
+        writes="balanced",
+        types=lambda: {"balanced": str},
+        at="balance_parentheses/natural.njpy:5",
+        effects="answer",
+    )
     return balanced
 
 
-# njc lines 1=1 4:1 5=2 7:2 11=5 14:6 17=5 25:9 26=10 sha256 efe3f5105d55eb62
+# njc lines 1=1 4:1 5=2 7:2 11=5 13:6 16=5 22:9 23=10 sha256 37e698ac3a1d7039

@@ -1,4 +1,4 @@
-# compiled by njc 0.1.0 from battle/natural.njpy (sha256 8db6a8b993cb4f75, abi 1)
+# compiled by njc 0.2.0 from battle/natural.njpy (sha256 8db6a8b993cb4f75, abi 1)
 # do not edit: change battle/natural.njpy and build again
 """A turn in a game: the player says what they do, and the enemies feel it."""
 
@@ -14,18 +14,14 @@ class Enemy:
 
 
 def take_turn(enemies: list[Enemy], action: str) -> None:
-    try:
-        _nj.run(
-            """natural
+    _nj.run(
+        """natural
     The player's <action> happens to the <enemies>. Take the damage from the health of those it meets,
     note who is stunned by it, and remove from the list, in place, those with no health left.
     """,
-            lambda: (action, enemies),
-            labels="return",
-            at="battle/natural.njpy:14",
-        )
-    except _nj.Return:
-        return
+        lambda: (action, enemies),
+        at="battle/natural.njpy:14",
+    )
 
 
-# njc lines 1=1 3:1 5=3 6:3 18=14 20:15 23=14 29=18 sha256 5346ce67b20b18f8
+# njc lines 1=1 3:1 5=3 6:3 18=14 19:15 22=14 25=18 sha256 6cb6e7407d215fcb

@@ -1,4 +1,4 @@
-# compiled by njc 0.1.0 from calendar/natural.njpy (sha256 98b775da96e8cce5, abi 1)
+# compiled by njc 0.2.0 from calendar/natural.njpy (sha256 98b775da96e8cce5, abi 1)
 # do not edit: change calendar/natural.njpy and build again
 """A calendar that does what it is asked: each request becomes calls of its public methods."""
 
@@ -37,18 +37,14 @@ class Calendar:
 
 
 def attend_to(calendar: Calendar, request: str, now: datetime) -> None:
-    try:
-        _nj.run(
-            """natural
+    _nj.run(
+        """natural
     It is <now>. Do what the <request> asks, by calling public methods of the <calendar> and nothing else.
     Times are <datetime> objects; titles are short, such as "Dentist"; guests are first names.
     """,
-            lambda: (now, request, calendar, datetime),
-            labels="return",
-            at="calendar/natural.njpy:37",
-        )
-    except _nj.Return:
-        return
+        lambda: (now, request, calendar, datetime),
+        at="calendar/natural.njpy:37",
+    )
 
 
-# njc lines 1=1 3:1 5=3 6:3 41=37 43:38 46=37 52=41 sha256 eaddd86eba39b528
+# njc lines 1=1 3:1 5=3 6:3 41=37 42:38 45=37 48=41 sha256 823a0691a5a2a002

@@ -1,4 +1,4 @@
-# compiled by njc 0.1.0 from character_builder/natural.njpy (sha256 402220fecf970cc3, abi 1)
+# compiled by njc 0.2.0 from character_builder/natural.njpy (sha256 402220fecf970cc3, abi 1)
 # do not edit: change character_builder/natural.njpy and build again
 # pyright: reportUnboundVariable=false
 """Build a character for a role-playing game from what the player imagines."""
@@ -20,21 +20,18 @@ class Character:
 
 def build(description: str) -> Character:
     character: Character
-    try:
-        _nj.run(
-            """natural
+    _nj.run(
+        """natural
     Create the <Character> that the player imagines in the <description>, with a <Calling> that fits and
     the items, in singular, that are mentioned. Store it in <:character: Character>.
     """,
-            lambda: (Character, description, Calling, character),
-            writes="character",
-            types=lambda: {"character": Character},
-            labels="return",
-            at="character_builder/natural.njpy:18",
-        )
-    except _nj.Return as _nj_r:
-        return _nj_r.value
+        lambda: (Character, description, Calling, character),
+        writes="character",
+        types=lambda: {"character": Character},
+        at="character_builder/natural.njpy:18",
+        effects="answer",
+    )
     return character
 
 
-# njc lines 1=1 4:1 6=3 7:3 23=18 26:19 29=18 37:22 38=23 sha256 ff931e8c770c8a57
+# njc lines 1=1 4:1 6=3 7:3 23=18 25:19 28=18 34:22 35=23 sha256 7063ac71d4d8d10e

@@ -1,4 +1,4 @@
-# compiled by njc 0.1.0 from coffeeshop/natural.njpy (sha256 6b36325ce30075cd, abi 1)
+# compiled by njc 0.2.0 from coffeeshop/natural.njpy (sha256 6b36325ce30075cd, abi 1)
 # do not edit: change coffeeshop/natural.njpy and build again
 # pyright: reportUnboundVariable=false
 """A coffee shop: what a customer says becomes an order of what the menu has."""
@@ -85,35 +85,32 @@ class NotOnTheMenu(ValueError):
 
 def take_order(words: str) -> Order:
     order: Order
-    try:
-        _nj.run(
-            """natural
+    _nj.run(
+        """natural
     Turn the customer's <words> into an <Order> of <Line>s, each a <Coffee>, <MilkDrink>, <Tea> or <Pastry>
     with what is said of its <Syrup>, <Sweetener> and <Topping>, and the defaults where nothing is said.
     Raise <NotOnTheMenu>, naming the thing, if any of it is not on the menu; else save the <:order: Order>.
     """,
-            lambda: (
-                words,
-                Order,
-                Line,
-                Coffee,
-                MilkDrink,
-                Tea,
-                Pastry,
-                Syrup,
-                Sweetener,
-                Topping,
-                NotOnTheMenu,
-                order,
-            ),
-            writes="order",
-            types=lambda: {"order": Order},
-            labels="return",
-            at="coffeeshop/natural.njpy:83",
-        )
-    except _nj.Return as _nj_r:
-        return _nj_r.value
+        lambda: (
+            words,
+            Order,
+            Line,
+            Coffee,
+            MilkDrink,
+            Tea,
+            Pastry,
+            Syrup,
+            Sweetener,
+            Topping,
+            NotOnTheMenu,
+            order,
+        ),
+        writes="order",
+        types=lambda: {"order": Order},
+        at="coffeeshop/natural.njpy:83",
+        effects="answer",
+    )
     return order
 
 
-# njc lines 1=1 4:1 6=3 7:3 88=83 91:84 95=83 116:88 117=89 sha256 d2bc75193315b090
+# njc lines 1=1 4:1 6=3 7:3 88=83 90:84 94=83 113:88 114=89 sha256 9a93a11cab1ccea0

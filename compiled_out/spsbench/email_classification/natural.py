@@ -1,4 +1,4 @@
-# compiled by njc 0.1.0 from email_classification/natural.njpy (sha256 8cd653c0862463a0, abi 1)
+# compiled by njc 0.2.0 from email_classification/natural.njpy (sha256 8cd653c0862463a0, abi 1)
 # do not edit: change email_classification/natural.njpy and build again
 # pyright: reportUnboundVariable=false
 """Sort the mail of a small company."""
@@ -20,21 +20,18 @@ class NoFittingCategory(ValueError):
 
 def classify(email: str) -> Category:
     category: Category
-    try:
-        _nj.run(
-            """natural
+    _nj.run(
+        """natural
     Find the <:category: Category> of <Category> that fits the <email>.
     Raise <NoFittingCategory> if none of them does.
     """,
-            lambda: (category, Category, email, NoFittingCategory),
-            writes="category",
-            types=lambda: {"category": Category},
-            labels="return",
-            at="email_classification/natural.njpy:18",
-        )
-    except _nj.Return as _nj_r:
-        return _nj_r.value
+        lambda: (category, Category, email, NoFittingCategory),
+        writes="category",
+        types=lambda: {"category": Category},
+        at="email_classification/natural.njpy:18",
+        effects="answer",
+    )
     return category
 
 
-# njc lines 1=1 4:1 6=3 7:3 23=18 26:19 29=18 37:22 38=23 sha256 dfbb49b637b64de3
+# njc lines 1=1 4:1 6=3 7:3 23=18 25:19 28=18 34:22 35=23 sha256 b30af0385340c11f

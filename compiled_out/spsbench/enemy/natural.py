@@ -1,4 +1,4 @@
-# compiled by njc 0.1.0 from enemy/natural.njpy (sha256 73eb6398314be778, abi 1)
+# compiled by njc 0.2.0 from enemy/natural.njpy (sha256 73eb6398314be778, abi 1)
 # do not edit: change enemy/natural.njpy and build again
 # pyright: reportUnboundVariable=false
 """Enemies that come to life from a description, and change with the story."""
@@ -18,6 +18,7 @@ def spawn(description: str) -> Any:
     """,
             lambda: (description, enemy),
             writes="enemy",
+            types=lambda: {"return": Any},
             labels="return",
             at="enemy/natural.njpy:7",
         )
@@ -27,18 +28,14 @@ def spawn(description: str) -> Any:
 
 
 def tell(enemy: Any, event: str) -> None:
-    try:
-        _nj.run(
-            """natural
+    _nj.run(
+        """natural
     In the story, this <event> happens to the <enemy>. Change the attributes that it changes, and give the
     enemy an attribute, named by one word and True, for each new condition that it is in.
     """,
-            lambda: (event, enemy),
-            labels="return",
-            at="enemy/natural.njpy:16",
-        )
-    except _nj.Return:
-        return
+        lambda: (event, enemy),
+        at="enemy/natural.njpy:16",
+    )
 
 
-# njc lines 1=1 4:1 6=3 7:3 12=7 15:8 19=7 26:12 31=16 33:17 36=16 42=20 sha256 7d56ee81cb6cf1fe
+# njc lines 1=1 4:1 6=3 7:3 12=7 15:8 19=7 27:12 32=16 33:17 36=16 39=20 sha256 94674461b68b97e3

@@ -1,28 +1,26 @@
-# compiled by njc 0.1.0 from feed_filtering/natural.njpy (sha256 9b79f8025336fa96, abi 1)
+# compiled by njc 0.2.0 from feed_filtering/natural.njpy (sha256 5c80fb839cd195e3, abi 1)
 # do not edit: change feed_filtering/natural.njpy and build again
 # pyright: reportUnboundVariable=false
 """Show of a feed only what the reader would like to see."""
 
 import njrt as _nj
+from collections.abc import Sequence
 
 
-def filter_feed(feed: list[str], preference: str) -> list[str]:
+def filter_feed(feed: Sequence[str], preference: str) -> list[str]:
     shown: list[str]
-    try:
-        _nj.run(
-            """natural
+    _nj.run(
+        """natural
     Choose from <feed>, in its order, the posts that a reader with this <preference> wants to see, and
     store them as a new list in <:shown: list[str]>.
     """,
-            lambda: (feed, preference, shown),
-            writes="shown",
-            types=lambda: {"shown": list[str]},
-            labels="return",
-            at="feed_filtering/natural.njpy:5",
-        )
-    except _nj.Return as _nj_r:
-        return _nj_r.value
+        lambda: (feed, preference, shown),
+        writes="shown",
+        types=lambda: {"shown": list[str]},
+        at="feed_filtering/natural.njpy:7",
+        effects="answer",
+    )
     return shown
 
 
-# njc lines 1=1 4:1 5=2 7:2 11=5 14:6 17=5 25:9 26=10 sha256 1a971248b80b1797
+# njc lines 1=1 4:1 6=3 7:3 12=7 14:8 17=7 23:11 24=12 sha256 62c5387ebbef90d0

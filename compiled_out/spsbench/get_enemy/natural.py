@@ -1,4 +1,4 @@
-# compiled by njc 0.1.0 from get_enemy/natural.njpy (sha256 1a7623261c0cbcb1, abi 1)
+# compiled by njc 0.2.0 from get_enemy/natural.njpy (sha256 1a7623261c0cbcb1, abi 1)
 # do not edit: change get_enemy/natural.njpy and build again
 # pyright: reportUnboundVariable=false
 """An encounter: a function that knows an enemy which nobody wrote down."""
@@ -18,6 +18,7 @@ def encounter() -> Callable[[], Any]:
     """,
             lambda: (get_enemy,),
             writes="get_enemy",
+            types=lambda: {"return": Callable[[], Any]},
             labels="return",
             at="get_enemy/natural.njpy:8",
         )
@@ -26,4 +27,4 @@ def encounter() -> Callable[[], Any]:
     return get_enemy
 
 
-# njc lines 1=1 4:1 6=3 7:3 13=8 16:9 19=8 26:12 27=13 sha256 a144c387cff7a5a1
+# njc lines 1=1 4:1 6=3 7:3 13=8 16:9 19=8 27:12 28=13 sha256 011aa220106703ae

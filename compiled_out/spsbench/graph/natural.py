@@ -1,4 +1,4 @@
-# compiled by njc 0.1.0 from graph/natural.njpy (sha256 8471521d5cdcf5f6, abi 1)
+# compiled by njc 0.2.0 from graph/natural.njpy (sha256 07d803deeb8d9f7e, abi 1)
 # do not edit: change graph/natural.njpy and build again
 # pyright: reportUnboundVariable=false
 """Ask and edit a graph of paper citations, in plain words."""
@@ -18,29 +18,26 @@ class Graph:
 def main(queries: Iterable[str], graph: Graph) -> list[Any]:
     responses = []
     for query in queries:
-        response: _nj.Any
+        response: int | set[int] | None
         try:
             _nj.run(
                 """natural
         Perform the <query> with respect to <graph>, where nodes are paper IDs and edges point from
         a cited paper to the set of papers that cite it.
         Break if the <query> says that the user is finished.
-        Else, update <graph> if that is asked, and save the <:response>: the number, the paper ID or the
-        set of paper IDs that answers a question, and None after an update.
+        Else, update <graph> if that is asked, and save the <:response: int | set[int] | None>: the number,
+        the paper ID or the set of paper IDs that answers a question, and None after an update.
         """,
                 lambda: (query, graph, response),
                 writes="response",
-                labels="break continue return",
+                types=lambda: {"response": int | set[int] | None},
+                labels="break",
                 at="graph/natural.njpy:17",
             )
         except _nj.Break:
             break
-        except _nj.Continue:
-            continue
-        except _nj.Return as _nj_r:
-            return _nj_r.value
         responses.append(response)
     return responses
 
 
-# njc lines 1=1 4:1 6=3 7:3 22=17 25:18 31=17 42:24 44=26 sha256 f7bfaa75d6c3d41f
+# njc lines 1=1 4:1 6=3 7:3 22=17 25:18 31=17 39:24 41=26 sha256 00d361d7ce36e4ce

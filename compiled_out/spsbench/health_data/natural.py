@@ -1,4 +1,4 @@
-# compiled by njc 0.1.0 from health_data/natural.njpy (sha256 72a4e2bf8bf4a88b, abi 1)
+# compiled by njc 0.2.0 from health_data/natural.njpy (sha256 72a4e2bf8bf4a88b, abi 1)
 # do not edit: change health_data/natural.njpy and build again
 # pyright: reportUnboundVariable=false
 """A chat that helps a patient to fill in a health record."""
@@ -30,17 +30,15 @@ def interview(messages: Iterable[str], record: HealthRecord) -> list[str]:
                 lambda: (record, message, question),
                 writes="question",
                 types=lambda: {"question": str},
-                labels="break continue return",
+                labels="break continue",
                 at="health_data/natural.njpy:17",
             )
         except _nj.Break:
             break
         except _nj.Continue:
             continue
-        except _nj.Return as _nj_r:
-            return _nj_r.value
         questions.append(question)
     return questions
 
 
-# njc lines 1=1 4:1 6=3 7:3 22=17 25:18 30=17 42:23 44=25 sha256 3b86261359c2c4f0
+# njc lines 1=1 4:1 6=3 7:3 22=17 25:18 30=17 40:23 42=25 sha256 eb5c161e6bf8f167

@@ -1,4 +1,4 @@
-# compiled by njc 0.1.0 from menu/natural.njpy (sha256 e2037c4a7824691b, abi 1)
+# compiled by njc 0.2.0 from menu/natural.njpy (sha256 e2037c4a7824691b, abi 1)
 # do not edit: change menu/natural.njpy and build again
 """Take orders in a restaurant, as long as there is something left."""
 
@@ -6,17 +6,13 @@ import njrt as _nj
 
 
 def sell(order: str, inventory: dict[str, int]) -> None:
-    try:
-        _nj.run(
-            """natural
+    _nj.run(
+        """natural
     Subtract from <inventory>, in place, what the customer's <order> takes.
     """,
-            lambda: (inventory, order),
-            labels="return",
-            at="menu/natural.njpy:5",
-        )
-    except _nj.Return:
-        return
+        lambda: (inventory, order),
+        at="menu/natural.njpy:5",
+    )
 
 
-# njc lines 1=1 3:1 4=2 6:2 10=5 12:6 14=5 20=8 sha256 765d7f7f936c421e
+# njc lines 1=1 3:1 4=2 6:2 10=5 11:6 13=5 16=8 sha256 1f3029d4bb848820

@@ -1,4 +1,4 @@
-# compiled by njc 0.1.0 from pos_tagging/natural.njpy (sha256 366871f90d684876, abi 1)
+# compiled by njc 0.2.0 from pos_tagging/natural.njpy (sha256 366871f90d684876, abi 1)
 # do not edit: change pos_tagging/natural.njpy and build again
 # pyright: reportUnboundVariable=false
 """Taggers made to measure: show a text, get a function that tags and translates its language."""
@@ -16,21 +16,18 @@ class Word(NamedTuple):
 
 def tag(sentence: str, language: str) -> list[Word]:
     words: list[Word]
-    try:
-        _nj.run(
-            """natural
+    _nj.run(
+        """natural
     Split the <sentence>, which is in <language>, into its words, without punctuation, and store them in
     <:words: list[Word]>: each a <Word> with its text as it stands, its part of speech as a Universal POS tag
     such as NOUN, VERB or DET, and its English translation in lower case.
     """,
-            lambda: (sentence, language, words, Word),
-            writes="words",
-            types=lambda: {"words": list[Word]},
-            labels="return",
-            at="pos_tagging/natural.njpy:14",
-        )
-    except _nj.Return as _nj_r:
-        return _nj_r.value
+        lambda: (sentence, language, words, Word),
+        writes="words",
+        types=lambda: {"words": list[Word]},
+        at="pos_tagging/natural.njpy:14",
+        effects="answer",
+    )
     return words
 
 
@@ -44,6 +41,7 @@ def tagger_for(sample: str) -> Callable[[str], list[Word]]:
     """,
             lambda: (sample, tagger, tag),
             writes="tagger",
+            types=lambda: {"return": Callable[[str], list[Word]]},
             labels="return",
             at="pos_tagging/natural.njpy:23",
         )
@@ -52,4 +50,4 @@ def tagger_for(sample: str) -> Callable[[str], list[Word]]:
     return tagger
 
 
-# njc lines 1=1 4:1 6=3 7:3 19=14 22:15 26=14 34:19 39=23 42:24 45=23 52:27 53=28 sha256 21bb376d0fc32435
+# njc lines 1=1 4:1 6=3 7:3 19=14 21:15 25=14 31:19 36=23 39:24 42=23 50:27 51=28 sha256 a8933673375ce1c1

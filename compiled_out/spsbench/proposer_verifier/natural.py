@@ -1,4 +1,4 @@
-# compiled by njc 0.1.0 from proposer_verifier/natural.njpy (sha256 3d8ca14fc3177c3c, abi 1)
+# compiled by njc 0.2.0 from proposer_verifier/natural.njpy (sha256 d7ab92fc441a1c49, abi 1)
 # do not edit: change proposer_verifier/natural.njpy and build again
 # pyright: reportUnboundVariable=false
 """Solve riddles in two steps, again and again: one prompt proposes, another one verifies."""
@@ -10,45 +10,31 @@ def solve(riddle: str, attempts: int = 4) -> str | None:
     rejected: list[str] = []
     for _ in range(attempts):
         answer: str
-        try:
-            _nj.run(
-                """natural
+        _nj.run(
+            """natural(effects="answer")
         Propose one word in lower case as the <:answer: str> to the <riddle>, none of the <rejected>.
         """,
-                lambda: (answer, riddle, rejected),
-                writes="answer",
-                types=lambda: {"answer": str},
-                labels="break continue return",
-                at="proposer_verifier/natural.njpy:7",
-            )
-        except _nj.Break:
-            break
-        except _nj.Continue:
-            continue
-        except _nj.Return as _nj_r:
-            return _nj_r.value
+            lambda: (answer, riddle, rejected),
+            writes="answer",
+            types=lambda: {"answer": str},
+            at="proposer_verifier/natural.njpy:7",
+            effects="answer",
+        )
         fits: bool
-        try:
-            _nj.run(
-                """natural
+        _nj.run(
+            """natural
         Go through the <riddle> line by line: <:fits: bool> says whether the <answer> fits every one of them.
         """,
-                lambda: (riddle, fits, answer),
-                writes="fits",
-                types=lambda: {"fits": bool},
-                labels="break continue return",
-                at="proposer_verifier/natural.njpy:10",
-            )
-        except _nj.Break:
-            break
-        except _nj.Continue:
-            continue
-        except _nj.Return as _nj_r:
-            return _nj_r.value
+            lambda: (riddle, fits, answer),
+            writes="fits",
+            types=lambda: {"fits": bool},
+            at="proposer_verifier/natural.njpy:10",
+            effects="answer",
+        )
         if fits:
             return answer
         rejected.append(answer)
     return None
 
 
-# njc lines 1=1 4:1 5=2 7:2 13=7 16:8 18=7 30:10 31=10 34:11 36=10 48:13 52=17 sha256 c8e264bcad780f6e
+# njc lines 1=1 4:1 5=2 7:2 13=7 15:8 17=7 23:10 24=10 26:11 28=10 34:13 38=17 sha256 b0a11829e121b8ce

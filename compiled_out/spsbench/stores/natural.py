@@ -1,4 +1,4 @@
-# compiled by njc 0.1.0 from stores/natural.njpy (sha256 3ded1cfca0ea64ad, abi 1)
+# compiled by njc 0.2.0 from stores/natural.njpy (sha256 3ded1cfca0ea64ad, abi 1)
 # do not edit: change stores/natural.njpy and build again
 # pyright: reportUnboundVariable=false
 """A street of stores: each is described in words, and becomes a class of its own."""
@@ -19,19 +19,15 @@ class Store(ABC):
 
 def open_store(description: str) -> Store:
     store: Store
-    try:
-        _nj.run(
-            """natural
+    _nj.run(
+        """natural
     Define a concrete subclass of <Store> whose `total` follows the <description>, and make of it the <:store>
     with the name and the prices that the description gives.
     """,
-            lambda: (Store, description, store),
-            writes="store",
-            labels="return",
-            at="stores/natural.njpy:17",
-        )
-    except _nj.Return as _nj_r:
-        return _nj_r.value
+        lambda: (Store, description, store),
+        writes="store",
+        at="stores/natural.njpy:17",
+    )
     return store
 
 
@@ -39,4 +35,4 @@ def open_street(descriptions: list[str]) -> list[Store]:
     return [open_store(description) for description in descriptions]
 
 
-# njc lines 1=1 4:1 6=3 7:3 22=17 25:18 28=17 35:21 40=26 sha256 650d6ceb3ce78f69
+# njc lines 1=1 4:1 6=3 7:3 22=17 24:18 27=17 31:21 36=26 sha256 37eb8244074f0858

@@ -1,4 +1,4 @@
-# compiled by njc 0.1.0 from stream_generator/natural.njpy (sha256 541f2127dd5a6314, abi 1)
+# compiled by njc 0.2.0 from stream_generator/natural.njpy (sha256 541f2127dd5a6314, abi 1)
 # do not edit: change stream_generator/natural.njpy and build again
 # pyright: reportUnboundVariable=false
 """Streams of values, made from a description of what should come out of them."""
@@ -10,21 +10,17 @@ from typing import Any
 
 def stream_of(description: str) -> Iterator[Any]:
     stream: Iterator[Any]
-    try:
-        _nj.run(
-            """natural
+    _nj.run(
+        """natural
     Define a generator function for this <description>, which computes each value when it is asked for,
     and store a generator that it makes in <:stream: Iterator[Any]>.
     """,
-            lambda: (description, stream),
-            writes="stream",
-            types=lambda: {"stream": Iterator[Any]},
-            labels="return",
-            at="stream_generator/natural.njpy:8",
-        )
-    except _nj.Return as _nj_r:
-        return _nj_r.value
+        lambda: (description, stream),
+        writes="stream",
+        types=lambda: {"stream": Iterator[Any]},
+        at="stream_generator/natural.njpy:8",
+    )
     return stream
 
 
-# njc lines 1=1 4:1 6=3 7:3 13=8 16:9 19=8 27:12 28=13 sha256 91d3fa8f0ca77633
+# njc lines 1=1 4:1 6=3 7:3 13=8 15:9 18=8 23:12 24=13 sha256 4759df5bb1fc92da

@@ -1,4 +1,4 @@
-# compiled by njc 0.1.0 from task_completion/natural.njpy (sha256 d6e22fa9daf4bc0c, abi 1)
+# compiled by njc 0.2.0 from task_completion/natural.njpy (sha256 d6e22fa9daf4bc0c, abi 1)
 # do not edit: change task_completion/natural.njpy and build again
 """A list of things to do, ticked off by telling what one has done."""
 
@@ -13,17 +13,13 @@ class Task:
 
 
 def tick_off(tasks: list[Task], message: str) -> None:
-    try:
-        _nj.run(
-            """natural
+    _nj.run(
+        """natural
     Mark as done those of the <tasks> that, according to the <message>, are completed.
     """,
-            lambda: (tasks, message),
-            labels="return",
-            at="task_completion/natural.njpy:13",
-        )
-    except _nj.Return:
-        return
+        lambda: (tasks, message),
+        at="task_completion/natural.njpy:13",
+    )
 
 
-# njc lines 1=1 3:1 5=3 6:3 17=13 19:14 21=13 27=16 sha256 8c7509f3ecfc88dd
+# njc lines 1=1 3:1 5=3 6:3 17=13 18:14 20=13 23=16 sha256 9332d5d89439f2a8

@@ -1,4 +1,4 @@
-# compiled by njc 0.1.0 from wordle_solver/natural.njpy (sha256 bebf5789919739d7, abi 1)
+# compiled by njc 0.2.0 from wordle_solver/natural.njpy (sha256 3cf39cf676f02d6e, abi 1)
 # do not edit: change wordle_solver/natural.njpy and build again
 # pyright: reportUnboundVariable=false
 """Play Wordle: a nested function guesses, and sees by its closure how the game has gone so far."""
@@ -12,21 +12,18 @@ def solve(words: list[str], try_word: Callable[[str], str], turns: int = 6) -> s
 
     def next_guess() -> str:
         guess: str
-        try:
-            _nj.run(
-                """natural
+        _nj.run(
+            """natural(effects="answer")
         Choose from <words> the best next <:guess: str> in a game of Wordle. The <history> has the words tried
         so far, each with its feedback: "g" for a letter in its place, "y" for a letter that is elsewhere in the
         word, "." for a letter that is not in it.
         """,
-                lambda: (words, guess, history),
-                writes="guess",
-                types=lambda: {"guess": str},
-                labels="return",
-                at="wordle_solver/natural.njpy:10",
-            )
-        except _nj.Return as _nj_r:
-            return _nj_r.value
+            lambda: (words, guess, history),
+            writes="guess",
+            types=lambda: {"guess": str},
+            at="wordle_solver/natural.njpy:10",
+            effects="answer",
+        )
         return guess
 
     for _ in range(turns):
@@ -37,4 +34,4 @@ def solve(words: list[str], try_word: Callable[[str], str], turns: int = 6) -> s
     return None
 
 
-# njc lines 1=1 4:1 6=3 7:3 15=10 18:11 22=10 30:15 38=23 sha256 c936b491c145373f
+# njc lines 1=1 4:1 6=3 7:3 15=10 17:11 21=10 27:15 35=23 sha256 fbd9b83f6b0ba98a

@@ -1,4 +1,4 @@
-# compiled by njc 0.1.0 from docstring_and_future.njpy (sha256 cb67f1e5d736f27d, abi 1)
+# compiled by njc 0.2.0 from docstring_and_future.njpy (sha256 cb67f1e5d736f27d, abi 1)
 # do not edit: change docstring_and_future.njpy and build again
 """A docstring."""
 
@@ -22,4 +22,4 @@ def list_files(folder: str) -> list[str]:
     return names
 
 
-# njc lines 1=1 3:1 8=6 9:6 15=11 16:12 18=11 22:14 23=15 sha256 78ecf0cbcac9b7c7
+# njc lines 1=1 3:1 8=6 9:6 15=11 16:12 18=11 22:14 23=15 sha256 073b12926ec3b43a

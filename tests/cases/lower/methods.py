@@ -1,4 +1,4 @@
-# compiled by njc 0.1.0 from methods.njpy (sha256 43fbe56e81ced1a5, abi 1)
+# compiled by njc 0.2.0 from methods.njpy (sha256 43fbe56e81ced1a5, abi 1)
 # do not edit: change methods.njpy and build again
 # pyright: reportUnboundVariable=false
 import njrt as _nj
@@ -40,4 +40,4 @@ class Child(Base):
         inner()
 
 
-# njc lines 1=1 7:1 15=8 17:9 19=8 26:11 31=15 32:16 34=15 39:18 41=20 sha256 bd5dd042b30f0550
+# njc lines 1=1 7:1 15=8 17:9 19=8 26:11 31=15 32:16 34=15 39:18 41=20 sha256 29edd8c6a7eb20b3

@@ -1,4 +1,4 @@
-# compiled by njc 0.1.0 from prompt_marker_and_quotes.njpy (sha256 a015f99735a52231, abi 1)
+# compiled by njc 0.2.0 from prompt_marker_and_quotes.njpy (sha256 a015f99735a52231, abi 1)
 # do not edit: change prompt_marker_and_quotes.njpy and build again
 import njrt as _nj
 
@@ -11,4 +11,4 @@ Say \''' and "hello".
 )
 
 
-# njc lines 1=1 7:2 9=1 12=4 sha256 bbd3beff377d7aa9
+# njc lines 1=1 7:2 9=1 12=4 sha256 fe5ac60ff8ab44b8

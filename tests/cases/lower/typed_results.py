@@ -1,4 +1,4 @@
-# compiled by njc 0.1.0 from typed_results.njpy (sha256 8bbc98113fbcf9c1, abi 1)
+# compiled by njc 0.2.0 from typed_results.njpy (sha256 8bbc98113fbcf9c1, abi 1)
 # do not edit: change typed_results.njpy and build again
 # pyright: reportUnboundVariable=false
 """What a type checker accepts: mypy --strict and pyright check the compiled form of this file."""
@@ -128,4 +128,4 @@ def nothing(text: str) -> "None":
         return
 
 
-# njc lines 1=1 4:1 6=3 7:3 13=8 15:9 17=8 25:11 29=14 31:15 33=14 41:17 46=21 49:22 51=21 59:24 64=28 67:29 69=28 77:31 82=35 85:36 87=35 96:38 101=42 103:43 105=42 112:45 117=49 119:50 121=49 129=52 sha256 8fec38638a611d4f
+# njc lines 1=1 4:1 6=3 7:3 13=8 15:9 17=8 25:11 29=14 31:15 33=14 41:17 46=21 49:22 51=21 59:24 64=28 67:29 69=28 77:31 82=35 85:36 87=35 96:38 101=42 103:43 105=42 112:45 117=49 119:50 121=49 129=52 sha256 f696537b2eebfe65

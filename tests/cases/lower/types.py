@@ -1,4 +1,4 @@
-# compiled by njc 0.1.0 from types.njpy (sha256 596097b78c5a5a5a, abi 1)
+# compiled by njc 0.2.0 from types.njpy (sha256 596097b78c5a5a5a, abi 1)
 # do not edit: change types.njpy and build again
 # pyright: reportUnboundVariable=false
 import njrt as _nj
@@ -53,4 +53,4 @@ def shadows(list: list[int]):
     return list
 
 
-# njc lines 1=1 5:1 13=8 16:9 18=8 29:11 31=12 32:13 34=12 40:15 45=19 46:20 48=19 53:22 54=23 sha256 aee0a87190e4bc84
+# njc lines 1=1 5:1 13=8 16:9 18=8 29:11 31=12 32:13 34=12 40:15 45=19 46:20 48=19 53:22 54=23 sha256 bac91e75a5664326
