@@ -11,7 +11,7 @@ import sys
 from pathlib import Path
 
 import njrt
-from njrt.effects import Run
+from njrt.effects import BindOutputs, Run
 
 HERE = Path(__file__).parent
 RECORDING = HERE / "recordings" / "tickets.jsonl"
@@ -34,8 +34,14 @@ def main() -> None:
     print("\nblocks")
     for run in watch.runs:
         for act in run.effects:
-            code = act.effect.code.strip() if isinstance(act.effect, Run) else act.effect
-            print(f"          {run.place}   {code}   -> {act.result}")
+            match act.effect:
+                case Run(code):
+                    shown = code.strip()
+                case BindOutputs(values):
+                    shown = json.dumps(values)
+                case other:
+                    shown = str(other)
+            print(f"          {run.place}   {shown}   -> {act.result}")
     print("\nout")
     for ticket, team in zip(tickets.TICKETS, teams, strict=True):
         print(f"          {team:<10} {ticket}")
