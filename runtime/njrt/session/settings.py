@@ -120,15 +120,10 @@ def resolve_options(
     block: Mapping[str, Any], project: Mapping[str, Any] | None, settings: Settings, place: str
 ) -> Options:
     """All options of a block: `using`, then the block and its file, environment, project, defaults."""
-    environment = tuple(
-        (variable, os.environ[variable])
-        for variable in ENVIRONMENT_VARIABLES
-        if variable in os.environ
-    )
     layers = (
         settings.options,
         freeze_options(block),
-        environment,
+        read_option_variables(),
         freeze_options(project or {}),
         place,
     )
@@ -137,6 +132,24 @@ def resolve_options(
     except TypeError:  # an unhashable value: no option has one, and it is refused by name
         return merge_options.__wrapped__(*layers)
 
+
+def read_option_variables() -> tuple[tuple[str, str], ...]:
+    """The environment variables of options that are set.
+
+    `os.environ` raises an exception inside for each name that is not set, which would cost more than the rest of
+    `resolve_options`; the dict that it wraps does not.
+    """
+    wrapped = getattr(os.environ, "_data", None)
+    if wrapped is None:
+        return tuple(
+            (name, os.environ[name]) for name in ENVIRONMENT_VARIABLES if name in os.environ
+        )
+    return tuple((name, os.environ[name]) for key, name in _ENVIRONMENT_KEYS if key in wrapped)
+
+
+_ENVIRONMENT_KEYS = tuple(
+    (name.encode() if os.name == "posix" else name, name) for name in ENVIRONMENT_VARIABLES
+)
 
 FrozenOptions = tuple[tuple[str, Any, type], ...]
 """Options and their values; the types keep `1` and `True` apart."""
