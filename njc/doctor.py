@@ -1,7 +1,7 @@
 """Checks of the installation: what prevents running natural code, and how to fix it.
 
     ok    python      3.11.9
-    ok    model       openai/gpt-4.1, because NJC_MODEL says so
+    ok    model       openai/gpt-4.1, set by NJC_MODEL
     fail  key         OPENAI_API_KEY is not set; set it to a key for https://api.openai.com/v1
     warn  extras      openai 2.1; without anthropic, otel; pip install "njpy[all]" installs the rest
 
@@ -171,14 +171,14 @@ def _explain_model_choice(host: HostEnvironment) -> str:
     places = ((flags_place, flags), ("NJC_MODEL", environment), *further)
     for place, options in places:
         if options.model:
-            return f"because {place} says so"
+            return f"set by {place}"
     for place, options in ((flags_place, flags), *further):
         if options.base_url:
-            return f"because {place} names its server"
+            return f"from the server set by {place}"
     for vendor in DEFAULT_MODELS:
         if host.environ.get(variable := f"{vendor.upper()}_API_KEY"):
-            return f"because nothing names a model and {variable} is set"
-    return "because NJC_BASE_URL names its server"
+            return f"the default because {variable} is set"
+    return "from the server set by NJC_BASE_URL"
 
 
 def _check_remote(

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 @OUT
 @click.option("--check", is_flag=True, help="Write nothing; exit 1 if a file would change.")
 @click.option("--diff", is_flag=True, help="Write nothing; show the changes to each file.")
-@click.option("--force", is_flag=True, help=f"Write over {SUFFIX} files that are there already.")
+@click.option("--force", is_flag=True, help=f"Overwrite existing {SUFFIX} files.")
 @console_flags
 @pass_console
 @click.pass_context
@@ -106,7 +106,7 @@ def _show_left_alone(console: Console, file: Path, left: LeftAlone) -> None:
     for remark in left.remarks:
         console.findings(f"{format_path(file)}:{remark.line}: {remark}")
     if left.remarks:
-        console.note(f"{format_path(file)} has no natural code and stays as it is")
+        console.note(f"{format_path(file)} has no natural code and is not changed")
 
 
 def _show_findings(console: Console, file: Path, target: Path, migration: Migration) -> None:
@@ -130,7 +130,7 @@ def _write_targets(migrated: Mapping[Path, tuple[Path, Migration]], force: bool)
         # `lexists`: a link to nowhere is there too.
         if os.path.lexists(target) and not force:
             raise ConfigurationError(
-                f"{format_path(target)} is there already; write over it with --force, "
+                f"{format_path(target)} exists; overwrite it with --force, "
                 "or choose another directory with -o"
             )
         other = sources.setdefault(target.resolve(), file)
@@ -149,7 +149,7 @@ def _show_work(
         console.note(f"{format_path(file)} -> {format_path(target)}")
     console.note(f"{format_count(len(migrated), 'file')} {'' if done else 'would be '}migrated")
     if migrated and done:
-        console.note("the old files are still there; remove them before you build beside them")
+        console.note("the old files are kept; remove them before you build in place")
 
 
 def _make_diff(file: Path, target: Path, migration: Migration) -> str:

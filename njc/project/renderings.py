@@ -19,7 +19,7 @@ _SARIF_SCHEMA = "https://json.schemastore.org/sarif-2.1.0.json"
 
 
 def format_json(diagnostics: Iterable[Diagnostic]) -> str:
-    """Write findings as a JSON list, one object diagnostic."""
+    """Write findings as a JSON list, one object each."""
     return json.dumps(
         [asdict(diagnostic) for diagnostic in diagnostics], indent=2, ensure_ascii=False
     )

@@ -1,4 +1,4 @@
-"""What the commands print: findings in the format that was asked for, and one line that sums up.
+"""The output of the commands: findings in a format, and a summary in one line.
 
 src/mail.njpy:12:14: error[NJ201]: `quer` is not defined here
    ...

@@ -79,10 +79,10 @@ def test_every_code_has_a_page_in_the_docs(update_cases: bool) -> None:
 
 DOCS_HEAD = """# Diagnostics
 
-What `njc check` and `njc build` say of a program, by code. `njc explain CODE` prints the same. An error stops
-the build; a warning does not, unless the project says `warnings = "error"`. A comment `# njc: ignore[CODE]`
-above a block, or behind its closing quotes, silences a finding there; before the first statement of a file it
-silences it in the whole file. What leaves nothing to compile cannot be silenced.
+All findings of `njc check` and `njc build`, by code. `njc explain CODE` prints the same. An error stops the build; a
+warning does not, unless the project has `warnings = "error"`. A comment `# njc: ignore[CODE]` above a block, or after
+its closing quotes, silences a finding there; before the first statement of a file it silences the finding in the whole
+file. Findings that make it impossible to compile the file cannot be silenced.
 """
 
 

@@ -59,7 +59,7 @@ def test_all_is_well_with_a_vendor(doctor: Doctor) -> None:
         )
     found = verdicts(result)
     assert result.exit_code == 0, result.output
-    assert found["model"] == ("ok", "openai/gpt-4.1, because NJC_MODEL says so")
+    assert found["model"] == ("ok", "openai/gpt-4.1, set by NJC_MODEL")
     assert found["key"] == ("ok", "OPENAI_API_KEY is set")
     assert found["endpoint"][1].startswith(f"{server.base_url} answers in ")
     status, says_ = found["round trip"]
@@ -75,7 +75,7 @@ def test_all_is_well_with_the_other_vendor(doctor: Doctor) -> None:
         result = doctor(ANTHROPIC_API_KEY=ANTHROPIC_KEY, ANTHROPIC_BASE_URL=server.url)
     found = verdicts(result)
     assert result.exit_code == 0, result.output
-    assert found["model"][1].endswith("because nothing names a model and ANTHROPIC_API_KEY is set")
+    assert found["model"][1].endswith("the default because ANTHROPIC_API_KEY is set")
     assert found["round trip"][0] == "ok"
     assert ANTHROPIC_KEY not in result.output
 
@@ -85,7 +85,7 @@ def test_a_server_of_ones_own_needs_no_key(doctor: Doctor) -> None:
         result = doctor(NJC_BASE_URL=server.base_url)
     found = verdicts(result)
     assert result.exit_code == 0, result.output
-    assert found["model"][1].endswith("because NJC_BASE_URL names its server")
+    assert found["model"][1].endswith("from the server set by NJC_BASE_URL")
     assert found["key"][0] == "ok"
     assert found["round trip"][1].endswith("price unknown")
 
@@ -181,8 +181,8 @@ def test_a_server_that_answers_nonsense(doctor: Doctor, deed: Any) -> None:
 @pytest.mark.parametrize(
     ("arguments", "reason"),
     [
-        (["--set", "model=openai/o3"], "openai/o3, because --set says so"),
-        ([], "openai/gpt-4.1, because [tool.njc] of pyproject.toml says so"),
+        (["--set", "model=openai/o3"], "openai/o3, set by --set"),
+        ([], "openai/gpt-4.1, set by [tool.njc] of pyproject.toml"),
     ],
 )
 def test_the_reason_for_the_model(doctor: Doctor, arguments: list[str], reason: str) -> None:

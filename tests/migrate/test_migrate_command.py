@@ -49,7 +49,7 @@ def test_nothing_is_written_over_unless_asked(folder: Path) -> None:
     (folder / "app/double.njpy").write_text("mine")
     result = njc("app")
     assert result.exit_code == 2
-    assert "app/double.njpy is there already; write over it with --force" in result.stderr
+    assert "app/double.njpy exists; overwrite it with --force" in result.stderr
     assert sources(folder) == ["app/double.njpy"]
     assert njc("app", "--force").exit_code == 0
     assert (folder / "app/double.njpy").read_text() == NEW
@@ -78,7 +78,7 @@ def test_a_program_without_natural_code_is_left_alone(folder: Path) -> None:
     result = njc("app")
     assert result.exit_code == 1
     assert "app/settings.py:3: todo: `nj.DEFAULT_CONFIG` is nightjarpy's" in result.stderr
-    assert "app/settings.py has no natural code and stays as it is" in result.stderr
+    assert "app/settings.py has no natural code and is not changed" in result.stderr
     assert "notes.py" not in result.stderr
     assert sources(folder) == ["app/deep/again.njpy", "app/double.njpy"]
 
