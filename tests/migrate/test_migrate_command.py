@@ -33,7 +33,7 @@ def test_programs_become_natural_code_beside_the_old_files(folder: Path) -> None
         "app/deep/again.py -> app/deep/again.njpy",
         "app/double.py -> app/double.njpy",
         "2 files migrated",
-        "the old files are still there; remove them before you build beside them",
+        "the old files are kept; remove them before you build in place",
     ]
     assert sources(folder) == ["app/deep/again.njpy", "app/double.njpy"]
     assert (folder / "app/double.njpy").read_text() == NEW
