@@ -1,10 +1,10 @@
-"""Play a task and say which of its checks hold.
+"""Play a task and evaluate its checks.
 
-    check(task, program)   ->  (CheckResult("words", "the average is 2.0", True), ...)
+    check_task(task, program)   ->  (CheckResult("words", "the average is 2.0", True), ...)
     Score(results).share   ->  0.5, where half of the checks hold
 
-Every check counts in every run: one that raises has failed, and where a case itself raises, all of its
-checks have. Credit is partial, as in the paper: a task's score is the share of its checks that hold.
+Every check counts in every run: a check that raises has failed, and where a case raises, all of its checks have.
+Credit is partial, as in the paper: a task's score is the share of its checks that hold.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from spsbench.task import Case, Check, Observed, Task
 
 @dataclass(frozen=True, slots=True)
 class CheckResult:
-    """Whether one check held, and what was raised on the way, if anything."""
+    """Whether one check held, and the exception, if any."""
 
     case: str
     check: str
@@ -38,12 +38,12 @@ class Score:
 
 
 def check_task(task: Task, program: ModuleType) -> tuple[CheckResult, ...]:
-    """Play all cases of a task, in order, and check each."""
+    """Play all cases of a task in order, and check them."""
     return tuple(result for case in task.cases for result in check_case(case, program))
 
 
 def check_case(case: Case, program: ModuleType) -> tuple[CheckResult, ...]:
-    """Play one case and check what it leaves."""
+    """Play one case and check its state."""
     try:
         observed = case.play(program)
     except Exception as error:

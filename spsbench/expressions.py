@@ -1,4 +1,4 @@
-"""Python statements as expressions, for a model that may only evaluate: the `shared-eval` effects.
+"""Python statements as expressions, for the effect set `shared-eval`, which only evaluates.
 
 total = price * 2                  (total := price * 2)
 enemy.health -= 3                  setattr(enemy, 'health', enemy.health - 3)
@@ -16,12 +16,12 @@ from spsbench.script import UnsupportedCodeError
 
 
 def to_expressions(statements: Iterable[ast.stmt]) -> list[str]:
-    """The statements as expressions that do the same, one each."""
+    """The statements as equivalent expressions, one for each."""
     return [to_expression(statement) for statement in statements]
 
 
 def to_expression(statement: ast.stmt) -> str:
-    """One statement as an expression that does the same."""
+    """One statement as an equivalent expression."""
     match statement:
         case ast.Expr(value):
             return ast.unparse(value)
@@ -39,11 +39,11 @@ def to_expression(statement: ast.stmt) -> str:
         case ast.FunctionDef(name, parameters, [ast.Return(ast.expr() as value)]):
             return f"({name} := lambda {ast.unparse(parameters)}: {ast.unparse(value)})"
         case _:
-            raise UnsupportedCodeError(f"no expression says `{ast.unparse(statement)}`")
+            raise UnsupportedCodeError(f"no expression is equivalent to `{ast.unparse(statement)}`")
 
 
 def make_assignment_expression(target: ast.expr, value: str) -> str:
-    """The expression that puts `value` where an assignment to `target` would."""
+    """The expression that stores `value` where an assignment to `target` would."""
     match target:
         case ast.Name(name):
             return f"({name} := {value})"

@@ -1,13 +1,14 @@
-"""Why trials fail, by rule: the categories of the paper's appendix F, as far as a program can tell them apart.
+"""Why trials fail, by rule: the categories of the paper's appendix F, as far as a program can distinguish them.
 
-    classify_failure("UnboundLocalError: ...", said=...)        "incorrect state operation"
-    classify_failure("EffectLimitError: ...", said=...)         "limit"
-    classify_failure(None, said=...)                            "wrong result"
+    classify_failure("UnboundLocalError: ...")        "incorrect state operation"
+    classify_failure("EffectLimitError: ...")         "limit"
+    classify_failure(None)                            "wrong result"
 
-    classify_refusal("SyntaxError: invalid syntax")          "syntax error"
+    classify_refusal("SyntaxError: invalid syntax")   "syntax error"
 
-The paper's authors read 125 traces. No rule sees whether a model reasoned badly or made something up:
-what their table calls `Reasoning` and `Hallucination` is `wrong result` here.
+The paper's authors classified 125 traces by hand. Not seen by rules: whether a model reasoned badly or invented
+something; their categories `Reasoning` and `Hallucination` are both `wrong result` here. A refusal is classified by
+its first line, so another wording is `other`.
 """
 
 from __future__ import annotations
@@ -32,23 +33,23 @@ FailureCategory = Literal[
     "unsayable",
     "unclassified",
 ]
-"""Why a trial failed, after the first of its cases that did."""
+"""Why a trial failed, by its first case that failed."""
 
 FAILURE_CATEGORIES: Mapping[FailureCategory, str] = {
-    "wrong result": "all went well, but the state is not what the checks want "
+    "wrong result": "nothing was raised, but a check fails "
     "(the paper's Reasoning and Hallucination)",
-    "incorrect state operation": "the program could not go on with what the model left it "
+    "incorrect state operation": "the program raised an exception on the state that the model left "
     "(the paper's Incorrect State Op)",
     "gave up": "the model raised an exception, or ended a block on an error (the paper's Give Up)",
-    "no answer": "no reply, however often asked, could be read, or was of the type asked for",
+    "no answer": "no reply could be parsed, or had the right type, in all attempts",
     "limit": "a block reached its limit of effects, calls, seconds or tokens",
-    "generated code": "the code that stands for a block raised an exception",
+    "generated code": "the generated code of a block raised an exception",
     "not built": "no code for a block passed the checks of the static mode",
     "timeout": "the trial reached its limit of seconds and was killed",
-    "crash": "the process died: of a signal, or by leaving Python",
-    "rejected": "the model's server says that the request is wrong, mostly that it is too long",
-    "server": "the model's server is down, or does not know the key or the model: not a result",
-    "unsayable": "the effects have no way to say it (of scripted models only)",
+    "crash": "the process died by a signal or ended itself",
+    "rejected": "the model's server refused the request, mostly because it is too long",
+    "server": "the model's server is down, or does not accept the key or the model: not a result",
+    "unsayable": "the effect set cannot express the code (scripted models only)",
     "unclassified": "none of these",
 }
 
@@ -63,28 +64,28 @@ ErrorCategory = Literal[
 ]
 """Why an effect was refused, as in the paper's table 10.
 
-    state op error        an effect that is not there, or does not go with its arguments, or not here
+    state op error        an effect that does not exist, with wrong arguments, or not possible here
     forbidden variable    a name that is unbound, unknown or read-only
-    type error            a value is not of the type that was assumed
+    type error            a value has another type than assumed
     syntax error          not Python
     function call error   a call with the wrong arguments
-    index error           a key or position that is not there
+    index error           a key or position that does not exist
 """
 
 Recovery = Literal["correction", "ignored error", "workaround", "retry", "not recovered"]
-"""What the model did about it, as in the paper's table 11.
+"""What the model did next, as in the paper's table 11.
 
-    correction       the same effect again, changed, and carried out
+    correction       the same effect again, changed, and executed
     retry            the same effect again, unchanged
-    workaround       another effect instead, carried out
-    ignored error    nothing: the next effect ended the block
-    not recovered    what came next was refused too, or nothing came
+    workaround       another effect instead, executed
+    ignored error    the next effect ended the block
+    not recovered    the next effect was refused too, or there was none
 """
 
 
 @dataclass(frozen=True, slots=True)
 class EffectError:
-    """An effect that was refused, and what came after it."""
+    """An effect that was refused, and what the model did next."""
 
     category: ErrorCategory
     recovery: Recovery
@@ -118,9 +119,8 @@ def classify_failure(
 ) -> FailureCategory:
     """The category of a case that failed.
 
-    `error` is the exception that it left by, if any; `raised` are those that its blocks raised on purpose,
-    as `Type: message` or `Type('message')`. `gave_up` says that a block ended on an error, and `is_code` that its blocks are
-    generated code.
+    `error` is its exception, if any; `raised` are those that its blocks raised on purpose, as `Type: message` or
+    `Type('message')`. `gave_up`: a block ended right after a refused effect. `is_code`: its blocks are generated code.
     """
     if error is None:
         return "gave up" if gave_up else "wrong result"
@@ -133,7 +133,7 @@ def classify_failure(
 
 
 def parse_error_type(error: str) -> str:
-    """The type of an exception that stands as `Type: message` or `Type('message')`."""
+    """The type of an exception that is written as `Type: message` or `Type('message')`."""
     return re.split(r"[:(]", error, maxsplit=1)[0].strip()
 
 
@@ -156,9 +156,8 @@ _REFUSAL_PATTERNS: tuple[tuple[str, ErrorCategory], ...] = (
 
 
 def classify_refusal(message: str) -> ErrorCategory:
-    """The category of a refusal, by its words."""
-    told = message.strip()
-    first = told.split("\n")[0] if told else ""
+    """The category of a refusal, by its first line."""
+    first = message.strip().split("\n")[0]
     for pattern, category in _REFUSAL_PATTERNS:
         if re.search(pattern, first):
             return category

@@ -1,8 +1,8 @@
-"""Flags that several commands have: which model is asked, how often, and how long it may take.
+"""Flags that several commands share: the model, the repeats, the limits.
 
-@flags.model(required=True)
-@flags.repeats(default=5)
-@flags.seconds("Seconds that a trial may take, building included.")
+@flags.model_option(required=True)
+@flags.repeats_option(default=5)
+@flags.seconds_option("Time limit of a trial.")
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ POSITIVE_FLOAT = click.FloatRange(min=0, min_open=True)
 
 
 def model_option(**more: Any) -> OptionDecorator[Any]:
-    """`--model NAME`; `more` says whether it has to be said, or what it is by default."""
+    """`--model NAME`; `more` has `required` or `default`."""
     return click.option(
         "--model",
         envvar="NJC_MODEL",
@@ -31,28 +31,28 @@ def model_option(**more: Any) -> OptionDecorator[Any]:
 
 
 def repeats_option(default: int) -> OptionDecorator[Any]:
-    """`--repeats N`: how often each question is asked."""
+    """`--repeats N`."""
     return click.option(
         "--repeats", type=POSITIVE_INT, default=default, show_default=True, help="Repeats of each."
     )
 
 
 def effects_option(default: int, meaning: str) -> OptionDecorator[Any]:
-    """`--effects N`: a limit, and what it limits."""
+    """`--effects N`, with its help."""
     return click.option(
         "--effects", type=POSITIVE_INT, default=default, show_default=True, help=meaning
     )
 
 
 def seconds_option(meaning: str) -> OptionDecorator[Any]:
-    """`--seconds S`: a limit of 1,000 s, as in the paper, and what it limits."""
+    """`--seconds S`, with its help; 1,000 s by default, as in the paper."""
     return click.option(
         "--seconds", type=POSITIVE_FLOAT, default=1000.0, show_default=True, help=meaning
     )
 
 
 def temperature_option() -> OptionDecorator[Any]:
-    """`--temperature T`; the vendor's own if it is not said."""
+    """`--temperature T`; by default the vendor's."""
     return click.option(
         "--temperature", type=click.FloatRange(min=0), help="Temperature (default: of the vendor)."
     )

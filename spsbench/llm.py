@@ -1,4 +1,4 @@
-"""The isolated model call of the manual programs: text goes out, and text or data comes back.
+"""The isolated model call of the manual programs: text in, text or data out.
 
     llm("Who wrote Emma?")                                   'Jane Austen'
     llm("How many legs have two cats?", {"type": "integer"})  8
@@ -7,8 +7,8 @@
     with use_model(model):              # a njrt model: a vendor's, a recorded or a scripted one
         program.main()
 
-A schema is a JSON schema or a pydantic model. It travels as the parameter of a tool `answer`, or, to models
-that take plain text only, as a part of the prompt.
+A schema is a JSON schema or a pydantic model. It is sent as the parameter of a tool `answer`, or, to models of plain
+text, as a part of the prompt.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ _model: ContextVar[Model] = ContextVar("model")
 
 @contextmanager
 def use_model(model: Model) -> Iterator[None]:
-    """Let `model` answer every `llm` call inside the `with`."""
+    """Use `model` for every `llm` call inside the `with`."""
     token = _model.set(model)
     try:
         yield
@@ -62,14 +62,14 @@ def llm(prompt: str, schema: Json) -> Any: ...
 
 
 def llm(prompt: str, schema: type[BaseModel] | Json | None = None) -> Any:
-    """Ask the model: its text, or, with a schema, the value that it answers with.
+    """Ask the model; returns its text, or, with a schema, its value.
 
-    Raises `njrt.errors.ReplyError` where no JSON comes back, and pydantic's `ValidationError` where it does
-    not fit the model.
+    Raises `njrt.errors.ReplyError` where the reply is not JSON, and pydantic's `ValidationError` where it does not
+    fit the model.
     """
     model = _model.get(None)
     if model is None:
-        raise NoModelError("nobody answers `llm`: call it within `use_model(model)`")
+        raise NoModelError("`llm` has no model: call it inside `with use_model(model)`")
     if schema is None:
         return model.ask(Request(LLM_SYSTEM_PROMPT, (UserMessage(prompt),))).message.text
     if isinstance(schema, Mapping):
@@ -80,7 +80,7 @@ def llm(prompt: str, schema: type[BaseModel] | Json | None = None) -> Any:
 
 
 def _ask_with_schema(model: Model, prompt: str, schema: Json) -> Any:
-    """The model's answer as a JSON value; whether it fits is for the caller to see."""
+    """The model's answer as a JSON value, not checked against the schema."""
     messages, parameters = (UserMessage(prompt),), _build_parameters(schema)
     if model.protocol == "text":
         request = Request(LLM_SCHEMA_PROMPT + json.dumps(parameters, sort_keys=True), messages)
@@ -95,7 +95,7 @@ def _ask_with_schema(model: Model, prompt: str, schema: Json) -> Any:
 
 
 def _build_parameters(schema: Json) -> Json:
-    """An object whose only property is the answer; definitions move up to where `$ref` looks for them."""
+    """An object whose only property is the answer; definitions move up to the root, where `$ref` expects them."""
     definitions = {"$defs": schema["$defs"]} if "$defs" in schema else {}
     return definitions | {
         "type": "object",
@@ -106,10 +106,7 @@ def _build_parameters(schema: Json) -> Json:
 
 
 def make_strict_schema(schema: Any) -> Any:
-    """A schema as strict mode wants it: every property required, no others allowed, no defaults.
-
-    `oneOf` becomes `anyOf`, which is all that strict mode knows of unions.
-    """
+    """A schema for strict mode: every property required, no others allowed, no defaults, `anyOf` for `oneOf`."""
     match schema:
         case {"type": "object", "properties": Mapping() as properties}:
             rest = {key: value for key, value in schema.items() if key != "properties"}
@@ -132,14 +129,14 @@ def make_strict_schema(schema: Any) -> Any:
 
 
 def _parse_answer(text: str) -> Any:
-    """The answer in a reply of plain text: JSON, with or without a fence or the object around it."""
+    """The answer in a plain text reply: JSON, with or without a fence or the object around it."""
     fenced = JSON_FENCE.search(text)
-    for said in (text, fenced.group(1)) if fenced else (text,):
+    for candidate in (text, fenced.group(1)) if fenced else (text,):
         with suppress(ValueError):
-            return _unwrap_answer(json.loads(said))
+            return _unwrap_answer(json.loads(candidate))
     raise ReplyError(f"the reply to `llm` is not JSON: {text[:200]!r}")
 
 
-def _unwrap_answer(said: Any) -> Any:
+def _unwrap_answer(value: Any) -> Any:
     """A value without the object whose only property is the answer."""
-    return said["answer"] if isinstance(said, dict) and set(said) == {"answer"} else said
+    return value["answer"] if isinstance(value, dict) and set(value) == {"answer"} else value

@@ -1,11 +1,11 @@
-"""How long the natural programs are, beside the manual ones.
+"""Lines of code of the natural programs and of the manual ones.
 
-    lengths()        (Length("average_of_three", natural=6, manual=8), ...)
-    table(lengths)   the text that `spsbench loc` prints, with the paper's means below ours
+    count_lengths()               (Length("average_of_three", natural=6, manual=8), ...)
+    format_length_table(lengths)  the text that `spsbench loc` prints, with the paper's means below ours
 
 Counted as the paper counts: formatted by Black to 120 columns, without blank lines, comments and
-docstrings. A prompt counts line by line, in a natural program and in a manual one alike, and so does the
-line that imports `llm`. There is no harness in the programs, and so none to leave out.
+docstrings. The lines of a prompt count in both kinds of programs, and so does the import of `llm`. The programs
+contain no test harness.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ class Length:
 
     @property
     def change(self) -> float:
-        """What the natural program is longer than the manual one, in percent of the latter."""
+        """How much longer the natural program is than the manual one, in percent of the latter."""
         return compute_percent_change(self.natural, self.manual)
 
 
@@ -57,26 +57,26 @@ def count_lengths(names: Iterable[str] = TASK_NAMES) -> tuple[Length, ...]:
 
 
 def count_lines_of_code(source: str) -> int:
-    """Count the lines that hold code, after formatting; a natural block is code, a docstring is none."""
+    """Count the lines of code after formatting; a natural block is code, a docstring is not."""
     import black
 
     text = black.format_str(source, mode=black.Mode(line_length=BLACK_LINE_LENGTH))
-    silent = set(find_comment_line_numbers(text)) | set(find_docstring_line_numbers(text))
+    skipped = set(find_comment_line_numbers(text)) | set(find_docstring_line_numbers(text))
     return sum(
-        bool(line.strip()) and number not in silent
+        bool(line.strip()) and number not in skipped
         for number, line in enumerate(text.split("\n"), 1)
     )
 
 
 def find_comment_line_numbers(text: str) -> Iterator[int]:
-    """The lines that hold a comment and nothing else."""
+    """The lines with only a comment."""
     for token in tokenize.generate_tokens(io.StringIO(text).readline):
         if token.type == tokenize.COMMENT and token.line.lstrip().startswith("#"):
             yield token.start[0]
 
 
 def find_docstring_line_numbers(text: str) -> Iterator[int]:
-    """The lines of all docstrings; a natural block that comes first in a function is none."""
+    """The lines of all docstrings; a natural block at the start of a function is not one."""
     source = SourceFile("program", text.encode())
     prompts = {block.line for block in compile_source(source).blocks}
     for node in ast.walk(ast.parse(text)):
@@ -92,7 +92,7 @@ def find_docstring_line_numbers(text: str) -> Iterator[int]:
 
 
 def is_string_statement(statement: ast.stmt) -> bool:
-    """Whether a statement is a string and nothing else."""
+    """Whether a statement is only a string."""
     match statement:
         case ast.Expr(ast.Constant(str())):
             return True
@@ -101,7 +101,7 @@ def is_string_statement(statement: ast.stmt) -> bool:
 
 
 def format_length_table(counted: tuple[Length, ...]) -> str:
-    """All lengths as a text table, with our means and the paper's."""
+    """All lengths as a table, with our means and the paper's."""
     natural = mean(length.natural for length in counted)
     manual = mean(length.manual for length in counted)
     rows = [f"{'lines of code':22} {'natural':>8} {'manual':>8} {'change':>8}"]
@@ -113,6 +113,6 @@ def format_length_table(counted: tuple[Length, ...]) -> str:
         f"{'mean':22} {natural:8.1f} {manual:8.1f} {compute_percent_change(natural, manual):+7.1f}%",
         f"{'mean in the paper':22} {PAPER_NATURAL:8.1f} {PAPER_MANUAL:8.1f} {PAPER_CHANGE:+7.1f}%",
         "",
-        "The paper's programs are others, written to the same descriptions; its row is quoted, not measured here.",
+        "The paper's programs are different ones for the same descriptions; its row is quoted, not measured here.",
     ]
     return "\n".join(rows)

@@ -1,10 +1,10 @@
-"""The methods that the tables compare, as data: which program is run, and how its prompts are carried out.
+"""The methods that the tables compare: which program is run, and how its prompts are executed.
 
 METHODS["direct"]          natural.njpy, live, with the effects of that name
 METHODS["static"]          natural.njpy, its blocks written as Python by a model when it is built
 METHODS["manual"]          manual.py, whose prompts see no state
 
-parse_methods("direct,manual")  ->  (METHODS["direct"], METHODS["manual"])        parse_methods("all")
+parse_methods("direct,manual")  ->  (METHODS["manual"], METHODS["direct"])        parse_methods("all")
 """
 
 from __future__ import annotations
@@ -26,14 +26,14 @@ class Method:
     name: str
     file: ProgramFile
     about: str
-    """What it is, in a few words."""
+    """A short description."""
     effects: EffectSet | None = "direct"
     """None: what the compiler chooses for each block."""
     mode: Mode = "live"
     is_cached: bool = False
-    """Whether the same conversation within a trial gets the same reply, unasked."""
+    """Whether equal conversations within a trial get the same reply from a cache."""
     has_interpreter: bool = False
-    """Whether the prompts of a manual program may run Python, on a state of their own."""
+    """Whether the prompts of a manual program may run Python on a state of their own."""
 
     @property
     def compile_options(self) -> Options:
@@ -51,18 +51,18 @@ class Method:
 METHODS: Mapping[str, Method] = {
     method.name: method
     for method in (
-        Method("manual", "manual.py", "isolated model calls, by hand"),
+        Method("manual", "manual.py", "isolated model calls, written by hand"),
         Method(
             "manual-code-interpreter",
             "manual.py",
             "isolated model calls, with an isolated Python to calculate",
             has_interpreter=True,
         ),
-        Method("baseline", "natural.njpy", "reads and writes data, in no language", "baseline"),
+        Method("baseline", "natural.njpy", "reads and writes data, without code", "baseline"),
         Method(
             "isolated-eval",
             "natural.njpy",
-            "reads and writes data, evaluates expressions apart from it",
+            "reads and writes data, evaluates expressions separately",
             "isolated-eval",
         ),
         Method("shared-eval", "natural.njpy", "evaluates expressions on the state", "shared-eval"),
@@ -81,7 +81,7 @@ METHODS: Mapping[str, Method] = {
             "nightjar",
             is_cached=True,
         ),
-        Method("direct", "natural.njpy", "one piece of Python, mostly in one call", "direct"),
+        Method("direct", "natural.njpy", "a piece of Python, mostly in one call", "direct"),
         Method(
             "natural",
             "natural.njpy",
@@ -95,22 +95,23 @@ METHODS: Mapping[str, Method] = {
             mode="static-raw",
         ),
         Method(
-            "static", "natural.njpy", "Python written when built, checked and mended", mode="static"
+            "static",
+            "natural.njpy",
+            "Python written when built, checked and corrected",
+            mode="static",
         ),
-        Method(
-            "auto", "natural.njpy", "as static, and live where the code does not do", mode="auto"
-        ),
+        Method("auto", "natural.njpy", "as static, and live where the code fails", mode="auto"),
     )
 }
 
 
 def parse_methods(text: str) -> tuple[Method, ...]:
-    """The methods that `text` names, separated by commas, in the order of the tables; `all` are all."""
+    """The methods in `text`, separated by commas, in the order of the tables; `all` for all."""
     return tuple(METHODS[name] for name in parse_name_list(text, tuple(METHODS), "method"))
 
 
 def parse_name_list(text: str, names: tuple[str, ...], kind: str) -> tuple[str, ...]:
-    """The names that `text` lists, in the order of `names`; raise ValueError for one that is not there."""
+    """The names listed in `text`, in the order of `names`; ValueError for an unknown one."""
     listed = [name for part in text.split(",") if (name := part.strip())]
     if listed == ["all"]:
         return names

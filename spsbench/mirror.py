@@ -1,12 +1,12 @@
-"""Python code by data effects alone, as by a model that has no Python: read, think, write.
+"""Python code as data effects alone, as used by a model without Python: read, compute, write.
 
     player.health -= 3      lookup("player")                 -> {"type": "Ref", "addr": 1, ...}
                             deref(1)                         -> {"attributes": {"health": 10}, ...}
                             setref(1, {"health": 7})
 
-Everything that the code can reach is read into a mirror, the code runs on the mirror, and what has changed
-there is written back. Objects keep their identity, for a mirrored object is written as its reference. Code
-that makes functions, classes or objects of the program, or calls them, cannot be said in this way.
+Everything that the code can reach is read into a mirror, the code runs on the mirror, and the changes are written
+back. Objects keep their identity, because a mirrored object is written as its reference. Not supported: code that
+makes functions, classes or objects of the program, or calls them.
 """
 
 from __future__ import annotations
@@ -24,12 +24,12 @@ from njrt.models.scripted import call
 from spsbench.script import UnsupportedCodeError
 
 ToolCallGenerator = Generator[ToolCall, str, None]
-"""What a model says in one block: it yields a tool call and is sent the answer's text."""
+"""The calls of a model in one block: it yields a tool call and is sent the answer's text."""
 ReadGenerator = Generator[ToolCall, str, Any]
 
 
 class Mirror:
-    """What has been read so far (state: objects by address, and what they held when they were read)."""
+    """The mirrored objects (state: objects by address, and their contents when they were read)."""
 
     def __init__(self) -> None:
         self.objects: dict[int, Any] = {}
@@ -37,7 +37,7 @@ class Mirror:
         self.before: dict[int, dict[Any, WireValue]] = {}
 
     def read(self, wire: WireValue) -> ReadGenerator:
-        """The value that a wire stands for, with all that can be reached from it."""
+        """The value of a wire form, with everything that can be reached from it."""
         if not (isinstance(wire, dict) and wire.get("type") == "Ref"):
             return wire
         address = wire["addr"]
@@ -47,7 +47,7 @@ class Mirror:
         return self.objects[address]
 
     def mirror_object(self, address: int, kind: str, level: WireValue) -> ReadGenerator:
-        """Mirror one object, and then what it holds, so that cycles end."""
+        """Mirror one object, and then its contents, so that cycles end."""
         match kind, level:
             case "list", list():
                 mirrored: Any = self.register(address, [])
@@ -70,22 +70,22 @@ class Mirror:
             case _, {"about": _}:
                 self.register(
                     address, SimpleNamespace()
-                )  # a class, told in words: only to be passed on
+                )  # a class, described as text: it can only be passed on
             case _:
                 raise TypeError(f"a {kind} has no mirror")
 
     def register(self, address: int, mirrored: Any) -> Any:
-        """Note which object is behind an address."""
+        """Record the object of an address."""
         self.objects[address] = mirrored
         self.addresses[id(mirrored)] = address
         return mirrored
 
     def take_snapshot(self) -> None:
-        """Keep what every object holds now, before it is worked on."""
+        """Record the contents of every object before the code runs."""
         self.before = {address: self.encode_items(known) for address, known in self.objects.items()}
 
     def encode_items(self, mirrored: Any) -> dict[Any, WireValue]:
-        """What an object holds, place by place."""
+        """The contents of an object, by place."""
         match mirrored:
             case SimpleNamespace():
                 places: Iterator[tuple[Any, Any]] = iter(vars(mirrored).items())
@@ -97,8 +97,8 @@ class Mirror:
                 places = enumerate(mirrored)
         return {place: self.encode(value) for place, value in places}
 
-    def writes(self) -> Iterator[ToolCall]:
-        """The calls that bring the program's objects to where their mirrors are."""
+    def make_writes(self) -> Iterator[ToolCall]:
+        """The calls that copy the changes of the mirrors to the program's objects."""
         for address, known in list(self.objects.items()):
             held, before = self.encode_items(known), self.before[address]
             if held == before:
@@ -107,16 +107,16 @@ class Mirror:
                 held = {name: held[name] for name in held if held[name] != before.get(name, ...)}
                 value = encode_dict(held)
             else:
-                value = self.contents(known)
+                value = self.encode_contents(known)
             yield call("setref", ref=make_reference(address), val=value)
 
     def encode(self, value: Any) -> WireValue:
-        """A value as it is sent: objects of the program by reference, what is new by its contents."""
+        """A value as it is sent: objects of the program by reference, new ones by their contents."""
         known = self.addresses.get(id(value))
-        return self.contents(value) if known is None else make_reference(known)
+        return self.encode_contents(value) if known is None else make_reference(known)
 
-    def contents(self, value: Any) -> WireValue:
-        """A value as it is sent, written out one level deep."""
+    def encode_contents(self, value: Any) -> WireValue:
+        """The contents of a value as they are sent, one level deep."""
         match value:
             case None | bool() | int() | float() | str():
                 return value
@@ -131,12 +131,12 @@ class Mirror:
 
 
 def make_reference(address: int) -> WireValue:
-    """A reference as both sides write it."""
+    """A reference in wire form."""
     return {"type": "Ref", "addr": address}
 
 
 def encode_dict(held: dict[Any, WireValue]) -> WireValue:
-    """A dict as it is sent."""
+    """A dict in wire form."""
     return {
         "type": "dict",
         "items": [{"key": key, "value": value} for key, value in held.items()],
@@ -144,11 +144,11 @@ def encode_dict(held: dict[Any, WireValue]) -> WireValue:
 
 
 def make_data_effect_calls(statements: list[ast.stmt]) -> ToolCallGenerator:
-    """Do what the statements do, by lookup, deref, setref and assign."""
+    """The effects `lookup`, `deref`, `setref` and `assign` that are equivalent to the statements."""
     code = ast.Module(statements, [])
     reads = find_external_names(code)
     if any(needs_python(node, reads) for node in ast.walk(code)):
-        raise UnsupportedCodeError(f"data effects cannot say `{ast.unparse(code)}`")
+        raise UnsupportedCodeError(f"data effects cannot express `{ast.unparse(code)}`")
     mirror, namespace = Mirror(), dict[str, Any]()
     for name in reads:
         namespace[name] = yield from mirror.read(json.loads((yield call("lookup", var=name))))
@@ -157,15 +157,15 @@ def make_data_effect_calls(statements: list[ast.stmt]) -> ToolCallGenerator:
         exec(compile(code, "<mirror>", "exec"), namespace)
     except Exception as error:
         raise UnsupportedCodeError(
-            f"data effects cannot say `{ast.unparse(code)}`: {error}"
+            f"data effects cannot express `{ast.unparse(code)}`: {error}"
         ) from error
-    yield from mirror.writes()
+    yield from mirror.make_writes()
     for name in find_assigned_names(statements):
         yield call("assign", var=name, val=mirror.encode(namespace[name]))
 
 
 def find_external_names(code: ast.Module) -> list[str]:
-    """The variables that code reads and does not bind itself, in the order of their names."""
+    """The variables that code reads and does not bind, sorted."""
     names = [node for node in ast.walk(code) if isinstance(node, ast.Name)]
     loaded = {name.id for name in names if isinstance(name.ctx, ast.Load)}
     stored = {name.id for name in names if isinstance(name.ctx, ast.Store)}
@@ -173,7 +173,7 @@ def find_external_names(code: ast.Module) -> list[str]:
 
 
 def needs_python(node: ast.AST, variables: list[str]) -> bool:
-    """Whether a piece of code defines something, or calls what a variable holds."""
+    """Whether a node defines something, or calls the value of a variable."""
     match node:
         case ast.FunctionDef() | ast.ClassDef():
             return True

@@ -1,4 +1,4 @@
-"""A perfect model for the natural programs: a script's code, said in any of the six effect sets.
+"""A perfect model for the natural programs: a script's code in any of the effect sets.
 
     direct                        run(code, done=True)
     nightjar, shared-python       exec(code); done(), break(), raise(error="error") ...
@@ -6,11 +6,11 @@
     isolated-eval                 lookup, deref, setref, assign on a mirror; done() ...
     baseline                      the same; goto(label="break") ...
 
-    with njrt.using(model=perfect(lines, "baseline"), effects="baseline"):
+    with njrt.using(model=make_perfect_model(lines, "baseline"), effects="baseline"):
         check_case(case, load_natural_program("menu"))
 
-Not every effect set can say everything: expressions make no classes and no generator functions, and data
-effects make no objects at all. Such code is an `UnsupportedCodeError`, a model's error to the program.
+Not every effect set can express all code: expressions make no classes and no generator functions, and data effects
+make no objects. Such code raises `UnsupportedCodeError`, an error of the model for the program.
 """
 
 from __future__ import annotations
@@ -27,36 +27,36 @@ from spsbench.script import CaseScript
 
 
 def make_perfect_model(lines: CaseScript, effects: EffectSet | None = None) -> Scripted:
-    """A model that says one piece of the script's code in each block, and is never refused anything."""
+    """A model that replies with one piece of the script's code in each block run; a refusal is an error."""
     pieces = iter(lines.code)
-    speech: ToolCallGenerator
+    calls: ToolCallGenerator
     unanswered: str | None = None
 
-    def said(request: Request) -> ToolCall | Json:
-        nonlocal speech, unanswered
+    def reply(request: Request) -> ToolCall | Json:
+        nonlocal calls, unanswered
         if request.turn == 1 or unanswered:
             piece = unanswered or next(pieces, None)
             if piece is None:
-                raise ModelError(f"{request.place} asks for more than the script has")
+                raise ModelError(f"{request.place} asks for more pieces than the script has")
             unanswered = None
             if request.schema is not None:
-                reply = make_answer(piece)
-                unanswered = piece if "needs_code" in reply else None
-                return reply
-            speech = make_effect_calls(piece, effects or "direct")
-            return next(speech)
-        answers = request.messages[-1]
-        assert isinstance(answers, ToolMessage)
-        (answer,) = answers.results
-        if answer.failed:
-            raise ModelError(f"{request.place} refuses {answer.name}: {answer.text}")
-        return speech.send(answer.text)
+                answer = make_answer(piece)
+                unanswered = piece if "needs_code" in answer else None
+                return answer
+            calls = make_effect_calls(piece, effects or "direct")
+            return next(calls)
+        last = request.messages[-1]
+        assert isinstance(last, ToolMessage)
+        (result,) = last.results
+        if result.failed:
+            raise ModelError(f"{request.place} refuses {result.name}: {result.text}")
+        return calls.send(result.text)
 
-    return Scripted(said, name="perfect")
+    return Scripted(reply, name="perfect")
 
 
 def make_answer(code: str) -> Json:
-    """A piece of code as the reply of a block that answers: its literals or its jump, else a wish for code."""
+    """A piece of code as the reply of a block that answers: its literals or its jump, else a request for code."""
     answer: dict[str, object] = {}
     for statement in ast.parse(code).body:
         match statement:
@@ -75,7 +75,7 @@ def make_answer(code: str) -> Json:
 
 
 def make_effect_calls(code: str, effects: EffectSet) -> ToolCallGenerator:
-    """A piece of code as the tool calls of an effect set, the last one of which ends the block."""
+    """A piece of code as tool calls of an effect set; the last one ends the block."""
     if effects == "direct":
         yield run(code, done=True)
         return
@@ -93,7 +93,7 @@ def make_effect_calls(code: str, effects: EffectSet) -> ToolCallGenerator:
 
 
 def make_ending_calls(last: ast.stmt, effects: EffectSet) -> ToolCallGenerator:
-    """The end of a block, normal or by a jump."""
+    """The calls that end a block, normally or by a jump."""
     match last:
         case ast.Break() | ast.Continue():
             label = type(last).__name__.lower()

@@ -1,12 +1,10 @@
 """The 25 tasks by name, read from `programs/`.
 
-    load_task("menu")                 Task("menu", cases=...)
-    load_script("menu")               Script(...), the perfect model of the task
-    source_of("menu", "manual.py")  the text of one of its files
-    load_manual_program("menu")               the manual program, as a module
-    load_natural_program("menu")              the natural program, compiled by njc in memory, as a module
-
-This is where files are read and code is loaded; everything else is handed what it needs.
+load_task("menu")                 Task("menu", cases=...)
+load_script("menu")               Script(...), the perfect model of the task
+read_program_source("menu", "manual.py")     the text of one of its files
+load_manual_program("menu")       the manual program, as a module
+load_natural_program("menu")      the natural program, compiled by njc in memory, as a module
 """
 
 from __future__ import annotations
@@ -51,14 +49,14 @@ PROGRAMS_PACKAGE = "spsbench.programs"
 
 
 def load_task(name: str) -> Task:
-    """How a program of this name is played, and what is checked."""
+    """The task of this name."""
     task = importlib.import_module(f"{PROGRAMS_PACKAGE}.{name}.task").TASK
     assert isinstance(task, Task)
     return task
 
 
 def load_script(name: str) -> Script:
-    """What a perfect model says in this task."""
+    """The replies of a perfect model in this task."""
     script = importlib.import_module(f"{PROGRAMS_PACKAGE}.{name}.script").SCRIPT
     assert isinstance(script, Script)
     return script
@@ -91,7 +89,7 @@ def load_natural_program(name: str, options: Options = NO_OPTIONS) -> ModuleType
 
 
 def make_program_module(name: str, code: bytes, path: str) -> ModuleType:
-    """Run a program's code as a module of this name, which is where its classes look up annotations."""
+    """Run a program's code as a module of this name, in which its classes look up annotations."""
     module = ModuleType(name)
     sys.modules[name] = module
     exec(compile(code, path, "exec"), module.__dict__)

@@ -1,4 +1,4 @@
-"""What a benchmark task is: a program is played on inputs, and its state is checked afterwards.
+"""A benchmark task: a program is run on inputs, and its state is checked afterwards.
 
     Task("average_of_three", (
         Case("words", lambda program: program.average_of_three("one", "two", "three"), (
@@ -6,8 +6,8 @@
         )),
     ))
 
-A case makes its inputs anew each time it is played, and gives what its checks look at: a result, an object
-that the program was to change, an exception. Checks are about state and never about wording.
+A case makes new inputs each time it is played, and returns what its checks look at: a result, an object that the
+program was to change, an exception. Checks are about state, never about wording.
 """
 
 from __future__ import annotations
@@ -18,12 +18,12 @@ from types import ModuleType
 from typing import Any
 
 Observed = Any
-"""What a case lets its checks see: whatever values the program made or changed."""
+"""What the checks of a case look at: values that the program made or changed."""
 
 
 @dataclass(frozen=True, slots=True)
 class Check:
-    """One statement about the state that a case leaves; the text says what must be so."""
+    """One condition on the state after a case; the text states it."""
 
     text: str
     holds: Callable[[Observed], bool]
@@ -31,7 +31,7 @@ class Check:
 
 @dataclass(frozen=True, slots=True)
 class Case:
-    """One way to play a program, and what must be so afterwards."""
+    """One way to run a program, and the checks of the state afterwards."""
 
     name: str
     play: Callable[[ModuleType], Observed]
@@ -49,7 +49,7 @@ class Task:
 
 
 def catch_exception_name(action: Callable[[], object]) -> str | None:
-    """The name of the exception that `action` leaves by, or None where it ends normally."""
+    """The name of the exception that `action` raises, or None."""
     try:
         action()
     except Exception as error:

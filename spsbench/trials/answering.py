@@ -1,12 +1,11 @@
-"""Who answers in a trial: the model that was asked for, behind what the trial and its method want of it.
+"""The model of a trial: the requested model behind the layers of the trial and its method.
 
-    Layered(model, (Terms(temperature=0.0), Kept(store, "openai/gpt-4.1", repeat=2)))
+    LayeredModel(model, (RequestDefaults(temperature=0.0), TrialCache(store, "openai/gpt-4.1", repeat=2)))
 
     manual-code-interpreter:
         llm(prompt)  ->  model: python("17 * 23")  ->  "391"  ->  model: answer(391)  ->  391
 
-Whoever asks, a block, `llm` or a static build, asks through the same layers, so that methods differ in
-nothing but the method.
+Blocks, `llm` and static builds ask through the same layers, so that nothing but the method differs.
 """
 
 from __future__ import annotations
@@ -39,13 +38,13 @@ from spsbench.trials.interpreter import Interpreter, InterpreterOutput
 
 @dataclass(frozen=True, slots=True)
 class RequestDefaults:
-    """Asks on the trial's terms: at its temperature where nothing else is said, and with its patience."""
+    """A layer that sets the trial's temperature, where a request has none, and its timeout."""
 
     temperature: float | None = None
     seconds: float | None = None
 
     async def answer(self, request: Request, ask: Ask) -> Reply:
-        """Ask on these terms."""
+        """Ask with these defaults."""
         if request.temperature is None:
             request = replace(request, temperature=self.temperature)
         if self.seconds is not None:
@@ -55,9 +54,9 @@ class RequestDefaults:
 
 @dataclass(slots=True)
 class CostLimit:
-    """Lets nobody ask once so much is spent (state: what is spent, and whether it came to that).
+    """A layer that refuses calls once the limit is spent (state: the cost so far, and whether it refused).
 
-    The last call may cost more than is left.
+    The last call may exceed the limit.
     """
 
     usd: float
@@ -65,12 +64,10 @@ class CostLimit:
     has_refused: bool = False
 
     async def answer(self, request: Request, ask: Ask) -> Reply:
-        """Ask, if there is money."""
+        """Ask, or raise `CostLimitError` where the limit is spent."""
         if self.spent >= self.usd:
             self.has_refused = True
-            raise CostLimitError(
-                f"the trial has spent the ${self.usd:g} that `--limit-cost` left it"
-            )
+            raise CostLimitError(f"the trial has spent its ${self.usd:g} of `--limit-cost`")
         reply = await ask(request)
         self.spent += 0.0 if reply.source == "cache" else reply.usage.usd or 0.0
         return reply
@@ -78,9 +75,9 @@ class CostLimit:
 
 @dataclass(slots=True)
 class TrialCache:
-    """Keeps replies for a trial that is run again (state: how often each request came).
+    """A layer that keeps replies for a trial that is run again (state: the count of each request).
 
-    The same request may come twice in a trial, and is then asked twice: the second has an entry of its own.
+    The same request may come twice in a trial, and is then asked twice: each has an entry of its own.
     """
 
     store: Store
@@ -89,7 +86,7 @@ class TrialCache:
     times: dict[str, int] = field(default_factory=dict)
 
     async def answer(self, request: Request, ask: Ask) -> Reply:
-        """Answer the n-th request of its kind as the n-th was answered before."""
+        """Answer the n-th equal request by the n-th reply that was kept."""
         key = make_request_key(request, self.name)
         self.times[key] = self.times.get(key, 0) + 1
         name = f"{self.name} #{self.times[key]}"
@@ -117,12 +114,12 @@ CODE_BLOCK = re.compile(r"```run[ \t]*\n(.*?)(?:```|\Z)", re.DOTALL)
 
 @dataclass(frozen=True, slots=True)
 class InterpreterModel:
-    """A model that may run Python before it answers; each request has an interpreter of its own."""
+    """A model that may run Python before it answers; each request has its own interpreter."""
 
     model: Model
     limits: TrialLimits
-    """Its effects are the pieces of code that one request may run."""
-    tell: Listener
+    """Its `effects` limit the pieces of code of one request."""
+    listener: Listener
     interpreter: Callable[[], Interpreter] = Interpreter
 
     @property
@@ -134,7 +131,7 @@ class InterpreterModel:
         return self.model.protocol
 
     def ask(self, request: Request) -> Reply:
-        """Ask, run the code that is asked for, and so on until the model answers."""
+        """Ask, and run the requested code, until the model answers."""
         by_tools = self.model.protocol == "tools"
         if by_tools:
             tool = Tool(PYTHON_TOOL, PYTHON_TOOL_DESCRIPTION, PYTHON_TOOL_PARAMETERS)
@@ -171,7 +168,7 @@ class InterpreterModel:
                 )
 
     async def aask(self, request: Request) -> Reply:
-        """No manual program waits in an event loop."""
+        """Not supported: no manual program is asynchronous."""
         raise NotImplementedError("the code interpreter answers `llm`, which does not await")
 
     def _run_code(self, code: str, turn: int, interpreter: Interpreter) -> InterpreterOutput:
@@ -179,12 +176,12 @@ class InterpreterModel:
         output = interpreter.run(code)
         result = Refusal(output.text) if output.failed else Answer(output.text)
         seconds = time.monotonic() - began
-        self.tell(Performed("manual", time.time(), turn, Exec(code), result, seconds))
+        self.listener(Performed("manual", time.time(), turn, Exec(code), result, seconds))
         return output
 
 
 def find_code_requests(reply: Reply, by_tools: bool) -> list[str]:
-    """The code that a reply wants to be run; none where it answers."""
+    """The code that a reply requests; none where it answers."""
     if not by_tools:
         return CODE_BLOCK.findall(reply.message.text)[:1]
     if not all(call.name == PYTHON_TOOL for call in reply.message.calls):
@@ -200,13 +197,13 @@ def _read_code(call: ToolCall) -> str:
 
 
 def make_output_message(reply: Reply, outputs: list[InterpreterOutput]) -> Message:
-    """What the model is told of the code that it ran."""
-    told = [output.text or "(nothing was printed)" for output in outputs]
+    """The message with the output of the code."""
+    texts = [output.text or "(nothing was printed)" for output in outputs]
     if not reply.message.calls:
-        return UserMessage(f"{told[0]}\n---\n{CONTINUE_MESSAGE}")
+        return UserMessage(f"{texts[0]}\n---\n{CONTINUE_MESSAGE}")
     return ToolMessage(
         tuple(
             ToolResult(call.id, call.name, text, output.failed)
-            for call, text, output in zip(reply.message.calls, told, outputs, strict=True)
+            for call, text, output in zip(reply.message.calls, texts, outputs, strict=True)
         )
     )

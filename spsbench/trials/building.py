@@ -1,10 +1,10 @@
-"""The program of a trial, as its method wants it.
+"""Builds the program of a trial for its method.
 
 manual                  manual.py, as it is
 direct, baseline, ...   natural.njpy, compiled
 static, auto, ...       natural.njpy, its blocks written by a model; the lock stays in the folder
 
-built("menu", METHODS["static"], folder)     the module; NotBuiltError where no code was accepted
+    build_program("menu", METHODS["static"], folder)     the module; NotBuiltError where no code was accepted
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ class NotBuiltError(Exception):
 
 
 def build_program(program: str, method: Method, folder: Path) -> ModuleType:
-    """Make a program's module; in the static modes by asking the model of `njrt.using`."""
+    """A program's module; in the static modes the model of `njrt.using` writes code for it."""
     if method.file == "manual.py":
         return load_manual_program(program)
     return (
@@ -52,12 +52,12 @@ def _build_static_program(program: str, method: Method, folder: Path) -> ModuleT
     unit = make_unit(file, project)
     build = fill_units([unit], project)
     if build.findings:
-        raise NotBuiltError("; ".join(each.diagnostic.message for each in build.findings))
+        raise NotBuiltError("; ".join(finding.diagnostic.message for finding in build.findings))
     compilation = build.compiled.get(unit) or compile_source(
         SourceFile(unit.path, file.read_bytes()), project=project.options
     )
     if compilation.output is None:
-        raise NotBuiltError("; ".join(each.message for each in compilation.diagnostics))
+        raise NotBuiltError("; ".join(found.message for found in compilation.diagnostics))
     try:
         return make_program_module(
             f"{PROGRAMS_PACKAGE}.{program}.natural", compilation.output, unit.path

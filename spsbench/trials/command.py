@@ -1,4 +1,4 @@
-"""`spsbench run`: carry out trials, and write down what they give.
+"""`spsbench run`: run trials and write their results.
 
 spsbench run --methods direct,manual --programs menu,graph --model openai/gpt-4.1 --out results.jsonl
 spsbench run --methods all --model openai/gpt-4.1 --repeats 5 --jobs 8 --limit-cost 20
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from spsbench.trials.running import RunPlan, RunSummary
 
 EXIT_UNFINISHED, EXIT_COST_LIMIT = 1, 3
-"""Exit codes: trials are left, for a cluster or a server failed; or for what may be spent was spent."""
+"""Exit codes: trials are left because a cluster or a server failed; because the limit on cost was reached."""
 
 
 @click.command("run")
@@ -78,7 +78,7 @@ EXIT_UNFINISHED, EXIT_COST_LIMIT = 1, 3
 @click.option("--scheduler", metavar="tcp://HOST:PORT", help="Scheduler of the cluster.")
 @click.option("--plain", is_flag=True, help="Print lines in place of a table.")
 @click.pass_context
-def command(ctx: click.Context, /, plain: bool, **said: Any) -> None:
+def command(ctx: click.Context, /, plain: bool, **flag_values: Any) -> None:
     """Run trials: each program under each method, repeat by repeat.
 
     Each trial is a process of its own. The same command again goes on where the results end.
@@ -89,10 +89,12 @@ def command(ctx: click.Context, /, plain: bool, **said: Any) -> None:
     from spsbench.trials.schedule import OtherConditionsError
     from spsbench.trials.workers import NoWorkersError
 
-    tell = partial(click.echo, err=True)
-    plan = build_run_plan(said, tell)
+    show_message = partial(click.echo, err=True)
+    plan = build_run_plan(flag_values, show_message)
     try:
-        ran = run_benchmark(plan, tell, choose_display(plain or not sys.stdout.isatty()))
+        summary = run_benchmark(
+            plan, show_message, choose_display(plain or not sys.stdout.isatty())
+        )
     except (
         DamagedResultsError,
         JournalInUseError,
@@ -100,11 +102,11 @@ def command(ctx: click.Context, /, plain: bool, **said: Any) -> None:
         OtherConditionsError,
     ) as error:
         raise click.ClickException(str(error)) from None
-    ctx.exit(report_run_end(ran, plan, tell))
+    ctx.exit(report_run_end(summary, plan, show_message))
 
 
-def build_run_plan(said: dict[str, Any], tell: Callable[[str], None]) -> RunPlan:
-    """What the flags ask for; methods that the model cannot take part in are left out, and told."""
+def build_run_plan(values: dict[str, Any], show_message: Callable[[str], None]) -> RunPlan:
+    """The plan that the flags request, without the methods that the model does not support."""
     from spsbench.methods import parse_methods, parse_name_list
     from spsbench.results import TrialLimits
     from spsbench.suite import TASK_NAMES
@@ -112,35 +114,35 @@ def build_run_plan(said: dict[str, Any], tell: Callable[[str], None]) -> RunPlan
     from spsbench.trials.schedule import filter_methods
 
     try:
-        asked = parse_methods(said["methods"])
-        programs = parse_name_list(said["programs"], TASK_NAMES, "program")
+        asked = parse_methods(values["methods"])
+        programs = parse_name_list(values["programs"], TASK_NAMES, "program")
     except ValueError as error:
         raise click.UsageError(str(error)) from None
-    model, scheduler = said["model"], said["scheduler"]
-    if (said["executor"] == "dask") != (scheduler is not None):
+    model, scheduler = values["model"], values["scheduler"]
+    if (values["executor"] == "dask") != (scheduler is not None):
         raise click.UsageError("--executor dask and --scheduler tcp://HOST:PORT go together")
-    refuse_unknown_model(model, os.environ, said["limit_cost"])
+    refuse_unknown_model(model, os.environ, values["limit_cost"])
     methods = filter_methods(asked, model)
     if without := [method.name for method in asked if method not in methods]:
-        tell(f"left out, for a script cannot write their code: {', '.join(without)}")
+        show_message(f"left out, because a script cannot write their code: {', '.join(without)}")
     return RunPlan(
         programs,
         tuple(method.name for method in methods),
         model,
-        said["repeats"],
-        said["out"],
-        TrialLimits(said["seconds"], said["effects"], said["max_calls"]),
-        said["temperature"],
+        values["repeats"],
+        values["out"],
+        TrialLimits(values["seconds"], values["effects"], values["max_calls"]),
+        values["temperature"],
         os.environ.get("NJC_BASE_URL"),
-        said["jobs"],
+        values["jobs"],
         scheduler,
-        said["limit_cost"],
-        *(os.path.abspath(said[name]) if said[name] else None for name in ("cache", "keep")),
+        values["limit_cost"],
+        *(os.path.abspath(values[name]) if values[name] else None for name in ("cache", "keep")),
     )
 
 
 def refuse_unknown_model(model: str, environ: Mapping[str, str], limit_cost: float | None) -> None:
-    """Raise a `UsageError` where nobody could be asked, or nobody knows what it costs."""
+    """Raise a `UsageError` for an unknown model, or one without a price where cost is limited."""
     from njrt.errors import NaturalError
     from njrt.messages import Usage
     from njrt.models.choose import choose_model
@@ -154,13 +156,13 @@ def refuse_unknown_model(model: str, environ: Mapping[str, str], limit_cost: flo
     try:
         choose_model(Options(model=model, base_url=base_url), environ)
     except NaturalError as error:
-        raise click.UsageError(f"--model: {error}; or ask nobody: `--model scripted`") from None
+        raise click.UsageError(f"--model: {error}; or use no model: `--model scripted`") from None
     if limit_cost is not None and (base_url or compute_cost(model, Usage()) is None):
         raise click.UsageError(f"--limit-cost: no price is known for {model}; leave the limit out")
 
 
 def choose_display(plain: bool) -> Callable[[RunProgress], AbstractContextManager[ShowResult]]:
-    """How progress is shown: as a table where that is possible."""
+    """How progress is shown: as a table where rich is installed, else as lines."""
     from spsbench.trials import progress
 
     lines = partial(progress.show_lines, echo=click.echo)
@@ -173,21 +175,21 @@ def choose_display(plain: bool) -> Callable[[RunProgress], AbstractContextManage
     return progress.show_table
 
 
-def report_run_end(ran: RunSummary, plan: RunPlan, tell: Callable[[str], None]) -> int:
-    """Say how the run ended; gives the exit code."""
-    for lost in ran.lost:
+def report_run_end(summary: RunSummary, plan: RunPlan, show_message: Callable[[str], None]) -> int:
+    """Print how the run ended; returns the exit code."""
+    for lost in summary.lost:
         trial = lost.trial
-        tell(f"lost: {trial.program} {trial.method} {trial.repeat}: {lost.reason}")
-    if ran.is_spent:
-        tell(
-            f"the limit of ${plan.limit_cost:g} is reached, and {ran.left} trials are left; "
-            "allow more by --limit-cost, and the same command goes on"
+        show_message(f"lost: {trial.program} {trial.method} {trial.repeat}: {lost.reason}")
+    if summary.is_spent:
+        show_message(
+            f"the limit of ${plan.limit_cost:g} is reached, and {summary.left} trials are left; "
+            "to continue, run the same command with a higher --limit-cost"
         )
         return EXIT_COST_LIMIT
-    if ran.is_down:
-        tell("the model's server fails again and again; see to it first")
-    if ran.left:
-        tell(f"{ran.left} trials are left; the same command goes on with them")
+    if summary.is_down:
+        show_message("the model's server failed repeatedly; check it first")
+    if summary.left:
+        show_message(f"{summary.left} trials are left; the same command continues with them")
         return EXIT_UNFINISHED
-    tell(f"{ran.done} trials are done; results: {plan.out}")
+    show_message(f"{summary.done} trials are done; results: {plan.out}")
     return 0

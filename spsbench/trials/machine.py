@@ -1,4 +1,4 @@
-"""On what a run runs: the processor, the memory, the versions. Names of machines and people are left out."""
+"""The machine of a run: processor, memory, versions. Names of machines and people are left out."""
 
 from __future__ import annotations
 
@@ -20,10 +20,10 @@ def read_hardware() -> Hardware:
 
 def _read_cpu_name() -> str:
     try:
-        told = Path("/proc/cpuinfo").read_text(encoding="utf-8", errors="replace")
+        text = Path("/proc/cpuinfo").read_text(encoding="utf-8", errors="replace")
     except OSError:
-        told = ""
-    found = re.search(r"^model name\s*:\s*(.+)$", told, re.MULTILINE)
+        text = ""
+    found = re.search(r"^model name\s*:\s*(.+)$", text, re.MULTILINE)
     return found[1].strip() if found else platform.processor() or platform.machine()
 
 
@@ -36,7 +36,7 @@ def _read_memory_gib() -> float:
 
 
 def read_package_versions() -> dict[str, str]:
-    """The versions of those packages that are installed."""
+    """The versions of the packages that are installed."""
     found = {}
     for package in REPORTED_PACKAGES:
         try:

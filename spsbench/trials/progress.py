@@ -1,4 +1,4 @@
-"""How far a run has come: a table that is drawn anew on a terminal, and a line a trial elsewhere.
+"""The progress of a run: a table that is updated on a terminal, or a line for each trial elsewhere.
 
 method    trials   pass rate   seconds
 direct     12/75       0.81       14.2
@@ -19,12 +19,12 @@ from statistics import mean
 from spsbench.results import Trial, TrialResult
 
 ShowResult = Callable[[TrialResult], None]
-"""Is told each result as it comes."""
+"""Called with each result."""
 
 
 @dataclass(frozen=True, slots=True)
 class ProgressRow:
-    """How far one method has come."""
+    """The progress of one method."""
 
     method: str
     done: int
@@ -36,48 +36,52 @@ class ProgressRow:
 
 
 class RunProgress:
-    """What is known of a run so far (state: its results)."""
+    """The progress of a run (state: its results so far)."""
 
     def __init__(self, trials: Sequence[Trial], results: Sequence[TrialResult], jobs: int) -> None:
         wanted = set(trials)
         self.trials = trials
         self.jobs = jobs
-        self.results = {each.trial: each for each in results if each.trial in wanted}
+        self.results = {result.trial: result for result in results if result.trial in wanted}
 
     def add(self, result: TrialResult) -> None:
-        """Take note of a result."""
+        """Add a result."""
         self.results[result.trial] = result
 
-    def rows(self) -> tuple[ProgressRow, ...]:
-        """How far each method has come."""
+    def make_rows(self) -> tuple[ProgressRow, ...]:
+        """The progress of each method."""
         return tuple(
-            self._make_row(method) for method in dict.fromkeys(each.method for each in self.trials)
+            self._make_row(method)
+            for method in dict.fromkeys(trial.method for trial in self.trials)
         )
 
     def _make_row(self, method: str) -> ProgressRow:
-        done = [each for trial, each in self.results.items() if trial.method == method]
+        done = [result for result in self.results.values() if result.method == method]
         return ProgressRow(
             method,
             len(done),
             sum(trial.method == method for trial in self.trials),
-            mean(each.share for each in done) if done else None,
-            mean(get_trial_seconds(each) for each in done) if done else None,
+            mean(result.share for result in done) if done else None,
+            mean(map(get_trial_seconds, done)) if done else None,
         )
 
-    def seconds_left(self) -> float | None:
-        """About how long the rest will take, if it goes on as it went; None before the first result."""
+    def estimate_seconds_left(self) -> float | None:
+        """The time for the other trials at the mean pace so far; None before the first result."""
         if not self.results:
             return None
-        known = {row.method: row.seconds for row in self.rows() if row.seconds is not None}
-        otherwise = mean(known.values())
+        known = {row.method: row.seconds for row in self.make_rows() if row.seconds is not None}
+        default = mean(known.values())
         rest = (trial for trial in self.trials if trial not in self.results)
-        return sum(known.get(trial.method, otherwise) for trial in rest) / self.jobs
+        return sum(known.get(trial.method, default) for trial in rest) / self.jobs
 
-    def line(self) -> str:
-        """All of it in one line."""
-        seconds, costs = self.seconds_left(), [each.cost for each in self.results.values()]
+    def format_status(self) -> str:
+        """The progress in one line."""
+        seconds, costs = (
+            self.estimate_seconds_left(),
+            [result.cost for result in self.results.values()],
+        )
         parts = [f"{len(self.results)} of {len(self.trials)} trials"]
-        priced = [each for each in costs if each is not None]
+        priced = [cost for cost in costs if cost is not None]
         if any(priced):
             parts.append(f"${sum(priced):.2f}")
         if None in costs:
@@ -86,8 +90,8 @@ class RunProgress:
             parts.append(f"about {format_time_left(seconds)} left")
         return ", ".join(parts)
 
-    def told(self, result: TrialResult) -> str:
-        """A result as a line."""
+    def format_result(self, result: TrialResult) -> str:
+        """A result as a line of text."""
         trial = result.trial
         width = len(str(len(self.trials)))
         passed = f"{sum(result.checks.values())}/{len(result.checks)} checks"
@@ -106,48 +110,48 @@ def get_trial_seconds(result: TrialResult) -> float:
 
 
 def format_time_left(seconds: float) -> str:
-    """A time as people say it."""
+    """A duration as text."""
     if seconds < 90:
         return f"{seconds:.0f} s"
     return f"{seconds / 60:.0f} min" if seconds < 5400 else f"{seconds / 3600:.1f} h"
 
 
 @contextmanager
-def show_lines(board: RunProgress, echo: Callable[[str], None]) -> Iterator[ShowResult]:
-    """Tell each result as a line."""
+def show_lines(progress: RunProgress, echo: Callable[[str], None]) -> Iterator[ShowResult]:
+    """Print each result as a line."""
 
     def show(result: TrialResult) -> None:
-        board.add(result)
-        echo(board.told(result))
+        progress.add(result)
+        echo(progress.format_result(result))
 
     yield show
 
 
 @contextmanager
-def show_table(board: RunProgress) -> Iterator[ShowResult]:
-    """Draw the table anew after each result; failed trials scroll by above it."""
+def show_table(progress: RunProgress) -> Iterator[ShowResult]:
+    """Update a table after each result; failed trials are printed above it."""
     from rich.console import Group
     from rich.live import Live
     from rich.table import Table
     from rich.text import Text
 
-    def picture() -> Group:
+    def draw() -> Group:
         table = Table(box=None, padding=(0, 2, 0, 0))
         table.add_column("method")
         for name in ("trials", "pass rate", "seconds"):
             table.add_column(name, justify="right")
-        for row in board.rows():
+        for row in progress.make_rows():
             rate = "" if row.pass_rate is None else f"{row.pass_rate:.2f}"
             seconds = "" if row.seconds is None else f"{row.seconds:.1f}"
             table.add_row(row.method, f"{row.done}/{row.of}", rate, seconds)
-        return Group(table, Text(board.line()))
+        return Group(table, Text(progress.format_status()))
 
-    with Live(picture(), refresh_per_second=4) as live:
+    with Live(draw(), refresh_per_second=4) as live:
 
         def show(result: TrialResult) -> None:
-            board.add(result)
+            progress.add(result)
             if result.failure:
-                live.console.print(Text(board.told(result), style="dim"))
-            live.update(picture())
+                live.console.print(Text(progress.format_result(result), style="dim"))
+            live.update(draw())
 
         yield show

@@ -1,8 +1,8 @@
-"""A run of the benchmark: what is left of its trials, carried out, each result written down as it comes.
+"""A run of the benchmark: the remaining trials are run, and each result is written at once.
 
-    run(plan, tell, show_on)   ->  Ran(done=75, left=0, lost=(), is_spent=False)
+    run_benchmark(plan, show_message, display)   ->  RunSummary(done=75, left=0, lost=(), is_spent=False)
 
-The same plan again goes on where the file ends.
+The same plan continues where the file ends.
 """
 
 from __future__ import annotations
@@ -25,12 +25,12 @@ from spsbench.trials.workers import LostTrial, run_in_processes, run_on_cluster
 ShowMessage = Callable[[str], None]
 
 MAX_SERVER_FAILURES = 3
-"""Trials that the model's server may fail one after the other, before no more are started."""
+"""Consecutive trials that the model's server may fail before the run stops."""
 
 
 @dataclass(frozen=True, slots=True)
 class RunPlan:
-    """What is to be run, and how."""
+    """What to run, and how."""
 
     programs: tuple[str, ...]
     methods: tuple[str, ...]
@@ -41,7 +41,7 @@ class RunPlan:
     temperature: float | None = None
     base_url: str | None = None
     jobs: int | None = None
-    """Trials at a time: one on this machine, or as many as a cluster has threads, if nothing is said."""
+    """Trials at a time; by default one on this machine, or as many as a cluster has threads."""
     scheduler: str | None = None
     """The address of a Dask scheduler."""
     limit_cost: float | None = None
@@ -51,41 +51,42 @@ class RunPlan:
 
 @dataclass(frozen=True, slots=True)
 class RunSummary:
-    """What has become of a plan."""
+    """The state of a plan after a run."""
 
     done: int
     left: int
     lost: tuple[LostTrial, ...]
     is_spent: bool
-    """Whether what may be spent was spent."""
+    """Whether the limit on cost was reached."""
     is_down: bool = False
-    """Whether the model's server failed again and again."""
+    """Whether the run stopped because the model's server failed repeatedly."""
 
 
 def run_benchmark(
     plan: RunPlan,
-    tell: ShowMessage,
-    shown: Callable[[RunProgress], AbstractContextManager[ShowResult]],
+    show_message: ShowMessage,
+    display: Callable[[RunProgress], AbstractContextManager[ShowResult]],
 ) -> RunSummary:
-    """Carry out what is left of a plan."""
+    """Run the remaining trials of a plan."""
     trials = list_trials(plan.programs, plan.methods, plan.model, plan.repeats)
     with Journal(plan.out) as journal:
         results = journal.results
         refuse_other_conditions(results, plan.model, plan.limits, plan.temperature)
         for remark in results.remarks:
-            tell(f"{plan.out}: {remark}")
+            show_message(f"{plan.out}: {remark}")
         to_do = list_remaining_trials(trials, results.results)
         if len(to_do) < len(trials):
-            tell(f"{len(trials) - len(to_do)} of {len(trials)} trials are done in {plan.out}")
+            show_message(
+                f"{len(trials) - len(to_do)} of {len(trials)} trials are done in {plan.out}"
+            )
         if not to_do:
             return RunSummary(len(trials), 0, (), False)
         journal.append(build_run_record(plan))
-        board = RunProgress(
-            trials, [each for each in results.results if each.is_final], plan.jobs or 1
-        )
+        final = [result for result in results.results if result.is_final]
+        progress = RunProgress(trials, final, plan.jobs or 1)
         budget = Budget(plan.limit_cost, results.spent)
         lost, failed = [], 0
-        with shown(board) as show:
+        with display(progress) as show:
             for result in execute_jobs(make_jobs(to_do, plan, budget), plan):
                 if isinstance(result, LostTrial):
                     lost.append(result)
@@ -96,7 +97,7 @@ def run_benchmark(
                 failed = failed + 1 if is_server_failure(result) else 0
                 if failed >= MAX_SERVER_FAILURES:
                     break
-        done = sum(each.is_final for each in board.results.values())
+        done = sum(result.is_final for result in progress.results.values())
         is_spent = budget.is_empty and done < len(trials)
         return RunSummary(
             done, len(trials) - done, tuple(lost), is_spent, failed >= MAX_SERVER_FAILURES
@@ -104,21 +105,21 @@ def run_benchmark(
 
 
 def is_server_failure(result: TrialResult) -> bool:
-    """Whether the model's server failed the trial."""
+    """Whether the trial failed because of the model's server."""
     return result.failure is not None and result.failure.category == "server"
 
 
 class Budget:
-    """What may be spent on a results file (state: what has been spent on it)."""
+    """The limit on the cost of a results file (state: its cost so far)."""
 
-    def __init__(self, most: float | None, spent: float) -> None:
-        self.most = most
+    def __init__(self, limit: float | None, spent: float) -> None:
+        self.limit = limit
         self.spent = spent
 
     @property
     def left(self) -> float | None:
-        """What is left; None where there is no limit."""
-        return None if self.most is None else max(0.0, self.most - self.spent)
+        """What is left; None without a limit."""
+        return None if self.limit is None else max(0.0, self.limit - self.spent)
 
     @property
     def is_empty(self) -> bool:
@@ -126,12 +127,12 @@ class Budget:
         return self.left == 0.0
 
     def add_cost(self, result: TrialResult) -> None:
-        """Take out what a trial has cost."""
+        """Add the cost of a trial."""
         self.spent += result.cost or 0.0
 
 
 def make_jobs(trials: Sequence[Trial], plan: RunPlan, budget: Budget) -> Iterator[Job]:
-    """The trials as jobs, one after the other, as long as there is money."""
+    """The trials as jobs, until the budget is empty."""
     for trial in trials:
         if budget.is_empty:
             return
@@ -141,14 +142,14 @@ def make_jobs(trials: Sequence[Trial], plan: RunPlan, budget: Budget) -> Iterato
 
 
 def execute_jobs(jobs: Iterator[Job], plan: RunPlan) -> Iterator[TrialResult | LostTrial]:
-    """Hand the jobs to this machine or to a cluster."""
+    """Run the jobs on this machine or on a cluster."""
     if plan.scheduler is None:
         return run_in_processes(jobs, plan.jobs or 1)
     return run_on_cluster(jobs, plan.scheduler, plan.jobs)
 
 
 def build_run_record(plan: RunPlan) -> BenchmarkRun:
-    """What is written down of a start."""
+    """The line of a results file for this start."""
     return BenchmarkRun(
         started=datetime.now(UTC).isoformat(timespec="seconds").replace("+00:00", "Z"),
         model=plan.model,

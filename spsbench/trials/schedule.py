@@ -1,10 +1,10 @@
-"""Which trials there are, in which order, and which of them are still to be run.
+"""The trials of a run, their order, and which of them remain to be run.
 
     list_trials(("menu", "graph"), ("direct", "manual"), "openai/gpt-4.1", repeats=2)
         menu direct 1, menu manual 1, graph direct 1, graph manual 1, menu direct 2, ...
 
-All programs and methods come once before any comes again, and a program's methods come together: a run that
-is stopped early has compared all methods on the same programs.
+A repeat runs all programs and methods before the next one starts, and a program's methods are run together: a run
+that is stopped early has compared all methods on the same programs.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from spsbench.script import SCRIPTED
 
 
 class OtherConditionsError(ValueError):
-    """A results file holds trials that were run under other conditions."""
+    """A results file has trials with other settings."""
 
 
 def list_trials(
@@ -34,7 +34,7 @@ def list_trials(
 
 
 def filter_methods(methods: Iterable[Method], model: str) -> tuple[Method, ...]:
-    """The methods that a model can take part in: a script has no code that would do for every input."""
+    """The methods that a model supports: a script cannot write code for every input."""
     if model != SCRIPTED:
         return tuple(methods)
     return tuple(method for method in methods if method.mode in ("live", "auto"))
@@ -43,7 +43,7 @@ def filter_methods(methods: Iterable[Method], model: str) -> tuple[Method, ...]:
 def list_remaining_trials(
     trials: Iterable[Trial], results: Iterable[TrialResult]
 ) -> tuple[Trial, ...]:
-    """The trials that have no final result yet."""
+    """The trials without a final result."""
     done = {result.trial for result in results if result.is_final}
     return tuple(trial for trial in trials if trial not in done)
 
@@ -51,19 +51,21 @@ def list_remaining_trials(
 def refuse_other_conditions(
     results: ResultSet, model: str, limits: TrialLimits, temperature: float | None
 ) -> None:
-    """Raise `OtherConditionsError` where a file's trials could not be compared with those to come."""
+    """Raise `OtherConditionsError` where the trials of a file cannot be compared with new ones."""
     for run in results.runs:
-        asked = {"model": model, "temperature": temperature, **_map_limits_to_flags(limits)}
-        there = {
+        requested = {"model": model, "temperature": temperature, **_map_limits_to_flags(limits)}
+        recorded = {
             "model": run.model,
             "temperature": run.temperature,
             **_map_limits_to_flags(run.limits),
         }
-        differing = [name for name in asked if asked[name] != there[name]]
+        differing = [name for name in requested if requested[name] != recorded[name]]
         if differing:
-            told = ", ".join(f"{name} {there[name]}, not {asked[name]}" for name in differing)
+            text = ", ".join(
+                f"{name} {recorded[name]}, not {requested[name]}" for name in differing
+            )
             raise OtherConditionsError(
-                f"the file holds trials with {told}; name another file by --out, or ask for the same"
+                f"the file has trials with {text}; name another file by --out, or use the same settings"
             )
 
 

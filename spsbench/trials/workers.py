@@ -1,15 +1,13 @@
-"""Who carries out jobs: so many processes of this machine at a time, or a Dask cluster.
+"""Runs jobs: in a number of processes of this machine at a time, or on a Dask cluster.
 
     for result in run_in_processes(jobs, 4): ...
     for result in run_on_cluster(jobs, "tcp://cluster:8786"): ...
 
-Jobs are taken one by one, each when there is room for it and the result before it has been dealt with: who
-hands them out may stop at any time, and what is running then still comes to its end. Results come as they
-are ready.
+Jobs are taken from the iterator one by one, when a slot is free and the last result has been handled: the caller
+may stop at any time, and running jobs are then completed. Results are yielded as they are ready.
 
-On a cluster a job is a task whose key is its trial. The scheduler hands the tasks of a worker that is gone
-to others, and gives each result once. Only a trial whose workers were lost again and again is given up, and
-told as `LostTrial`; it is left for the next run.
+On a cluster a job is a task whose key is its trial. The scheduler moves the tasks of a lost worker to others, and
+returns each result once. A trial whose workers are lost repeatedly is yielded as `LostTrial` and left for the next run.
 """
 
 from __future__ import annotations
@@ -32,18 +30,18 @@ WORKER_WAIT_SECONDS = 30.0
 
 @dataclass(frozen=True, slots=True)
 class LostTrial:
-    """A trial that a cluster could not bring to an end."""
+    """A trial that a cluster could not complete."""
 
     trial: Trial
     reason: str
 
 
 class NoWorkersError(Exception):
-    """A cluster cannot be reached, or has no workers."""
+    """A cluster cannot be reached or has no workers."""
 
 
 def run_in_processes(jobs: Iterator[Job], width: int) -> Iterator[TrialResult]:
-    """Carry out jobs on this machine, `width` at a time."""
+    """Run jobs on this machine, `width` at a time."""
     stop = threading.Event()
     with ThreadPoolExecutor(width, thread_name_prefix="trial") as pool:
         running: set[Future[TrialResult]] = set()
@@ -65,7 +63,7 @@ def run_in_processes(jobs: Iterator[Job], width: int) -> Iterator[TrialResult]:
 def run_on_cluster(
     jobs: Iterator[Job], address: str, width: int | None
 ) -> Iterator[TrialResult | LostTrial]:
-    """Carry out jobs on a Dask cluster, as many at a time as its workers have threads, or `width`."""
+    """Run jobs on a Dask cluster, as many at a time as its workers have threads, or `width`."""
     import distributed
 
     with _connect_to_cluster(address) as client:
@@ -85,16 +83,16 @@ def run_on_cluster(
             try:
                 yield future.result()
             except distributed.KilledWorker:
-                yield LostTrial(trial, "its workers died, one after the other")
+                yield LostTrial(trial, "its workers died repeatedly")
 
 
 def make_task_key(trial: Trial, session: str) -> str:
-    """The name of a trial's task; two runs on one cluster share none."""
+    """The key of a trial's task; two runs on one cluster have different keys."""
     return f"spsbench-{session}-{trial.program}-{trial.method}-{trial.model}-{trial.repeat}"
 
 
 def _connect_to_cluster(address: str) -> Any:
-    """A client of the cluster, once it has a worker."""
+    """A client of the cluster, when it has a worker."""
     import distributed
 
     try:

@@ -56,7 +56,7 @@ def test_a_scripted_run_writes_each_trial_once_and_is_not_repeated() -> None:
     )
     first = spsbench(*arguments, "--repeats", "1", "--jobs", "2")
     assert first.exit_code == 0, first.output
-    assert "left out, for a script cannot write their code: static\n" in first.output
+    assert "left out, because a script cannot write their code: static\n" in first.output
     assert "menu direct 1: 4/4 checks" in first.output
     assert "4 trials are done; results: results.jsonl" in first.output
     again = spsbench(*arguments, "--repeats", "2")
@@ -98,7 +98,7 @@ def test_results_under_other_conditions_are_not_mixed() -> None:
     before = Path("results.jsonl").read_bytes()
     refused = spsbench(*arguments, "--effects", "20")
     assert refused.exit_code == 1
-    assert "the file holds trials with effects 300, not 20; name another file" in refused.output
+    assert "the file has trials with effects 300, not 20; name another file" in refused.output
     assert Path("results.jsonl").read_bytes() == before
 
 
@@ -200,8 +200,8 @@ def test_a_server_that_fails_stops_the_run_and_gives_no_results(
         monkeypatch.setenv("OPENAI_API_KEY", "sk-wrong")
         stopped = spsbench(*arguments)
         assert stopped.exit_code == 1
-        assert "the model's server fails again and again; see to it first" in stopped.output
-        assert "3 trials are left; the same command goes on with them" in stopped.output
+        assert "the model's server failed repeatedly; check it first" in stopped.output
+        assert "3 trials are left; the same command continues with them" in stopped.output
         assert [each.is_final for each in results().results] == [False] * 3
         monkeypatch.setenv("OPENAI_API_KEY", KEY)
         assert spsbench(*arguments).exit_code == 0
