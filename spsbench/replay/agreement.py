@@ -70,14 +70,18 @@ class NameMap:
                     self.uuids.update(zip(found, own, strict=True))
 
     def translate(self, wire: WireValue) -> WireValue:
-        """A recorded argument with our references and UUIDs."""
+        """A recorded argument with our references and UUIDs.
+
+        An object is sent without the attributes whose references no answer of ours has shown: they are its methods
+        and what it inherits.
+        """
         match wire:
             case {"type": "Ref", "addr": int(address)}:
                 return {"type": "Ref", "addr": self.references.get(address, address)}
-            case {"type": "list" | "tuple", "items": list(items)}:
-                return [self.translate(item) for item in items]
-            case {"type": "Object", "attributes": list(pairs)}:
-                return {pair["key"]: self.translate(pair["value"]) for pair in pairs}
+            case {"attributes": [*pairs]}:
+                known = [pair for pair in pairs if not self.is_unknown(pair["value"])]
+                rest = {key: value for key, value in wire.items() if key != "attributes"}
+                return self.translate(rest) | {"attributes": self.translate(known)}
             case Mapping():
                 return {key: self.translate(value) for key, value in wire.items()}
             case list():
@@ -86,6 +90,14 @@ class NameMap:
                 return UUID.sub(lambda found: self.uuids.get(found[0], found[0]), wire)
             case _:
                 return wire
+
+    def is_unknown(self, wire: WireValue) -> bool:
+        """Whether an argument is a reference that no answer of ours has shown."""
+        match wire:
+            case {"type": "Ref", "addr": int(address)}:
+                return address not in self.references
+            case _:
+                return False
 
 
 def compare_answers(recorded: WireValue, ours: str, failed: bool, names: NameMap) -> bool:
@@ -138,7 +150,8 @@ def parse_wire(wire: Any) -> Any:
         case {"attributes": [*pairs]}:
             return Attributes(dict(map(parse_pair, pairs)))
         case {"attributes": Mapping() as attributes}:
-            return Attributes({name: parse_wire(value) for name, value in attributes.items()})
+            together = wire.get("class attributes", {}) | attributes
+            return Attributes({name: parse_wire(value) for name, value in together.items()})
         case {"items": [*items]}:
             return [parse_wire(item) for item in items]
         case {"type": "datetime", "value": value} | {"text": value}:

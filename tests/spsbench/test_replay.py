@@ -258,6 +258,17 @@ def test_a_recorded_reference_is_one_object_and_an_object_may_have_several_refer
     assert not compare_answers(json.dumps(ref(7)), json.dumps(ref(2)), False, names)
 
 
+def test_arguments_keep_their_form_and_leave_out_unknown_references_of_objects() -> None:
+    names = NameMap({7: 2})
+    held = [{"key": "owner", "value": ref(7)}, {"key": "name", "value": "Ida"}]
+    method = {"key": "speak", "value": ref(99)}
+    sent = {"type": "Object", "class": "Enemy", "attributes": [*held, method]}
+    known = [{"key": "owner", "value": ref(2)}, {"key": "name", "value": "Ida"}]
+    assert names.translate(sent) == {"type": "Object", "class": "Enemy", "attributes": known}
+    items = {"type": "list", "items": [ref(7), ref(99)]}
+    assert names.translate(items) == {"type": "list", "items": [ref(2), ref(99)]}
+
+
 def test_uuids_of_the_record_become_ours() -> None:
     theirs = [f"{number}f1b9ae4-9f0a-4f7e-9f5c-0d8f3a1c2b4d" for number in range(2)]
     ours = [f"{number}ddddddd-1111-2222-3333-444444444444" for number in range(2)]

@@ -77,5 +77,5 @@ def test_a_perfect_model_takes_no_refusal_and_says_no_more_than_its_script() -> 
     refused = ToolMessage((ToolResult(call.id, call.name, "`x` is read-only", failed=True),))
     with pytest.raises(ModelError, match="refuses exec: `x` is read-only"):
         model.ask(Request("", (*opening.messages, refused), turn=2))
-    with pytest.raises(ModelError, match="more than the script has"):
+    with pytest.raises(ModelError, match="more pieces than the script has"):
         model.ask(opening)
