@@ -299,12 +299,17 @@ def _search_expression(
     end = source.get_offset(statement.end_lineno or 0, statement.end_col_offset or 0)
     literal = source.text[start:end]
     if opened := match_opening(literal):
-        yield from _check_options(source, opened, start)
+        written = opened["options"]
+        options, problems = parse_options(written) if written else (Options(), [])
+        shift = start + opened.start("options")
+        for problem in problems:
+            yield make_diagnostic(
+                source, "NJ104", shift + problem.start, shift + problem.end, problem.message
+            )
         if obstacle := check_placement(source, start, end, body):
             yield obstacle
-        yield _make_block(
-            source, literal, opened, start, frame, find_placement(source, start, body, owner)
-        )
+        placement = find_placement(source, start, body, owner)
+        yield _make_block(source, literal, opened, start, frame, placement, options)
         return
     is_docstring = statement is body[0] and isinstance(
         owner, NoneType | FunctionDefinition | ast.ClassDef
@@ -316,15 +321,6 @@ def _search_expression(
         )
 
 
-def _check_options(source: SourceFile, opened: re.Match[str], start: int) -> Iterator[Diagnostic]:
-    if opened["options"]:
-        shift = start + opened.start("options")
-        for problem in parse_options(opened["options"])[1]:
-            yield make_diagnostic(
-                source, "NJ104", shift + problem.start, shift + problem.end, problem.message
-            )
-
-
 def _make_block(
     source: SourceFile,
     literal: str,
@@ -332,8 +328,9 @@ def _make_block(
     start: int,
     frame: Frame,
     placement: Placement,
+    options: Options,
 ) -> NaturalBlock:
-    """Read a literal that is a block: its references and its options."""
+    """Make the block of a literal, with its references."""
     shift = start + opened.end()
     tags = tuple(
         replace(tag, start=tag.start + shift, end=tag.end + shift)
@@ -352,5 +349,5 @@ def _make_block(
         tags,
         frame,
         placement,
-        parse_options(opened["options"])[0] if opened["options"] else Options(),
+        options,
     )

@@ -192,13 +192,11 @@ ENVIRONMENT_VARIABLES: Mapping[str, str] = {f"NJC_{name.upper()}": name for name
 
 
 def read_environment_options(environ: Mapping[str, str]) -> Options:
-    """Read the options that the environment sets; an empty variable says nothing."""
-    said = {
-        name: parse_option(name, text)
-        for variable, name in ENVIRONMENT_VARIABLES.items()
-        if (text := environ.get(variable))
-    }
+    """Read the options that the environment sets; an empty variable sets none."""
+    values: dict[str, Any] = {}
     for variable, name in ENVIRONMENT_VARIABLES.items():
-        if name in said and (problem := find_option_problem(name, said[name])):
-            raise ConfigurationError(f"{variable}: {problem}")
-    return Options(**said)
+        if text := environ.get(variable):
+            values[name] = parse_option(name, text)
+            if problem := find_option_problem(name, values[name]):
+                raise ConfigurationError(f"{variable}: {problem}")
+    return Options(**values)
