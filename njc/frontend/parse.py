@@ -19,6 +19,7 @@ from njc.frontend.source import SourceDecodeError, SourceFile
 
 _MARKER = r"""(?:\"{3}|'{3})[ \t\f\\\r\n]*(?:natural|prompt)\b"""
 _MARKER_BYTES = re.compile(_MARKER.encode(), re.IGNORECASE)
+_MODE_OPTION = re.compile(rb"(?:(?:natural|prompt)[ \t]*\(|#[ \t]*njc:)[^\r\n]*\bmode\b")
 _MARKER_TEXT = re.compile(_MARKER, re.IGNORECASE)
 
 
@@ -39,6 +40,11 @@ class Module:
 def can_hold_blocks(data: bytes) -> bool:
     """Whether the bytes contain what could be the opening of a natural block, or nearly one."""
     return _MARKER_BYTES.search(data) is not None
+
+
+def can_set_mode(data: bytes) -> bool:
+    """Whether the bytes contain what could be the option `mode`, on a block or in a comment for the file."""
+    return _MODE_OPTION.search(data) is not None
 
 
 def parse(source: SourceFile) -> Module | Diagnostic:

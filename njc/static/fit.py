@@ -14,7 +14,7 @@ from dataclasses import dataclass, replace
 from njc.codegen.lower import WrittenBlock, choose_aliases
 from njc.compiler import Analysis, Compilation, analyze, generate
 from njc.frontend.diagnostics import make_diagnostic
-from njc.frontend.parse import can_hold_blocks
+from njc.frontend.parse import can_hold_blocks, can_set_mode
 from njc.frontend.source import SourceFile
 from njc.project.build import Finding
 from njc.project.units import Unit
@@ -55,7 +55,7 @@ class StaticFile:
 def make_static_file(unit: Unit, source: SourceFile, project: Options) -> StaticFile | None:
     """Find the holes of a file; None where there are none, or where it cannot be compiled anyway."""
     is_static = project.mode not in (None, "live")
-    if not can_hold_blocks(source.data) or not (is_static or b"mode" in source.data):
+    if not can_hold_blocks(source.data) or not (is_static or can_set_mode(source.data)):
         return None
     analysis = analyze(source)
     if analysis.module is None or analysis.has_errors:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from njc.compiler import compile_source
-from njc.frontend.parse import can_hold_blocks
+from njc.frontend.parse import can_hold_blocks, can_set_mode
 from njc.frontend.source import SourceDecodeError, SourceFile, count_opening_lines
 
 BLOCK = '"""natural\nUse <x>.\n"""\n'
@@ -116,3 +116,18 @@ def test_a_file_without_blocks_keeps_its_bytes_and_encoding(data: bytes) -> None
     exec(compile(output, "p.py", "exec"), variables)
     assert variables.get("u", "\u040e") == "\u040e"
     assert all(line in output for line in data.removeprefix(b"\xef\xbb\xbf").splitlines())
+
+
+@pytest.mark.parametrize(
+    ("text", "can"),
+    [
+        ('"""natural(mode="static")\n"""', True),
+        ('"""prompt  (max_calls=3, mode="auto")\n"""', True),
+        ("# njc: max_calls=3, mode=static\n", True),
+        ('"""natural\nExplain the model and the mode.\n"""', False),
+        ("mode = read(modes)\n", False),
+        ('"""natural(model="m")\n"""\n', False),
+    ],
+)
+def test_only_an_option_sets_the_mode(text: str, can: bool) -> None:
+    assert can_set_mode(text.encode()) is can
