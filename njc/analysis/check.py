@@ -17,6 +17,7 @@ import builtins
 import difflib
 import re
 import sys
+import typing
 from collections.abc import Iterator, Sequence
 
 from njc.analysis.control_words import find_control_words
@@ -161,6 +162,8 @@ def _suggest_name(name: str, block: NaturalBlock, outputs: BlockOutputs) -> str 
         return f"to have the block bind it, write `<:{name}>`"
     if close:
         return f"did you mean `{close[0]}`?"
+    if name in typing.__all__:
+        return f"add `from typing import {name}` above"
     return f"add `import {name}` above" if name in sys.stdlib_module_names else None
 
 

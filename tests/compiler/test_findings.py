@@ -56,6 +56,7 @@ def test_words_that_ask_for_a_jump(prompt: str) -> None:
         ("Give <:n: integer>.", "return n", "NJ201", "did you mean `int`?"),
         ("Give <:n: list[string]>.", "return n", "NJ201", "did you mean `str`?"),
         ("Read <x> with <json>.", "", "NJ201", "add `import json` above"),
+        ("Give <:n: Literal[1]>.", "return n", "NJ201", "add `from typing import Literal` above"),
         ("Add one to <:count>.", "", "NJ204", "declare `global count`"),
         ("Read <ites>.", "", "NJ201", "did you mean `items`?"),
         ("Read {x}.", "", "NJ211", "<name>"),

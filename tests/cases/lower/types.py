@@ -1,8 +1,8 @@
-# compiled by njc 0.2.0 from types.njpy (sha256 596097b78c5a5a5a, abi 1)
+# compiled by njc 0.2.0 from types.njpy (sha256 664506703ed10dce, abi 1)
 # do not edit: change types.njpy and build again
 # pyright: reportUnboundVariable=false
 import njrt as _nj
-from typing import ClassVar, Final
+from typing import ClassVar, Final, Literal
 
 total: Final[float] = 0.0
 
@@ -53,4 +53,20 @@ def shadows(list: list[int]):
     return list
 
 
-# njc lines 1=1 5:1 13=8 16:9 18=8 29:11 31=12 32:13 34=12 40:15 45=19 46:20 48=19 53:22 54=23 sha256 bac91e75a5664326
+def spell(text: str) -> None:
+    face: Literal["🫨", "é", 'say "hi"', "it's", "\u200b", b"x"]
+    _nj.run(
+        """natural
+    Read <text> and make <:face: Literal["🫨", "é", 'say "hi"', "it's", "\u200b", b'x']>
+    and <:none: Literal[f"{text['a']}"]>.
+    """,
+        lambda: (text, face),
+        writes="face",
+        types=lambda: {"face": Literal["🫨", "é", 'say "hi"', "it's", "\u200b", b"x"]},
+        at="types.njpy:26",
+        effects="answer",
+    )
+    print(face)
+
+
+# njc lines 1=1 5:1 13=8 16:9 18=8 29:11 31=12 32:13 34=12 40:15 45=19 46:20 48=19 53:22 58=26 60:27 63=26 69:30 70=31 sha256 4711918fcc16725f
