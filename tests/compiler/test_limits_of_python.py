@@ -9,7 +9,7 @@ import pytest
 from njc.compiler import compile_source
 from njc.frontend.source import SourceFile
 
-BLOCK = '"""natural\n<int> <:out>\n"""'
+BLOCK = '"""natural\n<int> <:out>, or break and return\n"""'
 
 HEADS = [
     "",
