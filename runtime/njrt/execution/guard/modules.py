@@ -98,9 +98,9 @@ def is_public_member(top: str, name: str, member: UserValue) -> bool:
 
 
 def _is_from_other_module(member: UserValue) -> bool:
-    """Whether a member comes from a module that may not be imported, as `pathlib.Path` in `json.tool`."""
+    """Whether a member is a module, or comes from one that may not be imported, as `pathlib.Path` in `json.tool`."""
     if is_a(member, ModuleType):
-        return member.__name__.partition(".")[0] not in IMPORTABLE_MODULES
+        return True
     home = getattr(member, "__module__", None)
     if not isinstance(home, str) or home == "builtins" or home.startswith("_"):
         return False
