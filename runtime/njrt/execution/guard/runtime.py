@@ -16,6 +16,7 @@ from __future__ import annotations
 import builtins
 import re
 import sys
+import weakref
 from _string import formatter_field_name_split  # type: ignore[import-not-found]
 from collections import UserString
 from collections.abc import Callable, Iterator, Mapping
@@ -83,6 +84,10 @@ def find_refused_attribute(text: str) -> str | None:
 
 def read_attribute(value: UserValue, name: str) -> UserValue:
     """Do `value.name` for a name that must be checked against the value."""
+    if name[0] == "_" != name[1:2] and name not in REFUSED_ATTRIBUTES:
+        internal_names = _list_internal_names(type(value))
+        if internal_names is not None and name not in internal_names:
+            return builtins.getattr(value, name)
     if name in FORMAT_METHODS:
         return get_format_method(value, name)
     check_read(value, name)
@@ -151,6 +156,26 @@ def is_library_class(cls: type) -> bool:
     return get_module_name(cls).partition(".")[0] in _LIBRARY
 
 
+_internal_names: dict[int, tuple[weakref.ref[type], frozenset[str] | None]] = {}
+"""By the identity of the class: a metaclass may have an `__eq__` of its own."""
+
+
+def _list_internal_names(cls: type) -> frozenset[str] | None:
+    """The names that may be internal in an instance of a class; None for classes, modules, functions and proxies."""
+    known = _internal_names.get(id(cls))
+    if known is not None and known[0]() is cls:
+        return known[1]
+    lineage, names = get_mro(cls), None
+    if not {type, super, ModuleType, FunctionType, Field}.intersection(lineage):
+        library = [base for base in lineage if is_library_class(base)]
+        names = frozenset().union(
+            *map(get_class_namespace, library), *map(_list_used_names, library)
+        )
+    number = id(cls)
+    _internal_names[number] = weakref.ref(cls, lambda _: _internal_names.pop(number, None)), names
+    return names
+
+
 @lru_cache(maxsize=256)
 def _list_used_names(cls: type) -> frozenset[str]:
     """The names in the methods of a library class: what it may have set on its instances."""
@@ -180,9 +205,11 @@ def read_namespace(value: UserValue) -> Mapping[str, UserValue]:
 
 def check_store(value: UserValue, name: str = "") -> UserValue:
     """Return `value` if a block may set attributes of it; else raise AttributeError."""
+    cls = type(value)
     if name:
         check_read(value, name)
-    cls = type(value)
+    elif _list_internal_names(cls) is not None:
+        return value
     if is_a(value, type):
         is_library = is_library_class(value)
     elif cls is FunctionType:
@@ -239,6 +266,9 @@ def _is_program_function(value: UserValue) -> bool:
 
 def get_format_method(value: UserValue, name: str) -> Callable[..., UserValue]:
     """The method `format` or `format_map` of a value; that of a text checks the attributes that the text names."""
+    if type(value) is str and _READS_CHECKED_NAME.search(value) is None:
+        plain: Callable[..., UserValue] = builtins.getattr(value, name)
+        return plain
     method: Any = builtins.getattr(value, name)
     if is_a(method, MethodDescriptorType) and method.__objclass__ is str:
         return lambda text, *args, **named: _format(method, text, args, named)
