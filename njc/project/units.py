@@ -164,14 +164,14 @@ def walk_files(folder: Path, suffix: str, above: frozenset[str] = frozenset()) -
     except OSError as error:
         raise ConfigurationError(f"cannot read {format_path(folder)}: {error.strerror}") from None
     for entry in entries:
-        path = Path(entry.path)
         if entry.name.startswith("."):
             continue
         if entry.is_dir():
-            if entry.name not in _SKIPPED_FOLDERS and not (path / "pyvenv.cfg").exists():
-                yield from walk_files(path, suffix, above | {real})
+            is_skipped = entry.name in _SKIPPED_FOLDERS
+            if not is_skipped and not os.path.exists(os.path.join(entry.path, "pyvenv.cfg")):
+                yield from walk_files(Path(entry.path), suffix, above | {real})
         elif entry.name.endswith(suffix):
-            yield path
+            yield Path(entry.path)
 
 
 def _find_top_package(folder: Path, root: Path) -> Path | None:
