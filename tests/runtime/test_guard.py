@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import math
 import os
+import subprocess
 import sys
+from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 from playing import FailedCode, Refused, message_of, play
@@ -257,3 +261,43 @@ def test_a_refused_snippet_changes_nothing() -> None:
         return y
 
     assert f() == 1
+
+
+@pytest.mark.parametrize(
+    ("source", "event"),
+    [
+        ("tools.open(path, 'w')", "open"),
+        ("tools.system('true')", "os.system"),
+        ("tools.run(['true'])", "subprocess.Popen"),
+        ("list(map(tools.system, ['true']))", "os.system"),
+        ("tools.evaluate('1')", "compile"),
+        ("tools.remove(path)", "os.remove"),
+    ],
+)
+def test_effects_are_refused_whoever_passed_the_function(
+    source: str, event: str, tmp_path: Path
+) -> None:
+    tools = SimpleNamespace(
+        open=open, system=os.system, run=subprocess.run, evaluate=eval, remove=os.remove
+    )
+    path = tmp_path / "file"
+    path.write_text("kept")
+    message = message_of(source, lambda: (tools, path, math))
+    assert message.startswith(f"PermissionError: `{event}` is refused in a block"), message
+    assert path.read_text() == "kept"
+
+
+def test_the_program_and_what_the_prompt_names_may_have_effects(tmp_path: Path) -> None:
+    path = tmp_path / "file"
+
+    def save(text: str) -> None:
+        path.write_text(text)
+
+    def start() -> int:
+        return subprocess.run(["true"], check=True).returncode
+
+    assert play(lambda: (save, path), "save('a')\npath.read_text()") == "a"
+    assert play(lambda: (path,), "path.write_text('bc'), path.unlink()") == (2, None)
+    assert play(lambda: (start,), "start()") == 0
+    assert play(lambda: (open, path), "with open(path, 'w') as f: f.write('d')\npath.exists()")
+    assert play(lambda: (os, path), "import os\nos.remove(path)\nos.system('true')") == 0

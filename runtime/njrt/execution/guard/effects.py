@@ -72,7 +72,7 @@ def _has_effects(name: str, value: UserValue) -> bool:
     if cls in (str, int, float, list, dict, tuple, bool, FunctionType):
         return cls is FunctionType and _get_top(value.__module__) in MODULES_WITH_EFFECTS
     if is_a(value, ModuleType):
-        return True
+        return _get_top(value.__name__) in MODULES_WITH_EFFECTS | {"builtins"}
     if name in REFUSED_BUILTINS:
         return True
     if is_a(value, type):
