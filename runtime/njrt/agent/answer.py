@@ -71,7 +71,10 @@ def make_answer_form(block: Block, scope: Scope) -> AnswerForm:
     ]
     schemas = [schema for schema, _ in alternatives]
     examples = [example for _, example in alternatives]
-    hidden = [make_object_schema({"raise": {"enum": _list_exceptions(scope)}, "message": _STRING})]
+    named = [name for name in scope.names if find_exception(scope, name) is not None]
+    examples += [f'{{"raise": "{name}", "message": "text"}}' for name in named]
+    exceptions = list(dict.fromkeys((*named, *COMMON_EXCEPTIONS)))
+    hidden = [make_object_schema({"raise": {"enum": exceptions}, "message": _STRING})]
     if block.options.authority != "strict":
         hidden.append(make_object_schema({"needs_code": _STRING}))
     schema: dict[str, Any] = {"anyOf": [*schemas, *hidden]}
@@ -146,12 +149,6 @@ def find_return_form(scope: Scope) -> JsonForm:
         return make_json_form(scope.types.get("return", UNTYPED))
     except TypeError:
         return make_json_form(UNTYPED)
-
-
-def _list_exceptions(scope: Scope) -> list[str]:
-    """The names of the exceptions that a reply may raise."""
-    named = [name for name in scope.names if isinstance(find_exception(scope, name), type)]
-    return list(dict.fromkeys((*named, *COMMON_EXCEPTIONS)))
 
 
 def find_exception(scope: Scope, name: str) -> type[BaseException] | None:
