@@ -15,7 +15,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 
 from njc import __version__
-from njc.analysis.authority import Authority, decide_authority
+from njc.analysis.authority import Authority, decide_authority, find_hints
 from njc.analysis.check import check
 from njc.analysis.outputs import check_flow
 from njc.analysis.types import TypeReader
@@ -59,6 +59,8 @@ class Compilation:
     line_map: LineMap
     authorities: tuple[Authority, ...] = ()
     """What each block may do, in the order of the blocks; empty where there is no output."""
+    hints: tuple[Diagnostic, ...] = ()
+    """What to write so that a block gets the jump that it means, or needs no code."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -140,7 +142,14 @@ def generate(
     pieces = emit(module, lowered, header, aliases.runtime, note)
     encoded = [piece.text.encode(source.encoding, _ENCODING_ERRORS) for piece in pieces]
     compilation = _assemble_output(source, blocks, analysis.diagnostics, pieces, encoded)
-    return _reject_uncompilable(module, replace(compilation, authorities=authorities))
+    hints = (
+        hint
+        for block, authority in zip(blocks, authorities, strict=True)
+        for hint in find_hints(source, block, authority)
+    )
+    return _reject_uncompilable(
+        module, replace(compilation, authorities=authorities, hints=tuple(hints))
+    )
 
 
 def _reject_uncompilable(module: Module, compilation: Compilation) -> Compilation:

@@ -21,7 +21,9 @@ from typing import Literal
 
 from njc.analysis.types import SCALARS, Typed, TypeReader
 from njc.frontend.blocks import NaturalBlock
+from njc.frontend.diagnostics import Diagnostic, make_diagnostic
 from njc.frontend.names import Global, Local, resolve_name
+from njc.frontend.source import SourceFile
 from njrt.options import Options, merge_option_layers
 
 OfferedLabel = Literal["break", "continue", "return", "bare_return"]
@@ -81,6 +83,33 @@ def list_offered_labels(block: NaturalBlock, project: Options) -> tuple[OfferedL
             is_bare = label == "return" and "return_value" not in legal
             offered.append("bare_return" if is_bare else label)
     return tuple(offered)
+
+
+_IMPLIED_JUMP = re.compile(
+    r"\b(?:skip|stop|leave the loop|exit the loop|quit|abort|next (?:one|item|round|iteration)|go on to|end the loop)\b",
+    re.IGNORECASE,
+)
+"""Words that often mean a jump."""
+
+
+def find_hints(
+    source: SourceFile, block: NaturalBlock, authority: Authority
+) -> Iterator[Diagnostic]:
+    """Say what to write so that a block gets the jump that it means, or needs no code."""
+    start = block.end - 3 - len(block.prompt)
+    implied = _IMPLIED_JUMP.search(block.prompt)
+    if implied and not authority.labels and block.labels:
+        at = (start + implied.start(), start + implied.end())
+        names = [label for label in ("break", "continue", "return") if label in block.labels]
+        if names:
+            choice = " or ".join(f"`{name}`" for name in names)
+            message = f"`{implied[0]}` may mean a jump, and the text names none"
+            yield make_diagnostic(source, "NJ303", *at, message, f"write {choice} if it does")
+    if authority.remedy:
+        message = f"the block has code: {authority.reason}"
+        yield make_diagnostic(
+            source, "NJ304", block.start, block.start + 10, message, authority.remedy
+        )
 
 
 def find_obstacles(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -31,6 +32,7 @@ from njc.project.units import find_units
 @JOBS
 @WATCH
 @OUTPUT_FORMAT
+@click.option("--hints", is_flag=True, help="Also say what would let a block do without code.")
 @selection_flags
 @project_flags
 @console_flags
@@ -66,6 +68,10 @@ def _check(console: Console, sources: Sequence[Path], flags: Mapping[str, Any]) 
         ProgressLine(console, "checking"),
         parse_always=True,
     )
+    if flags["hints"]:
+        results = [
+            replace(result, diagnostics=(*result.diagnostics, *result.hints)) for result in results
+        ]
     findings = collect_findings(results, project.warnings)
     if flags["format"] != "text" or console.verbosity > -2:
         console.result(format_findings(findings, flags["format"]))

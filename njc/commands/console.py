@@ -18,7 +18,7 @@ import click
 
 from njrt.errors import NaturalError
 
-_SEVERITY = re.compile(r"\b(?:(error)|(warning)|(help|note))(\[NJ\d+\])?: ")
+_SEVERITY = re.compile(r"\b(?:(error)|(warning)|(help|note|hint))(\[NJ\d+\])?: ")
 _CARET = re.compile(r"^( +\|[ \t]*)(\^+)$", re.MULTILINE)
 _PROGRESS_DELAY = 0.5
 """Seconds of work before progress is shown."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any, Literal, assert_never
 
@@ -10,8 +11,8 @@ import click
 
 from njc.commands.console import Console
 from njc.commands.flags import SOURCE, console_flags, pass_console, project_flags, resolve_project
-from njc.compiler import compile_source
-from njc.frontend.blocks import NaturalBlock, describe_block
+from njc.compiler import Compilation, compile_source
+from njc.frontend.blocks import describe_block
 from njc.project.build import CompileTask, collect_findings, make_compile_result, read_source
 from njc.project.report import format_findings
 from njc.project.units import find_units
@@ -57,9 +58,9 @@ def command(
     match stage:
         case "blocks":
             if format == "json":
-                console.result(_to_json(list(map(describe_block, compilation.blocks))))
+                console.result(_to_json(list(_describe_blocks(compilation))))
             else:
-                console.result("\n\n".join(map(_format_block, compilation.blocks)))
+                console.result("\n\n".join(map(_format_block, _describe_blocks(compilation))))
         case "lower" if result.output is not None:
             text = result.output.decode(task.source.encoding)
             console.result(_to_json({"compiled": text}) if format == "json" else text.rstrip("\n"))
@@ -74,15 +75,33 @@ def _to_json(value: object) -> str:
     return json.dumps(value, indent=2, ensure_ascii=False)
 
 
-def _format_block(block: NaturalBlock) -> str:
+def _describe_blocks(compilation: Compilation) -> Iterator[dict[str, Any]]:
+    """Each block with its text and with what it may do."""
+    authorities = compilation.authorities or [None] * len(compilation.blocks)
+    for block, authority in zip(compilation.blocks, authorities, strict=True):
+        scope = f"{block.scope.kind} {block.scope.name}"
+        first_line = block.prompt.strip().partition("\n")[0]
+        description = describe_block(block) | {"in": scope, "prompt": first_line}
+        if authority is not None:
+            description["jumps"] = list(authority.labels)
+            description["effects"] = authority.effects or block.options.effects or ""
+            description["because"] = authority.reason
+            description["to do without code"] = authority.remedy
+        yield description
+
+
+def _format_block(description: Mapping[str, Any]) -> str:
     """Write a block as its lines, its scope and a few rows."""
-    description = describe_block(block)
     rows = {
         "reads": " ".join(description["reads"]),
         "writes": " ".join(description["writes"]),
-        "labels": " ".join(description["labels"]),
+        "legal": " ".join(description["labels"]),
+        "jumps": " ".join(description.get("jumps", ())),
+        "effects": description.get("effects", ""),
+        "because": description.get("because", ""),
+        "remedy": description.get("to do without code", ""),
         "options": " ".join(f"{name}={value!r}" for name, value in description["options"].items()),
-        "prompt": block.prompt.strip().partition("\n")[0],
+        "prompt": description["prompt"],
     }
-    head = f"lines {block.line}-{block.end_line}, {block.scope.kind} {block.scope.name}"
+    head = f"lines {description['line']}-{description['end_line']}, {description['in']}"
     return "\n".join([head, *(f"  {name:8} {row}" for name, row in rows.items() if row)])

@@ -21,7 +21,8 @@ from typing import Literal
 
 from njc.frontend.source import SourceFile
 
-Severity = Literal["error", "warning"]
+Severity = Literal["error", "warning", "hint"]
+"""A hint is shown only when it is asked for: `njc check --hints`."""
 
 
 @dataclass(frozen=True, slots=True, order=True)
@@ -225,6 +226,20 @@ CODES: Mapping[str, DiagnosticCode] = {
         "A break, continue or return that leaves a `finally` suite throws away the exception that is "
         "on its way. Python warns of such jumps from 3.14 (PEP 765), and njc does not offer them to "
         "the model. Move the block out of the `finally` suite.",
+    ),
+    "NJ303": DiagnosticCode(
+        "jump that is meant, not named",
+        "hint",
+        "A block is offered the jumps that its text names. This text says something that often means a jump, "
+        "such as `skip it` or `stop here`, and names none. Write `break`, `continue` or `return`, if that is what "
+        'the block may do; `jumps="all"` offers all that are legal.',
+    ),
+    "NJ304": DiagnosticCode(
+        "code for want of an annotation",
+        "hint",
+        "The model of this block may run code, because the compiler cannot see that none is needed: an output "
+        "has no type, or a variable that the text reads could be changed as far as its annotation says. With "
+        "the annotation of the hint the block answers with data. `njc show` says of every block why it has code.",
     ),
     "NJ401": DiagnosticCode(
         "no code for a static block",

@@ -63,6 +63,7 @@ class CompileResult:
     source: SourceFile
     output: bytes | None
     diagnostics: tuple[Diagnostic, ...]
+    hints: tuple[Diagnostic, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -215,7 +216,7 @@ def make_compile_result(task: CompileTask, compilation: Compilation) -> CompileR
         if isinstance(module, Diagnostic):
             output, diagnostics = None, (*diagnostics, module)
     bare_source = SourceFile(task.source.path, task.source.data)
-    return CompileResult(task.unit, bare_source, output, diagnostics)
+    return CompileResult(task.unit, bare_source, output, diagnostics, compilation.hints)
 
 
 def collect_findings(results: Iterable[CompileResult], warnings: str) -> tuple[Finding, ...]:
@@ -264,4 +265,5 @@ def _is_same_text(output: bytes, existing: ExistingFile) -> bool:
 
 def _apply_report_settings(diagnostic: Diagnostic, unit: Unit, warnings: str) -> Diagnostic:
     reported = replace(diagnostic, path=unit.display_path)
-    return replace(reported, severity="error") if warnings == "error" else reported
+    is_raised = warnings == "error" and diagnostic.severity == "warning"
+    return replace(reported, severity="error") if is_raised else reported

@@ -43,7 +43,8 @@ def _format_annotation(diagnostic: Diagnostic) -> str:
         del place["col"], place["endColumn"]
     properties = ",".join(f"{name}={_escape_property(str(value))}" for name, value in place.items())
     message = diagnostic.message + (f"\n{diagnostic.hint}" if diagnostic.hint else "")
-    return f"::{diagnostic.severity} {properties}::{_escape_message(message)}"
+    level = "notice" if diagnostic.severity == "hint" else diagnostic.severity
+    return f"::{level} {properties}::{_escape_message(message)}"
 
 
 def _escape_message(text: str) -> str:
@@ -52,6 +53,9 @@ def _escape_message(text: str) -> str:
 
 def _escape_property(text: str) -> str:
     return _escape_message(text).replace(":", "%3A").replace(",", "%2C")
+
+
+_SARIF_LEVELS = {"error": "error", "warning": "warning", "hint": "note"}
 
 
 def format_sarif(diagnostics: Sequence[Diagnostic]) -> str:
@@ -65,7 +69,7 @@ def format_sarif(diagnostics: Sequence[Diagnostic]) -> str:
                 "id": code,
                 "shortDescription": {"text": CODES[code].title},
                 "fullDescription": {"text": CODES[code].explanation},
-                "defaultConfiguration": {"level": CODES[code].severity},
+                "defaultConfiguration": {"level": _SARIF_LEVELS[CODES[code].severity]},
             }
             for code in rules
         ],
@@ -95,7 +99,7 @@ def _make_sarif_result(diagnostic: Diagnostic, rule: int) -> dict[str, Any]:
     return {
         "ruleId": diagnostic.code,
         "ruleIndex": rule,
-        "level": diagnostic.severity,
+        "level": _SARIF_LEVELS[diagnostic.severity],
         "message": {"text": text},
         "locations": [{"physicalLocation": location}],
     }

@@ -39,11 +39,13 @@ def format_findings(findings: Sequence[Finding], format: ReportFormat) -> str:
 def summarize_findings(findings: Sequence[Finding], files: int) -> str:
     """Count the findings and the files."""
     errors = sum(map(is_error, findings))
-    warnings = len(findings) - errors
+    hints = sum(finding.diagnostic.severity == "hint" for finding in findings)
+    warnings = len(findings) - errors - hints
     if not findings:
         return f"{format_count(files, 'file')}, nothing found"
     counts = [format_count(errors, "error")] * bool(errors)
     counts += [format_count(warnings, "warning")] * bool(warnings)
+    counts += [format_count(hints, "hint")] * bool(hints)
     return f"{', '.join(counts)} in {format_count(files, 'file')}"
 
 

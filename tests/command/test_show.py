@@ -40,6 +40,8 @@ def test_blocks_as_data(here: Workplace) -> None:
     assert first["labels"] == ["raise", "break", "continue", "return", "return_value"]
     assert first["scope"] == "async function"
     assert first["options"] == {"max_effects": 20, "max_calls": 3}
+    assert first["jumps"] == ["break"]
+    assert (first["effects"], first["because"][:18]) == ("direct", "the output `respon")
     assert second == {
         "line": 13,
         "end_line": 15,
@@ -48,6 +50,12 @@ def test_blocks_as_data(here: Workplace) -> None:
         "labels": ["raise"],
         "scope": "class",
         "options": {"max_calls": 3},
+        "in": "class Box",
+        "prompt": "Fill <:content>.",
+        "jumps": [],
+        "effects": "direct",
+        "because": "the output `content` has no type",
+        "to do without code": "write `<:content: str>`, or the type that it has",
     }
 
 
@@ -125,6 +133,6 @@ def test_explanations(here: Workplace) -> None:
         text = here.njc("explain", code.lower()).stdout
         assert text.startswith(f"{code} ({CODES[code].severity}): {CODES[code].title}\n")
     assert len(here.njc("explain").stdout.splitlines()) == len(CODES)
-    unknown = here.njc("explain", "NJ2011")
+    unknown = here.njc("explain", "NJ4011")
     assert unknown.exit_code == 2
-    assert "did you mean NJ201?" in unknown.stderr
+    assert "did you mean NJ401?" in unknown.stderr

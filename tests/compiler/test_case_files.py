@@ -57,16 +57,15 @@ def test_compiled_file(path: Path, update_cases: bool) -> None:
 def test_findings(path: Path, update_cases: bool) -> None:
     source = SourceFile(path.name, path.read_bytes())
     compilation = compile_source(source)
-    report = (
-        "\n\n".join(render_diagnostic(diagnostic, source) for diagnostic in compilation.diagnostics)
-        + "\n"
-    )
+    is_hint = path.stem in CODES and CODES[path.stem].severity == "hint"
+    found = (*compilation.diagnostics, *compilation.hints) if is_hint else compilation.diagnostics
+    report = "\n\n".join(render_diagnostic(diagnostic, source) for diagnostic in found) + "\n"
     expected = path.with_suffix(".txt")
     if update_cases:
         expected.write_text(report)
     assert report == expected.read_text()
     if path.stem in CODES:
-        assert path.stem in {diagnostic.code for diagnostic in compilation.diagnostics}
+        assert path.stem in {diagnostic.code for diagnostic in found}
 
 
 def test_every_code_has_a_page_in_the_docs(update_cases: bool) -> None:
@@ -80,7 +79,7 @@ def test_every_code_has_a_page_in_the_docs(update_cases: bool) -> None:
 DOCS_HEAD = """# Diagnostics
 
 All findings of `njc check` and `njc build`, by code. `njc explain CODE` prints the same. An error stops the build; a
-warning does not, unless the project has `warnings = "error"`. A comment `# njc: ignore[CODE]` above a block, or after
+warning does not, unless the project has `warnings = "error"`. Hints are reported by `njc check --hints`. A comment `# njc: ignore[CODE]` above a block, or after
 its closing quotes, silences a finding there; before the first statement of a file it silences the finding in the whole
 file. Findings that make it impossible to compile the file cannot be silenced.
 """
