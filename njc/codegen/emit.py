@@ -241,8 +241,8 @@ def _make_block_edit(
         case GuardedBlock(live=live):
             tried = indent_code(_format_attempt(lowered, indent, step, runtime), indent, step)
             head = tried.removeprefix(indent).replace("\n", newline) + newline + indent + step
-            told = Argument(f"tried={lowered.written.attempt}.how")
-            called = replace(live, arguments=(*live.arguments, told))
+            argument = Argument(f"tried={lowered.written.attempt}.how")
+            called = replace(live, arguments=(*live.arguments, argument))
             pieces = _build_call_pieces(called, before + head, indent + step, step, newline)
         case _:
             assert_never(lowered)

@@ -1,12 +1,12 @@
-"""What a compiled file says of itself, in its first lines and in its last.
+"""The first lines and the last line of a compiled file: what it was compiled from, and its line map.
 
     # compiled by njc 0.1.0 from mailbox.njpy (sha256 e0f5d87db895d9d5, abi 1)
     # do not edit: change mailbox.njpy and build again
     ...
     # njc lines 1:1 2=1 4:2 14=12 16:12 21=12 30:15 sha256 8a4145ded8909568
 
-The first digest is that of the source, the last that of everything above it. So a file that njc did not
-write, one that was edited by hand and one that is out of date are all told apart from the file alone.
+The first digest is that of the source, the last that of everything above it. A file that
+njc did not write, one that was edited and one that is out of date can be recognised without other records.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ _CLOSING_COMMENT = re.compile(
 
 @dataclass(frozen=True, slots=True)
 class FileHeader:
-    """Who compiled what, and by which contract; equal headers mean equal compiled files."""
+    """The version, source and contract of a compilation; equal headers mean equal compiled files."""
 
     version: str
     path: str
@@ -68,7 +68,7 @@ def make_header(
 
 
 def compute_inputs(source: SourceFile, project: Options) -> str:
-    """Say what `Header.inputs` of an up-to-date compilation of `source` is."""
+    """Compute `FileHeader.inputs` of an up-to-date compilation of `source`."""
     return make_header(source, project).inputs
 
 

@@ -1,4 +1,4 @@
-"""What the compiler has to say about a program: findings with a code, a place and a way out.
+"""The findings of the compiler: each has a code, a place, a message and often a hint.
 
     mailbox.njpy:12:14: error[NJ201]: `quer` is not defined here
        12 |     Perform the <quer> with respect to <graph>.
@@ -48,7 +48,7 @@ class DiagnosticCode:
     severity: Severity
     explanation: str
     fatal: bool = False
-    """A fatal finding leaves nothing to compile, so `# njc: ignore` has no power over it."""
+    """A fatal finding leaves nothing to compile, so `# njc: ignore` does not silence it."""
 
 
 CODES: Mapping[str, DiagnosticCode] = {
@@ -88,17 +88,16 @@ CODES: Mapping[str, DiagnosticCode] = {
     "NJ101": DiagnosticCode(
         "block after `;` in a one-line suite",
         "error",
-        "In `if x: a = 1; ` followed by a natural block, the suite stands on the line of its header. A "
-        "block that comes first there takes its suite to a line of its own. One that comes later would "
-        "have to move the statements before it too, and those are not njc's to move: outside of blocks "
-        "it changes nothing. Put each statement of the suite on a line of its own, below the header.",
+        "In `if x: a = 1; ` followed by a natural block, the suite is on the line of its header. To compile the "
+        "block, njc would have to move the statements before it, and it changes nothing outside of blocks. "
+        "Put each statement of the suite on a line of its own, below the header.",
         fatal=True,
     ),
     "NJ102": DiagnosticCode(
         "block beside a backslash continuation",
         "error",
-        "A natural block is replaced by several lines, which a backslash at the end of the line "
-        "before it, or behind it, would tear apart. Remove the backslash.",
+        "A natural block is replaced by several lines, which cannot follow or precede a line that ends "
+        "with a backslash. Remove the backslash.",
         fatal=True,
     ),
     "NJ103": DiagnosticCode(
@@ -168,15 +167,15 @@ CODES: Mapping[str, DiagnosticCode] = {
     "NJ205": DiagnosticCode(
         "output possibly unbound",
         "warning",
-        "Only natural blocks bind this variable, and there is a way through the program to this use "
-        "that runs none of them: a condition that is false, a loop without a round, an exception that "
-        "is caught. Bind it before, or use it only where the block has run.",
+        "Only natural blocks bind this variable, and a path to this use runs none of them: a condition is "
+        "false, the body of a loop never runs, an exception is caught or suppressed, or `del` has "
+        "unbound it. Bind it before, or use it only where the block has run.",
     ),
     "NJ206": DiagnosticCode(
         "cannot be bound here",
         "error",
-        "Python resolves the name to something that an assignment at this place could not bind the "
-        "way the program says. The message says what is in the way.",
+        "Python resolves the name to a variable that an assignment at this place could not bind. The "
+        "message names the reason.",
         fatal=True,
     ),
     "NJ207": DiagnosticCode(
@@ -223,8 +222,8 @@ CODES: Mapping[str, DiagnosticCode] = {
     "NJ302": DiagnosticCode(
         "jump out of `finally`",
         "warning",
-        "A break, continue or return that leaves a `finally` suite throws away the exception that is "
-        "on its way. Python warns of such jumps from 3.14 (PEP 765), and njc does not offer them to "
+        "A break, continue or return that leaves a `finally` suite discards the exception that is being "
+        "raised. Python warns of such jumps from 3.14 (PEP 765), and njc does not offer them to "
         "the model. Move the block out of the `finally` suite.",
     ),
     "NJ303": DiagnosticCode(
@@ -246,7 +245,7 @@ CODES: Mapping[str, DiagnosticCode] = {
         "error",
         "A model was asked for the Python that stands for this block, and none of its attempts passed the "
         "checks. They are kept, each with the reasons why it was refused, in the file that the message "
-        'names. Say more in the prompt, let the block run live by `mode="live"`, or let it fall back to '
+        'names. Make the prompt more precise, let the block run live by `mode="live"`, or let it fall back to '
         'that by `fallback="live"`.',
         fatal=True,
     ),
@@ -270,7 +269,7 @@ CODES: Mapping[str, DiagnosticCode] = {
         "locked code refused",
         "error",
         "The code in njc.lock does not pass the checks that generated code must pass: an edit has broken "
-        "it, or the checks of this njc are stricter. Mend it in njc.lock, or have it written anew by "
+        "it, or the checks of this njc are stricter. Correct it in njc.lock, or have it generated again by "
         "`njc lock --update BLOCK`.",
         fatal=True,
     ),

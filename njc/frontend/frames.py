@@ -9,7 +9,7 @@
                 ...
         else:                       here raise and return: a loop's else is outside the loop
 
-A `Frame` is what the suites around a point make of it; `inside_...` give the frame of an inner suite.
+A `Frame` is what the suites around a point make of it; `enter_...` give the frame of an inner suite.
 Labels are always in the order of `LABELS`.
 """
 

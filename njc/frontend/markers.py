@@ -66,7 +66,7 @@ def parse_options(text: str) -> tuple[Options, list[OptionProblem]]:
     if not isinstance(call, ast.Call) or call.args or not isinstance(call.func, ast.Name):
         return Options(), [OptionProblem(0, len(text), "options are keyword arguments")]
     settings: dict[str, Any] = {}
-    complaints: list[OptionProblem] = []
+    problems: list[OptionProblem] = []
     encoded = text.encode()
     for keyword in call.keywords:
         start, end = (
@@ -74,8 +74,8 @@ def parse_options(text: str) -> tuple[Options, list[OptionProblem]]:
             for column in (keyword.col_offset, keyword.end_col_offset or 0)
         )
         if problem := _add_option(keyword, settings):
-            complaints.append(OptionProblem(start, end, problem))
-    return Options(**settings), complaints
+            problems.append(OptionProblem(start, end, problem))
+    return Options(**settings), problems
 
 
 def _add_option(keyword: ast.keyword, settings: dict[str, Any]) -> str | None:

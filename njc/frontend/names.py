@@ -1,7 +1,7 @@
 """Which variable a name means: Python's scoping rules, read from the tree.
 
-    def outer(k):                       Scope("function", bindings: k, inner)
-        def inner():                    Scope("function", bindings: y, nonlocals: k)
+    def outer(k):                       NameScope("function", bindings: k, inner)
+        def inner():                    NameScope("function", bindings: y, nonlocals: k)
             nonlocal k
             y = [i for i in k]          binds y; the i of a comprehension is its own
 
