@@ -56,17 +56,19 @@ SUITE_TABLES = (1, 2, 4, 5, 6, 7, 8)
 
 
 def of(method: str, results: tuple[TrialResult, ...] = WHOLE, scope: MeasureScope = SCOPE):
-    own = [each for each in results if each.trial.method == method]
+    own = [result for result in results if result.trial.method == method]
     return summarize_method(SETTING, method, own, scope, Random(1).random)
 
 
 def report(*files: list[str]) -> Report:
-    data = collect_data({f"{number}.jsonl": each for number, each in enumerate(files)})
+    data = collect_data(
+        {f"{number}.jsonl": results_lines for number, results_lines in enumerate(files)}
+    )
     return build_report(data, ("menu", "graph"), ("menu",), make_uniform)
 
 
 def table(made: Report, name: str) -> Table:
-    (found,) = (each for each in made.tables if each.name == name)
+    (found,) = (candidate for candidate in made.tables if candidate.name == name)
     return found
 
 
@@ -135,8 +137,10 @@ def test_the_interval_is_that_of_its_formula() -> None:
     low, high = compute_bootstrap_interval(programs, Random(1).random)
     assert (low, high) == compute_bootstrap_interval(programs, Random(1).random)
     mean = fmean(map(fmean, programs))
-    between = fmean((fmean(each) - mean) ** 2 for each in programs)
-    within = fmean(fmean((value - fmean(each)) ** 2 for value in each) / 3 for each in programs)
+    between = fmean((fmean(shares) - mean) ** 2 for shares in programs)
+    within = fmean(
+        fmean((value - fmean(shares)) ** 2 for value in shares) / 3 for shares in programs
+    )
     error = ((between + within) / 25) ** 0.5
     assert (high - low) / 2 == pytest.approx(1.96 * error, rel=0.1)
     assert low < mean < high
@@ -181,7 +185,9 @@ def test_what_was_not_measured_is_said() -> None:
 
 
 def test_calls_that_a_cache_answered_are_told() -> None:
-    reused = [replace(each, reused_calls=2) for each in WHOLE if each.trial.method == "direct"]
+    reused = [
+        replace(result, reused_calls=2) for result in WHOLE if result.trial.method == "direct"
+    ]
     notes = table(report(lines(reused)), "Everything").notes
     assert f"{2 * len(reused)} calls; seconds, tokens and cost exclude them." in " ".join(notes)
 
@@ -226,16 +232,16 @@ def test_the_growing_graph_leaves_out_of_means_what_was_never_sent() -> None:
 def test_every_number_of_the_report_can_be_recomputed_from_the_lines() -> None:
     written = lines(WHOLE)
     rows = list(csv.DictReader(io.StringIO(format_tables_as_csv(report(written).tables))))
-    trials = [each for each in map(json.loads, written) if each["kind"] == "trial"]
+    trials = [trial for trial in map(json.loads, written) if trial["kind"] == "trial"]
     for method in ("manual", "direct"):
-        own = [each for each in trials if each["method"] == method]
-        shares = [fmean(each["checks"].values()) for each in own]
+        own = [trial for trial in trials if trial["method"] == method]
+        shares = [fmean(trial["checks"].values()) for trial in own]
         expected = {
             "pass rate": fmean(shares),
-            "run s": fmean(each["run_seconds"] for each in own),
-            "effects": fmean(each["effects"] for each in own),
-            "tokens in": fmean(each["usage"]["input"] for each in own),
-            "tokens out": fmean(each["usage"]["output"] for each in own),
+            "run s": fmean(trial["run_seconds"] for trial in own),
+            "effects": fmean(trial["effects"] for trial in own),
+            "tokens in": fmean(trial["usage"]["input"] for trial in own),
+            "tokens out": fmean(trial["usage"]["output"] for trial in own),
         }
         if method == "manual":
             del expected["effects"]
@@ -405,5 +411,5 @@ def test_trials_that_a_limit_on_cost_cut_off_are_left_out_with_a_remark() -> Non
 def test_the_later_of_two_files_counts() -> None:
     newer = replace(WHOLE[0], run_seconds=9.0, started=DAY)
     data = collect_data({"a.jsonl": lines(WHOLE), "b.jsonl": lines([newer])})
-    (found,) = (each for each in data.trials[SETTING] if each.trial == newer.trial)
+    (found,) = (result for result in data.trials[SETTING] if result.trial == newer.trial)
     assert found.run_seconds == 9.0

@@ -88,12 +88,12 @@ def test_a_worker_that_is_killed_loses_no_trial_and_none_counts_twice(
         assert runner.wait(60) == 0
     read = read_results(results_lines())
     assert [run.executor for run in read.runs] == ["dask"]
-    assert Counter(each.trial.repeat for each in read.results) == dict.fromkeys(
+    assert Counter(result.trial.repeat for result in read.results) == dict.fromkeys(
         range(1, TRIALS + 1), 1
     )
     assert len(results_lines()) == 1 + TRIALS
-    assert {tuple(each.checks.values()) for each in read.results} == {(True, False, False)}
-    assert {each.calls for each in read.results} == {3}
+    assert {tuple(result.checks.values()) for result in read.results} == {(True, False, False)}
+    assert {result.calls for result in read.results} == {3}
 
 
 def address() -> str:

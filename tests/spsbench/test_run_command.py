@@ -62,9 +62,9 @@ def test_a_scripted_run_writes_each_trial_once_and_is_not_repeated() -> None:
     again = spsbench(*arguments, "--repeats", "2")
     assert "4 of 8 trials are done in results.jsonl" in again.output
     read = results()
-    assert [each.share for each in read.results] == [1.0] * 8
+    assert [result.share for result in read.results] == [1.0] * 8
     assert [run.repeats for run in read.runs] == [1, 2]
-    assert Counter(each.trial.repeat for each in read.results) == {1: 4, 2: 4}
+    assert Counter(result.trial.repeat for result in read.results) == {1: 4, 2: 4}
 
 
 @pytest.mark.parametrize(
@@ -127,7 +127,7 @@ def test_a_runner_that_is_killed_leaves_nobody_behind_and_goes_on_where_it_was(
         again = spsbench(*arguments)
     assert again.exit_code == 0, again.output
     assert "1 of 2 trials are done" in again.output
-    assert [each.trial.repeat for each in results().results] == [1, 2]
+    assert [result.trial.repeat for result in results().results] == [1, 2]
     assert len(Path("results.jsonl").read_text().splitlines()) == 4
 
 
@@ -169,16 +169,16 @@ def test_no_trial_is_started_once_the_money_is_spent(monkeypatch: pytest.MonkeyP
         stopped = spsbench(*arguments, "--limit-cost", "0.006")  # a trial costs 0.00378
         assert stopped.exit_code == 3
         assert "the limit of $0.006 is reached, and 2 trials are left" in stopped.output
-        assert [each.ending for each in results().results] == ["finished", "cost limit"]
+        assert [result.ending for result in results().results] == ["finished", "cost limit"]
         spent = results().spent
         assert spsbench(*arguments, "--limit-cost", "0.006").exit_code == 3
         assert results().spent == spent
         assert spsbench(*arguments).exit_code == 0
     read = results()
-    assert {each.trial for each in read.results} == {
+    assert {result.trial for result in read.results} == {
         Trial("average_of_three", "manual", "openai/gpt-4.1", repeat) for repeat in (1, 2, 3)
     }
-    assert {each.ending for each in read.results} == {"finished"}
+    assert {result.ending for result in read.results} == {"finished"}
     assert read.spent == pytest.approx(spent + 2 * 0.00378)
 
 
@@ -202,10 +202,10 @@ def test_a_server_that_fails_stops_the_run_and_gives_no_results(
         assert stopped.exit_code == 1
         assert "the model's server failed repeatedly; check it first" in stopped.output
         assert "3 trials are left; the same command continues with them" in stopped.output
-        assert [each.is_final for each in results().results] == [False] * 3
+        assert [result.is_final for result in results().results] == [False] * 3
         monkeypatch.setenv("OPENAI_API_KEY", KEY)
         assert spsbench(*arguments).exit_code == 0
-    assert [each.is_final for each in results().results] == [True] * 3
+    assert [result.is_final for result in results().results] == [True] * 3
 
 
 @pytest.mark.parametrize(

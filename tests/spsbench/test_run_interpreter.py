@@ -79,7 +79,7 @@ def test_by_tools_the_model_runs_code_and_then_answers() -> None:
     assert answer == 391
     assert [tool.name for tool in model.requests[0].tools] == ["answer", PYTHON_TOOL]
     assert [request.turn for request in model.requests] == [1, 2, 3]
-    assert [type(each) for each in told] == [Performed, Performed]
+    assert [type(event) for event in told] == [Performed, Performed]
     results = model.requests[2].messages[-1].results  # type: ignore[union-attr]
     assert [result.text for result in results] == ["391"]
 
@@ -106,7 +106,10 @@ def test_terms_fill_in_what_is_not_said() -> None:
     layered = LayeredModel(model, (RequestDefaults(0.7, 5.0),))
     layered.ask(Request("", ()))
     layered.ask(Request("", (), temperature=0.2))
-    assert [(each.temperature, each.timeout) for each in model.requests] == [(0.7, 5.0), (0.2, 5.0)]
+    assert [(request.temperature, request.timeout) for request in model.requests] == [
+        (0.7, 5.0),
+        (0.2, 5.0),
+    ]
 
 
 def test_kept_replies_serve_a_second_run_in_the_same_order(tmp_path: object) -> None:

@@ -133,7 +133,7 @@ def test_of_a_trial_that_was_run_again_the_last_line_counts_and_all_money() -> N
 
 def test_all_trials_come_once_before_any_comes_again() -> None:
     trials = list_trials(("menu", "graph"), ("direct", "manual"), "m", 2)
-    assert [(each.program, each.method, each.repeat) for each in trials] == [
+    assert [(trial.program, trial.method, trial.repeat) for trial in trials] == [
         ("menu", "direct", 1),
         ("menu", "manual", 1),
         ("graph", "direct", 1),
@@ -227,14 +227,14 @@ def test_the_methods_are_those_of_the_tables() -> None:
 def test_the_sample_for_other_tests_is_a_real_scripted_run() -> None:
     read = read_results(SAMPLE.read_text().splitlines(keepends=True))
     assert {run.model for run in read.runs} == {"scripted"}
-    assert {each.failure.category for each in read.results if each.failure} <= set(
+    assert {result.failure.category for result in read.results if result.failure} <= set(
         FAILURE_CATEGORIES
     )
     assert shares(read.results, "direct") == [1.0] * len(shares(read.results, "direct"))
 
 
 def shares(results: Sequence[TrialResult], method: str) -> list[float]:
-    return [each.share for each in results if each.trial.method == method]
+    return [result.share for result in results if result.trial.method == method]
 
 
 def test_every_category_is_explained() -> None:
