@@ -1,10 +1,10 @@
-"""What happens while natural blocks run, as small frozen events, told once to whoever listens.
+"""Events of running blocks, and listeners to them.
 
     Began -> (Asked -> Replied | Unanswered -> Performed*)* -> Ended
 
-The driver tells each event to one `Listener`. The account of the run, the trace file, the log and the
-OpenTelemetry spans are listeners and know nothing of one another. Every event carries the `run` it
-belongs to and the time `at` which it happened, in seconds since the epoch; what lasts has `seconds`.
+The driver calls one `Listener` with each event. The account of the run, the trace file, the log and the
+OpenTelemetry spans are independent listeners. Every event has the `run` it belongs to and the time `at` which it
+happened, in seconds since the epoch; events with a duration have `seconds`.
 """
 
 from __future__ import annotations
@@ -17,15 +17,15 @@ from njrt.messages import Reply, Request
 from njrt.outcome import Outcome
 
 RunId = str
-"""Names one run of one block, unique among all processes that may write to the same trace."""
+"""Identifies one run of one block; unique among all processes that may write to the same trace."""
 
 
 @dataclass(frozen=True, slots=True)
 class Began:
     """A block began to run. `parent` is the run of the block whose code called it, if there is one.
 
-    `tried` says how code fared that was tried first: "ran", and there is nothing else to this run, or
-    "unfit" or "raised", and this is the live block behind it.
+    `tried` is the result of code that was tried first (mode `auto`): "ran" if it carried the block out, "unfit" if
+    its guard did not hold, "raised" if it raised; in the last two cases the model is asked.
     """
 
     run: RunId
@@ -39,7 +39,7 @@ class Began:
 
 @dataclass(frozen=True, slots=True)
 class Asked:
-    """The model is asked; `request.turn` says for the how-manieth time in this run."""
+    """The model is asked; `request.turn` is the number of the request in this run, from 1."""
 
     run: RunId
     at: float
@@ -70,7 +70,7 @@ class Unanswered:
 
 @dataclass(frozen=True, slots=True)
 class Performed:
-    """An effect was served, or refused, with this result; what was no effect at all stands as a refusal."""
+    """An effect was performed, or refused, with this result; a reply that is no effect counts as a refusal."""
 
     run: RunId
     at: float
@@ -93,16 +93,16 @@ class Ended:
 Event = Began | Asked | Replied | Unanswered | Performed | Ended
 
 Listener = Callable[[Event], None]
-"""Takes every event of every run, in order within a run; must be quick, thread-safe, and never raise."""
+"""Called with every event of every run, in order within a run; must be quick and thread-safe, and never raise."""
 
 
 def combine_listeners(*listeners: Listener) -> Listener:
-    """Make one listener that tells all of `listeners`, in their order."""
+    """One listener that calls all of `listeners`, in their order."""
     if len(listeners) == 1:
         return listeners[0]
 
-    def tell(event: Event) -> None:
+    def notify(event: Event) -> None:
         for listener in listeners:
             listener(event)
 
-    return tell
+    return notify

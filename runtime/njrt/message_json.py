@@ -1,11 +1,11 @@
-"""Messages and replies as JSON that a person can read in a diff, and back.
+"""Messages and replies as JSON that is readable in a diff, and back.
 
     UserMessage("Sum <prices>.\\n---")          {"user": ["Sum <prices>.", "---"]}
     ToolMessage((ToolResult(..., "3"),))       {"results": [{"name": "run", "text": ["3"]}]}
     Reply(ModelMessage("", (run(...),)), ...)  {"calls": [{"name": "run", "code": ["x = 1"], "done": true}], ...}
 
-Text stands as a list of its lines. The ids of tool calls are left out of what is compared: a vendor
-draws them at random, and they mean nothing outside of one conversation.
+Text is a list of its lines. The ids of tool calls are not compared: vendors choose them at random, and they mean
+nothing outside of one conversation.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from njrt.messages import (
 
 
 def format_json_line(value: Any) -> str:
-    """One line of JSON, in plain text where UTF-8 can hold it and escaped where it cannot."""
+    """One line of JSON; non-ASCII text is escaped only if UTF-8 cannot encode it."""
     line = json.dumps(value, ensure_ascii=False)
     return line if _is_encodable(line) else json.dumps(value)
 
@@ -41,7 +41,7 @@ def _is_encodable(text: str) -> bool:
 
 
 def parse_json_lines(lines: Iterable[str]) -> Iterator[Any]:
-    """Read lines of JSON; one that is none is left out: the last of a process that was killed."""
+    """Parse lines of JSON; skip invalid ones, such as the last line of a process that was killed."""
     for line in lines:
         try:
             yield json.loads(line)
@@ -50,20 +50,20 @@ def parse_json_lines(lines: Iterable[str]) -> Iterator[Any]:
 
 
 def hash_json(value: Any) -> str:
-    """A name for a JSON value: the same for equal values, in every process and whatever the order of keys."""
-    import hashlib  # takes milliseconds, and only recordings and caches need it
+    """A digest of a JSON value: the same for equal values in every process, for any order of keys."""
+    import hashlib  # takes milliseconds; only recordings and caches need it
 
     canonical = json.dumps(value, sort_keys=True, separators=(",", ":"))
     return hashlib.sha256(canonical.encode()).hexdigest()[:32]
 
 
 def hash_conversation(messages: Sequence[Message]) -> str:
-    """A name for a conversation, by what is said in it."""
+    """A digest of the text of a conversation."""
     return hash_json([message_to_json(message) for message in messages])
 
 
 def list_new_messages(messages: Sequence[Message]) -> Sequence[Message]:
-    """What has been said since the model last spoke."""
+    """The messages after the model's last one."""
     for index in range(len(messages) - 1, -1, -1):
         if isinstance(messages[index], ModelMessage):
             return messages[index + 1 :]
@@ -71,7 +71,7 @@ def list_new_messages(messages: Sequence[Message]) -> Sequence[Message]:
 
 
 def message_to_json(message: Message) -> Json:
-    """Write a message, without the ids of its tool calls."""
+    """A message as JSON, without the ids of its tool calls."""
     match message:
         case UserMessage(text):
             return {"user": text.split("\n")}
@@ -100,37 +100,37 @@ def _call_to_json(call: ToolCall) -> dict[str, Any]:
 
 
 def reply_to_json(reply: Reply) -> dict[str, Any]:
-    """Write a reply: what it says, how it ended if not by itself, and what it used."""
+    """A reply as JSON: its text and calls, its stop reason unless `end`, and its usage."""
     message = reply.message
-    written: dict[str, Any] = {}
+    fields: dict[str, Any] = {}
     if message.text:
-        written["text"] = message.text.split("\n")
+        fields["text"] = message.text.split("\n")
     if message.calls:
-        written["calls"] = [{"id": call.id} | _call_to_json(call) for call in message.calls]
+        fields["calls"] = [{"id": call.id} | _call_to_json(call) for call in message.calls]
     if reply.stop != "end":
-        written["stop"] = reply.stop
+        fields["stop"] = reply.stop
     usage = reply.usage
-    written["usage"] = {"input": usage.input, "output": usage.output} | (
+    fields["usage"] = {"input": usage.input, "output": usage.output} | (
         {"cached": usage.cached} if usage.cached else {}
     )
     if usage.usd is not None:
-        written["usage"]["usd"] = usage.usd
-    return written
+        fields["usage"]["usd"] = usage.usd
+    return fields
 
 
-def reply_from_json(written: Mapping[str, Any], model: str) -> Reply:
-    """Read a reply back; raise a LookupError, TypeError or ValueError where it is not one."""
-    calls = tuple(_call_from_json(call) for call in written.get("calls", ()))
-    stop = written.get("stop", "end")
+def reply_from_json(fields: Mapping[str, Any], model: str) -> Reply:
+    """The reply of its JSON; raises LookupError, TypeError, ValueError or AttributeError if it is not one."""
+    calls = tuple(_call_from_json(call) for call in fields.get("calls", ()))
+    stop = fields.get("stop", "end")
     if stop not in ("end", "length", "refusal"):
-        raise ValueError(f"a reply cannot stop by {stop!r}")
-    message = ModelMessage("\n".join(written.get("text", ())), calls)
-    return Reply(message, stop, Usage(**written.get("usage", {})), model)
+        raise ValueError(f"unknown stop reason {stop!r}")
+    message = ModelMessage("\n".join(fields.get("text", ())), calls)
+    return Reply(message, stop, Usage(**fields.get("usage", {})), model)
 
 
-def _call_from_json(written: Mapping[str, Any]) -> ToolCall:
-    if "raw" in written:
-        return ToolCall(written["id"], written["name"], None, written["raw"])
-    code = {"code": "\n".join(written["code"])} if "code" in written else {}
-    arguments = code | dict(written["arguments"])
-    return ToolCall(written["id"], written["name"], arguments, json.dumps(arguments))
+def _call_from_json(fields: Mapping[str, Any]) -> ToolCall:
+    if "raw" in fields:
+        return ToolCall(fields["id"], fields["name"], None, fields["raw"])
+    code = {"code": "\n".join(fields["code"])} if "code" in fields else {}
+    arguments = code | dict(fields["arguments"])
+    return ToolCall(fields["id"], fields["name"], arguments, json.dumps(arguments))

@@ -1,4 +1,4 @@
-"""What is said between the runtime and a model, in no vendor's words.
+"""Messages between the runtime and a model, independent of any vendor.
 
     Request(system, messages, tools)  ──ask──>  Reply(message, stop, usage)
 
@@ -14,17 +14,17 @@ from dataclasses import dataclass, field
 from typing import Any, Literal
 
 Protocol = Literal["tools", "text"]
-"""How a model asks for effects: by tool calls, or by one fenced code block in plain text."""
+"""How a model requests effects: by tool calls, or by one fenced code block in plain text."""
 
 StopReason = Literal["end", "length", "refusal"]
-"""Why a reply ended: by itself (tool calls included), cut off by a token limit, or refused by the model."""
+"""Why a reply ended: normally (also with tool calls), cut off by a token limit, or refused by the model."""
 
 Json = Mapping[str, Any]
 
 
 @dataclass(frozen=True, slots=True)
 class ToolCall:
-    """One tool call of a model. `arguments` is None when `raw`, as the model wrote it, is not a JSON object."""
+    """One tool call of a model. `arguments` is None when `raw`, the model's text, is not a JSON object."""
 
     id: str
     name: str
@@ -51,28 +51,28 @@ class UserMessage:
 
 @dataclass(frozen=True, slots=True)
 class VendorContent:
-    """What the model `by` said, as its vendor sent it, for that vendor's eyes alone.
+    """A message of `model` exactly as its vendor sent it.
 
-    Some models sign their hidden thinking and must get it back unchanged with the next request. It is
-    neither shown nor compared, and a conversation without it is complete for everyone else.
+    Some models sign their hidden thinking and must get it back unchanged with the next request. It is not shown
+    and not compared; other models get the conversation without it.
     """
 
-    by: str
+    model: str
     blocks: tuple[Json, ...]
 
 
 @dataclass(frozen=True, slots=True)
 class ModelMessage:
-    """What the model said: text, tool calls, or both."""
+    """A message of the model: text, tool calls, or both."""
 
     text: str
     calls: tuple[ToolCall, ...] = ()
-    sealed: VendorContent | None = field(default=None, compare=False, repr=False)
+    vendor_content: VendorContent | None = field(default=None, compare=False, repr=False)
 
 
 @dataclass(frozen=True, slots=True)
 class ToolMessage:
-    """The answers to all tool calls of the `ModelMessage` before, in its order."""
+    """The results of all tool calls of the preceding `ModelMessage`, in its order."""
 
     results: tuple[ToolResult, ...]
 
@@ -93,11 +93,11 @@ class Tool:
 class Request:
     """One question to a model: the whole conversation so far.
 
-    `temperature` None means the vendor's default. `timeout` is in seconds, for one model; `seconds_left` is what
-    all models may take together, None where there is no limit. `place` is that of the block that asks
-    (`file.njpy:line`), `turn` the number of the request in this run, from 1. Both are for people, recordings and
-    traces: never sent to a model, never part of a cache key. `schema` is the JSON schema
-    that the text of the reply must fit; adapters have the server enforce it where it can.
+    `temperature` None means the vendor's default. `timeout` is in seconds, for one model; `seconds_left` is the
+    limit for all models together, None for no limit. `place` is that of the block (`file.njpy:line`), `turn` the
+    number of the request in this run, from 1; both are for errors, recordings and traces, are never sent to a model
+    and are not part of a cache key. `schema` is the JSON schema that the text of the reply must fit; adapters have the
+    server enforce it where it can.
     """
 
     system: str
@@ -127,7 +127,7 @@ class Usage:
 
 @dataclass(frozen=True, slots=True)
 class Reply:
-    """A model's answer. `model` is the name by which the server says it answered; `source` says who served it."""
+    """A model's answer. `model` is the name that the server reports; `source` says where the reply came from."""
 
     message: ModelMessage
     stop: StopReason = "end"

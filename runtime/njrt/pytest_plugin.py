@@ -1,16 +1,16 @@
-"""The pytest plugin: tests of natural programs run offline, each from a recording of its own.
+"""The pytest plugin: tests of natural programs run offline, every test on its own recording.
 
     tests/test_mail.py::test_triage[spam]     replays     tests/recordings/test_mail/test_triage[spam].jsonl
 
     pytest                          replays; a block that is not in the recording fails its test
     pytest --njc-record=once        asks the model where there is no recording yet, and writes it
-    pytest --njc-record=new         asks the model for what is not in the recording, and adds it
-    pytest --njc-record=all         records everything anew
-    pytest --njc-record=off         asks the model each time, and records nothing; so does NJC_RECORD=off
+    pytest --njc-record=new         asks the model for requests that are not in the recording, and adds them
+    pytest --njc-record=all         records everything again
+    pytest --njc-record=off         always asks the model, and records nothing; so does NJC_RECORD=off
 
-While a test runs, with its fixtures, NJC_RECORD names its recording; so threads and programs that the test
-starts replay too, and nothing of the runtime is loaded before a block runs. A test that brings a model or
-a recording of its own (`njrt.using(model=njrt.Scripted([...]))`) is left alone.
+While a test and its fixtures run, NJC_RECORD names its recording; so threads and programs that the test starts replay
+too, and nothing of the runtime is loaded before a block runs. A test with its own model or recording
+(`njrt.using(model=njrt.Scripted([...]))`) is not affected.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ _MARKER_HELP = (
     "relative to the test file, in place of one named after the test"
 )
 _ADVICE_PATTERN = re.compile(
-    r"; make one with NJC_RECORD=.*|\bNJC_RECORD=(none|once|new|all):\S+?(?=[,;]?\s|$)"
+    r"; create it with NJC_RECORD=.*|\bNJC_RECORD=(none|once|new|all):\S+?(?=[,;]?\s|$)"
 )
 _MAX_NAME_CHARS = 100
 
@@ -46,32 +46,32 @@ _outer_variable = pytest.StashKey[str | None]()
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     """Add `--njc-record`, and the setting `njc_record` that it overrides."""
-    help = "natural blocks: none (only replay), once, new, all or off (ask the model each time)"
+    help = "natural blocks: none (only replay), once, new, all or off (always ask the model)"
     parser.getgroup("natural code").addoption("--njc-record", choices=_MODES, help=help)
     parser.addini("njc_record", help, default="none")
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """From here on nothing asks a model unless recording was asked for, be it at import or in a test."""
+    """From here on, at import as well as in tests, no model is flag unless recording was requested."""
     config.addinivalue_line("markers", _MARKER_HELP)
     mode = _find_mode(config)
     if mode not in _MODES:
         raise pytest.UsageError(f"njc_record must be one of {', '.join(_MODES)}, not {mode!r}")
     config.stash[_outer_variable] = os.environ.get(_VARIABLE)
-    # Outside of tests blocks run where modules are imported, mostly while tests are collected.
+    # Outside of tests, blocks run when modules are imported, mostly during collection.
     os.environ[_VARIABLE] = _format_setting(
         mode, config.rootpath / "recordings" / "collection.jsonl"
     )
 
 
 def pytest_unconfigure(config: pytest.Config) -> None:
-    """Put the environment back."""
+    """Restore the environment."""
     _set_variable(config.stash.get(_outer_variable, None))
 
 
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_protocol(item: pytest.Item) -> Generator[None, object, object]:
-    """Run a test, its fixtures included, on its recording."""
+    """Run a test, with its fixtures, on its recording."""
     with _replay_recording(find_recording_path(item), _find_mode(item.config)):
         return (yield)
 
@@ -80,25 +80,25 @@ def pytest_runtest_protocol(item: pytest.Item) -> Generator[None, object, object
 def pytest_runtest_makereport(
     item: pytest.Item, call: pytest.CallInfo[None]
 ) -> Generator[None, pytest.TestReport, pytest.TestReport]:
-    """Fail a test whose blocks cannot be replayed, even if it caught the error, and say what to do."""
+    """Fail a test whose blocks cannot be replayed, even if it caught the error, and say how to record."""
     report = yield
     recorder = None if report.skipped else _find_recorder()
-    if recorder is not None and recorder.refused:
-        refused = recorder.refused
+    if recorder is not None and recorder.errors:
+        errors = recorder.errors
         report.outcome = "failed"
-        report.longrepr = _explain_error(str(refused[0]), refused[0].place, item)
-        refused.clear()
+        report.longrepr = _explain_error(str(errors[0]), errors[0].place, item)
+        errors.clear()
     return report
 
 
 @pytest.fixture
 def njc_recording(request: pytest.FixtureRequest) -> Path:
-    """The path of the recording that this test's natural blocks replay, whether it is there or not."""
+    """The path of the recording of this test; the file may not exist."""
     return find_recording_path(request.node)
 
 
 def find_recording_path(item: pytest.Item) -> Path:
-    """The recording of a test: as its marker says, or else named after its file and itself."""
+    """The recording of a test: the one of its marker, else one named after its file and itself."""
     marker = item.get_closest_marker("njc_recording")
     if marker is not None:
         if len(marker.args) != 1 or marker.kwargs:
@@ -111,17 +111,17 @@ def find_recording_path(item: pytest.Item) -> Path:
 
 
 def _make_file_name(test: str) -> str:
-    """A name for a file on every system; where it had to be changed, a digest tells it from others."""
+    """A file name for every system; if characters were replaced, a digest makes it unique."""
     plain = test.replace("::", ".")
     kept = re.sub(r"[^\w.\-\[\]]", "-", plain, flags=re.ASCII)[:_MAX_NAME_CHARS]
     return kept if kept == plain else f"{kept}-{hashlib.sha256(test.encode()).hexdigest()[:8]}"
 
 
 def _find_mode(config: pytest.Config) -> str:
-    """What the flag says, or the environment where it says `off`, or the setting."""
-    asked = config.getoption("--njc-record")
-    around = config.stash.get(_outer_variable, os.environ.get(_VARIABLE))
-    return str(asked or (_OFF if around == _OFF else config.getini("njc_record")))
+    """The mode by the flag, else by the environment if it is `off`, else by the setting."""
+    flag = config.getoption("--njc-record")
+    outer = config.stash.get(_outer_variable, os.environ.get(_VARIABLE))
+    return str(flag or (_OFF if outer == _OFF else config.getini("njc_record")))
 
 
 def _format_setting(mode: str, recording: Path) -> str:
@@ -130,31 +130,31 @@ def _format_setting(mode: str, recording: Path) -> str:
 
 @contextmanager
 def _replay_recording(recording: Path, mode: str) -> Iterator[None]:
-    around = os.environ.get(_VARIABLE)
+    outer = os.environ.get(_VARIABLE)
     os.environ[_VARIABLE] = _format_setting(mode, recording)
     try:
         yield
     finally:
         _close_recording()
-        _set_variable(around)
+        _set_variable(outer)
 
 
-def _set_variable(said: str | None) -> None:
-    if said is None:
+def _set_variable(value: str | None) -> None:
+    if value is None:
         os.environ.pop(_VARIABLE, None)
     else:
-        os.environ[_VARIABLE] = said
+        os.environ[_VARIABLE] = value
 
 
 def _close_recording() -> None:
-    """Write what the test recorded, and begin anew for the next one, which may be the same test again."""
+    """Write what the test recorded, and reset for the next test, which may be the same one again."""
     if (recorder := _find_recorder()) is not None:
         recorder.close()
         sys.modules["njrt.session.settings"].get_environment_recorder.cache_clear()
 
 
 def _find_recorder() -> Recorder | None:
-    """What NJC_RECORD asks for here; None also where no block has run, so that nothing is loaded for it."""
+    """The recorder that NJC_RECORD configures; None also if no block has run, so that nothing is loaded."""
     settings: Any = sys.modules.get("njrt.session.settings")
     recorder: Recorder | None = settings and settings.find_recorder(
         settings.NO_SETTINGS, os.environ
@@ -163,7 +163,7 @@ def _find_recorder() -> Recorder | None:
 
 
 def _explain_error(message: str, place: str | None, item: pytest.Item) -> str:
-    """The message of a RecordingError, in terms of pytest."""
+    """The message of a RecordingError, with pytest's options."""
     text = _ADVICE_PATTERN.sub(
         lambda advice: f"--njc-record={advice[1]}" if advice[1] else "", message
     ).replace(f"{item.config.rootpath}{os.sep}", "")

@@ -169,9 +169,11 @@ def test_a_server_that_is_down_is_not_asked_again_and_again(doctor: Doctor) -> N
     assert "round trip" not in found
 
 
-@pytest.mark.parametrize("deed", [Status(400, body={"error": "no"}), Raw("<html>", "text/html")])
-def test_a_server_that_answers_nonsense(doctor: Doctor, deed: Any) -> None:
-    with OpenAIServer([deed], vendor=False) as server:
+@pytest.mark.parametrize(
+    "response", [Status(400, body={"error": "no"}), Raw("<html>", "text/html")]
+)
+def test_a_server_that_answers_nonsense(doctor: Doctor, response: Any) -> None:
+    with OpenAIServer([response], vendor=False) as server:
         result = doctor(NJC_BASE_URL=server.base_url, NJC_MODEL="gpt-4.1")
     found = verdicts(result)
     assert (found["endpoint"][0], found["round trip"][0]) == ("ok", "fail")

@@ -77,7 +77,9 @@ def test_requests_are_kept_and_ids_are_unique(ask):
 def test_a_script_that_has_ended_says_who_asked(ask):
     model = Scripted(["hi"])
     ask(model, REQUEST)
-    with pytest.raises(ModelError, match=r"mailbox\.njpy:12 asks for reply 2 of a script .* 1;"):
+    with pytest.raises(
+        ModelError, match=r"mailbox\.njpy:12 asks for reply 2, but the script has 1;"
+    ):
         ask(model, REQUEST)
 
 

@@ -35,7 +35,7 @@ def asked(server: OpenAIServer) -> int:
 
 def recordings(project: pytest.Pytester) -> list[str]:
     return sorted(
-        each.relative_to(project.path).as_posix() for each in project.path.rglob("*.jsonl")
+        file.relative_to(project.path).as_posix() for file in project.path.rglob("*.jsonl")
     )
 
 
@@ -77,11 +77,11 @@ def test_a_recording_that_does_not_fit_shows_the_first_difference(
     result.assert_outcomes(failed=1)
     result.stdout.fnmatch_lines(
         [
-            "doubling.njpy:2: the program shows the model something else than when it was recorded*",
+            "doubling.njpy:2: the program differs from the recording*",
             "*recorded: *21",
             "*now: *4",
-            "in recordings/test_it/test_double.jsonl; record what is new with --njc-record=new, "
-            "or everything anew with --njc-record=all",
+            "in recordings/test_it/test_double.jsonl; record the difference with --njc-record=new, "
+            "or everything again with --njc-record=all",
         ]
     )
     project.runpytest_inprocess("--njc-record=new").assert_outcomes(passed=1)

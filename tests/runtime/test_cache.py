@@ -131,7 +131,7 @@ def test_stats_and_clear(store: Store) -> None:
 
 def test_the_store_is_bounded_and_keeps_what_was_used_last(tmp_path: Path) -> None:
     hours = iter(range(0, 10_000_000, 4000))
-    store = Store(tmp_path, most_bytes=200_000, now=lambda: float(next(hours)))
+    store = Store(tmp_path, max_bytes=200_000, now=lambda: float(next(hours)))
     store.put("used", "x" * 1000)
     for number in range(1000):
         store.put(f"key {number}", "x" * 1000)
@@ -142,7 +142,7 @@ def test_the_store_is_bounded_and_keeps_what_was_used_last(tmp_path: Path) -> No
 
 
 def test_a_text_too_large_for_the_store_is_not_kept(tmp_path: Path) -> None:
-    store = Store(tmp_path, most_bytes=1000)
+    store = Store(tmp_path, max_bytes=1000)
     store.put("key", "x" * 600)
     assert store.get("key") is None
 
@@ -212,7 +212,7 @@ def test_a_folder_that_cannot_be_used_costs_one_warning(
     with caplog.at_level(logging.WARNING, "njrt"):
         assert [reply.source for reply in asked(store, "1", "2")] == ["script", "script"]
     assert [record.levelname for record in caplog.records] == ["WARNING"]
-    assert "going on without it" in caplog.text
+    assert "continuing without it" in caplog.text
     assert (store.read_stats().entries, store.clear()) == (0, 0)
 
 

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from loopback import Deed, Raw, Status
+from loopback import Raw, Response, Status
 from openai_server import KEY, OpenAIServer, calls, says
 
 PROGRAM = '''\
@@ -109,7 +109,7 @@ def test_a_server_that_is_down(tmp_path: Path) -> None:
     said_clearly(stderr, environ["NJC_BASE_URL"])
 
 
-TROUBLES: list[tuple[list[Deed], list[str]]] = [
+TROUBLES: list[tuple[list[Response], list[str]]] = [
     ([Status(400, body={"error": {"message": "context too long"}})], ["context too long"]),
     ([says(None, refusal="I will not")], ["refuse", "I will not"]),
     ([calls(("run", '{"code": "1 / 0"}'))] * 2, ["2 model calls", "max_calls"]),
@@ -118,7 +118,9 @@ TROUBLES: list[tuple[list[Deed], list[str]]] = [
 
 
 @pytest.mark.parametrize(("script", "parts"), TROUBLES)
-def test_a_model_that_does_not_help(tmp_path: Path, script: list[Deed], parts: list[str]) -> None:
+def test_a_model_that_does_not_help(
+    tmp_path: Path, script: list[Response], parts: list[str]
+) -> None:
     with OpenAIServer(script) as server:
         code, _, stderr = outcome(tmp_path, **asking(server))
     assert code == 3

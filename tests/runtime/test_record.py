@@ -177,11 +177,11 @@ def test_a_mismatch_says_which_block_and_shows_the_first_difference(path: Path) 
     with pytest.raises(RecordingMismatchError) as raised:
         played(path, "none", nobody(), asking(shown.format(3), place="mail.njpy:9"))
     assert str(raised.value) == (
-        "mail.njpy:9: the program shows the model something else than when it was recorded, "
+        "mail.njpy:9: the program differs from the recording, "
         "first in line 3 of turn 1:\n"
         "    recorded: mail: list[Mail], 2 items = [...]\n"
         "    now:      mail: list[Mail], 3 items = [...]\n"
-        f"in {path}; record what is new with NJC_RECORD=new:{path}, or everything anew with NJC_RECORD=all:{path}"
+        f"in {path}; record the difference with NJC_RECORD=new:{path}, or everything again with NJC_RECORD=all:{path}"
     )
     assert raised.value.place == "mail.njpy:9"
 
@@ -197,13 +197,16 @@ def test_a_mismatch_in_a_later_turn_shows_what_was_new_in_it(path: Path) -> None
         RecordingMismatchError, match=r"line 1 of turn 2:\n    recorded: 3\n    now:      4\n"
     ):
         played(path, "none", nobody(), asking("A"), second("4"))
-    with pytest.raises(RecordingMismatchError, match="turn 3 of this block was not recorded"):
+    with pytest.raises(
+        RecordingMismatchError, match="turn 3 of this block is not in the recording"
+    ):
         played(path, "none", nobody(), asking("A", said, said, turn=3))
 
 
 def test_a_missing_recording_says_how_to_make_one(path: Path) -> None:
     with pytest.raises(
-        RecordingMissingError, match=f"there is no recording {path}; make one with NJC_RECORD=once:"
+        RecordingMissingError,
+        match=f"there is no recording {path}; create it with NJC_RECORD=once:",
     ):
         played(path, "none", nobody(), asking("A"))
     assert not path.parent.exists()

@@ -298,7 +298,7 @@ def test_a_trace_that_cannot_be_written_costs_one_warning(
     with caplog.at_level(logging.WARNING, "njrt"):
         tell(TraceFile(tmp_path / "file" / "trace.jsonl"), run_of())
     assert len(caplog.records) == 1
-    assert "going on without it" in caplog.text
+    assert "continuing without it" in caplog.text
 
 
 TRACING = """

@@ -12,7 +12,7 @@ import re
 from collections.abc import Iterable, Iterator
 from typing import Any
 
-from loopback import Answer, Deed, Loopback, Seen, Status
+from loopback import Answer, Loopback, Response, Seen, Status
 from openai_server import schema_complaints
 
 KEY = "sk-ant-loopback-0123456789abcdef"
@@ -76,20 +76,20 @@ OVERLOADED = error(529, "overloaded_error", "Overloaded")
 
 
 class AnthropicServer(Loopback):
-    def __init__(self, script: Iterable[Deed] = (), *, key: str = KEY) -> None:
+    def __init__(self, script: Iterable[Response] = (), *, key: str = KEY) -> None:
         super().__init__(script)
         self.key = key
         self._thought: dict[str, list[Any]] = {}
 
-    def deed_for(self, seen: Seen) -> Deed:
-        deed = super().deed_for(seen)
-        if isinstance(deed, Answer):
-            for block in deed.body["content"]:
+    def choose_response(self, seen: Seen) -> Response:
+        response = super().choose_response(seen)
+        if isinstance(response, Answer):
+            for block in response.body["content"]:
                 if block["type"] == "thinking":
-                    self._thought[block["signature"]] = deed.body["content"]
-        return deed
+                    self._thought[block["signature"]] = response.body["content"]
+        return response
 
-    def refusal_of(self, seen: Seen) -> Status | None:
+    def find_refusal(self, seen: Seen) -> Status | None:
         bearer = seen.headers.get("authorization", "").removeprefix("Bearer ")
         if (seen.headers.get("x-api-key") or bearer) != self.key:
             return error(401, "authentication_error", f"invalid x-api-key: {bearer}")

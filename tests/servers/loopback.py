@@ -60,7 +60,7 @@ class Trickle:
     pause: float = 0.05
 
 
-Deed = Answer | Status | Raw | Drop | Hang | Trickle
+Response = Answer | Status | Raw | Drop | Hang | Trickle
 
 
 @dataclass(frozen=True)
@@ -80,7 +80,7 @@ class Loopback:
     `abandoned` is set when a client has left in the middle of a trickling answer.
     """
 
-    def __init__(self, script: Iterable[Deed] = ()) -> None:
+    def __init__(self, script: Iterable[Response] = ()) -> None:
         self.script = list(script)
         self.seen: list[Seen] = []
         self.connections = 0
@@ -92,17 +92,17 @@ class Loopback:
     def url(self) -> str:
         return f"http://127.0.0.1:{self._server.server_port}"
 
-    def refusal_of(self, seen: Seen) -> Deed | None:
+    def find_refusal(self, seen: Seen) -> Response | None:
         """What the server has to say against the request; None where it is in order."""
 
-    def answer_without_script(self, seen: Seen) -> Deed | None:
+    def answer_without_script(self, seen: Seen) -> Response | None:
         """The answer to requests that take nothing from the script."""
 
-    def deed_for(self, seen: Seen) -> Deed:
+    def choose_response(self, seen: Seen) -> Response:
         with self._lock:
             self.seen.append(seen)
-            if deed := self.refusal_of(seen) or self.answer_without_script(seen):
-                return deed
+            if response := self.find_refusal(seen) or self.answer_without_script(seen):
+                return response
             if self.script:
                 return self.script.pop(0)
         return Status(500, body={"error": {"message": "the test's script has ended"}})
@@ -150,7 +150,7 @@ def _handler(loopback: Loopback) -> type[BaseHTTPRequestHandler]:
 
         def _do(self, body: Any) -> None:
             headers = {name.lower(): value for name, value in self.headers.items()}
-            match loopback.deed_for(Seen(self.command, self.path, headers, body)):
+            match loopback.choose_response(Seen(self.command, self.path, headers, body)):
                 case Answer(answer):
                     self._send(200, json.dumps(answer))
                 case Status(status, retry_after, answer):

@@ -14,7 +14,7 @@ import re
 from collections.abc import Iterable, Iterator
 from typing import Any
 
-from loopback import Answer, Deed, Loopback, Seen, Status
+from loopback import Answer, Loopback, Response, Seen, Status
 
 KEY = "sk-loopback-0123456789abcdef"
 MODELS = ("gpt-4.1", "o4-mini", "gpt-5-mini", "gpt-6-sol", "gpt-6.1-sol")
@@ -79,7 +79,7 @@ def completion(message: Any, finish: str = "stop", usage: Any = "some") -> Answe
 class OpenAIServer(Loopback):
     def __init__(
         self,
-        script: Iterable[Deed] = (),
+        script: Iterable[Response] = (),
         *,
         vendor: bool = True,
         key: str | None = KEY,
@@ -96,7 +96,7 @@ class OpenAIServer(Loopback):
     def base_url(self) -> str:
         return self.url + "/v1"
 
-    def refusal_of(self, seen: Seen) -> Status | None:
+    def find_refusal(self, seen: Seen) -> Status | None:
         if self.key and seen.headers.get("authorization") != f"Bearer {self.key}":
             sent = seen.headers.get("authorization", "").removeprefix("Bearer ")
             return _error(401, f"Incorrect API key provided: {sent}.", "invalid_api_key")

@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from loopback import Deed, Status, Trickle
+from loopback import Response, Status, Trickle
 from njrt.typed_json import from_json, to_json
 from openai_server import KEY, OpenAIServer, says
 from spsbench.results import Trial, TrialLimits, TrialResult, TrialUsage
@@ -30,7 +30,7 @@ def _clean(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def tried(
     method: str,
-    *script: Deed,
+    *script: Response,
     program: str = "average_of_three",
     limits: TrialLimits | None = None,
     **how: Any,

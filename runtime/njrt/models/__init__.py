@@ -1,10 +1,10 @@
-"""Models: who is asked, and how. Only the adapters know a wire format, and only they import an SDK.
+"""Models. Only the adapters know a wire format, and only they import an SDK.
 
-model        the protocol that all models keep, and layers around one
-scripted     replies written down beforehand
+model        the protocol of all models, and layers around one
+scripted     a model with fixed replies
 prices       what calls cost
-conversation, network, remote        what the adapters stand on
-openai, anthropic                    the adapters
-fallback     several models in place of one
+conversation, strict_schema, reply_json, network, remote     shared by the adapters
+openai, anthropic                                            the adapters
+fallback     several models, asked in order
 choose       from the options to the model
 """

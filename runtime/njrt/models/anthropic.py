@@ -157,7 +157,7 @@ def _build_content(message: Message, name: str) -> list[Json]:
     match message:
         case UserMessage(text):
             return _build_text(text)
-        case ModelMessage(sealed=VendorContent(by=by, blocks=blocks)) if by == name:
+        case ModelMessage(vendor_content=VendorContent(owner, blocks)) if owner == name:
             return list(blocks)
         case ModelMessage(text, calls):
             return _build_text(text) + [_build_tool_use(call) for call in calls]

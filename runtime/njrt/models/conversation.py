@@ -1,11 +1,11 @@
-"""The normal form of a conversation, which both wire formats need before they can be written.
+"""The normal form of a conversation, which both wire formats need.
 
     user  "count"               user "count ... please answer"
     model ""             ──>
     user  "please answer"
 
-Vendors refuse empty messages, and the chat templates of some models refuse one role twice in a row. Also
-here: the arguments of tool calls, which models write as text, rightly or wrongly.
+Vendors reject empty messages, and the chat templates of some models reject two messages of one role in a row.
+Also here: the arguments of tool calls, which models write as text that may not be JSON.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from njrt.messages import Json, Message, ModelMessage, ToolCall, UserMessage
 
 
 def normalize_messages(messages: Iterable[Message]) -> list[Message]:
-    """Leave out what is empty, and join user messages that then follow each other."""
+    """Drop empty messages, and join user messages that then follow each other."""
     joined: list[Message] = []
     for message in messages:
         match message:
@@ -31,11 +31,11 @@ def normalize_messages(messages: Iterable[Message]) -> list[Message]:
 
 
 def parse_arguments(raw: str) -> Json | None:
-    """Read a tool call's arguments; None if `raw` is no JSON object. Nothing at all means no arguments."""
+    """The arguments of a tool call; None if `raw` is not a JSON object. Blank text means no arguments."""
     if not raw.strip():
         return {}
     try:
-        # Small models put bare line breaks into JSON strings; those are clear enough.
+        # strict=False: small models put unescaped line breaks into JSON strings.
         arguments = json.loads(raw, strict=False)
     except (ValueError, RecursionError):
         return None
@@ -43,8 +43,8 @@ def parse_arguments(raw: str) -> Json | None:
 
 
 def make_sendable_arguments(call: ToolCall) -> Json:
-    """The arguments of `call` as an object, even where the model wrote none.
+    """The arguments of `call` as an object, also where the model's are not one.
 
-    Servers that render a conversation by a chat template read old calls as JSON and fail on anything else.
+    Servers that render a conversation with a chat template read earlier calls as JSON and fail on anything else.
     """
     return call.arguments if call.arguments is not None else {"malformed": call.raw}

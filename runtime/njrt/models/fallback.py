@@ -1,9 +1,9 @@
 """Several models in place of one: if a model cannot answer, the next is asked.
 
-    Fallback((OpenAI("gpt-6-sol"), Anthropic("claude-sonnet-5-5")))       model="openai/…,anthropic/…"
+    FallbackModel((OpenAI("gpt-6-sol"), Anthropic("claude-sonnet-5-5")))    model="openai/…,anthropic/…"
 
-Only a failure of the server (down, too busy, too slow) leads to the next model. A wrong key or a rejected request
-is raised at once: another model would only hide it.
+Only a failure of the server (unreachable, overloaded, too slow) leads to the next model. A wrong key or a rejected
+request is raised at once: another model would hide it.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ class FallbackModel:
 
     @property
     def protocol(self) -> Protocol:
-        """Text if any of the models prefers it: those that prefer tools can do without."""
+        """Text if any of the models prefers it: models that prefer tools can also answer in text."""
         return "text" if any(model.protocol == "text" for model in self.models) else "tools"
 
     def ask(self, request: Request) -> Reply:

@@ -1,13 +1,13 @@
-"""A model whose replies are written down beforehand: for tests, of this package and of your programs.
+"""A model with fixed replies, for tests.
 
     model = Scripted([run("total = sum(prices)"), run("", done=True)])      replies in order
-    model = Scripted(lambda request: "```python\\nx = 1\\n```", protocol="text")  or worked out
+    model = Scripted(lambda request: "```python\\nx = 1\\n```", protocol="text")  or computed
     ...
-    model.requests[0].messages                                              what it was asked
+    model.requests[0].messages                                              what it was sent
 
-A reply is a `Reply` or the part of one that matters: a text, a dict (the JSON object that a block with the
-effect set `answer` is answered by: `Scripted([{"team": "billing"}])`), a tool call (`run(...)`, `call(...)`), a list
-of tool calls, or an exception, which is raised in place of an answer.
+A reply is a `Reply` or a part of one: a text, a dict (the JSON object of a block with the effect set `answer`:
+`Scripted([{"team": "billing"}])`), a tool call (`run(...)`, `call(...)`), a list of tool calls, or an exception,
+which is raised instead of a reply.
 """
 
 from __future__ import annotations
@@ -29,19 +29,19 @@ Said: TypeAlias = (
 
 
 def run(code: str, done: bool = False) -> ToolCall:
-    """A call of the tool `run`, the one tool of the `direct` effects."""
+    """A call of the tool `run`, the only tool of the `direct` effects."""
     return call("run", code=code, done=done)
 
 
 def call(name: str, /, **arguments: Any) -> ToolCall:
-    """A call of the tool `name`; the script gives it an id when it says it."""
+    """A call of the tool `name`; the model numbers it when it replies."""
     return ToolCall("", name, arguments, json.dumps(arguments))
 
 
 class Scripted:
-    """A model that says what its script says; `requests` is what it has been asked so far.
+    """A model that replies from `script`; `requests` holds the requests so far.
 
-    `delay` is how long, in seconds, it thinks about each reply.
+    `delay` is the time, in seconds, that each reply takes.
     """
 
     def __init__(
@@ -63,7 +63,7 @@ class Scripted:
         turn = self._record_request(request)
         if self._delay:
             time.sleep(self._delay)
-        return self._reply(turn, request)
+        return self._make_reply(turn, request)
 
     async def aask(self, request: Request) -> Reply:
         turn = self._record_request(request)
@@ -71,48 +71,48 @@ class Scripted:
             import asyncio
 
             await asyncio.sleep(self._delay)
-        return self._reply(turn, request)
+        return self._make_reply(turn, request)
 
     def _record_request(self, request: Request) -> int:
-        """Keep `request` and give its index, which is the index of its reply in the script."""
+        """Store `request`; return its index, which is the index of its reply in the script."""
         with self._lock:
             self.requests.append(request)
             return len(self.requests) - 1
 
-    def _reply(self, turn: int, request: Request) -> Reply:
+    def _make_reply(self, turn: int, request: Request) -> Reply:
         if callable(self._script):
-            said = self._script(request)
+            entry = self._script(request)
         elif turn < len(self._script):
-            said = self._script[turn]
+            entry = self._script[turn]
         else:
             raise ModelError(
-                f"{request.place or 'the program'} asks for reply {turn + 1} of a script that holds "
-                f"{len(self._script)}; add one to the script"
+                f"{request.place or 'the program'} asks for reply {turn + 1}, but the script has "
+                f"{len(self._script)}; add one"
             )
-        if isinstance(said, Exception):
-            raise said
-        return _number_calls(_build_reply(said, self.name), turn)
+        if isinstance(entry, Exception):
+            raise entry
+        return _number_calls(_build_reply(entry, self.name), turn)
 
 
-def _build_reply(said: Said, name: str) -> Reply:
-    match said:
+def _build_reply(entry: Said, name: str) -> Reply:
+    match entry:
         case Reply():
-            return said
+            return entry
         case ModelMessage():
-            message = said
+            message = entry
         case str():
-            message = ModelMessage(said)
+            message = ModelMessage(entry)
         case Mapping():
-            message = ModelMessage(json.dumps(said, ensure_ascii=False))
+            message = ModelMessage(json.dumps(entry, ensure_ascii=False))
         case ToolCall():
-            message = ModelMessage("", (said,))
+            message = ModelMessage("", (entry,))
         case _:
-            message = ModelMessage("", tuple(said))  # type: ignore[arg-type]
+            message = ModelMessage("", tuple(entry))  # type: ignore[arg-type]
     return Reply(message, model=name, source="script")
 
 
 def _number_calls(reply: Reply, turn: int) -> Reply:
-    """Give an id to every call that has none; ids are unique over the whole script."""
+    """Give an id to every call that has none; ids are unique in the whole script."""
     calls = tuple(
         call if call.id else replace(call, id=f"call_{turn + 1}_{position}")
         for position, call in enumerate(reply.message.calls, 1)

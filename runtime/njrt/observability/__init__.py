@@ -1,1 +1,1 @@
-"""What a run reports: accounts of calls, tokens and cost; logs; traces; OpenTelemetry spans."""
+"""Accounts of calls, tokens and cost; logs; traces; OpenTelemetry spans."""

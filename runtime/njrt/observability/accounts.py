@@ -1,4 +1,4 @@
-"""The account of each run: which calls and effects it took, what they cost, how it ended.
+"""The account of every run: its calls, effects, costs and outcome.
 
     triage(mailbox)
     njrt.last_run()               Run(place='mailbox.njpy:12', outcome='completed', ...)
@@ -7,7 +7,7 @@
         triage(mailbox)
     print(watch)                  3 runs, 4 calls, 5 effects, 6,120 tokens, $0.0131, 9.2 s
 
-An account holds texts and numbers, and none of the program's objects: it keeps nothing alive.
+An account holds texts and numbers and none of the program's objects, so it keeps nothing alive.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ _MAX_RESULT_CHARS = 4000
 
 @dataclass(frozen=True, slots=True)
 class ModelCall:
-    """One model call: what was asked, and the reply or what went wrong instead."""
+    """One model call: the request, and the reply or the error."""
 
     request: Request
     reply: Reply | None
@@ -48,7 +48,7 @@ class ModelCall:
 
 @dataclass(frozen=True, slots=True)
 class PerformedEffect:
-    """One effect, and what the prompt was resumed with, or the outcome that it ended the block with."""
+    """One effect, and what the model was answered, or the outcome with which it ended the block."""
 
     effect: Effect | Refusal
     result: str
@@ -58,7 +58,7 @@ class PerformedEffect:
 
 @dataclass(frozen=True, slots=True)
 class Totals:
-    """What one or more runs used. `usd` leaves out calls without a known price; the cache is free."""
+    """What one or more runs used. `usd` does not count calls without a known price; cached replies are free."""
 
     runs: int = 0
     calls: int = 0
@@ -68,17 +68,17 @@ class Totals:
     usd: float = 0.0
     seconds: float = 0.0
     by_code: int = 0
-    """Runs that code did in place of a model (the mode `auto`)."""
+    """Runs that code carried out instead of a model (mode `auto`)."""
     unfit: int = 0
     """Runs for which the guard of such code did not hold."""
     raised: int = 0
-    """Runs in which such code raised, and was undone."""
+    """Runs in which such code raised and its changes were undone."""
     needed_code: int = 0
-    """Runs that began without code and went on with it, because the model asked for it."""
+    """Runs that began without code and continued with it, because the model asked for it."""
 
     @property
     def tokens(self) -> int:
-        """Tokens, in and out together."""
+        """Input and output tokens together."""
         return self.input_tokens + self.output_tokens
 
     def __add__(self, other: Totals) -> Totals:
@@ -116,9 +116,9 @@ class Totals:
 class BlockRun:
     """The account of one finished run of a block.
 
-    `outcome` is `completed`, `broke`, `continued`, `returned` or `raised`, or `failed` when the runtime gave
-    up or was cancelled; `error` then says how. `parent` is the run whose code called this block, if any.
-    `tried` says how code fared in the mode `auto`: "ran", and no model was asked, or "unfit" or "raised".
+    `outcome` is `completed`, `broke`, `continued`, `returned` or `raised`, or `failed` if the runtime raised an error or
+    was cancelled; `error` is then its message. `parent` is the run whose code called this block, if any.
+    `tried` is the result of code in the mode `auto`: "ran" (no model was asked), "unfit" or "raised".
     """
 
     id: RunId
@@ -159,12 +159,12 @@ class Watch:
 
     @property
     def totals(self) -> Totals:
-        """What all runs used together; the seconds are those of the blocks, side by side or not."""
+        """What all runs used together; `seconds` is the sum over the runs, also if they ran in parallel."""
         return sum((run.totals for run in self.runs), Totals())
 
     @property
     def by_place(self) -> dict[str, Totals]:
-        """What each block used, in the order in which their first runs ended."""
+        """What every block used, in the order in which their first runs ended."""
         places: dict[str, Totals] = {}
         for run in self.runs:
             places[run.place] = places.get(run.place, Totals()) + run.totals
@@ -184,7 +184,7 @@ class _OpenRun:
     watches: tuple[Watch, ...]
     asked: Asked | None = None
     calls: list[ModelCall] = field(default_factory=list)
-    acts: list[PerformedEffect] = field(default_factory=list)
+    effects: list[PerformedEffect] = field(default_factory=list)
 
 
 _open_watches: Around[Watch] = Around("njrt.watches")
@@ -193,7 +193,7 @@ _thread_local = threading.local()
 
 
 def record_event(event: Event) -> None:
-    """The listener that keeps the accounts. It attaches the account to an error of the runtime, too."""
+    """The listener that keeps the accounts. It also attaches the account to an error of the runtime."""
     if isinstance(event, Began):
         _open_runs[event.run] = _OpenRun(event, _open_watches.here())
         return
@@ -209,7 +209,7 @@ def record_event(event: Event) -> None:
             run.calls.append(ModelCall(run.asked.request, None, format_error_line(error), seconds))
         case Performed(effect=effect, result=result, seconds=seconds):
             refused = isinstance(result, Refusal)
-            run.acts.append(PerformedEffect(effect, summarize_result(result), refused, seconds))
+            run.effects.append(PerformedEffect(effect, summarize_result(result), refused, seconds))
         case Ended():
             _close_run(run, event)
 
@@ -223,7 +223,7 @@ def _close_run(run: _OpenRun, ended: Ended) -> None:
         began.place,
         began.model,
         tuple(run.calls),
-        tuple(run.acts),
+        tuple(run.effects),
         outcome,
         error,
         ended.seconds,
@@ -238,7 +238,7 @@ def _close_run(run: _OpenRun, ended: Ended) -> None:
 
 
 def name_ending(outcome: Outcome | BaseException) -> tuple[str, str | None]:
-    """Name how a run ended, and the exception that it raised or failed with."""
+    """The name of a run's ending, and the exception that it raised or failed with."""
     if isinstance(outcome, Raised):
         return "raised", format_error_line(outcome.exception)
     if isinstance(outcome, BaseException):
@@ -247,14 +247,14 @@ def name_ending(outcome: Outcome | BaseException) -> tuple[str, str | None]:
 
 
 def format_error_line(error: BaseException) -> str:
-    """Write an exception on one line, be it as hostile as it may."""
+    """An exception on one line; never raises."""
     if isinstance(error, NaturalError) and error.args:
         return f"{type(error).__name__}: {error.args[0]}"
     return write_brief(error, 400)
 
 
 def summarize_result(result: EffectResult) -> str:
-    """What the prompt was resumed with, or the name of the outcome."""
+    """What the model was answered, or the name of the outcome."""
     match result:
         case NeedsCode(reason):
             return f"needs code: {clip(reason, _MAX_RESULT_CHARS)}"
@@ -272,7 +272,7 @@ def last_run() -> BlockRun | None:
 
 @contextmanager
 def watch() -> Iterator[Watch]:
-    """Keep the accounts of all blocks that are run inside of the `with`."""
+    """Collect the accounts of all blocks that run inside the `with`."""
     with _open_watches.opened(Watch()) as here:
         yield here
 

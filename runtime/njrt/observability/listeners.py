@@ -1,7 +1,7 @@
-"""Who listens to what happens in blocks: the accounts, the log, OpenTelemetry, and a trace file if one is named.
+"""The listeners of a process: the accounts, the log, OpenTelemetry, and a trace file if one is set.
 
-tell = make_listener(os.environ.get("NJC_TRACE"))
-tell(Began(...))
+notify = make_listener(os.environ.get("NJC_TRACE"))
+notify(Began(...))
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ _telemetry = Telemetry()
 
 @lru_cache(maxsize=16)
 def make_listener(trace: str | None = None) -> Listener:
-    """The listener of a process, which also writes to the file `trace` where one is named."""
+    """The listener of a process, which also writes to the file `trace` if it is given."""
     listeners = [record_event, make_safe_listener(log_event), make_safe_listener(_telemetry)]
     if trace:
         from njrt.observability.trace import TraceFile
@@ -32,10 +32,10 @@ def make_listener(trace: str | None = None) -> Listener:
 
 
 def make_safe_listener(listener: Listener) -> Listener:
-    """A listener whose failures are warned of once, and never reach the program."""
+    """A listener that logs its first failure as a warning and never raises."""
     failed: list[type] = []
 
-    def tell(event: Event) -> None:
+    def notify(event: Event) -> None:
         try:
             listener(event)
         except Exception as error:
@@ -43,7 +43,7 @@ def make_safe_listener(listener: Listener) -> Listener:
                 failed.append(type(error))
                 warn("a listener to natural blocks failed: %s: %s", type(error).__name__, error)
 
-    return tell
+    return notify
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,12 +1,11 @@
-"""What happens in blocks, through Python's own `logging`, under the name `njrt`, quiet by default.
+"""Events of blocks in Python's `logging`, under the name `njrt`; silent by default.
 
     logging.getLogger("njrt").setLevel(logging.DEBUG)
 
     DEBUG njrt: mailbox.njpy:12 asks the model, turn 1
     DEBUG njrt: mailbox.njpy:12 completed after 2.31 s
 
-`logging` is only imported when there is something to warn of: a program that wants to see the log has
-imported it itself.
+`logging` is imported only for warnings: a program that shows the log has imported it itself.
 """
 
 from __future__ import annotations
@@ -26,16 +25,16 @@ _places: dict[RunId, str] = {}
 
 @cache
 def get_logger() -> Logger:
-    """The logger of this package, silent until the program gives it or the root logger a handler."""
+    """The logger of this package; silent until the program configures logging."""
     import logging
 
-    ours = logging.getLogger("njrt")
-    ours.addHandler(logging.NullHandler())
-    return ours
+    logger = logging.getLogger("njrt")
+    logger.addHandler(logging.NullHandler())
+    return logger
 
 
 def warn(message: str, *details: object) -> None:
-    """Say what went wrong beside the program, which goes on."""
+    """Log a warning about something that does not stop the program."""
     get_logger().warning(message, *details)
 
 
@@ -51,7 +50,7 @@ def log_event(event: Event) -> None:
 
 
 def describe_event(event: Event) -> str:
-    """An event in a few words."""
+    """Describe an event in a few words."""
     match event:
         case Began(tried="ran"):
             return "is done by code"
@@ -69,5 +68,5 @@ def describe_event(event: Event) -> str:
         case Performed(effect=effect, result=result):
             return f"{type(effect).__name__}: {summarize_result(result)[:200]!r}"
         case Ended(outcome=outcome, seconds=seconds):
-            name, trouble = name_ending(outcome)
-            return f"{name}{f' {trouble}' if trouble else ''} after {seconds:.2f} s"
+            name, error = name_ending(outcome)
+            return f"{name}{f' {error}' if error else ''} after {seconds:.2f} s"

@@ -1,13 +1,12 @@
-"""Spans for OpenTelemetry, by its conventions for generative AI, if the program uses OpenTelemetry.
+"""OpenTelemetry spans of blocks, if the program uses OpenTelemetry.
 
     invoke_agent mailbox.njpy:12          the run of a block
     ├── chat gpt-4.1                      a model call, with its tokens
     ├── execute_tool run                  an effect
-    └── invoke_agent mailbox.njpy:30      a block that the block's code has called
+    └── invoke_agent mailbox.njpy:30      a block that was called by the block's code
 
-The spans say how long and how much, and never what was said. OpenTelemetry is not imported here: a
-program that exports spans has set it up itself, and without that there is nobody to send them to.
-The names are those of the OpenTelemetry semantic conventions for GenAI spans.
+The spans hold durations and counts, no text of messages. OpenTelemetry is not imported here: a program that exports
+spans has imported and configured it. The names are those of the OpenTelemetry semantic conventions for GenAI spans.
 """
 
 from __future__ import annotations
@@ -26,7 +25,7 @@ _FINISH_REASONS = {"length": "length", "refusal": "content_filter"}
 
 
 class Telemetry:
-    """A listener that makes spans: by `tracer`, else by the one of the program's own set-up."""
+    """A listener that makes spans with `tracer`, by default the one that the program has configured."""
 
     def __init__(self, tracer: Tracer | None = None) -> None:
         self._tracer = tracer
@@ -34,7 +33,7 @@ class Telemetry:
         self._calls: dict[RunId, Span] = {}
 
     def __call__(self, event: Event) -> None:
-        """Begin or end the span of an event."""
+        """Start or end the span of an event."""
         if isinstance(event, Began):
             tracer = self._find_tracer()
             if tracer is not None:
@@ -66,7 +65,7 @@ class Telemetry:
             "gen_ai.agent.name": event.place,
             "njrt.run": event.run,
         }
-        if event.model:  # none is asked where code carried the block out
+        if event.model:  # empty if code carried the block out
             attributes["gen_ai.provider.name"] = get_provider(event.model)
             attributes["gen_ai.request.model"] = get_model_name(event.model)
             attributes["njrt.effects"] = event.effects
@@ -83,11 +82,11 @@ class Telemetry:
         from opentelemetry.trace import SpanKind
 
         request = event.request
-        told: dict[str, Any] = getattr(block, "attributes", None) or {}
-        model = str(told.get("gen_ai.request.model", ""))
+        inherited: dict[str, Any] = getattr(block, "attributes", None) or {}
+        model = str(inherited.get("gen_ai.request.model", ""))
         attributes: dict[str, Any] = {
             "gen_ai.operation.name": "chat",
-            "gen_ai.provider.name": str(told.get("gen_ai.provider.name", "")),
+            "gen_ai.provider.name": str(inherited.get("gen_ai.provider.name", "")),
             "gen_ai.request.model": model,
             "gen_ai.request.max_tokens": request.max_reply_tokens,
             "njrt.turn": request.turn,
@@ -174,5 +173,5 @@ def get_provider(model: str) -> str:
 
 
 def get_model_name(model: str) -> str:
-    """The name that the provider knows a model by."""
+    """The name of a model at its provider."""
     return model.partition("/")[2] or model

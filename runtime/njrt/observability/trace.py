@@ -1,4 +1,4 @@
-"""The trace file: everything that happens in blocks, as JSON Lines.
+"""The trace file: all events of blocks, as JSON Lines.
 
     {"event": "began", "run": "9f3c-1", "at": "2026-03-01T09:30:00.123456Z", "place": "mail.njpy:12", ...}
     {"event": "asked", "run": "9f3c-1", "at": ..., "turn": 1, "shown": [{"user": ["Sort <mail>.", ...]}]}
@@ -6,8 +6,8 @@
     {"event": "performed", ..., "effect": {"kind": "Run", "code": "..."}, "result": "..."}
     {"event": "ended", ..., "outcome": "completed", "seconds": 2.31}
 
-Each event is one append to the file, so that threads and processes may share it. A file that cannot be
-written to costs the program one warning in the log and nothing else.
+Every event is one append to the file, so threads and processes may share it. If the file cannot be written, the log
+gets one warning and the program continues.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from njrt.observability.accounts import format_error_line, name_ending, summariz
 from njrt.observability.logs import warn
 
 MAX_PART_CHARS = 20_000
-"""Characters of text that one part of a line may hold; what is beyond is cut."""
+"""Maximum characters of text in one part of a line; the rest is cut."""
 
 
 class TraceFile:
@@ -39,18 +39,18 @@ class TraceFile:
         self._has_failed = False
 
     def __call__(self, event: Event) -> None:
-        """Append one event, or give up for good."""
+        """Append one event."""
         self.add(format_event_line(event))
 
     def add(self, line: str) -> None:
-        """Append one line, or give up for good."""
+        """Append one line; after a failure, do nothing."""
         if self._has_failed:
             return
         try:
             self._write_bytes(line.encode() + b"\n")
         except (OSError, ValueError) as error:
             self._has_failed = True
-            warn("the trace %s cannot be written (%s); going on without it", self.path, error)
+            warn("the trace %s cannot be written (%s); continuing without it", self.path, error)
 
     def _write_bytes(self, line: bytes) -> None:
         with self._lock:
@@ -58,12 +58,12 @@ class TraceFile:
                 self.path.parent.mkdir(parents=True, exist_ok=True)
                 flags = os.O_WRONLY | os.O_APPEND | os.O_CREAT | getattr(os, "O_BINARY", 0)
                 self._handle = os.open(self.path, flags, 0o666)
-            # One write for the whole line: the system keeps those of several processes apart.
+            # One write per line: lines of several processes do not mix.
             while line:
                 line = line[os.write(self._handle, line) :]
 
     def close(self) -> None:
-        """Close the file; a later event opens it anew."""
+        """Close the file; a later event opens it again."""
         with self._lock:
             if self._handle is not None:
                 os.close(self._handle)
@@ -71,7 +71,7 @@ class TraceFile:
 
 
 def format_event_line(event: Event) -> str:
-    """Write an event as one line of JSON of bounded length."""
+    """An event as one line of JSON of bounded length."""
     at = datetime.fromtimestamp(event.at, UTC).isoformat(timespec="microseconds")
     first = {
         "event": type(event).__name__.lower(),
@@ -85,7 +85,7 @@ def format_event_line(event: Event) -> str:
 
 
 def event_to_json(event: Event) -> dict[str, Any]:
-    """What is particular to an event, as JSON."""
+    """The fields of an event, as JSON."""
     match event:
         case Began(place=place, model=model, effects=effects, parent=parent, tried=tried):
             began = {"place": place, "model": model, "effects": effects}
@@ -107,25 +107,25 @@ def event_to_json(event: Event) -> dict[str, Any]:
                 ]
             }
         case Replied(turn=turn, reply=reply, seconds=seconds):
-            told = {
+            fields = {
                 "turn": turn,
                 "seconds": round(seconds, 6),
                 "model": reply.model,
                 "source": reply.source,
             }
-            return told | {"reply": reply_to_json(reply)}
+            return fields | {"reply": reply_to_json(reply)}
         case Unanswered(turn=turn, error=error, seconds=seconds):
             return {"turn": turn, "seconds": round(seconds, 6), "error": format_error_line(error)}
         case Performed(turn=turn, effect=effect, result=result, seconds=seconds):
             kind = "answer" if isinstance(result, Answer) else "outcome"
             kind = "refusal" if isinstance(result, Refusal) else kind
-            told = {"turn": turn, "seconds": round(seconds, 6), "effect": effect_to_json(effect)}
-            return told | {"kind": kind, "result": summarize_result(result)}
+            fields = {"turn": turn, "seconds": round(seconds, 6), "effect": effect_to_json(effect)}
+            return fields | {"kind": kind, "result": summarize_result(result)}
         case Ended(outcome=outcome, seconds=seconds):
-            name, said = name_ending(outcome)
+            name, error = name_ending(outcome)
             return (
                 {"outcome": name}
-                | ({"error": said} if said else {})
+                | ({"error": error} if error else {})
                 | {"seconds": round(seconds, 6)}
             )
         case _:
@@ -133,7 +133,7 @@ def event_to_json(event: Event) -> dict[str, Any]:
 
 
 def effect_to_json(effect: Any) -> dict[str, Any]:
-    """An effect by its kind and its parts, which are JSON as the model sent them."""
+    """An effect by its kind and its fields, which are JSON as the model sent them."""
     assert is_dataclass(effect)
     return {"kind": type(effect).__name__} | {
         part.name: getattr(effect, part.name) for part in fields(effect)
@@ -141,13 +141,13 @@ def effect_to_json(effect: Any) -> dict[str, Any]:
 
 
 class TextBudget:
-    """Cuts a JSON value down to a number of characters of text (state: how many are left)."""
+    """Cuts JSON values; `left` is the number of characters of text that are left."""
 
     def __init__(self, left: int) -> None:
         self.left = left
 
     def cut(self, value: Any) -> Any:
-        """The value, with the texts and items left out that go beyond the bound."""
+        """The value without the texts and items beyond the limit."""
         if isinstance(value, str):
             kept = (
                 value

@@ -1,11 +1,10 @@
-"""The cache of replies: the same question to the same model is asked once.
+"""The cache of replies: an equal request to the same model is sent once.
 
     model = LayeredModel(OpenAI("gpt-4.1"), (Cache(Store(".njc_cache"), "openai/gpt-4.1"),))
 
-The key is the whole request as the model would see it: its name, protocol, parameters, system prompt, tools
-and messages, with the state of the program in them; never who asks (place, turn) or how long it may take.
-Sampled replies are not kept (a temperature above 0), unless a `repeat` number makes each sample its own
-entry; nor are replies that were refused, cut off or empty.
+The key is the whole request as the model sees it: its name, protocol, parameters, system prompt, tools and messages,
+which contain the state of the program; not place, turn and timeout. Sampled replies (a temperature above 0) are not
+cached, unless a `repeat` number makes every sample an entry of its own; refused, cut off and empty replies are not either.
 """
 
 from __future__ import annotations
@@ -32,7 +31,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Cache:
-    """A layer that answers from `store` what `model` has answered before.
+    """A layer that answers from `store` requests that `model` has answered before.
 
     `model` names the model and, where it matters, its server. `repeat` numbers the samples of a study.
     """
@@ -42,32 +41,31 @@ class Cache:
     repeat: int | None = None
 
     async def answer(self, request: Request, ask: Ask) -> Reply:
-        """Answer from the cache, or ask further down and keep the reply."""
+        """Answer from the cache, or ask the model and store the reply."""
         if request.temperature and self.repeat is None:
             return await ask(request)
         key = make_request_key(request, self.model, self.repeat)
-        kept = self._kept(key)
-        if kept is not None:
-            return kept
+        if (cached := self._find_reply(key)) is not None:
+            return cached
         reply = await ask(request)
         if is_cacheable(reply):
             self.store.put(key, format_json_line(reply_to_json(reply) | {"model": reply.model}))
         return reply
 
-    def _kept(self, key: str) -> Reply | None:
+    def _find_reply(self, key: str) -> Reply | None:
         text = self.store.get(key)
         if text is None:
             return None
         try:
-            written = json.loads(text)
-            return replace(reply_from_json(written, written["model"]), source="cache")
+            fields = json.loads(text)
+            return replace(reply_from_json(fields, fields["model"]), source="cache")
         except (LookupError, TypeError, ValueError, AttributeError):
             self.store.remove(key)  # of another version of this package
             return None
 
 
 def make_request_key(request: Request, model: str, repeat: int | None = None) -> str:
-    """The name of a request in the cache: the same for equal requests in every process."""
+    """The key of a request in the cache: the same for equal requests in every process."""
     canonical: dict[str, Any] = {
         "version": 1,
         "model": model,
@@ -85,5 +83,5 @@ def make_request_key(request: Request, model: str, repeat: int | None = None) ->
 
 
 def is_cacheable(reply: Reply) -> bool:
-    """Whether the reply ended by itself and says something."""
+    """Whether the reply is complete and not empty."""
     return reply.stop == "end" and bool(reply.message.calls or reply.message.text.strip())

@@ -1,6 +1,6 @@
-"""A lock on a folder that several processes write to; it leaves no file behind.
+"""A lock on a folder, without a lock file, for several processes that write to it.
 
-with locked(path.parent):        the others wait here
+with lock_folder(path.parent):        other processes wait here
     ...
 """
 
@@ -14,7 +14,7 @@ from pathlib import Path
 
 @contextmanager
 def lock_folder(folder: Path) -> Iterator[None]:
-    """Hold the lock of a folder; on systems without such locks (Windows), just go on."""
+    """Hold the lock of a folder; on systems without such locks (Windows), do nothing."""
     try:
         import fcntl
     except ImportError:

@@ -1,16 +1,15 @@
-"""Recordings: what a model said once, kept as text beside the tests, and said again without a model.
+"""Recordings: the replies of a model, stored as text beside the tests and replayed without a model.
 
     {"format": 1, "made_by": "njrt 0.1.0", "model": "gpt-4.1", "protocol": "tools", "date": "2026-03-01"}
     {"place": "mail.njpy:12", "turn": 1, "key": "9f3c…", "shown": [{"user": ["Sort <mail>.", …]}], "reply": {…}}
 
-A request is found again by what is said in its conversation, and by nothing else: neither the system
-prompt nor the tools, the model, the temperature or the line of the block. Equal conversations get the
-recorded replies in their order, and then the last of them again and again, so that running the same
-test twice in one process is no mismatch. The order among different conversations is free.
+A request is found by the text of its conversation alone, not by the system prompt, the tools, the model, the
+temperature or the line of the block. Equal conversations get the recorded replies in their order, and after that the
+last one every time, so that a test may run twice in one process. Different conversations may come in any order.
 
-A recording is replaced as a whole (a temporary file, then a rename), its conversations in the order in
-which they began, or in which they stood before. Threads and tasks may share a `Recorder`; processes that
-record into the same file at once add to it (by a lock on its folder, on systems that have one).
+A recording is replaced as a whole (a temporary file, then a rename), its conversations in the order in which they
+began, or had before. Threads and tasks may share a `Recorder`; processes that record into the same file at the same
+time add to it (with a lock on its folder, on systems that have one).
 """
 
 from __future__ import annotations
@@ -46,8 +45,8 @@ from njrt.persistence.recording_file import (
 from njrt.rendering.writer import clip
 
 RecordMode = Literal["none", "once", "new", "all"]
-"""`none`: only replay. `once`: record if the file does not exist, else only replay. `new`: replay what is
-there and record what is not. `all`: record everything anew."""
+"""`none`: only replay. `once`: record if the file does not exist, else only replay. `new`: replay what
+is recorded and record the rest. `all`: record everything again."""
 
 
 MAX_LINE_CHARS = 300
@@ -57,8 +56,8 @@ MAX_LINE_CHARS = 300
 class Recorder:
     """A layer that replays and records the replies of the model below it.
 
-    `today` gives the date that a new recording carries. The file is read when it is first needed. What is
-    recorded is written soon, and at the latest by `close` or at the end of the process.
+    `today` returns the date for the header of a new recording. The file is read when it is first needed, and written
+    soon after a reply was recorded, at the latest by `close` or at the end of the process.
     """
 
     def __init__(
@@ -71,37 +70,36 @@ class Recorder:
     ) -> None:
         self.path = Path(path)
         self.mode: RecordMode = mode
-        self.refused: list[RecordingError] = []
-        """What could not be replayed, for those who must know even where a program catches the error."""
+        self.errors: list[RecordingError] = []
+        """The errors raised so far; a test fails of them even if the program catches them."""
         self._today = today
         self._note = note
         self._lock = threading.RLock()
-        self._shelf: OpenRecording | None = None
+        self._open: OpenRecording | None = None
         self._saved_at = self._save_seconds = 0.0
 
     @property
     def protocol(self) -> Protocol | None:
-        """The protocol in which the recording was made, if there is one to replay."""
-        shelf = self._get_open_recording()
-        return shelf.old.header.protocol if shelf.replays else None
+        """The protocol of the recording that is replayed; None if there is none."""
+        recording = self._get_open_recording()
+        return recording.old.header.protocol if recording.replays else None
 
     async def answer(self, request: Request, ask: Ask) -> Reply:
-        """Answer from the recording, or ask further down and record the reply."""
+        """Answer from the recording, or ask the model and record the reply."""
         key = hash_conversation(request.messages)
-        kept = self._kept(key, request)
-        if kept is not None:
-            return kept
+        if (recorded := self._find_reply(key, request)) is not None:
+            return recorded
         position = self._note_position(request)
         reply = await ask(request)
         self._record(position, key, request, reply)
         return reply
 
     def close(self) -> None:
-        """Write what has been recorded and not been written yet."""
+        """Write the replies that have not been written yet."""
         with self._lock:
             atexit.unregister(self.close)
-            if self._shelf is not None and self._shelf.is_unsaved:
-                self._save(self._shelf)
+            if self._open is not None and self._open.is_unsaved:
+                self._save(self._open)
 
     def __enter__(self) -> Recorder:
         return self
@@ -111,19 +109,19 @@ class Recorder:
 
     def _get_open_recording(self) -> OpenRecording:
         with self._lock:
-            if self._shelf is None:
+            if self._open is None:
                 try:
-                    self._shelf = self._open_recording(self.mode)
+                    self._open = self._open_recording(self.mode)
                 except RecordingError as error:
-                    self.refused.append(error)
+                    self.errors.append(error)
                     raise
-            return self._shelf
+            return self._open
 
     def _open_recording(self, mode: RecordMode) -> OpenRecording:
         exists = self.path.exists()
         if not exists and mode == "none":
             raise RecordingMissingError(
-                f"there is no recording {self.path}; make one with NJC_RECORD=once:{self.path} and a model"
+                f"there is no recording {self.path}; create it with NJC_RECORD=once:{self.path} and a model"
             )
         if mode == "all":
             old = recover_recording(self.path)
@@ -132,30 +130,30 @@ class Recorder:
         replays = exists and mode != "all"
         return OpenRecording(old, replays=replays, records=mode in ("new", "all") or not exists)
 
-    def _kept(self, key: str, request: Request) -> Reply | None:
+    def _find_reply(self, key: str, request: Request) -> Reply | None:
         with self._lock:
-            shelf = self._get_open_recording()
-            entry = shelf.take_next_entry(key)
+            recording = self._get_open_recording()
+            entry = recording.take_next_entry(key)
             if entry is not None:
                 return replace(reply_from_json(entry.reply, entry.model), source="recording")
-            if not shelf.records:
-                raise self._make_mismatch_error(shelf, request)
+            if not recording.records:
+                raise self._make_mismatch_error(recording, request)
             return None
 
     def _make_mismatch_error(
-        self, shelf: OpenRecording, request: Request
+        self, recording: OpenRecording, request: Request
     ) -> RecordingMismatchError:
         error = RecordingMismatchError(
-            f"{request.place}: {shelf.difference(request).rstrip()}\n"
-            f"in {self.path}; record what is new with NJC_RECORD=new:{self.path}, "
-            f"or everything anew with NJC_RECORD=all:{self.path}"
+            f"{request.place}: {recording.describe_difference(request).rstrip()}\n"
+            f"in {self.path}; record the difference with NJC_RECORD=new:{self.path}, "
+            f"or everything again with NJC_RECORD=all:{self.path}"
         )
         error.place = request.place or None
-        self.refused.append(error)
+        self.errors.append(error)
         return error
 
     def _note_position(self, request: Request) -> int:
-        """Note where the conversation stands in the recording: by when it began, or by where it stood."""
+        """The position of the conversation in the recording: its old one, or by the order of beginning."""
         root = hash_conversation(request.messages[:1])
         with self._lock:
             positions = self._get_open_recording().positions
@@ -164,28 +162,30 @@ class Recorder:
     def _record(self, position: int, key: str, request: Request, reply: Reply) -> None:
         shown = tuple(message_to_json(message) for message in list_new_messages(request.messages))
         with self._lock:
-            shelf = self._get_open_recording()
+            recording = self._get_open_recording()
             entry = RecordedCall(
                 request.place, request.turn, key, shown, reply_to_json(reply), reply.model
             )
-            if shelf.header is None:
+            if recording.header is None:
                 protocol: Protocol = "tools" if request.tools else "text"
-                shelf.header = RecordingHeader(
+                recording.header = RecordingHeader(
                     reply.model, protocol, self._today(), self._note, _format_package_version()
                 )
-            shelf.recorded.append((position, request.turn, entry))
-            shelf.is_unsaved = True
-            # Each save writes the whole file: at most a tenth of the time goes into that.
+            recording.recorded.append((position, request.turn, entry))
+            recording.is_unsaved = True
+            # A save writes the whole file: limit saves to a tenth of the time.
             if time.monotonic() - self._saved_at >= 10 * self._save_seconds:
-                self._save(shelf)
+                self._save(recording)
             else:
                 atexit.unregister(self.close)
                 atexit.register(self.close)
 
-    def _save(self, shelf: OpenRecording) -> None:
+    def _save(self, recording: OpenRecording) -> None:
         began = time.monotonic()
-        shelf.is_unsaved = False  # even if it fails: the error is told once, not again at exit
-        write_recording(self.path, shelf.contents(), shelf.old)
+        recording.is_unsaved = (
+            False  # also if it fails: the error is raised once, not again at exit
+        )
+        write_recording(self.path, recording.build(), recording.old)
         self._saved_at = time.monotonic()
         self._save_seconds = self._saved_at - began
 
@@ -201,7 +201,7 @@ def _format_package_version() -> str:
 
 
 class OpenRecording:
-    """The entries of one recording while it is in use: what is replayed, and what has been recorded."""
+    """A recording in use: the entries that are replayed, and those recorded so far."""
 
     def __init__(self, old: Recording, *, replays: bool, records: bool) -> None:
         self.old = old
@@ -220,7 +220,7 @@ class OpenRecording:
                 self._by_key[entry.key].append(entry)
 
     def take_next_entry(self, key: str) -> RecordedCall | None:
-        """The next reply to an equal conversation, the last one for ever; None where there is none."""
+        """The next reply to an equal conversation, after the last one the last again; None if there is none."""
         entries = self._by_key.get(key)
         if not entries:
             return None
@@ -228,33 +228,33 @@ class OpenRecording:
         self._used[key] = used + 1
         return entries[min(used, len(entries) - 1)]
 
-    def contents(self) -> Recording:
-        """The whole recording as it should be written."""
-        kept = self.old.entries if self.replays else ()
-        recorded = [entry for *_, entry in sorted(self.recorded, key=lambda kept: kept[:2])]
+    def build(self) -> Recording:
+        """The recording to write: old entries that are replayed, and new ones."""
+        replayed = self.old.entries if self.replays else ()
+        recorded = [entry for *_, entry in sorted(self.recorded, key=lambda new: new[:2])]
         header = self.old.header if self.replays else self.header
-        return Recording(header or RecordingHeader(), (*kept, *recorded))
+        return Recording(header or RecordingHeader(), (*replayed, *recorded))
 
-    def difference(self, request: Request) -> str:
-        """Say what the program shows now and what it showed when recorded, from the first difference on."""
+    def describe_difference(self, request: Request) -> str:
+        """Describe the first difference between what the program shows now and what was recorded."""
         now = _list_text_lines(
             [message_to_json(message) for message in list_new_messages(request.messages)]
         )
         here = self._find_recorded_lines(request)
         if not here:
-            return f"turn {request.turn} of this block was not recorded"
+            return f"turn {request.turn} of this block is not in the recording"
         then, at = max(
             ((lines, _count_common_lines(lines, now)) for lines in here), key=lambda found: found[1]
         )
         return (
-            f"the program shows the model something else than when it was recorded, "
+            f"the program differs from the recording, "
             f"first in line {at + 1} of turn {request.turn}:\n"
             f"    recorded: {_format_line(then, at)}\n"
             f"    now:      {_format_line(now, at)}\n"
         )
 
     def _find_recorded_lines(self, request: Request) -> list[list[str]]:
-        """What was shown at this turn of this block, or of its file, or anywhere; what is unused first."""
+        """Lines recorded at this turn of this block, else of its file, else of any; unused entries are preferred."""
         entries = [entry for entry in self.old.entries if entry.turn == request.turn]
         file = request.place.rpartition(":")[0]
         for nearby in (
@@ -269,7 +269,7 @@ class OpenRecording:
 
 
 def _list_text_lines(messages: Iterable[Json]) -> list[str]:
-    """All lines of text in messages written as JSON."""
+    """All lines of text of messages in JSON."""
     lines: list[str] = []
     for message in messages:
         lines += message.get("user", ())
@@ -278,7 +278,7 @@ def _list_text_lines(messages: Iterable[Json]) -> list[str]:
 
 
 def _count_common_lines(then: list[str], now: list[str]) -> int:
-    """How many lines two texts begin with in common."""
+    """The number of equal lines at the start of two texts."""
     same = (old == new for old, new in zip(then, now, strict=False))
     return sum(1 for _ in takewhile(bool, same))
 

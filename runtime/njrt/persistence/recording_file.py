@@ -1,9 +1,9 @@
-"""The file of a recording: JSON Lines, a header and then one line for each model call.
+"""The file of a recording: JSON Lines, a header and then one line per model call.
 
     read_recording(path)     Recording(header, entries), or a RecordingError that names the bad line
     write_recording(path, recording, old)
 
-A file is only ever replaced as a whole. What another process has added since `old` was read stays in.
+A file is always replaced as a whole. What another process has added since `old` was read is kept.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ FORMAT_VERSION = 1
 
 @dataclass(frozen=True, slots=True)
 class RecordingHeader:
-    """What made a recording: the model as its server names it, the protocol, the date, a note."""
+    """The origin of a recording: the model as its server names it, the protocol, the date, a note."""
 
     model: str = ""
     protocol: Protocol = "tools"
@@ -37,9 +37,9 @@ class RecordingHeader:
 
 @dataclass(frozen=True, slots=True)
 class RecordedCall:
-    """One model call: who asked, what was new in the conversation, and the reply, as JSON.
+    """One model call: the place that asked, the new messages of the conversation, and the reply, as JSON.
 
-    `key` names the whole conversation. `model` is the name of the model that answered.
+    `key` is the digest of the whole conversation, `model` the name of the model that answered.
     """
 
     place: str
@@ -68,7 +68,7 @@ def read_recording(path: Path) -> Recording:
     lines = [line for line in text.split("\n") if line.strip()]
     if not lines:
         raise RecordingMissingError(
-            f"the recording {path} is empty; make it anew with NJC_RECORD=all:{path} and a model"
+            f"the recording {path} is empty; record it again with NJC_RECORD=all:{path} and a model"
         )
     header = _parse_header(_parse_json_object(lines[0], path, 1), path)
     entries = tuple(
@@ -80,7 +80,7 @@ def read_recording(path: Path) -> Recording:
 
 
 def recover_recording(path: Path) -> Recording:
-    """Read what can be read of a recording that is to be made anew: all of it, or only its lines."""
+    """Read a recording that is to be replaced: all of it, or only its lines if it is damaged."""
     try:
         return read_recording(path)
     except RecordingError:
@@ -100,7 +100,7 @@ def _parse_json_object(line: str, path: Path, number: int) -> Mapping[str, Any]:
 def _make_line_error(path: Path, number: int, why: str) -> RecordingError:
     return RecordingError(
         f"{path}:{number}: this line of the recording is {why}; "
-        f"restore the file, or make it anew with NJC_RECORD=all:{path}"
+        f"restore the file, or record it again with NJC_RECORD=all:{path}"
     )
 
 
@@ -152,7 +152,7 @@ def _format_entry(entry: RecordedCall, header: RecordingHeader) -> str:
 
 
 def write_recording(path: Path, recording: Recording, old: Recording) -> None:
-    """Replace the file by `recording` and what other processes have added to `old` meanwhile."""
+    """Replace the file by `recording` and what other processes have added since `old` was read."""
     lines = format_recording_lines(recording)
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -173,7 +173,7 @@ def _read_existing_lines(path: Path) -> list[str]:
 
 
 def _replace_file(path: Path, text: str) -> None:
-    """Write a file anew, so that whoever reads it sees the old or the new one and nothing in between."""
+    """Replace a file atomically: readers see the old contents or the new."""
     temporary = path.with_name(f".{path.name}.{os.getpid()}.tmp")
     try:
         with open(temporary, "wb") as file:

@@ -1,12 +1,12 @@
-"""A bounded store of texts by key, in SQLite, that many processes share and that never fails.
+"""A bounded key-value store of texts in SQLite, shared by processes; it never raises.
 
     store = Store(Path(".njc_cache"))
-    store.put("9f3c...", text)         from then on, in any process:     store.get("9f3c...") == text
+    store.put("9f3c...", text)
+    store.get("9f3c...") == text          in any process
 
-What goes wrong here is never the program's: a file that is locked, read-only, on a full disk, corrupted or
-of another version makes `get` find nothing and `put` do nothing, with one warning in the log. A corrupted
-file is set aside and a new one begun. Writes are transactions in SQLite's write-ahead log, so that a process
-may be killed at any moment. Each text is stored with its checksum: what is served is what was put.
+If the file is locked, read-only, on a full disk, corrupted or of another version, `get` finds nothing and `put` does
+nothing, with one warning in the log. A corrupted file is renamed and a new one created. Writes are transactions in
+SQLite's write-ahead log, so a process may be killed at any moment. Every text is stored with its checksum.
 """
 
 from __future__ import annotations
@@ -33,18 +33,16 @@ CREATE TABLE IF NOT EXISTS kept(
 CREATE INDEX IF NOT EXISTS kept_used ON kept(used);
 """
 _BUSY_SECONDS = 2.0  # seconds to wait for another process's transaction
-_PUTS_PER_SWEEP = 64  # puts between two looks at the size of the whole
+_PUTS_PER_SWEEP = 64  # puts between two checks of the total size
 
-_USED_UPDATE_SECONDS = (
-    3600  # a use is noted once an hour at most, so that a hit rarely has to write
-)
+_USED_UPDATE_SECONDS = 3600  # a use is stored at most once an hour: a hit seldom writes
 
 T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True)
 class StoreStats:
-    """What a store holds, and what it has been asked in this process. Sizes are in bytes of text."""
+    """The contents of a store, and its use in this process. Sizes are in bytes of text."""
 
     entries: int
     size: int
@@ -53,9 +51,9 @@ class StoreStats:
 
 
 class Store:
-    """Texts by key in `folder/name`, at most `most_bytes` of them; the longest unused go first.
+    """Texts by key in `folder/name`, at most `max_bytes`; the least recently used are deleted first.
 
-    May be shared by threads (each has a connection of its own) and is safe across `fork`.
+    Safe to share between threads (every thread has its own connection) and across `fork`.
     """
 
     def __init__(
@@ -63,19 +61,19 @@ class Store:
         folder: str | Path,
         name: str = "replies.sqlite3",
         *,
-        most_bytes: int = 256 * 1024 * 1024,
+        max_bytes: int = 256 * 1024 * 1024,
         now: Callable[[], float] = time.time,
     ) -> None:
         self._now = now
         self.path = Path(folder) / name
-        self._most_bytes = most_bytes
+        self._max_bytes = max_bytes
         self._here = threading.local()
         self._lock = threading.Lock()
         self._hits = self._misses = self._puts = 0
         self._has_warned = False
 
     def get(self, key: str) -> str | None:
-        """Find the text kept under `key`, or None."""
+        """The text stored under `key`, or None."""
         text = self._run_safely(lambda connection: self._read(connection, key), None)
         with self._lock:
             self._hits += text is not None
@@ -83,15 +81,15 @@ class Store:
         return text
 
     def put(self, key: str, text: str) -> None:
-        """Keep `text` under `key`."""
+        """Store `text` under `key`."""
         self._run_safely(lambda connection: self._write(connection, key, text), None)
 
     def remove(self, key: str) -> None:
-        """Forget what is kept under `key`."""
+        """Delete the text under `key`."""
         self._run_safely(lambda connection: self._delete(connection, key), None)
 
     def read_stats(self) -> StoreStats:
-        """Count what is kept."""
+        """Count the stored texts."""
         query = "SELECT count(*), coalesce(sum(size), 0) FROM kept"
         nothing: tuple[int, int] = (0, 0)
         entries, size = self._run_safely(
@@ -100,16 +98,16 @@ class Store:
         return StoreStats(entries, size, self._hits, self._misses)
 
     def clear(self) -> int:
-        """Forget everything; say how many texts there were."""
+        """Delete everything; return the number of texts."""
         return self._run_safely(self._delete_all, 0)
 
     def close(self) -> None:
-        """Close this thread's connection; it is opened anew when needed."""
+        """Close this thread's connection; it is opened again when needed."""
         connection, self._here.connection = getattr(self._here, "connection", None), None
         if connection is not None and self._here.process == os.getpid():
             connection.close()
 
-    # --- what is done inside of a connection
+    # --- queries
 
     def _read(self, connection: sqlite3.Connection, key: str) -> str | None:
         row = connection.execute(
@@ -128,7 +126,7 @@ class Store:
 
     def _write(self, connection: sqlite3.Connection, key: str, text: str) -> None:
         size = len(text.encode())
-        if size > self._most_bytes // 4:
+        if size > self._max_bytes // 4:
             return
         connection.execute(
             "INSERT OR REPLACE INTO kept VALUES (?, ?, ?, ?, ?)",
@@ -141,14 +139,14 @@ class Store:
             self._sweep(connection)
 
     def _sweep(self, connection: sqlite3.Connection) -> None:
-        """Forget the longest unused texts, down to nine tenths of what may be kept."""
+        """Delete the least recently used texts, down to nine tenths of the limit."""
         (size,) = connection.execute("SELECT coalesce(sum(size), 0) FROM kept").fetchone()
-        if size <= self._most_bytes:
+        if size <= self._max_bytes:
             return
         connection.execute(
             "DELETE FROM kept WHERE key IN (SELECT key FROM (SELECT key, sum(size) OVER (ORDER BY used DESC, key) "
             "AS newer FROM kept) WHERE newer > ?)",
-            (self._most_bytes * 9 // 10,),
+            (self._max_bytes * 9 // 10,),
         )
         connection.execute("PRAGMA incremental_vacuum")
 
@@ -160,28 +158,27 @@ class Store:
         connection.execute("PRAGMA incremental_vacuum")
         return deleted
 
-    # --- connections, and what to do when they fail
+    # --- connections and their failures
 
-    def _run_safely(self, act: Callable[[sqlite3.Connection], T], otherwise: T) -> T:
-        """Do `act` within a connection; whatever fails, give `otherwise`."""
+    def _run_safely(self, query: Callable[[sqlite3.Connection], T], default: T) -> T:
+        """Call `query` with the connection; return `default` if it fails."""
         try:
-            return act(self._get_connection())
+            return query(self._get_connection())
         except sqlite3.OperationalError as error:
-            # Locked, read-only, disk full, no such folder: the file itself is sound, if it is still there.
+            # Locked, read-only, disk full, no such folder: the file itself is intact, if it still exists.
             self._warn_once(error)
             if _get_file_identity(self.path) != getattr(self._here, "identity", None):
                 self.close()
         except (OSError, sqlite3.Error, UnicodeError) as error:
-            # Damage is reported by this very class; its subclasses are other troubles.
-            self._quarantine_file(error) if type(
-                error
-            ) is sqlite3.DatabaseError else self._warn_once(error)
-        return otherwise
+            # SQLite reports damage by this class itself; its subclasses are other errors.
+            is_damaged = type(error) is sqlite3.DatabaseError
+            self._quarantine_file(error) if is_damaged else self._warn_once(error)
+        return default
 
     def _get_connection(self) -> sqlite3.Connection:
         here = self._here
         if getattr(here, "connection", None) is None or here.process != os.getpid():
-            # A connection must not be used, nor even closed, in a child of the process that opened it.
+            # A connection must be neither used nor closed in a child of the process that opened it.
             here.inherited = getattr(here, "connection", None)
             here.connection, here.process, here.identity = None, os.getpid(), None
             here.connection = self._connect()
@@ -205,13 +202,13 @@ class Store:
         return connection
 
     def _quarantine_file(self, error: Exception) -> None:
-        """Move a file that cannot be used out of the way, so that the next use begins a new one."""
+        """Rename an unusable file, so that the next use creates a new one."""
         with contextlib.suppress(sqlite3.Error):
             self.close()
         self._warn_once(error)
         with contextlib.suppress(OSError), lock_folder(self.path.parent):
             if _get_file_identity(self.path) != self._here.identity:
-                return  # another process has done it already, and the file there now is a new one
+                return  # another process has renamed it already; this file is a new one
             os.replace(self.path, self.path.with_name(self.path.name + ".bad"))
             for suffix in ("-wal", "-shm"):
                 with contextlib.suppress(FileNotFoundError):
@@ -220,11 +217,11 @@ class Store:
     def _warn_once(self, error: Exception) -> None:
         if not self._has_warned:
             self._has_warned = True
-            warn("the cache %s cannot be used (%s); going on without it", self.path, error)
+            warn("the cache %s cannot be used (%s); continuing without it", self.path, error)
 
 
 def _get_file_identity(path: Path) -> tuple[int, int] | None:
-    """Tell a file from another that has taken its name."""
+    """Device and inode, to detect that another file has replaced this one."""
     with contextlib.suppress(OSError):
         found = path.stat()
         return found.st_dev, found.st_ino
@@ -232,7 +229,7 @@ def _get_file_identity(path: Path) -> tuple[int, int] | None:
 
 
 def _create_tables(connection: sqlite3.Connection) -> None:
-    """Make the tables of a new file, in one transaction: another process may be doing the same."""
+    """Create the tables of a new file, in one transaction: another process may do the same."""
     connection.execute("PRAGMA auto_vacuum = INCREMENTAL")
     connection.execute("PRAGMA journal_mode = WAL")
     connection.executescript(
