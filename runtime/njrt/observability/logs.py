@@ -68,5 +68,5 @@ def describe_event(event: Event) -> str:
         case Performed(effect=effect, result=result):
             return f"{type(effect).__name__}: {summarize_result(result)[:200]!r}"
         case Ended(outcome=outcome, seconds=seconds):
-            name, error = name_ending(outcome)
-            return f"{name}{f' {error}' if error else ''} after {seconds:.2f} s"
+            name, message = name_ending(outcome)
+            return f"{name}{f' {message}' if message else ''} after {seconds:.2f} s"

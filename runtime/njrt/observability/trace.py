@@ -122,10 +122,10 @@ def event_to_json(event: Event) -> dict[str, Any]:
             fields = {"turn": turn, "seconds": round(seconds, 6), "effect": effect_to_json(effect)}
             return fields | {"kind": kind, "result": summarize_result(result)}
         case Ended(outcome=outcome, seconds=seconds):
-            name, error = name_ending(outcome)
+            name, message = name_ending(outcome)
             return (
                 {"outcome": name}
-                | ({"error": error} if error else {})
+                | ({"error": message} if message else {})
                 | {"seconds": round(seconds, 6)}
             )
         case _:
