@@ -131,7 +131,7 @@ def generate(
     header = make_header(source, project, version, serialize_written(source, written, note))
     if module is None:
         return _compile_without_blocks(source, header)
-    types = TypeReader(blocks, analysis.outputs)
+    types = TypeReader(blocks, analysis.outputs, source.text)
     authorities = tuple(decide_authority(block, types, project) for block in blocks)
     aliases = choose_aliases(source.text)
     instead = {code.block.start: code for code in written}

@@ -18,7 +18,7 @@ ROOT = Path(__file__).parent.parent
         ("tickets", "technical  The app crashes when I open the settings page."),
         ("rules", "['level', 'rotor', 'noon']"),
         ("mailbox", "2 of 3 mails are worth reading"),
-        ("order", "NothingOrdered: "),
+        ("order", "NothingOrdered: The letter is none of our business."),
         ("citations", "paper 14 is now cited by [3, 5, 8]"),
     ],
 )

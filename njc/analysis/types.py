@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import ast
 import builtins
+import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -127,6 +128,8 @@ class TypeReader:
 
     blocks: Sequence[NaturalBlock]
     outputs: BlockOutputs
+    text: str
+    """The text of the module, which tells what need not be looked for."""
 
     # ── the types of variables ───────────────────────────────────────────────────────────────────
 
@@ -190,7 +193,7 @@ class TypeReader:
         if scope not in self._statements_by_scope:
             by_name: dict[str, list[ast.stmt]] = {}
             for statement in _walk_statements(scope):
-                for bound in list_bound_names(statement):
+                for bound in list_bound_names(statement, ":=" in self.text):
                     by_name.setdefault(bound, []).append(statement)
             self._statements_by_scope[scope] = by_name
         return self._statements_by_scope[scope].get(name, [])
@@ -198,6 +201,8 @@ class TypeReader:
     @cached_property
     def _rebound_elsewhere(self) -> frozenset[str]:
         """The names that some function declares global or nonlocal, and so may bind anew."""
+        if not re.search(r"\b(?:global|nonlocal)\b", self.text):
+            return frozenset()
         trees = {
             id(place.node): place.node
             for block in self.blocks
@@ -266,7 +271,7 @@ class TypeReader:
             case ast.AnnAssign():
                 return
             case _:
-                for name in list_bound_names(statement):
+                for name in list_bound_names(statement, ":=" in self.text):
                     yield name, _unknown
 
     def _bindings_of_loop(

@@ -242,11 +242,12 @@ def _bind_statements(body: Iterable[ast.stmt], seen: _BindingCollector, walrus: 
             _bind_statements(suite, seen, walrus)
 
 
-def list_bound_names(statement: ast.stmt) -> set[str]:
+def list_bound_names(statement: ast.stmt, walrus: bool = True) -> set[str]:
     """The names, as they are written, that a statement binds in its own scope, without those of its suites."""
     seen = _BindingCollector()
     _bind_statement(statement, seen)
-    _bind_walrus(list_own_expressions(statement), seen)
+    if walrus:
+        _bind_walrus(list_own_expressions(statement), seen)
     return seen.bound
 
 
