@@ -25,6 +25,7 @@ class Mailbox:
                 types=lambda: {"topic": Literal["bills", "meetings", "prizes"]},
                 cls="Mailbox",
                 at="mailbox.njpy:14",
+                effects="answer",
             )
             try:
                 _nj.run(
@@ -56,4 +57,4 @@ if __name__ == "__main__":
     print(f"{mailbox.opened} of {len(MAILS)} mails are worth reading")
 
 
-# njc lines 1=1 4:1 6=3 7:3 19=14 21:15 23=14 29:17 30=17 32:18 35=17 42:21 57=36 sha256 58e00fed3c47b2ee
+# njc lines 1=1 4:1 6=3 7:3 19=14 21:15 23=14 30:17 31=17 33:18 36=17 43:21 58=36 sha256 3fb29a6ec6ad6c79
