@@ -323,7 +323,7 @@ OWNED = [
 
 
 @pytest.mark.parametrize(
-    "value", OWNED, ids=lambda value: f"{type(value).__name__}-{id(value)}"[:24]
+    "value", OWNED, ids=[f"{number}-{type(value).__name__}" for number, value in enumerate(OWNED)]
 )
 def test_what_the_owner_hides_is_hidden(value: Any) -> None:
     for shown in (value, [value], {"a": value}, types.SimpleNamespace(a=value)):

@@ -118,6 +118,7 @@ BASELINE_PROMPT = f"""{INTRODUCTION}
 call `done`."""
 
 SYSTEM_PROMPTS = {
+    "answer": ANSWER_PROMPT,
     "direct": DIRECT_TOOLS_PROMPT,
     "nightjar": PYTHON_PROMPT,
     "shared-python": PYTHON_PROMPT,
@@ -148,7 +149,7 @@ EFFECTS_SHOWING_VALUES = ("answer", "direct", "nightjar")
 
 def build_system_prompt(effects: EffectSet, protocol: Protocol, signatures: Sequence[str]) -> str:
     """The system prompt of an effect set; `signatures` are those of its tools, for the text protocol."""
-    if protocol == "tools":
+    if protocol == "tools" or effects == "answer":
         return SYSTEM_PROMPTS[effects]
     if effects == "direct":
         return DIRECT_TEXT_PROMPT
