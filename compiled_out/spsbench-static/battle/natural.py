@@ -1,4 +1,4 @@
-# compiled by njc 0.1.0 from battle/natural.njpy (sha256 8db6a8b993cb4f75, options cc2447ed8334793a, code aacf4354e70f38d3, abi 1)
+# compiled by njc 0.2.0 from battle/natural.njpy (sha256 8db6a8b993cb4f75, options cc2447ed8334793a, code 8763c6e9acedb9f4, abi 1)
 # do not edit: change battle/natural.njpy and build again
 # code by openai/Qwen2.5-Coder-1.5B-Instruct-Q4_K_M (local); passes 0 of 3 checks of its program (answered by a script)
 """A turn in a game: the player says what they do, and the enemies feel it."""
@@ -22,11 +22,13 @@ def take_turn(enemies: list[Enemy], action: str) -> None:
             continue
         if action == "attack":
             enemy.health -= 10
+            if enemy.health <= 0:
+                enemies.remove(enemy)
         elif action == "heal":
             enemy.health += 20
-        if enemy.health <= 0:
-            enemies.remove(enemy)
+            if enemy.health > enemy.max_health:
+                enemy.health = enemy.max_health
     # end of natural block
 
 
-# njc lines 1=1 4:1 18=14 30=18 sha256 1ba000a6dc14d932
+# njc lines 1=1 4:1 18=14 32=18 sha256 767218e0aa397f36

@@ -1,4 +1,4 @@
-# compiled by njc 0.1.0 from coffeeshop/natural.njpy (sha256 6b36325ce30075cd, options cc2447ed8334793a, code bdeb4c5f64fe2d31, abi 1)
+# compiled by njc 0.2.0 from coffeeshop/natural.njpy (sha256 6b36325ce30075cd, options cc2447ed8334793a, code bdeb4c5f64fe2d31, abi 1)
 # do not edit: change coffeeshop/natural.njpy and build again
 # no code by openai/Qwen2.5-Coder-1.5B-Instruct-Q4_K_M (local) is used: the blocks run live
 # pyright: reportUnboundVariable=false
@@ -86,35 +86,32 @@ class NotOnTheMenu(ValueError):
 
 def take_order(words: str) -> Order:
     order: Order
-    try:
-        _nj.run(
-            """natural
+    _nj.run(
+        """natural
     Turn the customer's <words> into an <Order> of <Line>s, each a <Coffee>, <MilkDrink>, <Tea> or <Pastry>
     with what is said of its <Syrup>, <Sweetener> and <Topping>, and the defaults where nothing is said.
     Raise <NotOnTheMenu>, naming the thing, if any of it is not on the menu; else save the <:order: Order>.
     """,
-            lambda: (
-                words,
-                Order,
-                Line,
-                Coffee,
-                MilkDrink,
-                Tea,
-                Pastry,
-                Syrup,
-                Sweetener,
-                Topping,
-                NotOnTheMenu,
-                order,
-            ),
-            writes="order",
-            types=lambda: {"order": Order},
-            labels="return",
-            at="coffeeshop/natural.njpy:83",
-        )
-    except _nj.Return as _nj_r:
-        return _nj_r.value
+        lambda: (
+            words,
+            Order,
+            Line,
+            Coffee,
+            MilkDrink,
+            Tea,
+            Pastry,
+            Syrup,
+            Sweetener,
+            Topping,
+            NotOnTheMenu,
+            order,
+        ),
+        writes="order",
+        types=lambda: {"order": Order},
+        at="coffeeshop/natural.njpy:83",
+        effects="answer",
+    )
     return order
 
 
-# njc lines 1=1 5:1 7=3 8:3 89=83 92:84 96=83 117:88 118=89 sha256 accb7aa6b84d2d57
+# njc lines 1=1 5:1 7=3 8:3 89=83 91:84 95=83 114:88 115=89 sha256 bcf43456a30776a8

@@ -1,6 +1,6 @@
-# compiled by njc 0.1.0 from fact_checking/natural.njpy (sha256 e1a2b39048f1842f, options cc2447ed8334793a, code d2832a40da40bdae, abi 1)
+# compiled by njc 0.2.0 from fact_checking/natural.njpy (sha256 e1a2b39048f1842f, options cc2447ed8334793a, code 67a9f00f9356dccf, abi 1)
 # do not edit: change fact_checking/natural.njpy and build again
-# code by openai/Qwen2.5-Coder-1.5B-Instruct-Q4_K_M (local); passes 6 of 6 checks of its program (answered by a script); 1 of 2 blocks run live
+# code by openai/Qwen2.5-Coder-1.5B-Instruct-Q4_K_M (local); passes 0 of 6 checks of its program (answered by a script)
 """Check the facts of a text, and add what is found to a list that others read too."""
 
 import njrt as _nj
@@ -21,21 +21,10 @@ def check_facts(text: str, results: list[FactCheck]) -> None:
     claims = llm(f"Extract all factual claims from this text.\n\n{text}", list[str])
     # end of natural block
     for claim in claims:
-        try:
-            _nj.run(
-                """natural
-        Append a <FactCheck> of this <claim> to <results>.
-        """,
-                lambda: (FactCheck, claim, results),
-                labels="break continue return",
-                at="fact_checking/natural.njpy:17",
-            )
-        except _nj.Break:
-            break
-        except _nj.Continue:
-            continue
-        except _nj.Return:
-            return
+        # natural
+        # Append a <FactCheck> of this <claim> to <results>.
+        results.append(FactCheck(claim, True))
+        # end of natural block
 
 
-# njc lines 1=1 4:1 6=3 7:3 17=12 23:16 25=17 27:18 29=17 39=20 sha256 d8c4958c3e52d36a
+# njc lines 1=1 4:1 6=3 7:3 17=12 23:16 25=17 28=20 sha256 c7adc6fc79e66437

@@ -1,24 +1,24 @@
-# compiled by njc 0.1.0 from feed_filtering/natural.njpy (sha256 9b79f8025336fa96, options cc2447ed8334793a, code b1599c14ba1433ba, abi 1)
+# compiled by njc 0.2.0 from feed_filtering/natural.njpy (sha256 5c80fb839cd195e3, options cc2447ed8334793a, code d492ad467ec52dc0, abi 1)
 # do not edit: change feed_filtering/natural.njpy and build again
 # code by openai/Qwen2.5-Coder-1.5B-Instruct-Q4_K_M (local); passes 0 of 12 checks of its program (answered by a script)
 """Show of a feed only what the reader would like to see."""
 
 import njrt as _nj
+from collections.abc import Sequence
 
 
-def filter_feed(feed: list[str], preference: str) -> list[str]:
+def filter_feed(feed: Sequence[str], preference: str) -> list[str]:
     # natural
     # Choose from <feed>, in its order, the posts that a reader with this <preference> wants to see, and
     # store them as a new list in <:shown: list[str]>.
     shown: list[str]
-    llm = _nj.llm_at("feed_filtering/natural.njpy:5")
-    shown = [
-        post
-        for post in feed
-        if llm(f"Is this post for {preference}?\n\n{post}", list[str])
-    ]
+    llm = _nj.llm_at("feed_filtering/natural.njpy:7")
+    shown = llm(
+        f"Filter the feed for posts that the reader with the preference '{preference}' wants to see.\n\n{feed}",
+        list[str],
+    )
     # end of natural block
     return shown
 
 
-# njc lines 1=1 4:1 5=2 7:2 11=5 21:9 22=10 sha256 afec81a198b91216
+# njc lines 1=1 4:1 6=3 7:3 12=7 21:11 22=12 sha256 0128e96fc28bdaf0

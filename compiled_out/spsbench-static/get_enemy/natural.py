@@ -1,4 +1,4 @@
-# compiled by njc 0.1.0 from get_enemy/natural.njpy (sha256 1a7623261c0cbcb1, options cc2447ed8334793a, code 88ab334e27bb427f, abi 1)
+# compiled by njc 0.2.0 from get_enemy/natural.njpy (sha256 1a7623261c0cbcb1, options cc2447ed8334793a, code 88ab334e27bb427f, abi 1)
 # do not edit: change get_enemy/natural.njpy and build again
 # code by openai/Qwen2.5-Coder-1.5B-Instruct-Q4_K_M (local); passes 1 of 6 checks of its program (answered by a script)
 """An encounter: a function that knows an enemy which nobody wrote down."""
@@ -19,4 +19,4 @@ def encounter() -> Callable[[], Any]:
     return get_enemy
 
 
-# njc lines 1=1 4:1 12=8 19:12 20=13 sha256 d9c0901d51d95f2b
+# njc lines 1=1 4:1 12=8 19:12 20=13 sha256 d7cffedcf1756e90

@@ -1,16 +1,18 @@
-# compiled by njc 0.1.0 from menu/natural.njpy (sha256 e2037c4a7824691b, options cc2447ed8334793a, code 25add7e1c5cecfd9, abi 1)
+# compiled by njc 0.2.0 from menu/natural.njpy (sha256 e2037c4a7824691b, options cc2447ed8334793a, code 9bf3a3ebfa4e12d5, abi 1)
 # do not edit: change menu/natural.njpy and build again
-# code by openai/Qwen2.5-Coder-1.5B-Instruct-Q4_K_M (local); passes 1 of 4 checks of its program (answered by a script)
+# code by openai/Qwen2.5-Coder-1.5B-Instruct-Q4_K_M (local); passes 0 of 4 checks of its program (answered by a script)
 """Take orders in a restaurant, as long as there is something left."""
+
+import njrt as _nj
 
 
 def sell(order: str, inventory: dict[str, int]) -> None:
     # natural
     # Subtract from <inventory>, in place, what the customer's <order> takes.
-    if order not in inventory:
-        return
-    inventory[order] -= 1
+    llm = _nj.llm_at("menu/natural.njpy:5")
+    amount = llm(f"How much does this order cost?\n\n{order}", float)
+    inventory[order] -= amount
     # end of natural block
 
 
-# njc lines 1=1 4:1 9=5 14=8 sha256 cd9cca0bceb09d65
+# njc lines 1=1 4:1 5=2 7:2 11=5 16=8 sha256 c7bf9f919a31953f

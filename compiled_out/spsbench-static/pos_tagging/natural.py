@@ -1,4 +1,4 @@
-# compiled by njc 0.1.0 from pos_tagging/natural.njpy (sha256 366871f90d684876, options cc2447ed8334793a, code bdeb4c5f64fe2d31, abi 1)
+# compiled by njc 0.2.0 from pos_tagging/natural.njpy (sha256 366871f90d684876, options cc2447ed8334793a, code bdeb4c5f64fe2d31, abi 1)
 # do not edit: change pos_tagging/natural.njpy and build again
 # no code by openai/Qwen2.5-Coder-1.5B-Instruct-Q4_K_M (local) is used: the blocks run live
 # pyright: reportUnboundVariable=false
@@ -17,21 +17,18 @@ class Word(NamedTuple):
 
 def tag(sentence: str, language: str) -> list[Word]:
     words: list[Word]
-    try:
-        _nj.run(
-            """natural
+    _nj.run(
+        """natural
     Split the <sentence>, which is in <language>, into its words, without punctuation, and store them in
     <:words: list[Word]>: each a <Word> with its text as it stands, its part of speech as a Universal POS tag
     such as NOUN, VERB or DET, and its English translation in lower case.
     """,
-            lambda: (sentence, language, words, Word),
-            writes="words",
-            types=lambda: {"words": list[Word]},
-            labels="return",
-            at="pos_tagging/natural.njpy:14",
-        )
-    except _nj.Return as _nj_r:
-        return _nj_r.value
+        lambda: (sentence, language, words, Word),
+        writes="words",
+        types=lambda: {"words": list[Word]},
+        at="pos_tagging/natural.njpy:14",
+        effects="answer",
+    )
     return words
 
 
@@ -45,6 +42,7 @@ def tagger_for(sample: str) -> Callable[[str], list[Word]]:
     """,
             lambda: (sample, tagger, tag),
             writes="tagger",
+            types=lambda: {"return": Callable[[str], list[Word]]},
             labels="return",
             at="pos_tagging/natural.njpy:23",
         )
@@ -53,4 +51,4 @@ def tagger_for(sample: str) -> Callable[[str], list[Word]]:
     return tagger
 
 
-# njc lines 1=1 5:1 7=3 8:3 20=14 23:15 27=14 35:19 40=23 43:24 46=23 53:27 54=28 sha256 4dc6703ce2c4f869
+# njc lines 1=1 5:1 7=3 8:3 20=14 22:15 26=14 32:19 37=23 40:24 43=23 51:27 52=28 sha256 8badc0c2563e24d5

@@ -1,8 +1,10 @@
-# compiled by njc 0.1.0 from stores/natural.njpy (sha256 3ded1cfca0ea64ad, options cc2447ed8334793a, code 72581f1f1bd1cfa9, abi 1)
+# compiled by njc 0.2.0 from stores/natural.njpy (sha256 3ded1cfca0ea64ad, options cc2447ed8334793a, code bdeb4c5f64fe2d31, abi 1)
 # do not edit: change stores/natural.njpy and build again
-# code by openai/Qwen2.5-Coder-1.5B-Instruct-Q4_K_M (local); passes 0 of 10 checks of its program (answered by a script)
+# no code by openai/Qwen2.5-Coder-1.5B-Instruct-Q4_K_M (local) is used: the blocks run live
+# pyright: reportUnboundVariable=false
 """A street of stores: each is described in words, and becomes a class of its own."""
 
+import njrt as _nj
 from abc import ABC, abstractmethod
 
 
@@ -17,14 +19,16 @@ class Store(ABC):
 
 
 def open_store(description: str) -> Store:
-    # natural
-    # Define a concrete subclass of <Store> whose `total` follows the <description>, and make of it the <:store>
-    # with the name and the prices that the description gives.
-    store = Store(
-        description.split(" ")[0],
-        {item: float(price) for item, price in description.split(": ")},
+    store: Store
+    _nj.run(
+        """natural
+    Define a concrete subclass of <Store> whose `total` follows the <description>, and make of it the <:store>
+    with the name and the prices that the description gives.
+    """,
+        lambda: (Store, description, store),
+        writes="store",
+        at="stores/natural.njpy:17",
     )
-    # end of natural block
     return store
 
 
@@ -32,4 +36,4 @@ def open_street(descriptions: list[str]) -> list[Store]:
     return [open_store(description) for description in descriptions]
 
 
-# njc lines 1=1 4:1 21=17 28:21 33=26 sha256 03563f42cd30162a
+# njc lines 1=1 5:1 7=3 8:3 23=17 25:18 28=17 32:21 37=26 sha256 8621d6fb525aa6ab

@@ -1,4 +1,4 @@
-# compiled by njc 0.1.0 from wordle_solver/natural.njpy (sha256 bebf5789919739d7, options cc2447ed8334793a, code d39556f6ede8ff22, abi 1)
+# compiled by njc 0.2.0 from wordle_solver/natural.njpy (sha256 3cf39cf676f02d6e, options cc2447ed8334793a, code 2ac325c9e0c4fc1c, abi 1)
 # do not edit: change wordle_solver/natural.njpy and build again
 # code by openai/Qwen2.5-Coder-1.5B-Instruct-Q4_K_M (local); passes 3 of 3 checks of its program (answered by a script)
 """Play Wordle: a nested function guesses, and sees by its closure how the game has gone so far."""
@@ -16,7 +16,7 @@ def solve(words: list[str], try_word: Callable[[str], str], turns: int = 6) -> s
         # so far, each with its feedback: "g" for a letter in its place, "y" for a letter that is elsewhere in the
         # word, "." for a letter that is not in it.
         guess: str
-        llm = _nj.llm_at("wordle_solver/natural.njpy:10")
+        llm = _nj.llm_at("wordle_solver/natural.njpy:10", effects="answer")
         guess = llm(
             f"Choose the best next guess from the given words.\n\n{', '.join(words)}",
             str,
@@ -32,4 +32,4 @@ def solve(words: list[str], try_word: Callable[[str], str], turns: int = 6) -> s
     return None
 
 
-# njc lines 1=1 4:1 6=3 7:3 15=10 25:15 33=23 sha256 72ad6f164c4a459b
+# njc lines 1=1 4:1 6=3 7:3 15=10 25:15 33=23 sha256 f17235c2953d48ff
