@@ -13,6 +13,7 @@ from pathlib import Path
 from njc.compiler import Compilation, compile_source
 from njc.frontend.source import SourceFile
 from spsbench.checks import check_task
+from spsbench.methods import METHODS
 from spsbench.replay.traces import CheckOutcomes, Trace, list_program_names
 from spsbench.suite import (
     TASK_NAMES,
@@ -48,7 +49,8 @@ def load_suite_program(trace: Trace) -> RunChecks:
         )
 
     def play() -> CheckOutcomes:
-        results = check_task(load_task(name), load_natural_program(name))
+        options = METHODS[trace.effects].compile_options
+        results = check_task(load_task(name), load_natural_program(name, options))
         return {f"{result.case}: {result.check}": result.passed for result in results}
 
     return play
@@ -71,10 +73,13 @@ def load_migrated_program(trace: Trace, programs: Path) -> RunChecks:
     if not isinstance(migration, Migration):
         reason = migration if isinstance(migration, str) else "it has no natural code"
         raise CannotReplayError(f"{path} cannot be migrated: {reason}")
-    code = require_compiled_code(migration.compilation)
+    options = METHODS[trace.effects].compile_options
+    code = require_compiled_code(compile_source(migration.source, project=options))
 
     def play() -> CheckOutcomes:
-        _, _, checks = make_program_module(name, code, f"{name}.njpy").run()
+        # Not the name of a module of Python: the guard would take its classes for Python's.
+        module = make_program_module(f"replayed.{name}", code, f"{name}.njpy")
+        _, _, checks = module.run()
         return {str(check): passed is True for check, passed in checks.items()}
 
     return play

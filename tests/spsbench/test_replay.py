@@ -449,3 +449,21 @@ def test_a_retried_run_counts_once_and_is_compared_with_its_recorded_evaluation(
 def test_a_damaged_evaluation_is_named(line: str) -> None:
     with pytest.raises(TraceError, match=r"^line 1 is not an evaluation"):
         parse_evaluations([line])
+
+
+def test_a_program_may_have_a_name_of_pythons_library_and_every_jump_that_was_recorded(
+    tmp_path: Path,
+) -> None:
+    (tmp_path / "calendar.py").write_text(
+        OLD_PROGRAM.replace("@nj.fn", "class Box:\n    _held = 3\n\n\n@nj.fn")
+        .replace("main([4, 5]", "main([4, 5, Box()]")
+        .replace("prices == [8, 10]", "prices == [3]")
+    )
+    chats = [
+        user("Follow the <wish> and change the <prices>."),
+        *chat("a", "exec", {"code": "answer = [prices[2]._held]"}, "Success"),
+        *chat("b", "return", {"variable": "answer"}),
+    ]
+    result = played(trace("calendar", *chats), partial(load_migrated_program, programs=tmp_path))
+    assert result.divergences == ()
+    assert result.checks["doubled"]
