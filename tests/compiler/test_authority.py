@@ -1,0 +1,365 @@
+"""What the compiler lets a block do: the jumps that its text names, and code only where it may be needed."""
+
+from __future__ import annotations
+
+import textwrap
+
+import pytest
+
+from njc.analysis.authority import Authority
+from njc.compiler import Compilation, compile_source
+from njc.frontend.source import SourceFile
+from njrt.options import Options
+
+HEAD = '''\
+from __future__ import annotations
+import collections.abc, datetime, decimal, enum, uuid
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated, Any, Final, Literal, NamedTuple, Optional, TypedDict, Union
+from pydantic import BaseModel
+from elsewhere import Foreign, ForeignError
+
+Kind = Literal["a", "b"]
+Rows = list[dict[str, str]]
+LIMIT = 3
+BOX = []
+
+class Color(enum.Enum):
+    RED = 1
+
+class Point(NamedTuple):
+    x: int
+    color: Color
+
+class Movie(TypedDict):
+    title: str
+
+class Person(BaseModel):
+    name: str
+
+class Odd(BaseModel):
+    run: Callable[[], int]
+
+@dataclass
+class Order:
+    dish: str
+    lines: list[str]
+
+@dataclass(frozen=True)
+class Frozen:
+    name: str
+    tags: list[str]
+
+class Plain:
+    pass
+
+class NotForSale(Exception):
+    pass
+
+def make() -> str: ...
+
+'''  # fmt: skip
+
+
+def compile_program(text: str, **options: str) -> Compilation:
+    source = SourceFile("p.njpy", (HEAD + textwrap.dedent(text)).encode())
+    compilation = compile_source(source, project=Options(**options))  # type: ignore[arg-type]
+    assert compilation.output is not None, compilation.diagnostics
+    return compilation
+
+
+def decide(text: str, **options: str) -> Authority:
+    return compile_program(text, **options).authorities[-1]
+
+
+def decide_prompt(
+    prompt: str, parameters: str = "x: str", lead: str = "", **options: str
+) -> Authority:
+    """The authority of one block in a loop of a function."""
+    return decide(
+        f"def f({parameters}):\n    {lead or 'pass'}\n    for _ in range(2):\n"
+        f'        """natural\n        {prompt}\n        """\n',
+        **options,
+    )
+
+
+# ── jumps ────────────────────────────────────────────────────────────────────────────────────────
+
+
+@pytest.mark.parametrize(
+    ("words", "labels"),
+    [
+        ("Do it.", ()),
+        ("Break if <x> is done.", ("break",)),
+        ("It breaks when <x> is done.", ("break",)),
+        ("CONTINUE, if so.", ("continue",)),
+        ("continuing with the next", ("continue",)),
+        ("Return <x>.", ("return",)),
+        ("It is returned, or broken off.", ("break", "return")),
+        ("break, continue or return", ("break", "continue", "return")),
+        ("a coffee break", ("break",)),
+        ("the breakfast of the discontinued <x>", ()),
+        ("return_value and unbroken", ()),
+        ("stop here and skip it", ()),
+    ],
+)
+def test_a_block_is_offered_the_jumps_that_its_text_names(words, labels) -> None:
+    assert decide_prompt(words).labels == labels
+
+
+def test_only_legal_jumps_are_offered() -> None:
+    assert decide('"""natural\nBreak or return <LIMIT>.\n"""\n').labels == ()
+    assert decide('async def f():\n    """natural\n    return\n    """\n    yield 1\n').labels == (
+        "bare_return",
+    )
+
+
+def test_all_jumps_on_request() -> None:
+    everything = ("break", "continue", "return")
+    assert decide_prompt("Do <x>.", jumps="all").labels == everything
+    text = 'def f(x):\n    for _ in x:\n        """natural(jumps="all")\n        Do <x>.\n        """\n'
+    assert decide(text).labels == everything
+
+
+def test_a_jump_that_is_not_named_has_no_arm() -> None:
+    text = (
+        'def f(x):\n    for _ in x:\n        """natural\n        Do <x>, or break.\n        """\n'
+    )
+    output = (compile_program(text).output or b"").decode()
+    assert 'labels="break"' in output
+    assert output.count("except") == 1
+    assert "try:" not in (compile_program(text.replace(", or break", "")).output or b"").decode()
+
+
+def test_data_in_an_f_string_names_no_jump() -> None:
+    text = 'def f(x):\n    for y in x:\n        f"""natural\n        Do {y}.\n        """\n'
+    assert decide(text).labels == ()
+
+
+# ── data or code: outputs ────────────────────────────────────────────────────────────────────────
+
+
+@pytest.mark.parametrize(
+    "declared",
+    [
+        *(
+            "str",
+            "int",
+            "float",
+            "bool",
+            "None",
+            "bytes",
+            "Kind",
+            "Color",
+            "Point",
+            "Movie",
+            "Person",
+        ),
+        *("Order", "Literal['a', 1]", "list[str]", "dict[str, list[Color]]", "tuple[int, str]"),
+        *("tuple[int, ...]", "set[int]", "frozenset[str]", "Sequence[Order]", "Mapping[str, int]"),
+        *("Optional[Order]", "Union[int, str]", "int | None", "Rows", "Annotated[int, 'x']"),
+        *("datetime.date", "datetime.datetime", "decimal.Decimal", "uuid.UUID", "Path"),
+        *("collections.abc.Sequence[int]", "list['Order']", "'Order'"),
+    ],
+)
+def test_types_that_json_carries_are_answers(declared) -> None:
+    assert decide_prompt(f"Put <x> into <:y: {declared}>.").effects == "answer"
+
+
+@pytest.mark.parametrize(
+    "declared",
+    [
+        *("Any", "object", "list", "dict", "dict[str, Any]", "Callable[[], int]", "Iterator[int]"),
+        *(
+            "Iterable[int]",
+            "Plain",
+            "Foreign",
+            "type",
+            "type[Order]",
+            "Odd",
+            "list[Plain]",
+            "complex",
+        ),
+        *("Order | Plain", "Annotated[Plain, 1]"),
+    ],
+)
+def test_types_that_json_does_not_carry_need_code(declared) -> None:
+    authority = decide_prompt(f"Put <x> into <:y: {declared}>.")
+    assert authority.effects == "direct"
+    assert "output" in authority.reason
+
+
+def test_an_output_needs_a_type_and_must_be_a_name() -> None:
+    assert "no type" in decide_prompt("Put <x> into <:y>.").reason
+    assert decide_prompt("Put <x> into <:y>.", lead="y: int").effects == "answer"
+    assert "attribute" in decide_prompt("Set <:x.y: int>.", "x").reason
+
+
+def test_a_block_without_outputs_and_jumps_acts_on_the_program() -> None:
+    assert decide_prompt("Print <x>.").effects == "direct"
+    assert decide_prompt("Break if <x> is rude.").effects == "answer"
+
+
+# ── data or code: what is read ───────────────────────────────────────────────────────────────────
+
+READ = "Put <x> into <:y: int>."
+
+
+@pytest.mark.parametrize(
+    "parameters",
+    [
+        *("x: str", "x: int | None", "x: Kind", "x: Color", "x: Point", "x: tuple[int, ...]"),
+        *("x: frozenset[str]", "x: Sequence[str]", "x: Mapping[str, int]", "x: Frozen", "x: 'str'"),
+        *(
+            "x: Optional[str]",
+            "x: Sequence[dict[str, str]]",
+            "x: datetime.date",
+            "x: Annotated[str, 1]",
+        ),
+    ],
+)
+def test_what_cannot_be_changed_may_be_read(parameters) -> None:
+    assert decide_prompt(READ, parameters).effects == "answer"
+
+
+@pytest.mark.parametrize(
+    ("parameters", "remedy"),
+    [
+        ("x", "annotate `x`"),
+        ("x: Any", ""),
+        ("x: object", ""),
+        ("x: list[str]", "annotate `x: Sequence[str]`, if the block only reads it"),
+        ("x: dict[str, int]", "annotate `x: Mapping[str, int]`, if the block only reads it"),
+        ("x: set[int]", "annotate `x: frozenset[int]`, if the block only reads it"),
+        ("x: Rows", "annotate `x: Sequence[dict[str, str]]`, if the block only reads it"),
+        ("x: Order", "make `Order` a frozen dataclass, if the block only reads it"),
+        ("x: list[str] | None", ""),
+        ("x: Iterator[str]", ""),
+        ("x: Movie", ""),
+        ("x: Plain", ""),
+        ("x: Foreign", ""),
+        ("*x: str", "annotate `x`"),
+        ("x: Callable[[], int]", ""),
+    ],
+)
+def test_what_may_be_changed_needs_code(parameters, remedy) -> None:
+    authority = decide_prompt(READ, parameters)
+    assert authority.effects == "direct"
+    assert "`x" in authority.reason
+    if remedy:
+        assert authority.remedy == remedy
+
+
+@pytest.mark.parametrize(
+    ("lead", "effects"),
+    [
+        ("x = 'a'", "answer"),
+        ("x = f'{LIMIT}'", "answer"),
+        ("x = len('a')", "answer"),
+        ("x = make()", "answer"),
+        ("x = 'a'.strip()", "answer"),
+        ("x = 1 if LIMIT else 2", "answer"),
+        ("x = LIMIT + 1", "answer"),
+        ("x = []", "direct"),
+        ("x = 'a'.split()", "direct"),
+        ("x = 'a'; x = []", "direct"),
+        ("x = open('a')", "direct"),
+        ("x, z = 1, 2", "direct"),
+        ("(x := [])", "direct"),
+        ("import x", "direct"),
+        ("x = Order('a', [])", "direct"),
+        ("x = Frozen('a', [])", "answer"),
+        ("def x(): ...", "direct"),
+    ],
+)
+def test_the_type_of_a_variable_follows_from_all_that_binds_it(lead, effects) -> None:
+    assert decide_prompt(READ, "", lead).effects == effects
+
+
+@pytest.mark.parametrize(
+    ("loop", "effects"),
+    [
+        ("for x in values", "answer"),
+        ("for _, x in enumerate(values)", "answer"),
+        ("for x, _ in zip(values, values)", "answer"),
+        ("for x in sorted(values)", "answer"),
+        ("for x in table", "answer"),
+        ("for _, x in table.items()", "answer"),
+        ("for x in table.values()", "direct"),
+        ("for x in range(3)", "answer"),
+        ("for x in rows", "direct"),
+        ("for x in unknown", "direct"),
+        ("for x in order.lines", "answer"),
+    ],
+)
+def test_loops_bind_the_elements(loop, effects) -> None:
+    text = (
+        "def f(values: list[str], table: dict[str, int], rows: Rows, unknown, order: Order):\n"
+        f'    {loop}:\n        """natural\n        {READ}\n        """\n'
+    )
+    assert decide(text).effects == effects
+
+
+@pytest.mark.parametrize(
+    ("prompt", "effects"),
+    [
+        ("Raise <NotForSale> or put <LIMIT> into <:y: int>.", "answer"),
+        ("Raise <ForeignError> or put <LIMIT> into <:y: int>.", "answer"),
+        ("Raise <ValueError> or put a <Color> into <:y: Color>.", "answer"),
+        ("Put a <Kind> into <:y: Kind>.", "answer"),
+        ("Call <make> for <:y: str>.", "direct"),
+        ("Put <BOX> into <:y: int>.", "direct"),
+        ("Use <len> for <:y: int>.", "direct"),
+    ],
+)
+def test_classes_and_exceptions_may_be_read_and_functions_not(prompt, effects) -> None:
+    assert decide_prompt(prompt, "").effects == effects
+
+
+def test_attributes_have_the_types_of_their_class() -> None:
+    assert decide_prompt("Put <x.name> into <:y: str>.", "x: Frozen").effects == "answer"
+    assert decide_prompt("Put <x.tags> into <:y: str>.", "x: Frozen").effects == "direct"
+    method = (
+        "class Box:\n    def __init__(self, name: str) -> None:\n        self.name = name\n"
+        '    def f(self):\n        """natural\n        Put <self.name> into <:y: str>.\n        """\n'
+    )
+    assert decide(method).effects == "answer"
+    assert decide(method.replace("<self.name>", "<self>")).effects == "direct"
+
+
+def test_a_variable_that_a_function_binds_anew_is_not_known() -> None:
+    text = (
+        'def g():\n    global LIMIT\n    LIMIT = []\n"""natural\nPut <LIMIT> into <:y: int>.\n"""\n'
+    )
+    assert decide(text).effects == "direct"
+
+
+def test_what_another_block_binds_has_the_type_of_its_prompt() -> None:
+    text = 'def f(x: str):\n    """natural\n    Put <x> into <:y: {}>.\n    """\n    """natural\n    Put <y> into <:z: int>.\n    """\n'
+    assert decide(text.format("str")).effects == "answer"
+    assert decide(text.format("list[str]")).effects == "direct"
+
+
+# ── the author's word ────────────────────────────────────────────────────────────────────────────
+
+
+def test_the_author_and_the_project_have_the_last_word() -> None:
+    assert decide_prompt(READ, authority="code").effects == "direct"
+    assert decide_prompt(READ, effects="nightjar").effects is None
+    text = 'def f(x):\n    """natural(effects="answer")\n    Put <x> into <:y: int>.\n    """\n'
+    assert decide(text).effects is None
+    assert b'effects="answer"' in (compile_program(text).output or b"")
+
+
+def test_the_compiled_file_says_what_was_decided() -> None:
+    text = 'def f(x: str):\n    """natural\n    Put <x> into <:y: int>.\n    """\n    return y\n'
+    assert b'effects="answer"' in (compile_program(text).output or b"")
+    assert b"effects" not in (compile_program(text.replace("x: str", "x")).output or b"")
+
+
+def test_what_is_returned_is_typed() -> None:
+    text = 'def f(x: str) -> list[int]:\n    """natural\n    Return the digits of <x>.\n    """\n    return []\n'
+    assert b'types=lambda: {"return": list[int]}' in (compile_program(text).output or b"")
+    assert b"types" not in (compile_program(text.replace("Return", "See")).output or b"")
