@@ -23,7 +23,7 @@ from njc.sandbox.bubblewrap import list_remote_models
 from njrt.errors import ConfigurationError, ModelError, NaturalError, NoModelError
 from njrt.messages import Request, UserMessage
 from njrt.models.choose import DEFAULT_MODELS, choose_model
-from njrt.models.remote import RemoteModel
+from njrt.models.remote import OWN_KEY_VARIABLE, RemoteModel
 from njrt.options import (
     DEFAULTS,
     ENVIRONMENT_VARIABLES,
@@ -46,7 +46,14 @@ EXTRAS: Mapping[str, tuple[str, ...]] = {
 
 OLDEST_PYTHON = (3, 11)
 
-RUNTIME_VARIABLES = ("NJC_CACHE", "NJC_EXAMPLES", "NJC_RECORD", "NJC_TRACE")
+RUNTIME_VARIABLES = (
+    "NJC_ALLOW_HTTP",
+    "NJC_API_KEY",
+    "NJC_CACHE",
+    "NJC_EXAMPLES",
+    "NJC_RECORD",
+    "NJC_TRACE",
+)
 """The variables of the runtime that are not options of blocks."""
 
 
@@ -208,7 +215,7 @@ def _check_key(host: HostEnvironment, remote: RemoteModel) -> HealthCheck:
         return HealthCheck("key", "warn", says)
     if key:
         return HealthCheck("key", "ok", f"{variable} is set")
-    if variable == "OPENAI_API_KEY" and host.merged_options.base_url:
+    if variable == OWN_KEY_VARIABLE:
         return HealthCheck("key", "ok", f"{variable} is not set; most own servers need no key")
     return HealthCheck("key", "fail", f"{variable} is not set; set it to a key for {url}", 2)
 

@@ -28,7 +28,8 @@ LAYERS: Mapping[str, str] = {
     "njrt": """
         errors jumps messages outcome context timeouts private_names
         effects message_json options values
-        block events models rendering typed_json
+        block events rendering typed_json
+        models
         observability scope
         execution persistence
         agent
@@ -64,7 +65,7 @@ EDGE = """
     njrt.agent          references
     njrt.execution      interruptions source_cache tracebacks
     njrt.execution.guard effects
-    njrt.models         anthropic fallback network openai scripted
+    njrt.models         anthropic fallback network openai remote scripted
     njrt.observability  listeners trace
     njrt.persistence    folder_lock recorder recording_file store
     njrt.session        attempt drive limits session settings

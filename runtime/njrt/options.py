@@ -110,6 +110,9 @@ OPTION_CHOICES: Mapping[str, tuple[str, ...]] = {
     "fallback": get_args(FallbackMode),
 }
 OPTION_NAMES = tuple(field.name for field in fields(Options))
+ON_WORDS = ("on", "1", "true", "yes")
+OFF_WORDS = ("off", "0", "false", "no")
+"""The values of environment variables that turn something on or off."""
 _INTEGER_OPTIONS = (
     "max_reply_tokens",
     "max_effects",

@@ -34,6 +34,16 @@ def from_json(text: str, expected: Any) -> Any:
         raise InvalidJsonError(describe_validation_error(error)) from None
 
 
+def validate_value(value: Any, expected: Any) -> Any:
+    """Build `expected` from parsed JSON, or raise `InvalidJsonError`; texts of numbers count as numbers."""
+    from pydantic import ValidationError
+
+    try:
+        return _build_adapter(expected).validate_python(value)
+    except ValidationError as error:
+        raise InvalidJsonError(describe_validation_error(error)) from None
+
+
 @functools.cache
 def _build_adapter(expected: Any) -> Any:
     from pydantic import TypeAdapter

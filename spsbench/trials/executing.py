@@ -30,6 +30,7 @@ from spsbench.trials.verdict import TrialOutput, build_trial_result
 
 JOB_FILE, REPORT_FILE, LOG_FILE = "job.json", "report.jsonl", "output.log"
 POLL_SECONDS = 0.25
+SERVER_VARIABLES = ("NJC_BASE_URL", "NJC_API_KEY", "NJC_ALLOW_HTTP")
 
 
 class TrialStoppedError(Exception):
@@ -86,8 +87,12 @@ def _run_process(folder: Path, job: Job, stop: threading.Event | None) -> Proces
 
 
 def make_trial_environment(environ: Mapping[str, str]) -> dict[str, str]:
-    """The environment of a trial, without the settings of njc."""
-    return {name: value for name, value in environ.items() if not name.startswith("NJC_")}
+    """The environment of a trial, without the settings of njc except those of the model's server."""
+    return {
+        name: value
+        for name, value in environ.items()
+        if not name.startswith("NJC_") or name in SERVER_VARIABLES
+    }
 
 
 def read_trial_output(folder: Path, job: Job, started: str, end: ProcessEnd) -> TrialOutput:

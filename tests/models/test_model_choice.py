@@ -7,9 +7,10 @@ import sys
 
 import pytest
 
+from loopback import Loopback, Raw
 from njrt.errors import AuthenticationError, ConfigurationError, NoModelError, ServerError
 from njrt.messages import Request, UserMessage
-from njrt.models.choose import DEFAULT_MODELS, choose_model
+from njrt.models.choose import DEFAULT_MODELS, choose_model, find_server_key
 from njrt.models.fallback import FallbackModel
 from njrt.models.model import Model
 from njrt.models.prices import PRICES
@@ -91,6 +92,74 @@ def test_a_server_of_ones_own_needs_no_key(ask):
     with OpenAIServer([says("fine")], vendor=False) as server:
         model = choose_model(Options(), {"NJC_BASE_URL": server.base_url})
         assert ask(model, REQUEST).message.text == "fine"
+
+
+URL_KEYS = [
+    ({}, "http://127.0.0.1:9/v1", None),
+    ({"NJC_BASE_URL": "http://127.0.0.1:9/v1"}, "http://127.0.0.1:9/v1", "own"),
+    ({"NJC_BASE_URL": "http://127.0.0.1:9/v1"}, "http://127.0.0.1:9/other", "own"),
+    ({"NJC_BASE_URL": "http://127.0.0.1:9/v1"}, "http://127.0.0.1:8/v1", None),
+    ({"NJC_BASE_URL": "http://127.0.0.1:9/v1"}, "https://127.0.0.1:9/v1", None),
+    ({"NJC_BASE_URL": "https://a.example/v1"}, "https://a.example:443/v1", "own"),
+    ({"NJC_BASE_URL": "https://a.example/v1"}, "https://a.example.org/v1", None),
+    ({"NJC_BASE_URL": "https://a.example@b.example"}, "https://a.example", None),
+    ({}, "https://api.openai.com/v1", "vendor"),
+    ({}, "https://api.openai.com.evil.example/v1", None),
+    ({"OPENAI_BASE_URL": "https://proxy.example/v1"}, "https://proxy.example/v1", "vendor"),
+    ({"OPENAI_BASE_URL": "https://proxy.example/v1"}, "https://api.openai.com/v1", None),
+    ({}, "http://h:x", None),
+]
+
+
+@pytest.mark.parametrize(("environ", "url", "key"), URL_KEYS)
+def test_a_key_goes_only_to_the_server_that_it_was_configured_for(environ, url, key):
+    keys = {"NJC_API_KEY": "own", "OPENAI_API_KEY": "vendor", "ANTHROPIC_API_KEY": "other"}
+    assert find_server_key(url, environ | keys) == key
+
+
+@pytest.mark.parametrize("name", ["NJC_API_KEY", "OPENAI_API_KEY"])
+def test_a_server_of_the_program_gets_no_key_of_the_environment(ask, monkeypatch, name):
+    monkeypatch.setenv(name, "sk-secret")  # the SDK reads the environment itself
+    environ = {name: "sk-secret", "NJC_BASE_URL": "http://127.0.0.1:1/v1"}
+    with OpenAIServer([says("fine")], vendor=False, models=("local",)) as server:
+        ask(choose_model(Options(model="local", base_url=server.base_url), environ), REQUEST)
+        assert "sk-secret" not in str(server.seen[0].headers)
+
+
+def test_a_server_that_needs_a_key_names_the_variable(ask):
+    with OpenAIServer() as server:
+        model = choose_model(Options(model="gpt-4.1", base_url=server.base_url), OPENAI)
+        with pytest.raises(AuthenticationError, match=r"needs a key for .*; check NJC_API_KEY"):
+            ask(model, REQUEST)
+
+
+HTTP = "http://192.0.2.1/v1"
+INSECURE = [
+    (Options(model="openai/a"), OPENAI | {"OPENAI_BASE_URL": HTTP}),
+    (Options(model="anthropic/a"), ANTHROPIC | {"ANTHROPIC_BASE_URL": HTTP}),
+    (Options(model="a", base_url=HTTP), {"NJC_BASE_URL": HTTP, "NJC_API_KEY": "k"}),
+]
+
+
+@pytest.mark.parametrize(("options", "environ"), INSECURE)
+def test_no_key_is_sent_without_encryption_to_another_machine(options, environ):
+    request = Request("", REQUEST.messages, timeout=0.2)
+    with pytest.raises(AuthenticationError, match="NJC_ALLOW_HTTP=on"):
+        choose_model(options, environ).ask(request)
+    with pytest.raises(ServerError):
+        choose_model(options, environ | {"NJC_ALLOW_HTTP": "on"}).ask(request)
+
+
+@pytest.mark.parametrize("status", [301, 302, 307, 308])
+@pytest.mark.parametrize("vendor", ["openai", "anthropic"])
+def test_a_redirect_is_not_followed(ask, status, vendor):
+    with Loopback() as elsewhere:
+        moved = Raw("{}", status=status, headers={"location": elsewhere.url})
+        with Loopback([moved]) as server:
+            environ = {f"{vendor.upper()}_API_KEY": "k", f"{vendor.upper()}_BASE_URL": server.url}
+            with pytest.raises(ServerError, match="redirects the request"):
+                ask(choose_model(Options(model=f"{vendor}/m"), environ), REQUEST)
+        assert elsewhere.seen == []
 
 
 def test_a_missing_sdk_is_named_with_the_way_to_install_it():

@@ -24,7 +24,7 @@ def server(monkeypatch: pytest.MonkeyPatch) -> Iterator[OpenAIServer]:
     """A model's server that the environment names, as a developer's shell would."""
     with OpenAIServer([says(CODE)] * 20, vendor=False) as server:
         monkeypatch.setenv("NJC_BASE_URL", server.base_url)
-        monkeypatch.setenv("OPENAI_API_KEY", KEY)
+        monkeypatch.setenv("NJC_API_KEY", KEY)
         monkeypatch.setenv("NJC_MODEL", "gpt-4.1")
         yield server
 

@@ -53,7 +53,7 @@ def outcome(
 
 
 def asking(server: OpenAIServer, **more: str) -> dict[str, str]:
-    return {"NJC_BASE_URL": server.base_url, "NJC_MODEL": "gpt-4.1", "OPENAI_API_KEY": KEY} | more
+    return {"NJC_BASE_URL": server.base_url, "NJC_MODEL": "gpt-4.1", "NJC_API_KEY": KEY} | more
 
 
 def said_clearly(stderr: str, *parts: str) -> None:
@@ -89,9 +89,9 @@ def test_wrong_configuration(tmp_path: Path, environ: dict[str, str], parts: lis
 
 def test_a_wrong_key(tmp_path: Path) -> None:
     with OpenAIServer([DOUBLE]) as server:
-        code, _, stderr = outcome(tmp_path, **asking(server, OPENAI_API_KEY="sk-wrong"))
+        code, _, stderr = outcome(tmp_path, **asking(server, NJC_API_KEY="sk-wrong"))
     assert code == 3
-    said_clearly(stderr, "OPENAI_API_KEY")
+    said_clearly(stderr, "NJC_API_KEY")
 
 
 def test_an_unknown_model(tmp_path: Path) -> None:

@@ -82,7 +82,7 @@ def server() -> Iterator[OpenAIServer]:
 
 
 def at(server: OpenAIServer, **more: str) -> dict[str, str]:
-    basic = {"NJC_BASE_URL": server.base_url, "NJC_MODEL": "gpt-4.1", "OPENAI_API_KEY": KEY}
+    basic = {"NJC_BASE_URL": server.base_url, "NJC_MODEL": "gpt-4.1", "NJC_API_KEY": KEY}
     return basic | {"NJC_PROTOCOL": "tools"} | more
 
 

@@ -37,20 +37,29 @@ class Status:
 
 @dataclass(frozen=True)
 class Raw:
-    """Answer with exactly this text, said to be JSON unless `kind` says otherwise."""
+    """Answer with exactly this body, of the type `kind`."""
 
-    text: str
+    body: str | bytes
     kind: str = "application/json"
+    status: int = 200
+    headers: Mapping[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Garbage:
+    """Send exactly these bytes in place of an HTTP response, and close the connection."""
+
+    data: bytes
 
 
 @dataclass(frozen=True)
 class Drop:
-    """Close the connection without a word."""
+    """Close the connection without an answer."""
 
 
 @dataclass(frozen=True)
 class Hang:
-    """Say nothing until the server is closed."""
+    """Do not answer until the server is closed."""
 
 
 @dataclass(frozen=True)
@@ -60,7 +69,7 @@ class Trickle:
     pause: float = 0.05
 
 
-Response = Answer | Status | Raw | Drop | Hang | Trickle
+Response = Answer | Status | Raw | Garbage | Drop | Hang | Trickle
 
 
 @dataclass(frozen=True)
@@ -156,8 +165,11 @@ def _handler(loopback: Loopback) -> type[BaseHTTPRequestHandler]:
                 case Status(status, retry_after, answer):
                     extra = {} if retry_after is None else {"retry-after": f"{retry_after:g}"}
                     self._send(status, json.dumps(answer), extra)
-                case Raw(text, kind):
-                    self._send(200, text, {"content-type": kind})
+                case Raw(body, kind, status, headers):
+                    self._send(status, body, {"content-type": kind} | dict(headers))
+                case Garbage(data):
+                    self.wfile.write(data)
+                    self.close_connection = True
                 case Drop():
                     self.close_connection = True
                 case Hang():
@@ -166,8 +178,10 @@ def _handler(loopback: Loopback) -> type[BaseHTTPRequestHandler]:
                 case Trickle(pause):
                     self._trickle(pause)
 
-        def _send(self, status: int, text: str, extra: Mapping[str, str] | None = None) -> None:
-            data = text.encode()
+        def _send(
+            self, status: int, body: str | bytes, extra: Mapping[str, str] | None = None
+        ) -> None:
+            data = body.encode() if isinstance(body, str) else body
             headers = {"content-type": "application/json", "content-length": str(len(data))}
             self.send_response(status)
             for name, value in (headers | dict(extra or {})).items():

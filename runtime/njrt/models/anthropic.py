@@ -6,18 +6,19 @@
     ModelMessage(text, calls)  <->  assistant: [{"type": "text", ...}, {"type": "tool_use", ...}, ...]
     ToolMessage(results)        ->  user: [{"type": "tool_result", ...}, ...]     and then any text
 
-The system prompt carries the mark that lets the vendor keep it, and the tools before it, in its prompt
-cache. Its current API knows no temperature, so none is sent. Where a model has thought before it spoke,
-its message goes back exactly as it came, signatures and all (`VendorContent`).
+The system prompt is marked for the vendor's prompt cache, together with the tools before it. The current API has no
+temperature, so none is sent. If a model has thought before its reply, the message goes back exactly as it came, with
+signatures (`VendorContent`).
 """
 
 from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any, assert_never
 
+from njrt.errors import ModelError
 from njrt.messages import (
     Json,
     Message,
@@ -34,7 +35,7 @@ from njrt.messages import (
     VendorContent,
 )
 from njrt.models.conversation import make_sendable_arguments, normalize_messages
-from njrt.models.network import Client, get_network
+from njrt.models.network import Client
 from njrt.models.prices import PRICES, Price, compute_cost
 from njrt.models.remote import (
     MAX_RETRIES,
@@ -42,8 +43,8 @@ from njrt.models.remote import (
     RemoteModel,
     Server,
     make_missing_key_error,
-    make_unreadable_reply_error,
 )
+from njrt.models.response import MalformedReplyError, check_token_counts, validate_reply
 from njrt.models.strict_schema import make_strict_schema, restore_strict_reply
 
 Body = dict[str, Any]
@@ -52,11 +53,11 @@ Body = dict[str, Any]
 VENDOR_URL = "https://api.anthropic.com"
 
 NON_THINKING_PREFIXES = ("claude-3", "claude-haiku-4", "claude-sonnet-4", "claude-opus-4")
-"""Models that think only when told to; all later ones may think before any reply."""
+"""Models that think only on request; later ones may think before any reply."""
 
 
 class Anthropic(RemoteModel):
-    """The model `model` of Anthropic. Without `key` the SDK looks for one as it always does."""
+    """The model `model` of Anthropic. Without `key` the SDK reads its own variables."""
 
     sdk = "anthropic"
 
@@ -68,60 +69,90 @@ class Anthropic(RemoteModel):
         key: str | None = None,
         retries: int = MAX_RETRIES,
         prices: Mapping[str, Price] = PRICES,
+        allow_http: bool = False,
     ) -> None:
-        server = Server(vendor_url or VENDOR_URL, "ANTHROPIC_API_KEY")
-        super().__init__(f"anthropic/{model}", "tools", server)
+        server = Server(vendor_url or VENDOR_URL, "ANTHROPIC_API_KEY", allow_http)
+        super().__init__(f"anthropic/{model}", "tools", server, key)
         self._model = model
-        self._key = key
         self._retries = retries
         self._prices = prices
 
-    def failures(self) -> tuple[type[Exception], ...]:
+    def get_failure_types(self) -> tuple[type[Exception], ...]:
         import anthropic
 
-        return anthropic.AnthropicError, json.JSONDecodeError
+        return (anthropic.AnthropicError,)
+
+    def connect(self) -> Client:
+        from anthropic import AsyncAnthropic, DefaultAsyncHttpxClient
+
+        return AsyncAnthropic(
+            api_key=self._key,
+            base_url=self.server.url,
+            max_retries=self._retries,
+            http_client=DefaultAsyncHttpxClient(follow_redirects=False),
+        )
+
+    def explain_sdk_error(self, error: Exception) -> ModelError:
+        if isinstance(error, TypeError) and "authentication" in str(error):
+            return make_missing_key_error(self.name, self.server)
+        return super().explain_sdk_error(error)
 
     async def exchange(self, request: Request) -> Reply:
-        client = get_network().get_client(self, self._connect)
+        call = self.get_client().messages.with_raw_response.create
 
         async def exchange(request: Request) -> Reply:
             body = make_message_body(request, self._model)
-            try:
-                message = await client.messages.create(**body, timeout=request.timeout)
-            except TypeError as error:
-                if "authentication" in str(error):  # the SDK's way to say that it has found no key
-                    raise make_missing_key_error(self.name, self.server) from None
-                raise
-            if not hasattr(message, "to_dict"):
-                raise make_unreadable_reply_error(self.name, self.server)
-            reply = self._reply(message.to_dict(warnings=False))
+            response = await self.call_server(call, **body, timeout=request.timeout)
+            reply = self._make_reply(response)
             return reply if request.schema is None else restore_strict_reply(reply, request.schema)
 
         return await self.exchange_schema(request, exchange)
 
-    def _connect(self) -> Client:
-        from anthropic import AsyncAnthropic
-
-        return AsyncAnthropic(
-            api_key=self._key, base_url=self.server.url, max_retries=self._retries
-        )
-
-    def _reply(self, message: Body) -> Reply:
-        content = message.get("content")
-        if not isinstance(content, list):
-            raise make_unreadable_reply_error(self.name, self.server)
-        usage, written = parse_message_usage(message.get("usage") or {})
-        usage = replace(usage, usd=compute_cost(self.name, usage, written, self._prices))
+    def _make_reply(self, response: Any) -> Reply:
+        message = validate_reply(response, MessageResponse)
+        usage, cache_writes = parse_message_usage(message.usage or MessageUsage())
+        usage = replace(usage, usd=compute_cost(self.name, usage, cache_writes, self._prices))
         return Reply(
-            parse_content(content, self.name),
-            _parse_stop_reason(message.get("stop_reason")),
+            parse_content(message.content, response["content"], self.name),
+            _parse_stop_reason(message.stop_reason),
             usage,
-            message.get("model") or self._model,
+            message.model or self._model,
         )
+
+
+@dataclass(frozen=True, slots=True)
+class ContentBlock:
+    """A block of a message: `text` has a text, `tool_use` the next three; others are only sent back."""
+
+    type: str
+    text: str | None = None
+    id: str | None = None
+    name: str | None = None
+    input: Any = None
+
+
+@dataclass(frozen=True, slots=True)
+class MessageUsage:
+    """The tokens that a message used, apart by how the vendor's cache was used."""
+
+    input_tokens: int | None = None
+    output_tokens: int | None = None
+    cache_read_input_tokens: int | None = None
+    cache_creation_input_tokens: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class MessageResponse:
+    """The response of the server, as far as it is used."""
+
+    content: list[ContentBlock]
+    stop_reason: str | None = None
+    usage: MessageUsage | None = None
+    model: str | None = None
 
 
 def make_message_body(request: Request, model: str) -> Body:
-    """Write `request` as the body of a message."""
+    """The body of a request for a message."""
     thinks = not model.startswith(NON_THINKING_PREFIXES)
     body: Body = {
         "model": model,
@@ -141,7 +172,7 @@ def make_message_body(request: Request, model: str) -> Body:
 
 
 def _build_messages(request: Request, name: str) -> list[Body]:
-    """The conversation, in which the two roles take turns: neighbours of one role become one message."""
+    """The conversation with alternating roles: consecutive messages of one role become one."""
     turns: list[Body] = []
     for message in normalize_messages(request.messages):
         role = "assistant" if isinstance(message, ModelMessage) else "user"
@@ -197,23 +228,22 @@ def _build_tool(tool: Tool) -> Body:
     }
 
 
-def parse_content(content: list[Body], name: str) -> ModelMessage:
-    """Read the blocks of a message of the model `name`; they are kept as they are if it has thought."""
-    text = "".join(block.get("text") or "" for block in content if block.get("type") == "text")
-    calls = tuple(_parse_call(block) for block in content if block.get("type") == "tool_use")
-    thought = any(block.get("type") not in ("text", "tool_use") for block in content)
-    return ModelMessage(text, calls, VendorContent(name, tuple(content)) if thought else None)
-
-
-def _parse_call(block: Body) -> ToolCall:
-    arguments = block.get("input")
-    raw = json.dumps(arguments, ensure_ascii=False)
-    return ToolCall(
-        block.get("id") or "",
-        block.get("name") or "",
-        arguments if isinstance(arguments, dict) else None,
-        raw,
+def parse_content(blocks: list[ContentBlock], raw_blocks: list[Json], name: str) -> ModelMessage:
+    """The message of the model `name`; with the blocks as they came if it has thought."""
+    text = "".join(block.text or "" for block in blocks if block.type == "text")
+    calls = tuple(_parse_call(block) for block in blocks if block.type == "tool_use")
+    has_thought = any(block.type not in ("text", "tool_use") for block in blocks)
+    return ModelMessage(
+        text, calls, VendorContent(name, tuple(raw_blocks)) if has_thought else None
     )
+
+
+def _parse_call(block: ContentBlock) -> ToolCall:
+    if not block.id or not block.name:
+        raise MalformedReplyError("content: a tool call without id or name")
+    raw = json.dumps(block.input, ensure_ascii=False)
+    arguments = block.input if isinstance(block.input, dict) else None
+    return ToolCall(block.id, block.name, arguments, raw)
 
 
 def _parse_stop_reason(reason: str | None) -> StopReason:
@@ -226,9 +256,10 @@ def _parse_stop_reason(reason: str | None) -> StopReason:
             return "end"
 
 
-def parse_message_usage(usage: Body) -> tuple[Usage, int]:
-    """Read what a message used, its input in full as our `Usage` counts it, and what a cache was given."""
-    cached = usage.get("cache_read_input_tokens") or 0
-    written = usage.get("cache_creation_input_tokens") or 0
-    plain, output = usage.get("input_tokens") or 0, usage.get("output_tokens") or 0
-    return Usage(input=plain + cached + written, output=output, cached=cached), written
+def parse_message_usage(usage: MessageUsage) -> tuple[Usage, int]:
+    """What a message used, all of its input counted as `Usage` does, and the tokens written to the cache."""
+    cached = usage.cache_read_input_tokens or 0
+    cache_writes = usage.cache_creation_input_tokens or 0
+    uncached, output = usage.input_tokens or 0, usage.output_tokens or 0
+    check_token_counts(uncached, output, cached, cache_writes)
+    return Usage(input=uncached + cached + cache_writes, output=output, cached=cached), cache_writes

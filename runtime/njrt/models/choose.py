@@ -1,33 +1,37 @@
-"""Which model answers: from what is configured to the `Model` itself.
+"""From the options and the environment to the `Model`.
 
     model="openai/gpt-4.1"                            OpenAI("gpt-4.1")
     model="anthropic/claude-sonnet-5-5"               Anthropic("claude-sonnet-5-5")
     model="local", base_url="http://…/v1"             OpenAI("local", base_url="http://…/v1")
-    base_url="http://…/v1"                            OpenAI(None, base_url="http://…/v1"), its first model
-    model="openai/gpt-4.1,anthropic/…"                Fallback((OpenAI(…), Anthropic(…)))
-    nothing, but ANTHROPIC_API_KEY=…                  Anthropic(DEFAULT_MODELS["anthropic"])
-    nothing at all                                    NoModelError
+    base_url="http://…/v1"                            OpenAI(None, base_url="http://…/v1"): its first model
+    model="openai/gpt-4.1,anthropic/…"                FallbackModel((OpenAI(…), Anthropic(…)))
+    no option, ANTHROPIC_API_KEY=…                    Anthropic(DEFAULT_MODELS["anthropic"])
+    no option, no key                                 NoModelError
 
-A base_url is always that of a server which speaks OpenAI's chat completions; `anthropic/…` has no use for
-one. Models are made once for each choice and then shared, with their connections.
+A base_url is always that of a server with OpenAI's chat completions API; `anthropic/…` ignores it. Every choice has one
+model, which is shared with its connections.
+
+A key is sent only to the server that it was configured for: OPENAI_API_KEY to OPENAI_BASE_URL or else to OpenAI,
+ANTHROPIC_API_KEY to ANTHROPIC_BASE_URL or else to Anthropic, NJC_API_KEY to NJC_BASE_URL, and nothing to another
+base_url. No key is sent over http to another machine, unless NJC_ALLOW_HTTP=on.
 """
 
 from __future__ import annotations
 
 import difflib
 import threading
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 
 from njrt.errors import ConfigurationError, NoModelError
 from njrt.models.fallback import FallbackModel
 from njrt.models.model import Model
-from njrt.options import Options
+from njrt.options import ON_WORDS, Options
 
 DEFAULT_MODELS: Mapping[str, str] = {
     "anthropic": "claude-sonnet-5-5",
     "openai": "gpt-6-sol",
 }
-"""The model of each vendor that is asked where a key is there, but no model is configured."""
+"""The model of every vendor that is asked if its key is set and no model is configured."""
 
 NO_MODEL_MESSAGE = (
     "no model is configured; set one of ANTHROPIC_API_KEY, OPENAI_API_KEY or NJC_BASE_URL (the URL of an "
@@ -35,7 +39,7 @@ NO_MODEL_MESSAGE = (
     "`[tool.njc] model` or on the block, or replay a recording"
 )
 
-_models: dict[tuple[str | None, ...], Model] = {}
+_models: dict[tuple[object, ...], Model] = {}
 _models_lock = threading.Lock()
 
 
@@ -50,7 +54,7 @@ def choose_model(options: Options, environ: Mapping[str, str]) -> Model:
 
 
 def _choose_default(base_url: str | None, environ: Mapping[str, str]) -> Model:
-    # A server that somebody has chosen for this very program comes before the keys that lie around.
+    # A server that is configured for this program comes before keys in the environment.
     if base_url and base_url != environ.get("NJC_BASE_URL"):
         return _get_openai(None, base_url, environ)
     if environ.get("ANTHROPIC_API_KEY"):
@@ -86,23 +90,45 @@ def _suggest_name(name: str) -> str:
     return f" (did you mean `{close[0]}/{model}`?)" if close and model else ""
 
 
-def _get_openai(model: str | None, base_url: str | None, environ: Mapping[str, str]) -> Model:
-    key, vendor_url = environ.get("OPENAI_API_KEY"), environ.get("OPENAI_BASE_URL")
-    with _models_lock:
-        choice = ("openai", model, base_url, vendor_url, key)
-        if choice not in _models:
-            from njrt.models.openai import OpenAI
+def find_server_key(base_url: str, environ: Mapping[str, str]) -> str | None:
+    """The key that is configured for the server at `base_url`, or None."""
+    from njrt.models.openai import VENDOR_URL
+    from njrt.models.remote import OWN_KEY_VARIABLE, have_same_origin
 
-            _models[choice] = OpenAI(model, base_url=base_url, vendor_url=vendor_url, key=key)
-        return _models[choice]
+    key = environ.get(OWN_KEY_VARIABLE)
+    if key and have_same_origin(base_url, environ.get("NJC_BASE_URL", "")):
+        return key
+    if have_same_origin(base_url, environ.get("OPENAI_BASE_URL") or VENDOR_URL):
+        return environ.get("OPENAI_API_KEY")
+    return None
+
+
+def _get_openai(model: str | None, base_url: str | None, environ: Mapping[str, str]) -> Model:
+    from njrt.models.openai import OpenAI
+
+    key = find_server_key(base_url, environ) if base_url else environ.get("OPENAI_API_KEY")
+    urls = {"base_url": base_url, "vendor_url": environ.get("OPENAI_BASE_URL")}
+    return _share_model(OpenAI, model, key, environ, **urls)
 
 
 def _get_anthropic(model: str, environ: Mapping[str, str]) -> Model:
-    key, vendor_url = environ.get("ANTHROPIC_API_KEY"), environ.get("ANTHROPIC_BASE_URL")
-    with _models_lock:
-        choice = ("anthropic", model, vendor_url, key)
-        if choice not in _models:
-            from njrt.models.anthropic import Anthropic
+    from njrt.models.anthropic import Anthropic
 
-            _models[choice] = Anthropic(model, vendor_url=vendor_url, key=key)
+    url = environ.get("ANTHROPIC_BASE_URL")
+    return _share_model(Anthropic, model, environ.get("ANTHROPIC_API_KEY"), environ, vendor_url=url)
+
+
+def _share_model(
+    make: Callable[..., Model],
+    model: str | None,
+    key: str | None,
+    environ: Mapping[str, str],
+    **urls: str | None,
+) -> Model:
+    """The model of this choice, made when first needed."""
+    allow_http = environ.get("NJC_ALLOW_HTTP", "").lower() in ON_WORDS
+    choice = (make, model, key, allow_http, *urls.values())
+    with _models_lock:
+        if choice not in _models:
+            _models[choice] = make(model, key=key or None, allow_http=allow_http, **urls)
         return _models[choice]

@@ -10,10 +10,10 @@ Also here: the arguments of tool calls, which models write as text that may not 
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterable
 
 from njrt.messages import Json, Message, ModelMessage, ToolCall, UserMessage
+from njrt.models.response import MalformedReplyError, parse_json
 
 
 def normalize_messages(messages: Iterable[Message]) -> list[Message]:
@@ -35,9 +35,8 @@ def parse_arguments(raw: str) -> Json | None:
     if not raw.strip():
         return {}
     try:
-        # strict=False: small models put unescaped line breaks into JSON strings.
-        arguments = json.loads(raw, strict=False)
-    except (ValueError, RecursionError):
+        arguments = parse_json(raw)
+    except MalformedReplyError:
         return None
     return arguments if isinstance(arguments, dict) else None
 

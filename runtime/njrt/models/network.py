@@ -1,11 +1,11 @@
-"""The one event loop on which models are asked, in a thread of its own.
+"""The event loop on which models are asked, in a thread of its own.
 
-    network().run(exchange)             a thread waits         one client per server, shared by all
-    await network().arun(exchange)      an event loop waits    threads and loops of the program
+    get_network().run(exchange)             a thread waits         one client per server, shared by all
+    await get_network().arun(exchange)      an event loop waits    threads and loops of the program
 
-A program may be many threads, many event loops one after another, or none; a connection belongs to one
-loop for good. So the clients live on a loop of ours, which gives both kinds of program the same code,
-connections that last, and deadlines that hold even in the middle of a back-off or a trickling reply.
+A connection belongs to one event loop, but a program may have many threads, many event loops one after another, or
+none. So the clients live on a loop of this module: synchronous and asynchronous programs share code and connections,
+and timeouts also hold during a back-off or while a reply comes in slowly.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ T = TypeVar("T")
 
 
 class Client(Protocol):
-    """What we know of an SDK's asynchronous client."""
+    """The part of an SDK's asynchronous client that is used here."""
 
     async def close(self) -> None:
         """Close its connections."""
@@ -49,17 +49,17 @@ class Network:
             future.cancel()
 
     async def arun(self, exchange: Coroutine[Any, Any, T]) -> T:
-        """Run `exchange` on the network's loop while the caller's own loop runs on."""
+        """Run `exchange` on the network's loop without blocking the caller's."""
         return await asyncio.wrap_future(self._start(exchange))
 
     def get_client(self, owner: object, connect: Callable[[], Client]) -> Any:
-        """The client of `owner`, made by `connect` when first asked for. For use on the network's loop."""
+        """The client of `owner`, made by `connect` when first needed. Call it on the network's loop."""
         if owner not in self._clients:
             self._clients[owner] = connect()
         return self._clients[owner]
 
     def close(self) -> None:
-        """Cancel what is under way, close the clients and end the thread."""
+        """Cancel running exchanges, close the clients and end the thread."""
         with suppress(Exception):
             self._start(self._close_clients()).result(timeout=2)
         self._loop.call_soon_threadsafe(self._loop.stop)
@@ -84,7 +84,7 @@ _network: Network | None = None
 
 
 def get_network() -> Network:
-    """The network of this process, started when first asked for."""
+    """The network of this process, started when first needed."""
     global _network
     with _network_lock:
         if _network is None:
@@ -94,7 +94,7 @@ def get_network() -> Network:
 
 
 def _reset_after_fork() -> None:
-    """Start anew in a forked process: it has inherited the connections, but not the thread."""
+    """Start a new network in a forked process: it has inherited the connections, but not the thread."""
     global _network_lock, _network
     if _network is not None:
         atexit.unregister(_network.close)

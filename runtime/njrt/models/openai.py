@@ -1,15 +1,15 @@
-"""OpenAI's models, and every server that speaks OpenAI's chat completions.
+"""OpenAI's models, and servers with OpenAI's chat completions API.
 
     OpenAI("gpt-4.1")                                        the vendor; OPENAI_API_KEY, OPENAI_BASE_URL
-    OpenAI("local", base_url="http://127.0.0.1:8000/v1")     vLLM, Ollama, llama.cpp, a proxy
-    OpenAI(None, base_url="http://127.0.0.1:8000/v1")        ... and the first model that it lists
+    OpenAI("local", base_url="http://127.0.0.1:8000/v1")     vLLM, Ollama, llama.cpp, a proxy; NJC_API_KEY
+    OpenAI(None, base_url="http://127.0.0.1:8000/v1")        the first model that it lists
 
     UserMessage(text)          <->  {"role": "user", "content": text}
     ModelMessage(text, calls)  <->  {"role": "assistant", "content": text, "tool_calls": [...]}
     ToolMessage(results)        ->  one {"role": "tool", "tool_call_id": ..., "content": ...} a result
 
-Behind a base_url, models are mostly small and servers simple: they are asked in plain text unless the
-program says otherwise, and with the older field names.
+Models behind a base_url are mostly small, and their servers simple: they are asked in plain text, unless the option
+`protocol` is set, and with the older field names.
 """
 
 from __future__ import annotations
@@ -34,15 +34,10 @@ from njrt.messages import (
     UserMessage,
 )
 from njrt.models.conversation import make_sendable_arguments, normalize_messages, parse_arguments
-from njrt.models.network import Client, get_network
+from njrt.models.network import Client
 from njrt.models.prices import PRICES, Price, compute_cost
-from njrt.models.remote import (
-    MAX_RETRIES,
-    THINKING_TOKENS,
-    RemoteModel,
-    Server,
-    make_unreadable_reply_error,
-)
+from njrt.models.remote import MAX_RETRIES, OWN_KEY_VARIABLE, THINKING_TOKENS, RemoteModel, Server
+from njrt.models.response import MalformedReplyError, check_token_counts, validate_reply
 from njrt.models.strict_schema import make_strict_schema, restore_strict_reply
 
 Body = dict[str, Any]
@@ -53,10 +48,9 @@ VENDOR_URL = "https://api.openai.com/v1"
 
 @dataclass(frozen=True, slots=True)
 class ThinkingFamily:
-    """Models that think before they speak: they take no temperature, and a limit that counts thinking.
+    """Models that think before they reply: they take no temperature, and their token limit includes thinking.
 
-    `tools` says whether chat completions lets them call tools: as others do, only when they do not
-    think, or never.
+    `tools` tells when chat completions lets them call tools: always, only without thinking, or never.
     """
 
     prefix: str
@@ -78,7 +72,7 @@ THINKING_FAMILIES = (
 
 
 def find_thinking_family(model: str) -> ThinkingFamily | None:
-    """The family of a model that thinks, by the longest prefix of its name; None for all others."""
+    """The family of a thinking model, by the longest matching prefix; None for other models."""
     families = [family for family in THINKING_FAMILIES if model.startswith(family.prefix)]
     return max(families, key=lambda family: len(family.prefix), default=None)
 
@@ -86,7 +80,7 @@ def find_thinking_family(model: str) -> ThinkingFamily | None:
 class OpenAI(RemoteModel):
     """The model `model` of OpenAI, or of the server at `base_url`; the first that it lists if None.
 
-    Without `key` the SDK looks for one as it always does.
+    Without `key` the SDK reads its own variables, but only for the vendor.
     """
 
     sdk = "openai"
@@ -100,82 +94,167 @@ class OpenAI(RemoteModel):
         key: str | None = None,
         retries: int = MAX_RETRIES,
         prices: Mapping[str, Price] = PRICES,
+        allow_http: bool = False,
     ) -> None:
         family = find_thinking_family(model or "")
         textual = base_url is not None or (family is not None and family.tools == "never")
+        variable = "OPENAI_API_KEY" if base_url is None else OWN_KEY_VARIABLE
         super().__init__(
             f"openai/{model}" if model else f"the first model of {base_url}",
             "text" if textual else "tools",
-            Server(base_url or vendor_url or VENDOR_URL, "OPENAI_API_KEY"),
+            Server(base_url or vendor_url or VENDOR_URL, variable, allow_http),
+            key,
         )
         self._model = model
-        self._foreign = base_url is not None
-        # Servers of one's own mostly want no key, but the SDK insists on one.
-        self._key = key or ("none" if self._foreign else None)
+        self._is_own_server = base_url is not None
         self._retries = retries
-        self._prices = {} if self._foreign else prices
+        self._prices = {} if self._is_own_server else prices
         self._listing = asyncio.Lock()
 
-    def failures(self) -> tuple[type[Exception], ...]:
+    def get_failure_types(self) -> tuple[type[Exception], ...]:
         import openai
 
-        return openai.OpenAIError, json.JSONDecodeError
+        return (openai.OpenAIError,)
+
+    def connect(self) -> Client:
+        from openai import AsyncOpenAI, DefaultAsyncHttpxClient
+
+        return AsyncOpenAI(
+            # Without a key the SDK would look for the vendor's; own servers mostly need none.
+            api_key=self._key or ("none" if self._is_own_server else None),
+            base_url=self.server.url,
+            max_retries=self._retries,
+            http_client=DefaultAsyncHttpxClient(follow_redirects=False),
+        )
 
     async def exchange(self, request: Request) -> Reply:
-        client = get_network().get_client(self, self._connect)
+        client = self.get_client()
         if self._model is None:
             async with self._listing:
                 self._model = self._model or await self._find_first_model(client)
         model = self._model
 
         async def exchange(request: Request) -> Reply:
-            body = make_completion_body(request, model, self._foreign)
-            completion = await client.chat.completions.create(**body, timeout=request.timeout)
-            if not hasattr(completion, "to_dict"):
-                raise make_unreadable_reply_error(self.name, self.server)
-            reply = self._reply(completion.to_dict(warnings=False), request, model)
-            if request.schema is None or self._foreign:
+            body = make_completion_body(request, model, self._is_own_server)
+            call = client.chat.completions.with_raw_response.create
+            response = await self.call_server(call, **body, timeout=request.timeout)
+            reply = self._make_reply(validate_reply(response, Completion), request, model)
+            if request.schema is None or self._is_own_server:
                 return reply
             return restore_strict_reply(reply, request.schema)
 
         return await self.exchange_schema(request, exchange)
 
-    def _connect(self) -> Client:
-        from openai import AsyncOpenAI
-
-        return AsyncOpenAI(api_key=self._key, base_url=self.server.url, max_retries=self._retries)
-
     async def _find_first_model(self, client: Any) -> str:
-        listed = await client.models.list()
-        for model in getattr(listed, "data", None) or ():
-            return str(model.id)
+        response = await self.call_server(client.models.with_raw_response.list)
+        for model in validate_reply(response, ModelList).data or ():
+            return model.id
         raise ModelNotFoundError(f"{self.server.url} lists no model; set NJC_MODEL to its name")
 
-    def _reply(self, completion: Body, request: Request, model: str) -> Reply:
-        choices = completion.get("choices")
-        if not choices:
-            raise make_unreadable_reply_error(self.name, self.server)
-        message, stop = parse_choice(choices[0], len(request.messages))
-        usage, written = parse_completion_usage(completion.get("usage") or {})
-        usage = replace(usage, usd=compute_cost(self.name, usage, written, self._prices))
-        return Reply(message, stop, usage, completion.get("model") or model)
+    def _make_reply(self, completion: Completion, request: Request, model: str) -> Reply:
+        if not completion.choices:
+            raise MalformedReplyError("choices: empty")
+        message, stop = parse_choice(completion.choices[0], len(request.messages))
+        usage, cache_writes = parse_completion_usage(completion.usage or CompletionUsage())
+        usage = replace(usage, usd=compute_cost(self.name, usage, cache_writes, self._prices))
+        return Reply(message, stop, usage, completion.model or model)
 
 
-def make_completion_body(request: Request, model: str, foreign: bool = False) -> Body:
-    """Write `request` as the body of a chat completion; `foreign` servers know only older fields."""
+@dataclass(frozen=True, slots=True)
+class Function:
+    """The function that a model calls; some servers send `arguments` as an object instead of text."""
+
+    name: str
+    arguments: Any = None
+
+
+@dataclass(frozen=True, slots=True)
+class CompletionCall:
+    """A tool call of a completion."""
+
+    function: Function
+    id: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class CompletionPart:
+    """A part of a message; some servers send these instead of text."""
+
+    text: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class CompletionMessage:
+    """The message of a choice."""
+
+    content: str | list[CompletionPart] | None = None
+    refusal: str | None = None
+    tool_calls: list[CompletionCall] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Choice:
+    """One of the replies of a completion; only the first is used."""
+
+    message: CompletionMessage | None = None
+    finish_reason: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class PromptTokens:
+    """The tokens of the prompt that were read from and written to the vendor's cache."""
+
+    cached_tokens: int | None = None
+    cache_write_tokens: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class CompletionUsage:
+    """The tokens that a completion used; servers may leave out all of it."""
+
+    prompt_tokens: int | None = None
+    completion_tokens: int | None = None
+    prompt_tokens_details: PromptTokens | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Completion:
+    """The response of a server, as far as it is used."""
+
+    choices: list[Choice]
+    usage: CompletionUsage | None = None
+    model: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class ListedModel:
+    """An entry of a server's list of models."""
+
+    id: str
+
+
+@dataclass(frozen=True, slots=True)
+class ModelList:
+    """A server's list of models."""
+
+    data: list[ListedModel] | None = None
+
+
+def make_completion_body(request: Request, model: str, own_server: bool = False) -> Body:
+    """The body of a chat completion; `own_server`s know only older fields."""
     body: Body = {"model": model, "messages": list(_build_messages(request))}
     if request.tools:
         body |= {"tools": [_build_tool(tool) for tool in request.tools], "tool_choice": "auto"}
     if request.schema is not None:
-        schema = request.schema if foreign else make_strict_schema(request.schema)
-        form = {"name": "reply", "schema": schema} | ({} if foreign else {"strict": True})
+        schema = request.schema if own_server else make_strict_schema(request.schema)
+        form = {"name": "reply", "schema": schema} | ({} if own_server else {"strict": True})
         body["response_format"] = {"type": "json_schema", "json_schema": form}
     if family := find_thinking_family(model):
         body["max_completion_tokens"] = request.max_reply_tokens + THINKING_TOKENS
         if request.tools and family.tools == "unthinking":
             body["reasoning_effort"] = "none"
         return body
-    body["max_tokens" if foreign else "max_completion_tokens"] = request.max_reply_tokens
+    body["max_tokens" if own_server else "max_completion_tokens"] = request.max_reply_tokens
     if request.temperature is not None:
         body["temperature"] = request.temperature
     return body
@@ -228,40 +307,41 @@ def _build_tool(tool: Tool) -> Body:
     }
 
 
-def parse_choice(choice: Body, position: int) -> tuple[ModelMessage, StopReason]:
-    """Read one choice of a completion; `position` in the conversation numbers calls that have no id."""
-    said = choice.get("message") or {}
+def parse_choice(choice: Choice, position: int) -> tuple[ModelMessage, StopReason]:
+    """The message of a choice; `position` in the conversation numbers calls without an id."""
+    message = choice.message or CompletionMessage()
     calls = tuple(
         _parse_call(call, f"call_{position}_{number}")
-        for number, call in enumerate(said.get("tool_calls") or (), 1)
+        for number, call in enumerate(message.tool_calls or (), 1)
     )
-    refused = said.get("refusal")
-    match choice.get("finish_reason"):
+    match choice.finish_reason:
         case "length":
             stop: StopReason = "length"
         case "content_filter":
             stop = "refusal"
         case _:
-            stop = "refusal" if refused else "end"
-    return ModelMessage(said.get("content") or refused or "", calls), stop
+            stop = "refusal" if message.refusal else "end"
+    content = message.content
+    if isinstance(content, list):
+        content = "".join(part.text or "" for part in content)
+    return ModelMessage(content or message.refusal or "", calls), stop
 
 
-def _parse_call(call: Body, otherwise: str) -> ToolCall:
-    function = call.get("function") or {}
-    raw = function.get("arguments") or ""
-    if not isinstance(raw, str):  # some servers send the object itself
+def _parse_call(call: CompletionCall, default_id: str) -> ToolCall:
+    raw = call.function.arguments or ""
+    if not isinstance(raw, str):
         raw = json.dumps(raw, ensure_ascii=False)
-    return ToolCall(
-        call.get("id") or otherwise, function.get("name") or "", parse_arguments(raw), raw
-    )
+    return ToolCall(call.id or default_id, call.function.name, parse_arguments(raw), raw)
 
 
-def parse_completion_usage(usage: Body) -> tuple[Usage, int]:
-    """Read what a completion used; servers may leave out all of it. Also the tokens written to a cache."""
-    details = usage.get("prompt_tokens_details") or {}
-    read = Usage(
-        input=usage.get("prompt_tokens") or 0,
-        output=usage.get("completion_tokens") or 0,
-        cached=details.get("cached_tokens") or 0,
+def parse_completion_usage(usage: CompletionUsage) -> tuple[Usage, int]:
+    """What a completion used, and the tokens written to a cache."""
+    details = usage.prompt_tokens_details or PromptTokens()
+    used = Usage(
+        input=usage.prompt_tokens or 0,
+        output=usage.completion_tokens or 0,
+        cached=details.cached_tokens or 0,
     )
-    return read, details.get("cache_write_tokens") or 0
+    cache_writes = details.cache_write_tokens or 0
+    check_token_counts(used.input, used.output, used.cached, cache_writes)
+    return used, cache_writes

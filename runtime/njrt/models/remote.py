@@ -1,21 +1,24 @@
-"""A model behind a server, asked through its vendor's SDK; what can go wrong there, in our words.
+"""A model behind a server, asked through its vendor's SDK; failures become `ModelError`s.
 
     openai.AuthenticationError: Error code: 401 - {'error': {'message': 'Incorrect API key ...
         ──> AuthenticationError: https://api.openai.com/v1 refused the key for openai/gpt-4.1;
             check OPENAI_API_KEY
 
-The SDK owns the connection, the key, and the retries with their back-off and `Retry-After`. Here is what
-it leaves open: one deadline over all of that, and messages that say a way out and never show a key.
+The SDK has the connection, the key, and the retries with their back-off and `Retry-After`. This module adds one timeout
+over all of that, reads the response itself, and writes error messages that say what to do and never show a key.
 """
 
 from __future__ import annotations
 
 import asyncio
 import importlib.util
+import ipaddress
 from abc import ABC, abstractmethod
 from collections.abc import Awaitable, Callable
+from contextlib import suppress
 from dataclasses import dataclass, replace
-from typing import ClassVar
+from typing import Any, ClassVar
+from urllib.parse import urlsplit
 
 from njrt.errors import (
     AuthenticationError,
@@ -26,30 +29,38 @@ from njrt.errors import (
     ServerError,
 )
 from njrt.messages import Protocol, Reply, Request
-from njrt.models.network import get_network
+from njrt.models.network import Client, get_network
+from njrt.models.response import MalformedReplyError, escape_surrogates, parse_json
 
 MAX_RETRIES = 3
-"""Times that the SDK asks again after a dropped connection or HTTP 408, 409, 429, 5xx."""
+"""Retries of the SDK after a dropped connection or HTTP 408, 409, 429, 5xx."""
+
+OWN_KEY_VARIABLE = "NJC_API_KEY"
+"""The environment variable with the key for the server of NJC_BASE_URL."""
 
 THINKING_TOKENS = 16_384
-"""Tokens that a model which thinks before it speaks may use up beyond `max_reply_tokens`; a ceiling, no goal."""
+"""Tokens that a thinking model may use beyond `max_reply_tokens`; an upper bound."""
 
 
 @dataclass(frozen=True, slots=True)
 class Server:
-    """Where a model is asked: its URL, and the environment variable that holds its key."""
+    """The URL of a server, and the environment variable that has its key.
+
+    `allows_http` lets a key be sent without encryption to a host that is not this machine.
+    """
 
     url: str
     key_variable: str
+    allows_http: bool = False
 
 
 class RemoteModel(ABC):
     """A `Model` that stands behind a server."""
 
     sdk: ClassVar[str]
-    """The name of the vendor's SDK: of its package, and of our extra that installs it."""
+    """The name of the vendor's SDK: of its package, and of the extra that installs it."""
 
-    def __init__(self, name: str, protocol: Protocol, server: Server) -> None:
+    def __init__(self, name: str, protocol: Protocol, server: Server, key: str | None) -> None:
         if importlib.util.find_spec(self.sdk) is None:
             raise ConfigurationError(
                 f"model `{name}` needs the package `{self.sdk}`; "
@@ -59,6 +70,7 @@ class RemoteModel(ABC):
         self.protocol: Protocol = protocol
         self.server = server
         self.enforces_schemas = True
+        self._key = key
 
     def ask(self, request: Request) -> Reply:
         return get_network().run(self._exchange_with_timeout(request))
@@ -67,26 +79,55 @@ class RemoteModel(ABC):
         return await get_network().arun(self._exchange_with_timeout(request))
 
     @abstractmethod
+    def connect(self) -> Client:
+        """Make the SDK's client."""
+
+    @abstractmethod
     async def exchange(self, request: Request) -> Reply:
         """Ask the server, retries included; runs on the network's loop."""
 
     @abstractmethod
-    def failures(self) -> tuple[type[Exception], ...]:
-        """The exceptions by which the SDK says that an exchange has failed."""
+    def get_failure_types(self) -> tuple[type[Exception], ...]:
+        """The documented exceptions of the SDK."""
+
+    def get_client(self) -> Any:
+        """The SDK's client, made when first needed."""
+        try:
+            return get_network().get_client(self, self.connect)
+        except self.get_failure_types():
+            raise
+        except Exception as error:
+            raise self.explain_sdk_error(error) from None
+
+    async def call_server(self, call: Callable[..., Awaitable[Any]], **arguments: Any) -> Any:
+        """The JSON of the response to `call`, a method of the SDK's `with_raw_response`."""
+        try:
+            response = await call(**escape_surrogates(arguments))
+        except self.get_failure_types():
+            raise
+        except Exception as error:
+            raise self.explain_sdk_error(error) from None
+        return parse_json(response.http_response.content)
+
+    def explain_sdk_error(self, error: Exception) -> ModelError:
+        """The error for an exception that the SDK does not document; its message may hold the key."""
+        return ServerError(
+            f"the package `{self.sdk}` failed to ask {format_model_location(self.name, self.server)} "
+            f"({type(error).__name__}); check the URL and the key, or install another version"
+        )
 
     async def exchange_schema(
         self, request: Request, exchange: Callable[[Request], Awaitable[Reply]]
     ) -> Reply:
         """Exchange a request whose reply must fit a schema, through `exchange`.
 
-        A server that rejects the schema is asked again without it, and from then on always so: the reply is
-        checked by whoever asked.
+        If the server rejects the schema, it is asked without it from then on: the caller checks the reply anyway.
         """
         if request.schema is None or not self.enforces_schemas:
             return await exchange(replace(request, schema=None))
         try:
             return await exchange(request)
-        except self.failures() as failure:
+        except self.get_failure_types() as failure:
             if getattr(failure, "status_code", None) not in (400, 404, 422, 501):
                 raise
             reply = await exchange(replace(request, schema=None))
@@ -94,7 +135,8 @@ class RemoteModel(ABC):
             return reply
 
     async def _exchange_with_timeout(self, request: Request) -> Reply:
-        failures = self.failures()  # imports the SDK: once, and before the clock starts
+        check_server(self.name, self.server, self._key)
+        failures = self.get_failure_types()  # imports the SDK: once, and outside of the timeout
         try:
             async with asyncio.timeout(request.timeout):
                 return await self.exchange(request)
@@ -103,73 +145,127 @@ class RemoteModel(ABC):
                 f"no reply from {format_model_location(self.name, self.server)} within {request.timeout:g} s, "
                 "retries included; raise `max_call_seconds` or ask a faster model"
             ) from None
+        except MalformedReplyError as error:
+            raise ServerError(
+                f"{self.server.url} sent an unreadable reply for {self.name} ({error}); "
+                "check that the URL is that of a model's API"
+            ) from None
         except failures as failure:
-            raise make_model_error(failure, self.name, self.server) from None
+            raise make_model_error(failure, self.name, self.server, self._key) from None
 
 
-def make_model_error(failure: Exception, name: str, server: Server) -> ModelError:
-    """Say in our words what `failure`, an exception of an SDK, means."""
-    said, status = _get_server_message(failure), getattr(failure, "status_code", None)
+def check_server(name: str, server: Server, key: str | None) -> None:
+    """Raise a ModelError if the URL is not one, or if the key must not or cannot be sent to it."""
+    try:
+        url = urlsplit(server.url)
+        is_valid = url.port != 0 and server.url.isprintable()
+    except ValueError:
+        is_valid = False
+    if not is_valid or url.scheme not in ("http", "https") or not url.hostname:
+        raise ModelError(
+            f"cannot ask {name!a}: {server.url!a} is not the URL of a server; "
+            "write one such as http://127.0.0.1:8000/v1"
+        )
+    if key is not None and not (key.isascii() and key.isprintable()):
+        raise AuthenticationError(
+            f"the key for {name} has characters that no key has; set {server.key_variable} again"
+        )
+    has_key = key is not None or server.key_variable != OWN_KEY_VARIABLE
+    if (
+        has_key
+        and url.scheme == "http"
+        and not is_loopback(url.hostname)
+        and not server.allows_http
+    ):
+        raise AuthenticationError(
+            f"the key for {name} is not sent to {server.url} without encryption; "
+            "use https, or allow it with NJC_ALLOW_HTTP=on"
+        )
+
+
+def is_loopback(host: str) -> bool:
+    """Whether a host name is that of this machine."""
+    with suppress(ValueError):
+        return ipaddress.ip_address(host).is_loopback
+    return host == "localhost" or host.endswith(".localhost")
+
+
+def have_same_origin(url: str, other: str) -> bool:
+    """Whether two URLs have the same scheme, host and port."""
+    try:
+        first, second = urlsplit(url), urlsplit(other)
+        ports = {"http": 80, "https": 443}
+        return (first.scheme, first.hostname, first.port or ports.get(first.scheme)) == (
+            second.scheme,
+            second.hostname,
+            second.port or ports.get(second.scheme),
+        )
+    except ValueError:
+        return False
+
+
+def make_model_error(
+    failure: Exception, name: str, server: Server, key: str | None = None
+) -> ModelError:
+    """The error for `failure`, a documented exception of an SDK."""
+    message, status = _get_server_message(failure), getattr(failure, "status_code", None)
     match status:
         case 401 | 403:
-            # What the server says here may repeat the key.
+            # The server's message may repeat the key.
+            verb = (
+                "refused the key"
+                if key or server.key_variable != OWN_KEY_VARIABLE
+                else "needs a key"
+            )
             return AuthenticationError(
-                f"{server.url} refused the key for {name} (HTTP {status}); check {server.key_variable}"
+                f"{server.url} {verb} for {name} (HTTP {status}); check {server.key_variable}"
             )
         case 404:
             return ModelNotFoundError(
-                f"{server.url} does not know {name} ({said}); check the model's name and the URL, "
+                f"{server.url} does not know {name} ({message}); check the model's name and the URL, "
                 "which for most servers ends in `/v1`"
             )
         case 408 | 409 | 429 | 529:
             return ServerError(
-                f"{server.url} is too busy for {name}, however often asked (HTTP {status}: {said}); "
+                f"{server.url} is too busy for {name}, after all retries (HTTP {status}: {message}); "
                 'wait, or name a second model to fall back on: model="A,B"'
             )
         case int() if status >= 500:
             return ServerError(
-                f"{server.url} failed to answer for {name} (HTTP {status}: {said}); "
+                f"{server.url} failed to answer for {name} (HTTP {status}: {message}); "
                 'try later, or name a second model to fall back on: model="A,B"'
             )
         case int() if status >= 400:
             return RejectedRequestError(
-                f"{server.url} rejected the request to {name} (HTTP {status}: {said})"
+                f"{server.url} rejected the request to {name} (HTTP {status}: {message})"
             )
         case int():
-            return make_unreadable_reply_error(name, server)
+            return ServerError(
+                f"{server.url} redirects the request to {name} (HTTP {status}); set the URL to the new address"
+            )
     if "Connection" in type(failure).__name__ or "Timeout" in type(failure).__name__:
         return ServerError(
             f"cannot reach {format_model_location(name, server)}; check the URL and that the server runs"
         )
-    if isinstance(failure, ValueError):
-        return make_unreadable_reply_error(name, server)
     return make_missing_key_error(name, server)
 
 
 def format_model_location(name: str, server: Server) -> str:
-    """The model with its server; the name of a server's first model says it already."""
+    """The model with its server, unless the name contains the URL."""
     return name if server.url in name else f"{name} at {server.url}"
 
 
 def make_missing_key_error(name: str, server: Server) -> AuthenticationError:
-    """The error where the SDK has found no key at all."""
+    """The error if no key is set."""
     return AuthenticationError(f"no key to ask {name} with; set {server.key_variable}")
 
 
-def make_unreadable_reply_error(name: str, server: Server) -> ServerError:
-    """The error for a reply in no known format."""
-    return ServerError(
-        f"{server.url} sent something unreadable in place of a reply of {name}; "
-        "check that the URL is that of a model's API"
-    )
-
-
 def _get_server_message(failure: Exception) -> str:
-    """What the server itself said, in one short line."""
+    """The server's own message, in one short line."""
     body = getattr(failure, "body", None)
     if isinstance(body, dict):
         body = body.get("error", body)
     if isinstance(body, dict):
         body = body.get("message") or body.get("detail")
-    text = " ".join(str(body or "no explanation").split())
+    text = " ".join(escape_surrogates(str(body or "no explanation")).split())
     return text if len(text) <= 300 else text[:300] + "…"

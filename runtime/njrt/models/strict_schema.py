@@ -1,4 +1,4 @@
-"""The JSON schemas that vendors enforce, and replies made under them.
+"""The JSON schemas that vendors enforce, and replies under them.
 
     {"anyOf": [{"properties": {"n": {"type": "integer"}}, ...}, ...]}
         ──make_strict_schema──>   {"type": "object", "properties": {"reply": {"anyOf": [...]}}, "required": ["reply"], ...}
@@ -8,7 +8,7 @@
 OpenAI and Anthropic accept a schema as strict only if its root is an object without alternatives, every object
 lists its properties, requires all of them and allows no others, and arrays have one schema for their items.
 So an optional property may be null, a dict is a list of entries, and a tuple is an array of any of its items;
-`restore_value` undoes it. What only narrows a value (lengths, ranges, patterns) is left out: the reply is
+`restore_value` undoes it. Limits (lengths, ranges, patterns) are left out: the reply is
 checked against the plain schema afterwards.
 (platform.openai.com/docs/guides/structured-outputs; docs.anthropic.com, strict tool use.)
 """
@@ -21,6 +21,7 @@ from dataclasses import replace
 from typing import Any
 
 from njrt.messages import Json, ModelMessage, Reply
+from njrt.models.response import MalformedReplyError, parse_json
 from njrt.values.json_forms import JsonValue, make_object_schema
 
 REPLY = "reply"
@@ -43,11 +44,11 @@ def restore_reply(value: JsonValue, schema: Json) -> JsonValue:
 
 
 def restore_strict_reply(reply: Reply, schema: Json) -> Reply:
-    """The reply with its JSON in the plain form of `schema`, as text; unchanged where it holds no JSON."""
+    """The reply with its JSON in the plain form of `schema`, as text; unchanged if it is not JSON."""
     text = next((call.raw for call in reply.message.calls), reply.message.text)
     try:
-        value = json.loads(text)
-    except (ValueError, RecursionError):
+        value = parse_json(text)
+    except MalformedReplyError:
         return reply
     restored = json.dumps(restore_reply(value, schema), ensure_ascii=False)
     return replace(reply, message=ModelMessage(restored))

@@ -32,6 +32,8 @@ from njrt.observability.listeners import make_listener
 from njrt.options import (
     DEFAULTS,
     ENVIRONMENT_VARIABLES,
+    OFF_WORDS,
+    ON_WORDS,
     Options,
     make_options,
     merge_option_layers,
@@ -259,17 +261,13 @@ def find_cache_folder(
     cache = settings.cache
     if cache is None:
         text = environ.get("NJC_CACHE", "").lower()
-        if text not in ("", *_ON_WORDS, *_OFF_WORDS):
+        if text not in ("", *ON_WORDS, *OFF_WORDS):
             raise ConfigurationError(f"NJC_CACHE must be on or off, not {text!r}")
-        is_on = text in _ON_WORDS or (options.effects == "nightjar" and text not in _OFF_WORDS)
+        is_on = text in ON_WORDS or (options.effects == "nightjar" and text not in OFF_WORDS)
         cache = is_on and settings.model is None
     if cache is True:
         return ".njc_cache"
     return str(cache) if cache else None
-
-
-_ON_WORDS = ("on", "1", "true", "yes")
-_OFF_WORDS = ("off", "0", "false", "no")
 
 
 @lru_cache(maxsize=16)

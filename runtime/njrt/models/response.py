@@ -1,0 +1,91 @@
+"""The body of a server's response, which may hold anything.
+
+    parse_json(b'{"choices": [...]}')                      {"choices": [...]}
+    parse_json(b'{"choices": [')                           MalformedReplyError: it is not JSON
+    validate_reply({"choices": 1}, Completion)             MalformedReplyError: choices: Input should be a valid list
+
+A JSON text may hold what Python accepts and later cannot send or store: lone surrogates are escaped; infinite numbers,
+NaN and values that are nested too deep are errors.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+from typing import Any, NoReturn, TypeVar
+
+T = TypeVar("T")
+
+MAX_DEPTH = 100
+"""Levels of lists and objects in each other; replies of models have fewer than ten."""
+
+MAX_TOKENS = 10**12
+"""The largest number of tokens that is taken for a count."""
+
+
+class MalformedReplyError(ValueError):
+    """A response does not have the format of its API; the message says what is wrong with it."""
+
+
+def parse_json(text: str | bytes) -> Any:
+    """The value of a JSON text. Unescaped control characters in strings are allowed: small models write them."""
+    try:
+        value = json.loads(
+            text, strict=False, parse_float=_parse_float, parse_constant=_reject_constant
+        )
+    except (ValueError, RecursionError):
+        raise MalformedReplyError("it is not JSON") from None
+    if measure_depth(value) > MAX_DEPTH:
+        raise MalformedReplyError(f"it is nested deeper than {MAX_DEPTH} levels")
+    return escape_surrogates(value)
+
+
+def validate_reply(value: Any, expected: type[T]) -> T:
+    """The dataclass `expected` from JSON; raises MalformedReplyError with the field that does not fit."""
+    from njrt.typed_json import InvalidJsonError, validate_value
+
+    try:
+        reply: T = validate_value(value, expected)
+    except InvalidJsonError as error:
+        raise MalformedReplyError(str(error)) from None
+    return reply
+
+
+def check_token_counts(*counts: int) -> None:
+    """Raise MalformedReplyError if one of these cannot be a number of tokens."""
+    if not all(0 <= count <= MAX_TOKENS for count in counts):
+        raise MalformedReplyError("usage: a number of tokens is out of range")
+
+
+def escape_surrogates(value: Any) -> Any:
+    r"""The JSON value with lone surrogates, which UTF-8 cannot encode, as text such as `\ud800`."""
+    match value:
+        case str():
+            return value.encode("utf-8", "backslashreplace").decode()
+        case list():
+            return [escape_surrogates(item) for item in value]
+        case dict():
+            return {escape_surrogates(key): escape_surrogates(item) for key, item in value.items()}
+        case _:
+            return value
+
+
+def measure_depth(value: Any) -> int:
+    """The levels of lists and dicts in a JSON value, without recursion."""
+    depth, level = 0, [value]
+    while level := [item for item in level if isinstance(item, list | dict)]:
+        depth += 1
+        level = [
+            inner for item in level for inner in (item.values() if isinstance(item, dict) else item)
+        ]
+    return depth
+
+
+def _parse_float(text: str) -> float:
+    if math.isinf(number := float(text)):
+        raise ValueError("a number is too large")
+    return number
+
+
+def _reject_constant(name: str) -> NoReturn:
+    raise ValueError(f"{name} is not JSON")

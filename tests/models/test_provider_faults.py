@@ -1,0 +1,293 @@
+"""Whatever a server sends, a model replies or raises a `ModelError`; what it replies can be stored and sent on.
+
+The faults are generated: every node of a valid response is replaced by every other kind of value.
+"""
+
+from __future__ import annotations
+
+import copy
+import json
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from typing import Any
+
+import pytest
+from test_structured_replies import Order, request
+
+import anthropic_server
+import openai_server
+from anthropic_server import AnthropicServer
+from conversations import PLAIN, TOOLS
+from loopback import Garbage, Loopback, Raw, Response
+from njrt.errors import AuthenticationError, ModelError, ServerError
+from njrt.message_json import (
+    format_json_line,
+    hash_conversation,
+    message_to_json,
+    reply_from_json,
+    reply_to_json,
+)
+from njrt.messages import (
+    Reply,
+    Request,
+    ToolMessage,
+    ToolResult,
+    UserMessage,
+)
+from njrt.models.anthropic import Anthropic, make_message_body
+from njrt.models.openai import OpenAI, make_completion_body
+from njrt.models.remote import RemoteModel
+from openai_server import OpenAIServer
+
+pytest.importorskip("openai")
+pytest.importorskip("anthropic")
+
+MISSING = object()
+DEEP = "[" * 50_000 + "]" * 50_000
+VALUES: dict[str, Any] = {
+    "missing": MISSING,
+    "null": None,
+    "true": True,
+    "negative": -1,
+    "huge": 10**400,
+    "infinite": float("inf"),
+    "text": "x",
+    "surrogate": "\ud800",
+    "list": [],
+    "list of null": [None],
+    "object": {},
+    "object of lists": {"text": [], "key": [{}], "reply": [[]]},
+    "deep": json.loads("[" * 150 + "]" * 150),
+}
+"""What stands in place of a node of a valid response."""
+
+CODE = {"code": "x = '\ud83d\ude00'", "done": True}
+ORDERS = request(dict[str, Order | None])
+ORDER = {"reply": {"it": [{"key": "a", "value": {"dish": "b", "count": None, "extras": ["c"]}}]}}
+OPENAI = {
+    "text": (PLAIN, openai_server.says("hello")),
+    "calls": (TOOLS, openai_server.calls(("run", json.dumps(CODE)), ("run", "{}"))),
+    "schema": (ORDERS, openai_server.says(json.dumps(ORDER))),
+}
+ANTHROPIC = {
+    "text": (PLAIN, anthropic_server.message(anthropic_server.text("hello"))),
+    "calls": (
+        TOOLS,
+        anthropic_server.message(
+            anthropic_server.thinking("s"), anthropic_server.tool_use("a", "run", CODE)
+        ),
+    ),
+    "schema": (ORDERS, anthropic_server.message(anthropic_server.tool_use("a", "reply", ORDER))),
+}
+
+
+def make_openai(server: Loopback, key: str = openai_server.KEY) -> RemoteModel:
+    return OpenAI("gpt-4.1", vendor_url=f"{server.url}/v1", key=key, retries=0)
+
+
+def make_anthropic(server: Loopback, key: str = anthropic_server.KEY) -> RemoteModel:
+    return Anthropic("claude-sonnet-4-6", vendor_url=server.url, key=key, retries=0)
+
+
+VENDORS = {"openai": (OpenAIServer, make_openai), "anthropic": (AnthropicServer, make_anthropic)}
+
+
+def list_paths(value: Any, path: tuple[Any, ...] = ()) -> Iterator[tuple[Any, ...]]:
+    yield path
+    match value:
+        case dict():
+            for key, inner in value.items():
+                yield from list_paths(inner, (*path, key))
+        case list():
+            for index, inner in enumerate(value):
+                yield from list_paths(inner, (*path, index))
+
+
+def mutate(value: Any, path: tuple[Any, ...], new: Any) -> Any:
+    if not path:
+        return None if new is MISSING else new
+    value = copy.deepcopy(value)
+    parent = value
+    for step in path[:-1]:
+        parent = parent[step]
+    if new is MISSING:
+        del parent[path[-1]]
+    else:
+        parent[path[-1]] = new
+    return value
+
+
+def generate_mutations(body: Any) -> Iterator[tuple[str, str]]:
+    """Every node of a response, and of the JSON inside its texts, with every value."""
+    for path in list_paths(body):
+        for name, new in VALUES.items():
+            yield f"{'.'.join(map(str, path))}: {name}", json.dumps(mutate(body, path, new))
+    reply = body.get("choices", [{"message": {"content": None}}])[0]["message"]["content"]
+    if reply == json.dumps(ORDER):
+        for path in list_paths(ORDER):
+            for name, new in VALUES.items():
+                text = json.dumps(mutate(ORDER, path, new))
+                label = f"text {'.'.join(map(str, path))}: {name}"
+                yield label, json.dumps(mutate(body, ("choices", 0, "message", "content"), text))
+
+
+def use_reply(request: Request, reply: Reply) -> None:
+    """Store the reply, read it back, and write the next requests to both vendors."""
+    text = format_json_line(reply_to_json(reply))
+    text.encode()
+    stored = reply_from_json(json.loads(text), reply.model).message
+    assert message_to_json(stored) == message_to_json(reply.message)
+    results = tuple(ToolResult(call.id, call.name, "ok") for call in reply.message.calls)
+    following = ToolMessage(results) if results else UserMessage("go on")
+    conversation = (*request.messages, reply.message, following)
+    hash_conversation(conversation)
+    asked = replace(request, messages=conversation)
+    for body in (
+        make_completion_body(asked, "gpt-4.1"),
+        make_message_body(asked, "claude-sonnet-4-6"),
+    ):
+        json.dumps(body, allow_nan=False, ensure_ascii=False).encode()
+
+
+def run_faults(
+    vendor: str, request: Request, faults: list[tuple[str, Response]]
+) -> tuple[int, dict[str, str]]:
+    """The number of replies, and the faults that raised anything but a ModelError."""
+    make_server, make_model = VENDORS[vendor]
+    replies, undocumented = 0, {}
+    with make_server() as server:
+        model = make_model(server)
+        for name, response in faults:
+            server.script[:] = [response, response]  # a rejected schema is a second request
+            try:
+                reply = model.ask(request)
+                use_reply(request, reply)
+                replies += 1
+            except ModelError as error:
+                str(error).encode()
+            except Exception as error:
+                undocumented[name] = f"{type(error).__name__}: {error}"[:200]
+    return replies, undocumented
+
+
+CASES = [("openai", *case) for case in OPENAI.values()]
+CASES += [("anthropic", *case) for case in ANTHROPIC.values()]
+IDS = [f"{vendor} {kind}" for vendor in VENDORS for kind in OPENAI]
+
+
+@pytest.mark.parametrize(("vendor", "request_", "valid"), CASES, ids=IDS)
+def test_every_mutation_of_a_response_is_a_reply_or_a_model_error(vendor, request_, valid):
+    faults = [(name, Raw(text)) for name, text in generate_mutations(valid.body)]
+    replies, undocumented = run_faults(vendor, request_, faults)
+    assert undocumented == {}
+    assert 0 < replies < len(faults)
+
+
+def generate_broken_responses(body: Any) -> Iterator[tuple[str, Response]]:
+    whole = json.dumps(body, ensure_ascii=False).encode()
+    for length in range(0, len(whole), 40):
+        yield f"cut after {length}", Raw(whole[:length])
+    yield "invalid UTF-8", Raw(whole.replace(b"hello", b"\xff\xfe\xc3"))
+    yield "UTF-16", Raw(whole.decode().encode("utf-16"))
+    yield "byte order mark", Raw(b"\xef\xbb\xbf" + whole)
+    yield "NUL", Raw(whole + b"\0")
+    yield "deep", Raw(DEEP)
+    yield "deep arguments", Raw(whole.replace(b'"hello"', DEEP.encode()))
+    yield "digits", Raw("9" * 10_000)
+    yield "NaN", Raw("NaN")
+    yield "HTML", Raw("<html>", "text/html")
+    yield "unknown charset", Raw(whole, "application/json; charset=none")
+    yield "event stream", Raw(b"data: {}\n\n", "text/event-stream")
+    yield "no gzip", Raw(whole, headers={"content-encoding": "gzip"})
+    yield "unknown encoding", Raw(whole, headers={"content-encoding": "zip"})
+    yield "no HTTP", Garbage(b"\0\xff hello\r\n\r\n")
+    yield "long header", Garbage(b"HTTP/1.1 200 OK\r\nx: " + b"x" * 200_000)
+    yield "short body", Garbage(b"HTTP/1.1 200 OK\r\ncontent-length: 9\r\n\r\n{}")
+    yield "bad chunk", Garbage(b"HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\nzz\r\n")
+    for status in (201, 204, 205, 300, 301, 304, 307, 399, 400, 401, 404, 418, 422, 429, 500, 599):
+        yield f"status {status}", Raw(b"{}", status=status)
+    for status in (302, 307, 308):
+        for location in ("/", "http://127.0.0.1:99999/", "//", "\\", "ftp://x", "http://[::1"):
+            headers = {"location": location}
+            yield f"{status} to {location}", Raw(b"", status=status, headers=headers)
+    for wait in ("nan", "inf", "-1", "1e999", "soon", "Fri, 31 Dec 999999 23:59:59 GMT", ""):
+        headers = {"retry-after": wait, "retry-after-ms": wait, "x-should-retry": wait}
+        yield f"retry after {wait}", Raw(b"{}", status=429, headers=headers)
+    messages: list[Any] = [None, [], "x", 5, {"message": 5}, {"message": {"a": []}}, "\ud800"]
+    for message in messages:
+        yield f"error {message!r}", Raw(json.dumps({"error": message}), status=400)
+    for text in (b"", b"\xff", b"null", b"[]", DEEP.encode(), b'"\\ud800"'):
+        yield f"error body {text[:9]!r}", Raw(text, status=400)
+
+
+@pytest.mark.parametrize("vendor", VENDORS)
+@pytest.mark.parametrize("request_", [PLAIN, ORDERS], ids=["text", "schema"])
+def test_every_broken_response_is_a_reply_or_a_model_error(vendor, request_):
+    valid = {"openai": OPENAI, "anthropic": ANTHROPIC}[vendor]["text"][1]
+    replies, undocumented = run_faults(
+        vendor, request_, list(generate_broken_responses(valid.body))
+    )
+    assert undocumented == {}
+    assert replies > 0
+
+
+URLS = (
+    *("http://127.0.0.1:99999/v1", "http://127.0.0.1:65536", "http://127.0.0.1:-1", "http://h:x"),
+    *("127.0.0.1:8000", "http://", "ftp://127.0.0.1/", "http://[::1", "http://a b/", "http://\ud800/"),
+    *("http://127.0.0.1:0/v1", "http://127.0.0.1\0/", "http://" + "a" * 300, "file:///etc/passwd", "x"),
+)  # fmt: skip
+
+
+@pytest.mark.parametrize("url", URLS, ids=ascii)
+@pytest.mark.parametrize(
+    "make",
+    [
+        lambda url: OpenAI("local", base_url=url, retries=0),
+        lambda url: OpenAI(None, base_url=url, retries=0),
+        lambda url: OpenAI("gpt-4.1", vendor_url=url, key="k", retries=0),
+        lambda url: Anthropic("claude-sonnet-4-6", vendor_url=url, key="k", retries=0),
+    ],
+    ids=["own", "listing", "openai", "anthropic"],
+)
+def test_a_url_that_is_none_is_a_model_error(make: Callable[[str], RemoteModel], url: str):
+    with pytest.raises(ModelError) as caught:
+        make(url).ask(PLAIN)
+    str(caught.value).encode()
+
+
+@pytest.mark.parametrize("vendor", VENDORS)
+@pytest.mark.parametrize("key", ["sk\n", "ключ", "sk\0", "\ud800"], ids=ascii)
+def test_a_key_that_cannot_be_sent_is_not_shown(vendor, key):
+    make_server, make_model = VENDORS[vendor]
+    with make_server() as server:
+        model = make_model(server, key)
+        with pytest.raises(AuthenticationError) as caught:
+            model.ask(PLAIN)
+    assert key not in str(caught.value)
+    assert server.seen == []
+
+
+@pytest.mark.parametrize("vendor", VENDORS)
+def test_lone_surrogates_are_sent_as_escapes(vendor):
+    make_server, make_model = VENDORS[vendor]
+    valid = {"openai": OPENAI, "anthropic": ANTHROPIC}[vendor]["text"][1]
+    with make_server([valid]) as server:
+        asked = Request("\udc80", (UserMessage("a \ud800 b"),), timeout=10)
+        assert make_model(server).ask(asked).message.text == "hello"
+        assert "a \\\\ud800 b" in json.dumps(server.seen[0].body)
+
+
+LISTS = ({}, {"data": None}, {"data": []}, {"data": [None]}, {"data": [{"id": 5}]}, {"data": "x"}, [], None)  # fmt: skip
+
+
+@pytest.mark.parametrize("listed", LISTS, ids=repr)
+def test_a_malformed_list_of_models_is_a_model_error(listed):
+    with Loopback([Raw(json.dumps(listed))]) as server, pytest.raises(ModelError):
+        OpenAI(None, base_url=server.url, retries=0).ask(PLAIN)
+
+
+def test_an_unreadable_reply_names_the_field():
+    body = mutate(OPENAI["text"][1].body, ("choices", 0, "message", "content"), 5)
+    with OpenAIServer([Raw(json.dumps(body))]) as server, pytest.raises(ServerError) as caught:
+        make_openai(server).ask(PLAIN)
+    assert "(choices.0.message.content" in str(caught.value)
