@@ -168,7 +168,7 @@ def _reject_uncompilable(module: Module, compilation: Compilation) -> Compilatio
         start = module.source.line_starts[line - 1]
         start += len(text := module.source.line(line)) - len(text.lstrip())
         hint = "move the inner part of the code into a function of its own"
-        message = f"Python does not compile the call of this block: {error.msg}"
+        message = f"Python does not compile this block: {error.msg}"
         finding = make_diagnostic(module.source, "NJ107", start, start + 1, message, hint)
     diagnostics = tuple(sorted((*compilation.diagnostics, finding)))
     return replace(compilation, diagnostics=diagnostics, output=None, line_map=LineMap())

@@ -32,7 +32,7 @@ from njc.project.units import find_units
 @JOBS
 @WATCH
 @OUTPUT_FORMAT
-@click.option("--hints", is_flag=True, help="Also say what would let a block do without code.")
+@click.option("--hints", is_flag=True, help="Report hints, too.")
 @selection_flags
 @project_flags
 @console_flags

@@ -132,14 +132,7 @@ def _find_syntax_errors(code: str) -> tuple[str, ...]:
 
 def find_compile_problem(compilation: Compilation) -> str | None:
     """Say why a file does not compile with code in the place of its blocks, if so."""
-    if compilation.output is None:
-        return "; ".join(diagnostic.message for diagnostic in compilation.diagnostics)
-    source = compilation.source
-    try:
-        text = compilation.output.decode(source.encoding)
-        compile(text, source.path, "exec", dont_inherit=True)
-    except (SyntaxError, ValueError) as error:
-        line = (getattr(error, "text", None) or "").strip()
-        message = getattr(error, "msg", None) or str(error)
-        return f"in its place in the program: {message}{f': `{line}`' if line else ''}"
-    return None
+    if compilation.output is not None:
+        return None
+    messages = "; ".join(diagnostic.message for diagnostic in compilation.diagnostics)
+    return f"in its place in the program: {messages}"

@@ -32,7 +32,7 @@ import click
 def command(
     traces: Iterable[str], programs: Path | None, results: Iterable[str] | None, export: bool
 ) -> None:
-    """Replay published traces on this runtime, and compare the answers and the checks.
+    """Replay published traces, and compare answers and checks.
 
     TRACES has one JSON object a line: file_name, model, run, trace; of the lines of one run, the last counts. DIR
     has the programs that the traces were taken from, as NAME.py or NAME/NAME.py. The recorded code and these

@@ -151,7 +151,7 @@ def test_private_names_are_guarded_and_bound(studio: Studio) -> None:
     space: dict[str, Any] = {}
     exec(studio.built(PRIVATE, "__twice = __n * 2", mode="auto"), space)
     assert 'expect(__n="int")' in studio.read("program.py")
-    model = njrt.Scripted(["```python\n__twice = 0\n```"], protocol="text")
+    model = njrt.Scripted([{"__twice": 0}], protocol="text")
     with njrt.using(model=model):
         assert space["Box"]().double(4) == 8
         assert model.requests == []

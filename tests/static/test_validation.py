@@ -129,7 +129,7 @@ REFUSED = [
     ("mails_2 = 1\nkind = 'bill'\npolicy = 2\nf = lambda policy: policy\nf(1)", "`policy` means something else"),
     ("policy = 1\nclass A:\n    policy = 2\nkind = A.policy", "`policy` means something else"),
     ("kind = triage([mail], box)", "line 1: `triage` is the function that your code is a part of"),
-    ("nonlocal box\nkind = 'bill'", "in its place in the program: name 'box' is parameter and nonlocal"),
+    ("nonlocal box\nkind = 'bill'", "in its place in the program: Python does not compile this block: name 'box' is parameter and nonlocal"),
     ("from __future__ import annotations\nkind = 'bill'", "`from __future__` imports are for the head of the file"),
 ]  # fmt: skip
 
