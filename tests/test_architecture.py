@@ -26,7 +26,7 @@ FOLDERS = {"njrt": "runtime/njrt", "njc": "njc", "spsbench": "spsbench"}
 
 LAYERS: Mapping[str, str] = {
     "njrt": """
-        errors jumps messages outcome context timeouts private_names
+        errors jumps messages outcome context timeouts private_names private_files
         effects message_json options values
         block events rendering typed_json
         models
@@ -61,7 +61,7 @@ LAYERS: Mapping[str, str] = {
 }
 
 EDGE = """
-    njrt                timeouts pytest_plugin
+    njrt                timeouts private_files pytest_plugin
     njrt.agent          references
     njrt.execution      interruptions source_cache tracebacks
     njrt.execution.guard effects

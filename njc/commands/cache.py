@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from pathlib import Path
 from typing import Literal
 
@@ -14,13 +15,14 @@ from njc.project.report import format_count
 from njc.project.units import format_path
 from njrt.errors import ConfigurationError
 from njrt.persistence.store import Store
+from njrt.private_files import find_cache_folder
 
 _FOLDER_FLAG = click.option(
     "--folder",
     type=click.Path(path_type=Path),
-    default=Path(".njc_cache"),
+    default=lambda: find_cache_folder(os.environ),
     metavar="DIR",
-    help="Directory of the cache (default: .njc_cache).",
+    help="Directory of the cache (default: njc in the user's cache directory).",
 )
 
 

@@ -11,8 +11,9 @@ from njrt.persistence.store import Store
 
 
 @pytest.fixture
-def filled(here: Workplace) -> Workplace:
-    store = Store(here.folder / ".njc_cache")
+def filled(here: Workplace, monkeypatch: pytest.MonkeyPatch) -> Workplace:
+    monkeypatch.setenv("XDG_CACHE_HOME", str(here.folder / ".cache"))
+    store = Store(here.folder / ".cache" / "njc")
     for number in range(3):
         store.put(f"key {number}", "x" * 500_000)
     store.close()
@@ -20,12 +21,16 @@ def filled(here: Workplace) -> Workplace:
 
 
 def test_stats_and_clear(filled: Workplace) -> None:
-    assert filled.njc("cache", "stats").stdout == ".njc_cache: 3 replies, 1.5 MB\n"
+    assert filled.njc("cache", "stats").stdout == ".cache/njc: 3 replies, 1.5 MB\n"
     found = json.loads(filled.njc("cache", "stats", "--output-format", "json").stdout)
-    assert found == {"folder": ".njc_cache", "entries": 3, "bytes": 1_500_000}
+    assert found == {
+        "folder": (filled.folder / ".cache/njc").as_posix(),
+        "entries": 3,
+        "bytes": 1_500_000,
+    }
     cleared = filled.njc("cache", "clear")
-    assert (cleared.exit_code, cleared.stderr) == (0, ".njc_cache: 3 replies deleted\n")
-    assert filled.njc("cache", "stats").stdout == ".njc_cache: 0 replies, 0.0 MB\n"
+    assert (cleared.exit_code, cleared.stderr) == (0, ".cache/njc: 3 replies deleted\n")
+    assert filled.njc("cache", "stats").stdout == ".cache/njc: 0 replies, 0.0 MB\n"
 
 
 def test_looking_makes_nothing(here: Workplace) -> None:
@@ -35,12 +40,12 @@ def test_looking_makes_nothing(here: Workplace) -> None:
 
 
 def test_a_cache_that_cannot_be_emptied_is_an_error(filled: Workplace) -> None:
-    writer = Store(filled.folder / ".njc_cache")._get_connection()
+    writer = Store(filled.folder / ".cache" / "njc")._get_connection()
     writer.execute("BEGIN EXCLUSIVE")
     result = filled.njc("cache", "clear")
     writer.execute("ROLLBACK")
     assert result.exit_code == 2
-    assert "cannot empty .njc_cache/replies.sqlite3; check its permissions" in result.stderr
+    assert "cannot empty .cache/njc/replies.sqlite3; check its permissions" in result.stderr
 
 
 def test_a_command_is_needed(here: Workplace) -> None:

@@ -128,10 +128,11 @@ def test_a_recording_has_a_name_of_its_own(place: Place) -> None:
 
 
 def test_cache(place: Place, server: OpenAIServer) -> None:
-    place.prints(2, 4, 4, **at(server, NJC_CACHE="on"))
-    place.prints(2, 4, 4, **at(server, NJC_CACHE="on"))
+    cached = at(server, NJC_CACHE="on", XDG_CACHE_HOME=str(place.folder / "cache"))
+    place.prints(2, 4, 4, **cached)
+    place.prints(2, 4, 4, **cached)
     assert len(server.seen) == 2
-    assert (place.folder / ".njc_cache").is_dir()
+    assert (place.folder / "cache" / "njc" / "replies.sqlite3").is_file()
     place.prints(2, 4, 4, **at(server, NJC_CACHE="off"))
     assert len(server.seen) == 5
 

@@ -6,8 +6,8 @@
     {"event": "performed", ..., "effect": {"kind": "Run", "code": "..."}, "result": "..."}
     {"event": "ended", ..., "outcome": "completed", "seconds": 2.31}
 
-Every event is one append to the file, so threads and processes may share it. If the file cannot be written, the log
-gets one warning and the program continues.
+Every event is one append to the file, so threads and processes may share it. Only its user
+may read the file. If it cannot be written, the log gets one warning and the program continues.
 """
 
 from __future__ import annotations
@@ -24,6 +24,7 @@ from njrt.events import Asked, Began, Ended, Event, Performed, Replied, Unanswer
 from njrt.message_json import format_json_line, list_new_messages, message_to_json, reply_to_json
 from njrt.observability.accounts import format_error_line, name_ending, summarize_result
 from njrt.observability.logs import warn
+from njrt.private_files import open_private
 
 MAX_PART_CHARS = 20_000
 """Maximum characters of text in one part of a line; the rest is cut."""
@@ -56,8 +57,7 @@ class TraceFile:
         with self._lock:
             if self._handle is None:
                 self.path.parent.mkdir(parents=True, exist_ok=True)
-                flags = os.O_WRONLY | os.O_APPEND | os.O_CREAT | getattr(os, "O_BINARY", 0)
-                self._handle = os.open(self.path, flags, 0o666)
+                self._handle = open_private(self.path, os.O_WRONLY | os.O_APPEND)
             # One write per line: lines of several processes do not mix.
             while line:
                 line = line[os.write(self._handle, line) :]

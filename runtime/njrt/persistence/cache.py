@@ -1,6 +1,6 @@
 """The cache of replies: an equal request to the same model is sent once.
 
-    model = LayeredModel(OpenAI("gpt-4.1"), (Cache(Store(".njc_cache"), "openai/gpt-4.1"),))
+    model = LayeredModel(OpenAI("gpt-4.1"), (Cache(store, "openai/gpt-4.1"),))
 
 The key is the whole request as the model sees it: its name, protocol, parameters, system prompt, tools and messages,
 which contain the state of the program; not place, turn and timeout. Sampled replies (a temperature above 0) are not

@@ -20,6 +20,7 @@ from njrt.errors import RecordingError, RecordingMissingError
 from njrt.message_json import format_json_line, reply_from_json
 from njrt.messages import Json, Protocol
 from njrt.persistence.folder_lock import lock_folder
+from njrt.private_files import open_private
 
 FORMAT_VERSION = 1
 
@@ -173,10 +174,11 @@ def _read_existing_lines(path: Path) -> list[str]:
 
 
 def _replace_file(path: Path, text: str) -> None:
-    """Replace a file atomically: readers see the old contents or the new."""
+    """Replace a file atomically: readers see the old contents or the new. Only its user may read it."""
     temporary = path.with_name(f".{path.name}.{os.getpid()}.tmp")
     try:
-        with open(temporary, "wb") as file:
+        temporary.unlink(missing_ok=True)
+        with os.fdopen(open_private(temporary, os.O_WRONLY | os.O_EXCL), "wb") as file:
             file.write(text.encode())
             file.flush()
             os.fsync(file.fileno())

@@ -1,12 +1,13 @@
 """A bounded key-value store of texts in SQLite, shared by processes; it never raises.
 
-    store = Store(Path(".njc_cache"))
+    store = Store(find_cache_folder(os.environ))
     store.put("9f3c...", text)
     store.get("9f3c...") == text          in any process
 
 If the file is locked, read-only, on a full disk, corrupted or of another version, `get` finds nothing and `put` does
 nothing, with one warning in the log. A corrupted file is renamed and a new one created. Writes are transactions in
-SQLite's write-ahead log, so a process may be killed at any moment. Every text is stored with its checksum.
+SQLite's write-ahead log, so a process may be killed at any moment. Every text is stored with its checksum. Only the
+user may read the file; a file of another user is not used.
 """
 
 from __future__ import annotations
@@ -24,6 +25,7 @@ from typing import TypeVar
 
 from njrt.observability.logs import warn
 from njrt.persistence.folder_lock import lock_folder
+from njrt.private_files import check_private, open_private
 
 SCHEMA_VERSION = 1
 _CREATE_TABLE = """
@@ -186,7 +188,10 @@ class Store:
         return connection
 
     def _connect(self) -> sqlite3.Connection:
-        self.path.parent.mkdir(parents=True, exist_ok=True)
+        self.path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        for suffix in ("", "-wal", "-shm"):
+            check_private(self.path.with_name(self.path.name + suffix))
+        os.close(open_private(self.path, os.O_RDWR))  # SQLite gives its other files the same mode
         connection = sqlite3.connect(self.path, timeout=_BUSY_SECONDS, isolation_level=None)
         self._here.identity = _get_file_identity(self.path)
         try:

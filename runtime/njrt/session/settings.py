@@ -266,7 +266,9 @@ def find_cache_folder(
         is_on = text in ON_WORDS or (options.effects == "nightjar" and text not in OFF_WORDS)
         cache = is_on and settings.model is None
     if cache is True:
-        return ".njc_cache"
+        from njrt.private_files import find_cache_folder as find_user_cache_folder
+
+        return str(find_user_cache_folder(environ))
     return str(cache) if cache else None
 
 

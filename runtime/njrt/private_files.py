@@ -1,0 +1,50 @@
+"""Files that only their user may read, and that only their user may have written.
+
+    open_private(path, os.O_WRONLY | os.O_APPEND)      creates the file with mode 0600, or sets it
+    check_private(path)                                PermissionError: it belongs to another user
+    find_cache_folder(os.environ)                      ~/.cache/njc
+
+On Windows the mode has no effect and nothing is checked.
+"""
+
+from __future__ import annotations
+
+import os
+import stat
+import sys
+from collections.abc import Mapping
+from contextlib import suppress
+from pathlib import Path
+
+
+def open_private(path: Path, flags: int) -> int:
+    """Open a file, create it if needed, and make it readable and writable for its user alone."""
+    handle = os.open(path, flags | os.O_CREAT | getattr(os, "O_BINARY", 0), 0o600)
+    with suppress(OSError, AttributeError):
+        if stat.S_ISREG(os.fstat(handle).st_mode):
+            os.fchmod(handle, 0o600)
+    return handle
+
+
+def check_private(path: Path) -> None:
+    """Raise a PermissionError if another user owns the file `path`, or may put one in its place."""
+    if not hasattr(os, "getuid"):
+        return
+    folder = path.parent.stat()
+    if folder.st_mode & stat.S_IWOTH and not folder.st_mode & stat.S_ISVTX:
+        raise PermissionError(f"every user may write to {path.parent}")
+    with suppress(FileNotFoundError):
+        if {path.lstat().st_uid, path.stat().st_uid} != {os.getuid()}:
+            raise PermissionError(f"{path} belongs to another user")
+
+
+def find_cache_folder(environ: Mapping[str, str]) -> Path:
+    """The folder for the replies of models in the cache folder of the user."""
+    home = Path("~").expanduser()
+    if sys.platform == "win32":
+        folder = Path(environ.get("LOCALAPPDATA") or home / "AppData" / "Local")
+    elif Path(configured := environ.get("XDG_CACHE_HOME", "")).is_absolute():
+        folder = Path(configured)
+    else:
+        folder = home / ("Library/Caches" if sys.platform == "darwin" else ".cache")
+    return folder / "njc"

@@ -1,0 +1,106 @@
+"""Recordings, traces and the cache are private to their user, and files of other users are not used."""
+
+from __future__ import annotations
+
+import os
+import stat
+import sys
+from pathlib import Path
+
+import pytest
+
+from njrt.events import Began
+from njrt.messages import Request, UserMessage
+from njrt.models.model import LayeredModel
+from njrt.models.scripted import Scripted
+from njrt.observability.trace import TraceFile
+from njrt.persistence.recorder import Recorder
+from njrt.persistence.store import Store
+from njrt.private_files import find_cache_folder
+
+REQUEST = Request("", (UserMessage("hello"),))
+
+pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="Windows has no such modes")
+
+
+def find_mode(path: Path) -> int:
+    return stat.S_IMODE(path.stat().st_mode)
+
+
+def write_trace(path: Path) -> None:
+    trace = TraceFile(path)
+    trace(Began("1", 0.0, "mail.njpy:1"))
+    trace.close()
+
+
+def write_recording(path: Path) -> None:
+    with Recorder(path, "all") as recorder:
+        LayeredModel(Scripted(["hi"]), (recorder,)).ask(REQUEST)
+
+
+def write_cache(path: Path) -> None:
+    store = Store(path.parent, path.name)
+    store.put("key", "text")
+    assert find_mode(path.with_name(f"{path.name}-wal")) == 0o600
+    store.close()
+
+
+WRITERS = (write_trace, write_recording, write_cache)
+
+
+@pytest.mark.parametrize("is_old", [False, True], ids=["new", "existing"])
+@pytest.mark.parametrize("write", WRITERS)
+def test_only_the_user_may_read_the_file(tmp_path, write, is_old):
+    path = tmp_path / "folder" / "file"
+    if is_old:
+        write(path)
+        path.chmod(0o644)
+    umask = os.umask(0)
+    try:
+        write(path)
+    finally:
+        os.umask(umask)
+    assert path.stat().st_size > 0
+    assert find_mode(path) == 0o600
+
+
+def test_the_folder_of_the_cache_is_private(tmp_path):
+    Store(tmp_path / "cache").put("key", "text")
+    assert find_mode(tmp_path / "cache") == 0o700
+
+
+def test_a_folder_that_every_user_may_write_to_is_not_used(tmp_path, caplog):
+    Store(tmp_path).put("key", "text")
+    assert Store(tmp_path).get("key") == "text"
+    tmp_path.chmod(0o777)
+    assert Store(tmp_path).get("key") is None
+    assert "every user may write to" in caplog.text
+
+
+@pytest.mark.skipif(
+    sys.platform == "win32" or os.getuid() != 0, reason="only root gives files away"
+)
+@pytest.mark.parametrize("suffix", ["", "-wal", "-shm"])
+def test_a_file_of_another_user_is_not_used(tmp_path, caplog, suffix):
+    Store(tmp_path).put("key", "text")
+    file = tmp_path / f"replies.sqlite3{suffix}"
+    os.chown(file, 12345, -1)
+    before = file.read_bytes()
+    store = Store(tmp_path)
+    store.put("key", "other")
+    assert store.get("key") is None
+    assert "belongs to another user" in caplog.text
+    assert file.read_bytes() == before
+
+
+@pytest.mark.parametrize(
+    ("environ", "folder"),
+    [
+        ({"XDG_CACHE_HOME": "/a/b"}, Path("/a/b/njc")),
+        ({"XDG_CACHE_HOME": "relative"}, None),
+        ({}, None),
+    ],
+)
+def test_the_cache_is_in_the_folder_of_the_user(environ, folder):
+    home = Path.home() / ("Library/Caches" if sys.platform == "darwin" else ".cache") / "njc"
+    assert find_cache_folder(environ) == (folder or home)
