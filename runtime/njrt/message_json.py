@@ -125,12 +125,14 @@ def reply_from_json(fields: Mapping[str, Any], model: str) -> Reply:
     if stop not in ("end", "length", "refusal"):
         raise ValueError(f"unknown stop reason {stop!r}")
     message = ModelMessage("\n".join(fields.get("text", ())), calls)
-    return Reply(message, stop, Usage(**fields.get("usage", {})), model)
+    usage = fields.get("usage", {})
+    counts = {name: usage.get(name, 0) for name in ("input", "output", "cached")}
+    return Reply(message, stop, Usage(**counts, usd=usage.get("usd")), model)
 
 
 def _call_from_json(fields: Mapping[str, Any]) -> ToolCall:
     if "raw" in fields:
         return ToolCall(fields["id"], fields["name"], None, fields["raw"])
     code = {"code": "\n".join(fields["code"])} if "code" in fields else {}
-    arguments = code | dict(fields["arguments"])
+    arguments = code | dict(fields.get("arguments", {}))
     return ToolCall(fields["id"], fields["name"], arguments, json.dumps(arguments))

@@ -214,9 +214,43 @@ def test_a_missing_recording_says_how_to_make_one(path: Path) -> None:
 
 ENTRY = '{"place": "p", "turn": 1, "key": "k", "shown": [], "reply": {"text": ["x"]}}'
 HEADER = '{"format": 1, "model": "m", "protocol": "text", "date": "2026-03-01"}'
+FIELDS = [
+    ('"turn": 1', '"turn": "one"', "turn: Input should be a valid integer"),
+    ('"turn": 1', '"turn": null', "turn: "),
+    ('"place": "p", ', "", "place: Field required"),
+    ('["x"]', "3", "reply.text: Input should be a valid list"),
+    ('["x"]', '["x", null]', "reply.text.1: Input should be a valid string"),
+    (
+        '["x"]}',
+        '["x"], "stop": "soon"}',
+        "reply.stop: Input should be 'end', 'length' or 'refusal'",
+    ),
+    ('["x"]}', '["x"], "usage": {"input": {}}}', "reply.usage.input: "),
+    ('["x"]}', '["x"], "calls": [{"id": "a"}]}', "reply.calls.0.name: Field required"),
+    (
+        '["x"]}',
+        '["x"], "calls": [{"id": "a", "name": "run", "code": "x"}]}',
+        "reply.calls.0.code: ",
+    ),
+    ('"shown": []', '"shown": [{"user": "text"}]', "shown.0.user: Input should be a valid list"),
+    ('"shown": []', '"shown": [{"results": [{"name": "run"}]}]', "shown.0.results.0.text: "),
+]
+
+
+@pytest.mark.parametrize(("old", "new", "message"), FIELDS)
+def test_a_field_that_does_not_fit_is_named(path: Path, old: str, new: str, message: str) -> None:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(f"{HEADER}\n{ENTRY}\n{ENTRY.replace(old, new)}\n")
+    with pytest.raises(RecordingError) as raised:
+        played(path, "none", nobody(), asking("A"))
+    assert f":3: this line of the recording is not a recorded model call ({message}" in str(
+        raised.value
+    )
+
+
 BROKEN = [
     (HEADER + "\n" + ENTRY[:40], ":2: this line of the recording is not JSON"),
-    (HEADER + "\n" + ENTRY + "\n[]", ":3: this line of the recording is not a JSON object"),
+    (HEADER + "\n" + ENTRY + "\n[]", ":3: this line of the recording is not a recorded model call"),
     (HEADER + '\n\n{"place": "p"}', ":3: this line of the recording is not a recorded model call"),
     (
         HEADER + "\n" + ENTRY.replace('["x"]', "3"),

@@ -1,6 +1,6 @@
 """The file of a recording: JSON Lines, a header and then one line per model call.
 
-    read_recording(path)     Recording(header, entries), or a RecordingError that names the bad line
+    read_recording(path)     Recording(header, entries), or a RecordingError that names line and field
     write_recording(path, recording, old)
 
 A file is always replaced as a whole. What another process has added since `old` was read is kept.
@@ -11,18 +11,82 @@ from __future__ import annotations
 import contextlib
 import json
 import os
-from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, get_args
+from typing import Any, TypeVar
 
 from njrt.errors import RecordingError, RecordingMissingError
-from njrt.message_json import format_json_line, reply_from_json
-from njrt.messages import Json, Protocol
+from njrt.message_json import format_json_line
+from njrt.messages import Json, Protocol, StopReason, Usage
 from njrt.persistence.folder_lock import lock_folder
 from njrt.private_files import open_private
+from njrt.typed_json import InvalidJsonError, validate_value
 
 FORMAT_VERSION = 1
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True, slots=True)
+class HeaderLine:
+    """The first line of a recording."""
+
+    format: int
+    protocol: Protocol
+    model: str = ""
+    date: str = ""
+    note: str = ""
+    made_by: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class CallLine:
+    """A tool call in a recorded reply: with `raw` if its arguments were not JSON, else with the others."""
+
+    id: str
+    name: str
+    raw: str = ""
+    code: list[str] = field(default_factory=list)
+    arguments: dict[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class ReplyLine:
+    """A recorded reply."""
+
+    text: list[str] = field(default_factory=list)
+    calls: list[CallLine] = field(default_factory=list)
+    stop: StopReason = "end"
+    usage: Usage = field(default_factory=Usage)
+
+
+@dataclass(frozen=True, slots=True)
+class ResultLine:
+    """The result of a tool call, as it was shown to the model."""
+
+    name: str
+    text: list[str]
+    failed: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class MessageLine:
+    """A message that was shown to the model: text of the runtime, or results."""
+
+    user: list[str] = field(default_factory=list)
+    results: list[ResultLine] = field(default_factory=list)
+
+
+@dataclass(frozen=True, slots=True)
+class EntryLine:
+    """A recorded model call."""
+
+    place: str
+    turn: int
+    key: str
+    shown: list[MessageLine]
+    reply: ReplyLine
+    model: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,9 +135,9 @@ def read_recording(path: Path) -> Recording:
         raise RecordingMissingError(
             f"the recording {path} is empty; record it again with NJC_RECORD=all:{path} and a model"
         )
-    header = _parse_header(_parse_json_object(lines[0], path, 1), path)
+    header = _make_header(_parse_line(lines[0], HeaderLine, path, 1)[0], path)
     entries = tuple(
-        _parse_entry(_parse_json_object(line, path, number), header, path, number)
+        _parse_entry(line, header, path, number)
         for number, line in enumerate(text.split("\n")[1:], start=2)
         if line.strip()
     )
@@ -88,14 +152,17 @@ def recover_recording(path: Path) -> Recording:
         return Recording(RecordingHeader(), (), frozenset(_read_existing_lines(path)))
 
 
-def _parse_json_object(line: str, path: Path, number: int) -> Mapping[str, Any]:
+def _parse_line(line: str, expected: type[T], path: Path, number: int) -> tuple[T, Json]:
+    """A line of a recording as the dataclass `expected` and as JSON; a RecordingError names line and field."""
+    kind = "the header of a recording" if expected is HeaderLine else "a recorded model call"
     try:
-        written = json.loads(line)
+        fields = json.loads(line)
+        parsed: T = validate_value(fields, expected)
+    except InvalidJsonError as error:
+        raise _make_line_error(path, number, f"not {kind} ({error})") from None
     except (ValueError, RecursionError):
         raise _make_line_error(path, number, "not JSON") from None
-    if not isinstance(written, dict):
-        raise _make_line_error(path, number, "not a JSON object")
-    return written
+    return parsed, fields
 
 
 def _make_line_error(path: Path, number: int, why: str) -> RecordingError:
@@ -105,35 +172,19 @@ def _make_line_error(path: Path, number: int, why: str) -> RecordingError:
     )
 
 
-def _parse_header(written: Mapping[str, Any], path: Path) -> RecordingHeader:
-    found = written.get("format")
-    if not isinstance(found, int) or written.get("protocol") not in get_args(Protocol):
-        raise _make_line_error(path, 1, "not the header that a recording begins with")
-    if found > FORMAT_VERSION:
+def _make_header(line: HeaderLine, path: Path) -> RecordingHeader:
+    if line.format > FORMAT_VERSION:
         raise RecordingError(
-            f"{path}:1: the recording has format {found}, newer than this njrt knows ({FORMAT_VERSION}); upgrade njpy"
+            f"{path}:1: the recording has format {line.format}, newer than this njrt knows ({FORMAT_VERSION}); upgrade njpy"
         )
-    texts = {name: str(written.get(name, "")) for name in ("model", "date", "note", "made_by")}
-    return RecordingHeader(protocol=written["protocol"], **texts)
+    return RecordingHeader(line.model, line.protocol, line.date, line.note, line.made_by)
 
 
-def _parse_entry(
-    written: Mapping[str, Any], header: RecordingHeader, path: Path, number: int
-) -> RecordedCall:
-    try:
-        model = written.get("model", header.model)
-        reply_from_json(written["reply"], model)
-        shown = tuple(dict(message) for message in written["shown"])
-        return RecordedCall(
-            str(written["place"]),
-            int(written["turn"]),
-            str(written["key"]),
-            shown,
-            written["reply"],
-            model,
-        )
-    except (LookupError, TypeError, ValueError, AttributeError):
-        raise _make_line_error(path, number, "not a recorded model call") from None
+def _parse_entry(text: str, header: RecordingHeader, path: Path, number: int) -> RecordedCall:
+    line, fields = _parse_line(text, EntryLine, path, number)
+    model = header.model if line.model is None else line.model
+    shown = tuple(fields["shown"])
+    return RecordedCall(line.place, line.turn, line.key, shown, fields["reply"], model)
 
 
 def format_recording_lines(recording: Recording) -> list[str]:
