@@ -14,7 +14,6 @@ signatures (`VendorContent`).
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any, assert_never
 
@@ -36,7 +35,7 @@ from njrt.messages import (
 )
 from njrt.models.conversation import make_sendable_arguments, normalize_messages
 from njrt.models.network import Client
-from njrt.models.prices import PRICES, Price, compute_cost
+from njrt.models.prices import compute_cost
 from njrt.models.remote import (
     MAX_RETRIES,
     THINKING_TOKENS,
@@ -68,14 +67,12 @@ class Anthropic(RemoteModel):
         vendor_url: str | None = None,
         key: str | None = None,
         retries: int = MAX_RETRIES,
-        prices: Mapping[str, Price] = PRICES,
         allow_http: bool = False,
     ) -> None:
         server = Server(vendor_url or VENDOR_URL, "ANTHROPIC_API_KEY", allow_http)
         super().__init__(f"anthropic/{model}", "tools", server, key)
         self._model = model
         self._retries = retries
-        self._prices = prices
 
     def get_failure_types(self) -> tuple[type[Exception], ...]:
         import anthropic
@@ -111,7 +108,7 @@ class Anthropic(RemoteModel):
     def _make_reply(self, response: Any) -> Reply:
         message = validate_reply(response, MessageResponse)
         usage, cache_writes = parse_message_usage(message.usage or MessageUsage())
-        usage = replace(usage, usd=compute_cost(self.name, usage, cache_writes, self._prices))
+        usage = replace(usage, usd=compute_cost(self.name, usage, cache_writes))
         return Reply(
             parse_content(message.content, response["content"], self.name),
             _parse_stop_reason(message.stop_reason),

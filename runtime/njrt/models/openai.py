@@ -16,7 +16,7 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import Any, Literal, assert_never
 
@@ -35,7 +35,7 @@ from njrt.messages import (
 )
 from njrt.models.conversation import make_sendable_arguments, normalize_messages, parse_arguments
 from njrt.models.network import Client
-from njrt.models.prices import PRICES, Price, compute_cost
+from njrt.models.prices import compute_cost
 from njrt.models.remote import MAX_RETRIES, OWN_KEY_VARIABLE, THINKING_TOKENS, RemoteModel, Server
 from njrt.models.response import MalformedReplyError, check_token_counts, validate_reply
 from njrt.models.strict_schema import make_strict_schema, restore_strict_reply
@@ -93,7 +93,6 @@ class OpenAI(RemoteModel):
         vendor_url: str | None = None,
         key: str | None = None,
         retries: int = MAX_RETRIES,
-        prices: Mapping[str, Price] = PRICES,
         allow_http: bool = False,
     ) -> None:
         family = find_thinking_family(model or "")
@@ -108,7 +107,6 @@ class OpenAI(RemoteModel):
         self._model = model
         self._is_own_server = base_url is not None
         self._retries = retries
-        self._prices = {} if self._is_own_server else prices
         self._listing = asyncio.Lock()
 
     def get_failure_types(self) -> tuple[type[Exception], ...]:
@@ -156,7 +154,8 @@ class OpenAI(RemoteModel):
             raise MalformedReplyError("choices: empty")
         message, stop = parse_choice(completion.choices[0], len(request.messages))
         usage, cache_writes = parse_completion_usage(completion.usage or CompletionUsage())
-        usage = replace(usage, usd=compute_cost(self.name, usage, cache_writes, self._prices))
+        if not self._is_own_server:
+            usage = replace(usage, usd=compute_cost(self.name, usage, cache_writes))
         return Reply(message, stop, usage, completion.model or model)
 
 
