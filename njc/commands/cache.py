@@ -22,7 +22,7 @@ _FOLDER_FLAG = click.option(
     type=click.Path(path_type=Path),
     default=lambda: find_cache_folder(os.environ),
     metavar="DIR",
-    help="Directory of the cache (default: njc in the user's cache directory).",
+    help="Cache directory (default: that of the user).",
 )
 
 

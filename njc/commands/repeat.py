@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
 from pathlib import Path
 
 from njc.commands.console import Console
@@ -42,18 +43,19 @@ def watch_sources(
             console.error(error)
             return sources
 
-    state, places = _read_project_state(start), run_once()
-    while True:
-        found = places
-        for has_changes in _watch(places, suffixes):
-            current = _read_project_state(start)
-            if has_changes or current != state:
-                state, found = current, run_once()
-            if found != places:
-                break
-        else:
-            return
-        places = found
+    with suppress(KeyboardInterrupt):  # which may also come while `act` runs
+        state, places = _read_project_state(start), run_once()
+        while True:
+            found = places
+            for has_changes in _watch(places, suffixes):
+                current = _read_project_state(start)
+                if has_changes or current != state:
+                    state, found = current, run_once()
+                if found != places:
+                    break
+            else:
+                return
+            places = found
 
 
 def _watch(places: Sequence[Path], suffixes: Sequence[str]) -> Iterator[bool]:

@@ -82,7 +82,8 @@ def test_a_folder_that_every_user_may_write_to_is_not_used(tmp_path, caplog):
 )
 @pytest.mark.parametrize("suffix", ["", "-wal", "-shm"])
 def test_a_file_of_another_user_is_not_used(tmp_path, caplog, suffix):
-    Store(tmp_path).put("key", "text")
+    opened = Store(tmp_path)  # closing it would remove the files beside the database
+    opened.put("key", "text")
     file = tmp_path / f"replies.sqlite3{suffix}"
     os.chown(file, 12345, -1)
     before = file.read_bytes()
@@ -91,6 +92,7 @@ def test_a_file_of_another_user_is_not_used(tmp_path, caplog, suffix):
     assert store.get("key") is None
     assert "belongs to another user" in caplog.text
     assert file.read_bytes() == before
+    assert opened.get("key") == "text"
 
 
 @pytest.mark.parametrize(
