@@ -18,7 +18,10 @@ ROOT = Path(__file__).parent.parent
         ("tickets", "technical  The app crashes when I open the settings page."),
         ("rules", "['level', 'rotor', 'noon']"),
         ("mailbox", "2 of 3 mails are worth reading"),
-        ("order", "NothingOrdered: The letter is none of our business."),
+        (
+            "order",  # the model takes the thanks for an order
+            "Order(customer='Ida Berg', lines=[Line(article='The teapots', quantity=1)])",
+        ),
         ("citations", "paper 14 is now cited by [3, 5, 8]"),
     ],
 )

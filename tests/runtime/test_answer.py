@@ -10,7 +10,7 @@ import pytest
 from programs import Program
 
 import njrt
-from njrt.messages import ModelMessage, Reply
+from njrt.messages import ModelMessage, Reply, UserMessage
 from njrt.models.scripted import Scripted, run
 from njrt.options import Options
 
@@ -258,3 +258,32 @@ def test_a_recording_replays_an_answer(tmp_path) -> None:
 def test_a_cut_off_reply_is_asked_again() -> None:
     cut = Reply(ModelMessage('{"team": "bil'), stop="length")
     assert call("route", "a", says=[cut, {"team": "billing"}]) == "billing"
+
+
+def test_names_are_shown_with_their_meaning_and_exceptions_last() -> None:
+    program = Program(
+        """
+        from enum import Enum
+
+        class Kind(Enum):
+            ORDER = "wants to buy something"
+            OTHER = "other"
+
+        class NoneFits(Exception):
+            pass
+
+        text = "A chair, please."
+        '''natural(effects="answer")
+        Find the <:kind: Kind> of <text>, or raise <NoneFits>.
+        '''
+        """,
+        project=Options(),
+    )
+    assert program.load([{"kind": "ORDER"}])["kind"].name == "ORDER"
+    opening = program.model.requests[0].messages[0]
+    assert isinstance(opening, UserMessage)
+    assert opening.text.endswith(
+        'Reply with {"kind": "ORDER" | "OTHER"}:\n'
+        '- "ORDER": wants to buy something\n'
+        'or, if none of that fits, with {"raise": "NoneFits", "message": "text"}'
+    )

@@ -20,6 +20,7 @@ import json
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from enum import Enum
 from typing import Any
 
 from njrt.block import Block
@@ -72,7 +73,7 @@ def make_answer_form(block: Block, scope: Scope) -> AnswerForm:
     schemas = [schema for schema, _ in alternatives]
     examples = [example for _, example in alternatives]
     named = [name for name in scope.names if find_exception(scope, name) is not None]
-    examples += [f'{{"raise": "{name}", "message": "text"}}' for name in named]
+    raising = [f'{{"raise": "{name}", "message": "text"}}' for name in named]
     exceptions = list(dict.fromkeys((*named, *COMMON_EXCEPTIONS)))
     hidden = [make_object_schema({"raise": {"enum": exceptions}, "message": _STRING})]
     if block.options.authority != "strict":
@@ -80,9 +81,31 @@ def make_answer_form(block: Block, scope: Scope) -> AnswerForm:
     schema: dict[str, Any] = {"anyOf": [*schemas, *hidden]}
     if definitions:
         schema["$defs"] = definitions
-    lead = "Reply with" if len(examples) == 1 else "Reply with one of:"
-    separator = " " if len(examples) == 1 else "\n"
-    return AnswerForm(schema, lead + separator + "\n".join(examples))
+    return AnswerForm(schema, _describe_form(examples, _list_meanings(scope), raising))
+
+
+def _describe_form(examples: list[str], meanings: list[str], raising: list[str]) -> str:
+    """The form of a reply as the model reads it: its alternatives, what the names of enums mean, exceptions last."""
+    first, *others = examples
+    if others:
+        lines = ["Reply with one of:", *examples, *meanings]
+    else:
+        lines = [f"Reply with {first}{':' if meanings else ''}", *meanings]
+    if raising:
+        lines.append(f"or, if none of that fits, with {' or '.join(raising)}")
+    return "\n".join(lines)
+
+
+def _list_meanings(scope: Scope) -> list[str]:
+    """What the members of the enums that outputs may be mean, where their values say it."""
+    kinds = (scope.types.get(path) for path in scope.outputs)
+    return [
+        f'- "{member.name}": {member.value}'
+        for kind in kinds
+        if isinstance(kind, type) and issubclass(kind, Enum)
+        for member in kind
+        if isinstance(member.value, str) and member.value.lower() != member.name.lower()
+    ]
 
 
 _STRING: Json = {"type": "string"}
