@@ -135,11 +135,8 @@ class TypeReader:
 
     def type_of(self, name: str, scope: NameScope, depth: int = 0) -> Typed | None:
         """The type of a variable as `scope` sees it; None where it is not known."""
-        match resolve_name(name, scope, self.outputs):
-            case Local(home) | Global(home, True):
-                pass
-            case _:
-                return None
+        if (home := self._find_home(name, scope)) is None:
+            return None
         key = mangle(name, scope.mangling_class)
         if key in self._rebound_elsewhere and key not in home.bindings.annotations:
             return None
@@ -154,11 +151,8 @@ class TypeReader:
 
     def class_of(self, name: str, scope: NameScope) -> ast.ClassDef | None:
         """The class statement that a name means, if it means one class of this file."""
-        match resolve_name(name, scope, self.outputs):
-            case Local(home) | Global(home, True):
-                pass
-            case _:
-                return None
+        if (home := self._find_home(name, scope)) is None:
+            return None
         statements = self._statements_binding(name, home)
         match statements:
             case [ast.ClassDef() as found]:
@@ -177,6 +171,13 @@ class TypeReader:
                 return Typed(_unquote(annotation), place)
             if place.is_function and key in place.bindings.bound:
                 return None
+        return None
+
+    def _find_home(self, name: str, scope: NameScope) -> NameScope | None:
+        """The scope that binds a name as `scope` sees it; None for builtins and type parameters."""
+        match resolve_name(name, scope, self.outputs):
+            case Local(home) | Global(home, True):
+                return home
         return None
 
     def _bindings(self, scope: NameScope) -> Mapping[str, list[Binding]]:
@@ -367,11 +368,8 @@ class TypeReader:
     def _function_of(
         self, name: str, scope: NameScope
     ) -> tuple[ast.FunctionDef | ast.AsyncFunctionDef, NameScope] | None:
-        match resolve_name(name, scope, self.outputs):
-            case Local(home) | Global(home, True):
-                pass
-            case _:
-                return None
+        if (home := self._find_home(name, scope)) is None:
+            return None
         found = self._statements_binding(name, home)
         match found:
             case [ast.FunctionDef() | ast.AsyncFunctionDef() as definition]:
@@ -527,11 +525,8 @@ class TypeReader:
 
     def alias_of(self, name: str, scope: NameScope) -> Typed | None:
         """The type that `Name = ...` or `type Name = ...` names."""
-        match resolve_name(name, scope, self.outputs):
-            case Local(home) | Global(home, True):
-                pass
-            case _:
-                return None
+        if (home := self._find_home(name, scope)) is None:
+            return None
         found = self._statements_binding(name, home)
         match found:
             case [
