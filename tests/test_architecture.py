@@ -43,7 +43,7 @@ LAYERS: Mapping[str, str] = {
         compiler
         project migrate
         static doctor hook hatch_plugin setuptools_plugin
-        learning run
+        learning run timeline
         commands
         cli
         __main__
@@ -74,6 +74,7 @@ EDGE = """
     njc.sandbox         bubblewrap forwarder limits proxy
     njc.static          author files lock
     njc.learning        runner sandboxed_run study
+    njc.timeline        trace_lines
     njc.commands        build cache check clean compare console doctor flags lock migrate repeat run sandbox_flags show static where
     spsbench            journal
     spsbench.trials     answering building command executing interpreter interpreter_process machine playing running trial workers

@@ -41,15 +41,24 @@ _INTERRUPTED_EXIT_CODE = 130
 )
 @SOURCE
 @click.argument("arguments", nargs=-1, type=click.UNPROCESSED)
+@click.option("--trace", metavar="FILE", help="Append every event of every block to FILE.")
 @sandbox_flags
 @project_flags
 @console_flags
 @pass_console
 @click.pass_context
 def command(
-    ctx: click.Context, console: Console, /, source: Path, arguments: Sequence[str], **flags: Any
+    ctx: click.Context,
+    console: Console,
+    /,
+    source: Path,
+    arguments: Sequence[str],
+    trace: str | None,
+    **flags: Any,
 ) -> None:
     """Compile FILE in memory and run it; flags of njc go before FILE."""
+    if trace is not None:
+        os.environ["NJC_TRACE"] = trace
     settings = {name: flags.pop(name) for name in SANDBOX_SETTINGS}
     project = resolve_project([source], flags)
     if source.is_dir():

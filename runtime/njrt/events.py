@@ -9,7 +9,7 @@ happened, in seconds since the epoch; events with a duration have `seconds`.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 from njrt.effects import Effect, EffectResult, Refusal
@@ -21,11 +21,27 @@ RunId = str
 
 
 @dataclass(frozen=True, slots=True)
+class StateChange:
+    """What has changed in the variables that a block sees, since the event before.
+
+    `changes` has a line of text for each variable that is new or different, None for one that is no longer
+    bound. `digest` is that of all variables, in more detail than the lines show. `printed` is what the block's
+    code printed since the event before.
+    """
+
+    changes: Mapping[str, str | None]
+    digest: str
+    printed: str = ""
+
+
+@dataclass(frozen=True, slots=True)
 class Began:
     """A block began to run. `parent` is the run of the block whose code called it, if there is one.
 
     `tried` is the result of code that was tried first (mode `auto`): "ran" if it carried the block out, "unfit" if
-    its guard did not hold, "raised" if it raised; in the last two cases the model is asked.
+    its guard did not hold, "raised" if it raised; in the last two cases the model is asked. `instruction` is empty for
+    a question of `njrt.llm`. `state` has all variables that are bound; as in the other events, it is None unless a
+    listener has the attribute `wants_states`.
     """
 
     run: RunId
@@ -35,6 +51,8 @@ class Began:
     effects: str = ""
     parent: RunId | None = None
     tried: str = ""
+    instruction: str = ""
+    state: StateChange | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,6 +96,7 @@ class Performed:
     effect: Effect | Refusal
     result: EffectResult
     seconds: float
+    state: StateChange | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,6 +107,7 @@ class Ended:
     at: float
     outcome: Outcome | BaseException
     seconds: float
+    state: StateChange | None = None
 
 
 Event = Began | Asked | Replied | Unanswered | Performed | Ended
@@ -96,13 +116,26 @@ Listener = Callable[[Event], None]
 """Called with every event of every run, in order within a run; must be quick and thread-safe, and never raise."""
 
 
+def wants_states(listener: Listener) -> bool:
+    """Whether the events for this listener have a `state`, which takes time to compute."""
+    return bool(getattr(listener, "wants_states", False))
+
+
+@dataclass(frozen=True, slots=True)
+class CombinedListener:
+    """A listener that calls others, in their order."""
+
+    listeners: tuple[Listener, ...]
+    wants_states: bool
+
+    def __call__(self, event: Event) -> None:
+        """Pass an event on."""
+        for listener in self.listeners:
+            listener(event)
+
+
 def combine_listeners(*listeners: Listener) -> Listener:
     """One listener that calls all of `listeners`, in their order."""
     if len(listeners) == 1:
         return listeners[0]
-
-    def notify(event: Event) -> None:
-        for listener in listeners:
-            listener(event)
-
-    return notify
+    return CombinedListener(listeners, any(map(wants_states, listeners)))

@@ -2,15 +2,27 @@
 
 notify = make_listener(os.environ.get("NJC_TRACE"))
 notify(Began(...))
+
+remove = add_listener(show_status)      one more, for all blocks of this process
 """
 
 from __future__ import annotations
 
 import time
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import lru_cache
 
-from njrt.events import Asked, Event, Listener, Replied, RunId, Unanswered, combine_listeners
+from njrt.events import (
+    Asked,
+    Event,
+    Listener,
+    Replied,
+    RunId,
+    Unanswered,
+    combine_listeners,
+    wants_states,
+)
 from njrt.messages import Reply, Request
 from njrt.models.model import Ask
 from njrt.observability.accounts import record_event
@@ -18,6 +30,22 @@ from njrt.observability.logs import log_event, warn
 from njrt.observability.telemetry import Telemetry
 
 _telemetry = Telemetry()
+_added: tuple[Listener, ...] = ()
+
+
+def add_listener(listener: Listener) -> Callable[[], None]:
+    """Add a listener to all blocks of this process that begin from now on; return what removes it."""
+    global _added
+    _added = (*_added, make_safe_listener(listener))
+    added = _added[-1]
+    make_listener.cache_clear()
+
+    def remove() -> None:
+        global _added
+        _added = tuple(other for other in _added if other is not added)
+        make_listener.cache_clear()
+
+    return remove
 
 
 @lru_cache(maxsize=16)
@@ -28,22 +56,30 @@ def make_listener(trace: str | None = None) -> Listener:
         from njrt.observability.trace import TraceFile
 
         listeners.append(make_safe_listener(TraceFile(trace)))
-    return combine_listeners(*listeners)
+    return combine_listeners(*listeners, *_added)
+
+
+class SafeListener:
+    """A listener that logs its first failure as a warning and never raises (state: whether it has failed)."""
+
+    def __init__(self, listener: Listener) -> None:
+        self.wants_states = wants_states(listener)
+        self._listener = listener
+        self._has_failed = False
+
+    def __call__(self, event: Event) -> None:
+        """Pass an event on."""
+        try:
+            self._listener(event)
+        except Exception as error:
+            if not self._has_failed:
+                self._has_failed = True
+                warn("a listener to natural blocks failed: %s: %s", type(error).__name__, error)
 
 
 def make_safe_listener(listener: Listener) -> Listener:
     """A listener that logs its first failure as a warning and never raises."""
-    failed: list[type] = []
-
-    def notify(event: Event) -> None:
-        try:
-            listener(event)
-        except Exception as error:
-            if not failed:
-                failed.append(type(error))
-                warn("a listener to natural blocks failed: %s: %s", type(error).__name__, error)
-
-    return notify
+    return SafeListener(listener)
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,12 +1,14 @@
 """The trace file: all events of blocks, as JSON Lines.
 
-    {"event": "began", "run": "9f3c-1", "at": "2026-03-01T09:30:00.123456Z", "place": "mail.njpy:12", ...}
+    {"event": "began", "run": "9f3c-1", "at": "2026-03-01T09:30:00.123456Z", "place": "mail.njpy:12",
+     "state": {"prices": "list[int], 2 items = [3, 4]"}, "digest": "6d0c…", ...}
     {"event": "asked", "run": "9f3c-1", "at": ..., "turn": 1, "shown": [{"user": ["Sort <mail>.", ...]}]}
     {"event": "replied", ..., "reply": {"calls": [...], "usage": {...}}}
-    {"event": "performed", ..., "effect": {"kind": "Run", "code": "..."}, "result": "..."}
+    {"event": "performed", ..., "effect": {"kind": "Run", "code": "..."}, "result": "...",
+     "changes": {"total": "int = 7"}, "digest": "91aa…"}
     {"event": "ended", ..., "outcome": "completed", "seconds": 2.31}
 
-Every event is one append to the file, so threads and processes may share it. Only its user
+docs/runtime.md has all fields. Every event is one append to the file, so threads and processes may share it. Only its user
 may read the file. If it cannot be written, the log gets one warning and the program continues.
 """
 
@@ -20,7 +22,7 @@ from pathlib import Path
 from typing import Any, assert_never
 
 from njrt.effects import Answer, Refusal
-from njrt.events import Asked, Began, Ended, Event, Performed, Replied, Unanswered
+from njrt.events import Asked, Began, Ended, Event, Performed, Replied, StateChange, Unanswered
 from njrt.message_json import format_json_line, list_new_messages, message_to_json, reply_to_json
 from njrt.observability.accounts import format_error_line, name_ending, summarize_result
 from njrt.observability.logs import warn
@@ -32,6 +34,8 @@ MAX_PART_CHARS = 20_000
 
 class TraceFile:
     """A listener that appends every event to a file."""
+
+    wants_states = True
 
     def __init__(self, path: str | Path) -> None:
         self.path = Path(path)
@@ -88,10 +92,11 @@ def event_to_json(event: Event) -> dict[str, Any]:
     """The fields of an event, as JSON."""
     match event:
         case Began(place=place, model=model, effects=effects, parent=parent, tried=tried):
-            began = {"place": place, "model": model, "effects": effects}
-            return (
-                began | ({"parent": parent} if parent else {}) | ({"tried": tried} if tried else {})
-            )
+            began: dict[str, Any] = {"place": place, "model": model, "effects": effects}
+            began |= {"parent": parent} if parent else {}
+            began |= {"tried": tried} if tried else {}
+            began |= {"instruction": event.instruction.split("\n")} if event.instruction else {}
+            return began | state_to_json(event.state, "state")
         case Asked(request=request):
             asked: dict[str, Any] = {"turn": request.turn}
             if request.turn == 1:
@@ -120,16 +125,26 @@ def event_to_json(event: Event) -> dict[str, Any]:
             kind = "answer" if isinstance(result, Answer) else "outcome"
             kind = "refusal" if isinstance(result, Refusal) else kind
             fields = {"turn": turn, "seconds": round(seconds, 6), "effect": effect_to_json(effect)}
-            return fields | {"kind": kind, "result": summarize_result(result)}
+            fields |= {"kind": kind, "result": summarize_result(result)}
+            return fields | state_to_json(event.state, "changes")
         case Ended(outcome=outcome, seconds=seconds):
             name, message = name_ending(outcome)
             return (
                 {"outcome": name}
                 | ({"error": message} if message else {})
                 | {"seconds": round(seconds, 6)}
+                | state_to_json(event.state, "changes")
             )
         case _:
             assert_never(event)
+
+
+def state_to_json(state: StateChange | None, name: str) -> dict[str, Any]:
+    """What has changed, under a name, with the digest of all variables; nothing if it was not computed."""
+    if state is None:
+        return {}
+    printed = {"printed": state.printed} if state.printed else {}
+    return {name: dict(state.changes), "digest": state.digest} | printed
 
 
 def effect_to_json(effect: Any) -> dict[str, Any]:

@@ -94,6 +94,25 @@ def describe_variable(
     return _join_lines(budget, f"{name}: {description.title}{text}", description.lines)
 
 
+def describe_on_one_line(
+    name: str, value: UserValue, budget: int = 300, redactor: Redactor | None = None
+) -> str:
+    """Describe the value of a variable as in the first line of `describe_variable`, without the name.
+
+    Objects are written with their attributes as far as they fit: `Item = Item(name='lamp', price=20)`.
+    """
+    redactor = redactor or Redactor()
+    description = _describe_value(value, budget, redactor)
+    text = description.text
+    if not text and is_user_class(type(value)) and not is_a(value, type):
+        room = budget - len(description.title) - 3
+        text = ValueWriter(find_write_function, redactor).write_brief(value, max(0, room))
+    shown = redactor.write_named(name, value, lambda: text)
+    is_plain = not shown or value is None
+    line = description.title if is_plain else f"{description.title} = {shown}"
+    return clip(escape_unprintable(line), budget)
+
+
 def render_value(value: UserValue, budget: int = 1000, redactor: Redactor | None = None) -> str:
     """Write the result of an expression: its value alone if all of it fits, else as `describe_variable` does."""
     description = _describe_value(value, budget, redactor or Redactor())

@@ -13,12 +13,13 @@ from typing import Any
 
 
 class Transcript:
-    """The text printed since it was last taken, of at most `most` characters."""
+    """The text printed since it was last taken, of at most `most` characters; `last` is what was last taken."""
 
     def __init__(self, most: int = 4000) -> None:
         self.most = most
         self._parts: list[str] | None = []
         self._length = 0
+        self.last = ""
 
     def print(
         self, *values: object, sep: str | None = " ", end: str | None = "\n", file: Any = None, flush: bool = False
@@ -37,7 +38,8 @@ class Transcript:
             return ""
         text, left_out = "".join(self._parts), self._length - self.most
         self._parts, self._length = [], 0
-        return text if left_out <= 0 else f"{text}… ({left_out} more characters printed)\n"
+        self.last = text if left_out <= 0 else f"{text}… ({left_out} more characters printed)\n"
+        return self.last
 
     def close(self) -> None:
         """Stop recording; a function that outlives the block still prints."""

@@ -24,11 +24,12 @@ from types import TracebackType
 from typing import Any, Literal, TypeVar
 
 from njrt.errors import NaturalError
-from njrt.events import Began, Ended
+from njrt.events import Began, Ended, wants_states
 from njrt.outcome import Completed, Outcome, Raised, UserValue
 from njrt.scope.scope import Bound, make_scope
 from njrt.session.session import get_current_run, make_run_id
 from njrt.session.settings import get_listener, get_settings
+from njrt.session.states import Observe, StateObserver, observe_nothing
 from njrt.values.shapes import has_shape
 from njrt.values.snapshot import take_snapshot
 
@@ -96,6 +97,10 @@ class Attempt:
         self._kept = take_snapshot([bound.value for bound in found if isinstance(bound, Bound)])
         self._meant: BaseException | None = None
         self._began = (time.time(), time.monotonic())
+        observe: Observe = observe_nothing
+        if wants_states(get_listener(get_settings())):
+            observe = StateObserver(self._scope).observe
+        self._observe, self._first_state = observe, observe()
 
     @property
     def has_failed(self) -> bool:
@@ -149,8 +154,10 @@ class Attempt:
         _count_attempt(self._place, how)
         if outcome is not None:
             run, listener, (at, began) = make_run_id(), get_listener(get_settings()), self._began
-            listener(Began(run, at, self._place, parent=get_current_run(), tried=how))
-            listener(Ended(run, time.time(), outcome, time.monotonic() - began))
+            parent, state = get_current_run(), self._first_state
+            listener(Began(run, at, self._place, parent=parent, tried=how, state=state))
+            seconds = time.monotonic() - began
+            listener(Ended(run, time.time(), outcome, seconds, self._observe()))
         self._scope.close()
         self._kept, self._before, self._meant = take_snapshot(()), {}, None
 

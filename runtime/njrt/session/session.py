@@ -34,7 +34,7 @@ from njrt.agent.prompt import build_opening
 from njrt.block import Block
 from njrt.effects import Effect, Refusal
 from njrt.errors import CodeTimeLimitError, NaturalError, TimeLimitError
-from njrt.events import Began, Ended, Listener, Performed, RunId
+from njrt.events import Began, Ended, Listener, Performed, RunId, wants_states
 from njrt.messages import Protocol
 from njrt.models.model import Model
 from njrt.observability.listeners import Notified
@@ -56,6 +56,7 @@ from njrt.session.settings import (
     make_layered_model,
     resolve_options,
 )
+from njrt.session.states import Observe, StateObserver, observe_nothing
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,16 +121,22 @@ def make_session(block: Block, scope: Scope, setup: RunSetup, tried: str = "") -
     """The session of a block; `tried` says how its static code fared, where that was tried first."""
     options = block.options
     block = set_default_temperature(block, setup.protocol)
+    observe: Observe = observe_nothing
+    if wants_states(setup.listener):
+        observe = StateObserver(scope, options.redact).observe
 
     def begin(block: Block, form: AnswerForm | None, first_turn: int) -> AnswerConversation:
         handlers = Handlers(block, scope)
-        serve = make_effect_server(handlers.serve, setup.meter, setup.run, setup.listener)
+        serve = make_effect_server(handlers.serve, setup.meter, setup.run, setup.listener, observe)
         opening = build_opening(block, scope, form.text if form else "", handlers.redactor)
         return converse(block, setup.protocol, opening, serve, form, first_turn)
 
     conversation = with_rollback(with_code_on_request(block, scope, begin), scope, options.on_error)
+    conversation = with_lifecycle_events(
+        conversation, setup, options.effects or "", tried, block.instruction, observe
+    )
     return Session(
-        with_lifecycle_events(conversation, setup, options.effects or "", tried),
+        with_closed_scope(conversation, scope),
         setup.model,
         make_code_time_limit(options.max_code_seconds, setup.meter),
     )
@@ -150,20 +157,45 @@ def with_code_on_request(
     return outcome
 
 
+def with_closed_scope(conversation: Conversation, scope: Scope) -> Conversation:
+    """The conversation on a scope that is closed at its end."""
+    try:
+        return (yield from conversation)
+    finally:
+        scope.close()
+
+
 def with_lifecycle_events(
-    conversation: Conversation, setup: RunSetup, effects: str, tried: str = ""
+    conversation: Conversation,
+    setup: RunSetup,
+    effects: str,
+    tried: str = "",
+    instruction: str = "",
+    observe: Observe = observe_nothing,
 ) -> Conversation:
     """The conversation of a run, which emits `Began` and `Ended`."""
     run, place, listener = setup.run, setup.place, setup.listener
     began = time.monotonic()
     parent = _current_run.get()
     token = _current_run.set(run)
-    listener(Began(run, time.time(), place, setup.model.name, effects, parent, tried))
+    listener(
+        Began(
+            run,
+            time.time(),
+            place,
+            setup.model.name,
+            effects,
+            parent,
+            tried,
+            instruction,
+            observe(),
+        )
+    )
 
     def end(outcome: Outcome | BaseException) -> None:
         with suppress(ValueError):  # an abandoned coroutine may be closed in another context
             _current_run.reset(token)
-        listener(Ended(run, time.time(), outcome, time.monotonic() - began))
+        listener(Ended(run, time.time(), outcome, time.monotonic() - began, observe()))
 
     try:
         outcome = yield from conversation
@@ -179,7 +211,7 @@ def with_lifecycle_events(
 def with_rollback(
     conversation: Conversation, scope: Scope, on_error: OnError | None
 ) -> Conversation:
-    """The conversation on a scope that is closed at its end and, with `rollback`, restored after an error.
+    """The conversation on a scope that is restored after an error with `rollback`.
 
     An error is any exception by which the block leaves: of the runtime, a cancellation, or one that the
     block raises in the program.
@@ -194,8 +226,6 @@ def with_rollback(
         if before is not None:
             scope.restore_bindings(before)
         raise
-    finally:
-        scope.close()
 
 
 def add_place(error: NaturalError, place: str) -> NaturalError:
@@ -224,7 +254,7 @@ def set_default_temperature(block: Block, protocol: Protocol) -> Block:
 
 
 def make_effect_server(
-    serve: EffectHandler, meter: Meter, run: RunId, listener: Listener
+    serve: EffectHandler, meter: Meter, run: RunId, listener: Listener, observe: Observe
 ) -> EffectHandler:
     """The one way to a handler: each effect of each set, in `async` blocks too, passes the inner function.
 
@@ -242,7 +272,8 @@ def make_effect_server(
             except TimeLimitError as over:
                 raise over from None
             raise
-        listener(Performed(run, time.time(), turn, effect, result, time.monotonic() - began))
+        seconds = time.monotonic() - began
+        listener(Performed(run, time.time(), turn, effect, result, seconds, observe()))
         return result
 
     return serve_effect

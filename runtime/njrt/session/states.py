@@ -1,0 +1,74 @@
+"""The variables that a block sees, as text, for listeners that want them.
+
+    observe = StateObserver(scope).observe
+    observe()                     StateChange({"prices": "list[int], 2 items = [3, 4]"}, "6d0c…")
+    ...                           the model's code runs: total = sum(prices); print(total)
+    observe()                     StateChange({"total": "int = 7"}, "91aa…", "7\\n")
+
+The variables are those that the prompt names and that the block made. They are written as for the model, secrets
+redacted; of the program's own code only a `__repr__` written by hand runs. Not seen: a change of an object beyond the
+`DIGEST_CHARS` characters of it that are compared, and what functions of the program print.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from njrt.events import StateChange
+from njrt.message_json import hash_json
+from njrt.outcome import UserValue
+from njrt.rendering.describe import describe_on_one_line, describe_variable
+from njrt.rendering.redaction import Redactor, RedactRule
+from njrt.scope.scope import Scope
+
+SHOWN_CHARS = 300
+"""Characters of the line of a variable."""
+
+DIGEST_CHARS = 4000
+"""Characters of a variable that are compared."""
+
+Observe = Callable[[], StateChange | None]
+"""Returns what has changed since the last call."""
+
+
+def observe_nothing() -> None:
+    """An `Observe` for when no listener wants states."""
+
+
+class StateObserver:
+    """Observes the variables of one scope (state: how they were)."""
+
+    def __init__(self, scope: Scope, rule: RedactRule | None = None) -> None:
+        self._scope = scope
+        # A redactor of its own: what this one learns must not change what the model is shown.
+        self._redactor = Redactor(True if rule is None else rule)
+        self._details: dict[str, str] = {}
+
+    def observe(self) -> StateChange:
+        """What has changed since the last call, at first all."""
+        variables = self._scope.list_variables()
+        self._redactor.scan(variables.items())
+        details = {name: self._describe(name, value) for name, value in variables.items()}
+        changes: dict[str, str | None] = {
+            name: self._describe_briefly(name, variables[name])
+            for name, detail in details.items()
+            if self._details.get(name) != detail
+        }
+        changes |= dict.fromkeys(self._details.keys() - details.keys())
+        self._details = details
+        printed, self._scope.transcript.last = self._scope.transcript.last, ""
+        return StateChange(changes, hash_json(details), self._redactor.redact_whole(printed))
+
+    def _describe(self, name: str, value: UserValue) -> str:
+        try:
+            text = describe_variable(name, value, DIGEST_CHARS, self._redactor)
+            return self._redactor.redact_whole(text)
+        except Exception as error:  # of a function given as `redact`
+            return f"<cannot be shown: {type(error).__name__}>"
+
+    def _describe_briefly(self, name: str, value: UserValue) -> str:
+        try:
+            text = describe_on_one_line(name, value, SHOWN_CHARS, self._redactor)
+            return self._redactor.redact_whole(text)
+        except Exception as error:
+            return f"<cannot be shown: {type(error).__name__}>"
