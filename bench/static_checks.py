@@ -46,7 +46,7 @@ from spsbench.task import Case
 
 ROOT = Path(__file__).resolve().parents[1]
 LOCK = ROOT / "spsbench" / "programs" / "njc.lock"
-COMPILED = ROOT / "compiled_out" / "spsbench-static"
+COMPILED = ROOT / "compiled_out" / "spsbench_static"
 SECONDS = 30.0
 MEMORY_BYTES = 2 << 30
 IS_CHILD = "STATIC_CHECKS_CHILD"

@@ -5,8 +5,10 @@ from __future__ import annotations
 import ast
 import contextlib
 import os
+import re
 import subprocess
 import sys
+import tomllib
 from pathlib import Path
 
 import pytest
@@ -30,8 +32,52 @@ ARTEFACTS = {
 """Each compiled file, and its source."""
 
 
-STATIC = "compiled_out/spsbench-static"
+STATIC = "compiled_out/spsbench_static"
 """The same programs with the code that a model wrote for their blocks; live where none passed the checks."""
+
+
+ILL_TYPED = ("average_of_three", "battle", "fact_checking", "get_enemy")
+"""Those of them whose code has errors of type, as docs/static.md says."""
+
+
+def test_type_checkers_read_every_compiled_file_but_those_whose_code_is_ill_typed() -> None:
+    tool = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]
+    assert "compiled_out" in tool["mypy"]["files"]
+    assert "compiled_out" in tool["pyright"]["include"]
+    ignored = [f"{STATIC}/{task}" for task in ILL_TYPED]
+    assert tool["pyright"]["ignore"] == ignored
+    overrides = [entry for entry in tool["mypy"]["overrides"] if "ignore_errors" in entry]
+    assert [entry["module"] for entry in overrides] == [
+        [f"{folder.replace('/', '.')}.*" for folder in ignored]
+    ]
+    documented = (ROOT / "docs" / "static.md").read_text()
+    assert (
+        tuple(re.findall(r"^\| `(\w+)` \|", documented.partition("### Types")[2], re.M))
+        == ILL_TYPED
+    )
+
+
+def test_the_files_that_type_checkers_leave_out_have_errors_of_type(tmp_path: Path) -> None:
+    strict = tmp_path / "mypy.ini"
+    strict.write_text("[mypy]\nstrict = true\nmypy_path = runtime\nexplicit_package_bases = true\n")
+    files = [f"{STATIC}/{task}/natural.py" for task in ILL_TYPED]
+    mypy = [
+        sys.executable,
+        "-m",
+        "mypy",
+        "--config-file",
+        strict,
+        "--cache-dir",
+        tmp_path / "cache",
+    ]
+    checked = subprocess.run(
+        [*mypy, "--follow-imports", "skip", *files],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        timeout=100,
+    )
+    assert {file for file in files if f"{file}:" in checked.stdout} == {*files}, checked
 
 
 def alone(*arguments: str) -> subprocess.CompletedProcess[str]:
