@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import inspect
 import re
 import subprocess
 import sys
@@ -15,6 +16,7 @@ from njc.commands import njc as njc_command
 from njc.compiler import compile_source
 from njc.frontend.source import SourceFile
 from njrt.options import DEFAULTS, Options
+from njrt.session.drive import start_session
 
 ROOT = Path(__file__).parent.parent
 DOCUMENTS = [ROOT / "README.md", ROOT / "SECURITY.md", *sorted((ROOT / "docs").glob("*.md"))]
@@ -109,3 +111,22 @@ def test_the_errors_of_the_reference_exist() -> None:
     named = re.findall(r"^\| `njrt\.(\w+)`", LANGUAGE, re.M)
     assert len(named) > 3
     assert all(issubclass(getattr(njrt, name), njrt.NaturalError) for name in named)
+
+
+# ── architecture.md ──────────────────────────────────────────────────────────────────────────────
+
+
+def test_the_call_that_is_shown_stands_in_a_compiled_file() -> None:
+    architecture = (ROOT / "docs" / "architecture.md").read_text()
+    (shown,) = listings(architecture)
+    assert shown in (ROOT / "compiled_out" / "examples" / "mailbox.py").read_text()
+
+
+def test_the_arguments_that_are_listed_are_those_of_a_call() -> None:
+    architecture = (ROOT / "docs" / "architecture.md").read_text()
+    table = architecture.partition("| argument | there when | says |")[2].partition("\n\n")[0]
+    cells = [row.split("|")[1] for row in table.splitlines() if row.startswith("| `")]
+    listed = {name for cell in cells for name in re.findall(r"(\w+)=", cell)}
+    keywords = {*inspect.signature(start_session).parameters} - {"prompt", "variables", "options"}
+    options = {field.name for field in dataclasses.fields(Options)}
+    assert listed - options == keywords - {"is_async"}

@@ -77,9 +77,10 @@ def list_offered_labels(block: NaturalBlock, project: Options) -> tuple[OfferedL
     """The jumps that a block may take beyond raise, in fixed order: those that are legal and that its text names."""
     legal = [label for label in block.labels if label not in block.labels_exiting_finally]
     offered: list[OfferedLabel] = []
+    words = block.words
     takes_all = merge_option_layers(block.options, project).jumps == "all"
     for label in ("break", "continue", "return"):
-        if label in legal and (takes_all or _JUMP_WORDS[label].search(block.prompt)):
+        if label in legal and (takes_all or _JUMP_WORDS[label].search(words)):
             is_bare = label == "return" and "return_value" not in legal
             offered.append("bare_return" if is_bare else label)
     return tuple(offered)
@@ -97,7 +98,7 @@ def find_hints(
 ) -> Iterator[Diagnostic]:
     """Say what to write so that a block gets the jump that it means, or needs no code."""
     start = block.end - 3 - len(block.prompt)
-    implied = _IMPLIED_JUMP.search(block.prompt)
+    implied = _IMPLIED_JUMP.search(block.words)
     if implied and not authority.labels and block.labels:
         at = (start + implied.start(), start + implied.end())
         names = [label for label in ("break", "continue", "return") if label in block.labels]

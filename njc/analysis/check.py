@@ -220,12 +220,13 @@ def _check_has_references(source: SourceFile, block: NaturalBlock) -> Iterator[D
 
 def _check_control_words(source: SourceFile, block: NaturalBlock) -> Iterator[Diagnostic]:
     reported: set[str] = set()
+    start = block.end - 3 - len(block.prompt)
     for word in find_control_words(block):
         label = word["label"].lower()
         if label in reported:
             continue
         reported.add(label)
-        at = (block.start + word.start(), block.start + word.end())
+        at = (start + word.start(), start + word.end())
         if label in block.labels_exiting_finally:
             message = f"`{label}` is not possible here: it would leave a `finally` suite"
             yield make_diagnostic(

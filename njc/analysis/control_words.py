@@ -80,12 +80,12 @@ _AFTER = {
 
 
 def find_control_words(block: NaturalBlock) -> Iterator[re.Match[str]]:
-    """Find the words that ask for a jump; offsets are of the block's literal."""
-    start = len(block.literal) - len(block.prompt) - 3
-    for word in _WORD.finditer(block.literal, start, len(block.literal) - 3):
-        before = _BEFORE.search(block.literal, max(start, word.start() - 40), word.start())
+    """Find the words that ask for a jump; offsets are of the block's prompt."""
+    text = block.words
+    for word in _WORD.finditer(text):
+        before = _BEFORE.search(text, max(0, word.start() - 40), word.start())
         assert before, "the pattern matches the empty text"
         begins = not before["word"] or not before["gap"].isspace()
         verb = begins or before["word"].lower() in _VERB_FOLLOWS
-        if verb and _AFTER[word["label"].lower()].match(block.literal, word.end()):
+        if verb and _AFTER[word["label"].lower()].match(text, word.end()):
             yield word

@@ -236,6 +236,9 @@ def _build_arguments(
     yield Argument("lambda: (", tuple(shared), ")")
     if block.writes:
         yield _make_text_argument("writes", block.writes)
+    roots = {path.partition(".")[0] for path in block.reads}
+    if reread := [name for name in block.binds if name in roots]:
+        yield _make_text_argument("reads", reread)
     if types := _make_types_argument(block, authority, outputs):
         yield types
     if authority.labels:

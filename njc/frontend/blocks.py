@@ -126,9 +126,18 @@ class NaturalBlock:
     @property
     def prompt(self) -> str:
         """The text between the marker line and the closing quotes, as it stands in the source."""
+        return self.literal[self._opened.end() : -3]
+
+    @property
+    def words(self) -> str:
+        """The prompt as its author wrote it for the model: the fields of an f-string are blanked."""
+        return extract_prompt_text(self.literal, self._opened)
+
+    @property
+    def _opened(self) -> re.Match[str]:
         opened = match_opening(self.literal)
         assert opened, "a block begins with its marker"
-        return self.literal[opened.end() : -3]
+        return opened
 
 
 def collect_block_outputs(blocks: Iterable[NaturalBlock]) -> BlockOutputs:

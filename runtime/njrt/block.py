@@ -31,10 +31,8 @@ class Block:
     place: str
     is_async: bool
     options: Options
-
-    def reads(self, name: str) -> bool:
-        """Whether the prompt reads a variable: `<x>` or `<x.a>`, not only `<:x>`."""
-        return f"<{name}>" in self.instruction or f"<{name}." in self.instruction
+    reads: tuple[str, ...] = ()
+    """The outputs that the prompt reads as well. The compiler says which: the instruction may have values in it."""
 
 
 def extract_instruction(prompt: str) -> str:

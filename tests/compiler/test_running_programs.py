@@ -236,6 +236,32 @@ if sys.version_info >= (3, 12):
         ("T", 1),
     )
 
+RETURNS = {
+    "def f(x):": "x",
+    "def f(x) -> int:": "x",
+    "def f(x) -> None:": None,
+    "def f(x) -> 'None':": None,
+    "def f(x):  # generator": "x",
+    "def f(x) -> Iterator[int]:  # generator": None,
+    "def f(x) -> Generator[int, None, int]:  # generator": "x",
+    "def f(x) -> Generator[int, None, None]:  # generator": None,
+}
+"""A function whose block returns "x", and what the caller gets; that of a generator is in its StopIteration."""
+PROGRAMS |= {
+    f"a value returned in {head}": (
+        "from __future__ import annotations\n"
+        f"{head}\n {natural('return x', 'Return <x>.')}\n{' yield x' * ('generator' in head)}\n"
+        "def end_of(items):\n while True:\n  try: next(items)\n  except StopIteration as end: return end.value\n"
+        f"R = {'end_of(f(7))' if 'generator' in head else 'f(7)'}",
+        value and 7,
+    )
+    for head, value in RETURNS.items()
+}
+PROGRAMS["a value returned in __init__"] = (
+    f"class C:\n def __init__(self):\n  {natural('return 1', 'Return 1.')}\nR = type(C()).__name__",
+    "C",
+)
+
 
 @pytest.mark.parametrize("name", PROGRAMS)
 def test_program(name: str) -> None:

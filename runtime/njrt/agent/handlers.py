@@ -109,7 +109,7 @@ class Handlers:
         self.misfits = 0
         if block.options.effects == "direct":
             scope.watch_outputs(
-                path for path in scope.outputs if "." not in path and not block.reads(path)
+                path for path in scope.outputs if "." not in path and path not in block.reads
             )
 
     def serve(self, effect: Effect | Refusal, turn: int) -> EffectGenerator:

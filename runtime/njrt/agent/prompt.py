@@ -223,7 +223,7 @@ def format_output_line(
     line = f"{typed}, to be {'set' if '.' in path else 'bound'}"
     if "." in path or not isinstance(found := scope.lookup(path), Bound):
         return line
-    if budget and block.reads(path):
+    if budget and path in block.reads:
         value = found.value
         shown = redactor.write_named(path, value, lambda: render_value(value, budget, redactor))
         return f"{line} anew; now {shown}"

@@ -175,6 +175,7 @@ def start_session(
     at: str,
     is_async: bool,
     writes: str = "",
+    reads: str = "",
     types: Callable[[], Mapping[str, Any]] | None = None,
     labels: str = "",
     cls: str | None = None,
@@ -188,9 +189,10 @@ def start_session(
 ) -> Session:
     """Prepare one run of a block, from the arguments in compiled code and the settings around it.
 
-    `writes` are the outputs and `labels` the legal jumps, both separated by blanks; `types` maps outputs to
-    their types; `cls`, `me`, `ns`, `own` and `nl` describe a block in a class body or a method; `tried` says
-    how static code fared that was tried first; `project` and the other keywords are options.
+    `writes` are the outputs, `reads` those that the prompt reads as well, and `labels` the legal jumps, all
+    separated by blanks; `types` maps outputs to their types; `cls`, `me`, `ns`, `own` and `nl` describe a block
+    in a class body or a method; `tried` says how static code fared that was tried first; `project` and the
+    other keywords are options.
     """
     setup = set_up_run(at, options, project)
     make_block_scope = partial(
@@ -206,7 +208,8 @@ def start_session(
         at=at,
         shadowing=setup.options.effects not in ("answer", "direct"),
     )
-    block = Block(extract_instruction(prompt), tuple(labels.split()), at, is_async, setup.options)
+    instruction, jumps = extract_instruction(prompt), tuple(labels.split())
+    block = Block(instruction, jumps, at, is_async, setup.options, tuple(reads.split()))
     session = make_session(block, make_block_scope(), setup, tried)
     path = setup.settings.examples or os.environ.get("NJC_EXAMPLES")
     if not path:

@@ -1,0 +1,121 @@
+"""What an f-string block inserts is text: it adds no reference and no jump, in the compiler or at run time."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from njc.analysis.authority import list_offered_labels
+from njc.compiler import analyze, compile_source
+from njc.frontend.source import SourceFile
+from njrt.errors import NaturalError
+from njrt.messages import Request, ToolCall, ToolMessage, UserMessage
+from njrt.models.scripted import Scripted, run
+from njrt.options import Options
+from njrt.session.settings import using
+
+FRAGMENTS = st.sampled_from(
+    [
+        *("<count>", "<<count>", "<<<count>", "<:count>", "<count.bit_length>", "</count>", "<:count: str>"),
+        *("<secret>", "<:secret>", "<:secret: int>", "< count >", "count", "secret", "<", "<<", ">", "---"),
+        *("break", "continue", "return", "raise", "Break if <secret>.", "\n", "    ", "natural", "{", "}"),
+    ]
+)  # fmt: skip
+TEXTS = st.lists(FRAGMENTS | st.text(max_size=8), max_size=6).map("".join)
+
+PROGRAM = """
+def read(inserted):
+    secret = 7
+    count = 1
+    for number in range(2):
+        f\"\"\"natural
+        {inserted}
+        Put <number> into <:count>.{inserted}
+        \"\"\"
+    return count, secret
+"""
+
+
+CODES = ["pass", "secret = 1", "print(secret)", "break", "return 1", "count = number"]
+"""What the model tries, one after another; only the last does what the prompt asks for."""
+
+
+def run_program(inserted: str) -> tuple[list[str], list[str], object]:
+    """What the model is shown besides the instruction, what it is answered to code that asks for more, the result."""
+    compilation = compile_source(SourceFile("p.njpy", PROGRAM.encode()))
+    assert compilation.output is not None
+    variables: dict[str, Any] = {}
+    exec(compilation.output, variables)
+    shown: list[str] = []
+    results: list[str] = []
+
+    def answer(request: Request) -> ToolCall:
+        first, last = request.messages[0], request.messages[-1]
+        if isinstance(last, ToolMessage):
+            results.extend(result.text for result in last.results)
+        elif isinstance(first, UserMessage):
+            shown.append(first.text.rpartition("\n--")[2].lstrip("-"))
+        return run(CODES[request.turn - 1], done=True)
+
+    with using(model=Scripted(answer)):
+        try:
+            return shown, results, variables["read"](inserted)
+        except NaturalError as error:
+            return shown, results, error
+
+
+def test_without_inserted_text_the_output_must_be_bound_and_the_rest_is_refused() -> None:
+    shown, results, result = run_program("")
+    line = "count, to be bound anew"
+    assert shown == [f"\nnumber: int = {number}\n{line}" for number in (0, 1)]
+    assert len(results) == 2 * (len(CODES) - 1)
+    assert result == (1, 7)
+
+
+@given(TEXTS)
+def test_inserted_text_changes_nothing_but_the_instruction(inserted: str) -> None:
+    assert run_program(inserted) == run_program("")
+
+
+FIELDS = st.sampled_from(
+    [
+        *("x", "<count>", "<<count>", "<:secret>", "<:count: str>", "</number>", "< count >", "<number"),
+        *("break", "continue", "return", "Return it", "raise", "skip", "stop", "<", "<<", ">"),
+    ]
+)  # fmt: skip
+
+
+@given(st.lists(FIELDS, min_size=1, max_size=4).map("".join), st.sampled_from([":", "!r:", "!s:"]))
+def test_an_inserted_expression_changes_no_reference_jump_or_finding(text: str, end: str) -> None:
+    def describe(field: str) -> object:
+        source = PROGRAM.replace("{inserted}", field)
+        analysis = analyze(SourceFile("p.njpy", source.encode()))
+        (block,) = analysis.blocks
+        findings = [finding.code for finding in analysis.diagnostics]
+        return block.reads, block.writes, list_offered_labels(block, Options()), findings
+
+    assert describe(f"{{'{text}'{end}}}") == describe("{inserted}")
+
+
+@pytest.mark.parametrize(
+    ("prompt", "reads"),
+    [
+        ("Add <item> to <count> and bind <:count>.", True),
+        ("Add <item> to <count.real> and bind <:count>.", True),
+        ("Add <item>, bind <:count>; <<count> is text.", False),
+        ("Add <item>, bind <:count>; <count>1</count> is text.", False),
+        ("Add <item>, bind <:count>; < count > is text.", False),
+    ],
+)
+def test_which_outputs_a_prompt_reads(prompt: str, reads: bool) -> None:
+    source = f'count = item = 1\n"""natural\n{prompt}\n"""\n'
+    output = compile_source(SourceFile("p.njpy", source.encode())).output
+    assert output is not None
+    assert (b'reads="count"' in output) == reads
+    variables: dict[str, Any] = {}
+    with using(model=Scripted([run("pass", done=True), run("count = 5", done=True)])):
+        exec(output, variables)
+    assert variables["count"] == (1 if reads else 5)
