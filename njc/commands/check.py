@@ -1,7 +1,11 @@
-"""`njc check src`: report all findings in natural code, and write nothing."""
+"""`njc check src`: report all findings in natural code, and write nothing.
+
+njc check - --stdin-filename src/mail.njpy < buffer     one source that an editor has not saved
+"""
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -22,9 +26,14 @@ from njc.commands.flags import (
     selection_flags,
 )
 from njc.commands.repeat import watch_sources
+from njc.frontend.source import SourceFile
 from njc.project.build import collect_findings, compile_all, is_error, read_source
+from njc.project.config import Project
 from njc.project.report import format_findings, summarize_findings
-from njc.project.units import find_units
+from njc.project.units import SUFFIX, Unit, find_units, make_unit
+
+_STDIN = Path("-")
+_STDIN_FILENAME = Path(f"stdin{SUFFIX}")
 
 
 @click.command("check")
@@ -33,6 +42,12 @@ from njc.project.units import find_units
 @WATCH
 @OUTPUT_FORMAT
 @click.option("--hints", is_flag=True, help="Report hints, too.")
+@click.option(
+    "--stdin-filename",
+    type=click.Path(path_type=Path),
+    metavar="FILE",
+    help="Name of the source that is read by `-`.",
+)
 @selection_flags
 @project_flags
 @console_flags
@@ -48,9 +63,10 @@ def command(
 ) -> None:
     """Report all findings; exit 1 if one is an error.
 
-    SRC are files or directories (default: `src` of [tool.njc] in pyproject.toml).
-    `njc explain CODE` describes a finding.
+    SRC are files or directories (default: `src` of [tool.njc] in pyproject.toml), or `-` for one source on
+    standard input. `njc explain CODE` describes a finding.
     """
+    _check_stdin_usage(sources, watch, flags["stdin_filename"])
     if watch:
         watch_sources(console, lambda: _check(console, sources, flags), sources)
     else:
@@ -59,10 +75,11 @@ def command(
 
 def _check(console: Console, sources: Sequence[Path], flags: Mapping[str, Any]) -> int:
     """Check once; return the exit code."""
-    project = resolve_project(sources, flags)
-    units = find_units(sources, project)
+    stdin_filename = flags["stdin_filename"] or _STDIN_FILENAME
+    project = resolve_project([stdin_filename] if _STDIN in sources else sources, flags)
+    contents = _read_contents(sources, project, stdin_filename)
     results = compile_all(
-        {unit: read_source(unit) for unit in units},
+        contents,
         project,
         flags["jobs"],
         ProgressLine(console, "checking"),
@@ -75,5 +92,24 @@ def _check(console: Console, sources: Sequence[Path], flags: Mapping[str, Any]) 
     findings = collect_findings(results, project.warnings)
     if flags["format"] != "text" or console.verbosity > -2:
         console.result(format_findings(findings, flags["format"]))
-    console.note(summarize_findings(findings, len(units)))
+    console.note(summarize_findings(findings, len(contents)))
     return int(any(map(is_error, findings)))
+
+
+def _read_contents(
+    sources: Sequence[Path], project: Project, stdin_filename: Path
+) -> dict[Unit, SourceFile]:
+    """Read the sources: the files, or the one on standard input."""
+    if _STDIN not in sources:
+        return {unit: read_source(unit) for unit in find_units(sources, project)}
+    unit = make_unit(stdin_filename, project)
+    return {unit: SourceFile(unit.path, sys.stdin.buffer.read())}
+
+
+def _check_stdin_usage(sources: Sequence[Path], watch: bool, stdin_filename: Path | None) -> None:
+    if _STDIN in sources and len(sources) > 1:
+        raise click.UsageError("`-` is one source on standard input; name no other beside it")
+    if _STDIN in sources and watch:
+        raise click.UsageError("--watch needs files; standard input is read once")
+    if stdin_filename is not None and _STDIN not in sources:
+        raise click.UsageError("--stdin-filename names the source that `-` reads; add `-`")

@@ -1,4 +1,4 @@
-"""`njc run prog.njpy ARGS`: compile a program in memory and run it."""
+"""`njc run prog.njpy ARGS` and `njc run -m package.prog ARGS`: compile a program in memory and run it."""
 
 from __future__ import annotations
 
@@ -27,8 +27,8 @@ from njc.commands.sandbox_flags import (
 from njc.project.build import Finding, read_source
 from njc.project.load import NaturalSyntaxError, load_code
 from njc.project.report import format_findings, summarize_findings
-from njc.project.units import find_units
-from njc.run import run_as_main, show_traceback
+from njc.project.units import SUFFIX, find_units
+from njc.run import run_as_main, run_module_as_main, show_traceback
 from njrt.errors import ConfigurationError, NaturalError
 from njrt.options import ENVIRONMENT_VARIABLES
 
@@ -41,6 +41,9 @@ _INTERRUPTED_EXIT_CODE = 130
 )
 @SOURCE
 @click.argument("arguments", nargs=-1, type=click.UNPROCESSED)
+@click.option(
+    "-m", "--module", "is_module", is_flag=True, help="FILE is a module's name, as in python -m."
+)
 @click.option("--trace", metavar="FILE", help="Append every event of every block to FILE.")
 @sandbox_flags
 @project_flags
@@ -53,6 +56,7 @@ def command(
     /,
     source: Path,
     arguments: Sequence[str],
+    is_module: bool,
     trace: str | None,
     **flags: Any,
 ) -> None:
@@ -60,27 +64,43 @@ def command(
     if trace is not None:
         os.environ["NJC_TRACE"] = trace
     settings = {name: flags.pop(name) for name in SANDBOX_SETTINGS}
-    project = resolve_project([source], flags)
-    if source.is_dir():
-        raise ConfigurationError(f"{source} is a directory; name the program, such as main.njpy")
-    (unit,) = find_units([source], project)
+    is_sandboxed = is_sandbox_requested(settings)
     _set_flags_before_environment(flags["options"])
-    if is_sandbox_requested(settings):
-        ctx.exit(run_in_sandbox(unit, arguments, project, console, flags, settings))
+    if is_module and not is_sandboxed:
+        ctx.exit(_report_exception(console, run_module_as_main(str(source), arguments)))
+    file = _find_module_file(str(source)) if is_module else source
+    project = resolve_project([file], flags)
+    if file.is_dir():
+        raise ConfigurationError(f"{file} is a directory; name the program, such as main.njpy")
+    (unit,) = find_units([file], project)
+    if is_sandboxed:
+        program = ["-m", str(source)] if is_module else [unit.display_path]
+        ctx.exit(run_in_sandbox(unit, [*program, *arguments], project, console, flags, settings))
     try:
         code, warnings = load_code(source, read_source(unit).data, project)
     except NaturalSyntaxError as uncompilable:
         _show_findings(console, uncompilable.findings)
         ctx.exit(1)
     _show_findings(console, warnings)
-    error = run_as_main(code, source, arguments)
-    if error is not None:
-        ctx.exit(_report_exception(console, error))
+    ctx.exit(_report_exception(console, run_as_main(code, source, arguments)))
 
 
-def _report_exception(console: Console, error: BaseException) -> int:
+def _find_module_file(name: str) -> Path:
+    """Find the file of a module below the working directory, without importing the packages around it."""
+    place = Path(*name.split("."))
+    for file in (place.with_suffix(SUFFIX), place / f"__main__{SUFFIX}"):
+        if file.is_file():
+            return file
+    raise ConfigurationError(
+        f"no natural module `{name}` below the working directory; --sandbox runs no other"
+    )
+
+
+def _report_exception(console: Console, error: BaseException | None) -> int:
     """Show an exception that the program did not catch; return the exit code."""
     match error:
+        case None:
+            return 0
         case SystemExit():
             raise error
         case KeyboardInterrupt():

@@ -87,13 +87,16 @@ def is_sandbox_requested(settings: Mapping[str, Any]) -> bool:
 
 def run_in_sandbox(
     unit: Unit,
-    arguments: Sequence[str],
+    program: Sequence[str],
     project: Project,
     console: Console,
     flags: Mapping[str, Any],
     settings: Mapping[str, Any],
 ) -> int:
-    """Run the program in a sandbox that can connect to its models; return the exit code."""
+    """Run the program in a sandbox that can connect to its models; return the exit code.
+
+    `program` is what names it on the command line, and its arguments.
+    """
     from njc.sandbox.bubblewrap import (
         Sandbox,
         choose_user,
@@ -127,8 +130,8 @@ def run_in_sandbox(
         here=Path.cwd(),
         limits=Limits(user=user, **{name: most for name, most in chosen.items() if most}),
     )
-    program = [*_rebuild_flags(console, flags), unit.display_path, *arguments]
-    return run_sandboxed(sandbox, [sys.executable, "-m", "njc", "run", *program])
+    command = [sys.executable, "-m", "njc", "run", *_rebuild_flags(console, flags), *program]
+    return run_sandboxed(sandbox, command)
 
 
 def _list_model_options(unit: Unit, project: Project) -> Iterator[Options]:

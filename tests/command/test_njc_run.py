@@ -208,3 +208,62 @@ def test_coverage_counts_the_lines_of_the_source(here: Workplace) -> None:
     report = here.python("-m", "coverage", "report", "-m")
     (row,) = (line for line in report.stdout.splitlines() if line.startswith("prog.njpy"))
     assert row.split("%")[1].split(",") == ["   5", " 10"], "the lines that did not run"
+
+
+PACKAGE = {
+    "shop/__init__.py": "name = 'shop'\n",
+    "shop/__main__.njpy": GREETING + "from . import name\nprint('main of', name, __spec__.name)\n",
+    "shop/prog.njpy": GREETING
+    + "import sys\nfrom . import name\nfrom .part import part\n"
+    + "print(__name__, __package__, __spec__.name, name, part, sys.argv[1:], sys.path[0])\n"
+    + "class Thing: pass\nimport pickle\nprint(type(pickle.loads(pickle.dumps(Thing()))) is Thing)\n"
+    + "if sys.argv[1:] == ['fail']: 1 / 0\n",
+    "shop/part.njpy": "part = 'part'\n",
+    "shop/plain.py": "from .part import part\nprint('plain with', part)\n",
+    "shop/broken.njpy": MISSPELT,
+    "ill/__init__.py": "import not_there\n",
+    "ill/prog.njpy": "",
+}
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code", "output", "error"),
+    [
+        (
+            ["-m", "shop.prog", "--fast", "-v"],
+            0,
+            "__main__ shop shop.prog shop part ['--fast', '-v'] {here}\nTrue\n",
+            "",
+        ),
+        (["-m", "shop"], 0, "main of shop shop.__main__\n", ""),
+        (["--module", "shop.plain"], 0, "plain with part\n", ""),
+        (["-m", "shop.prog", "fail"], 1, None, "ZeroDivisionError"),
+        (["-m", "shop.broken"], 1, "", "error[NJ201]: `nmae` is not defined here"),
+        (["-m", "shop.nowhere"], 2, "", "error: no module named `shop.nowhere`; it is searched"),
+        (["-m", "nowhere.prog"], 2, "", "error: no module named `nowhere.prog`"),
+        (["-m", "shop..prog"], 2, "", "error: no module named `shop..prog`"),
+        (["-m", "sys"], 2, "", "error: the module `sys` has no source to run"),
+        (["-m", "ill.prog"], 1, "", "ModuleNotFoundError: No module named 'not_there'"),
+        (["-m", "--sandbox", "nowhere.prog"], 2, "", "no natural module `nowhere.prog` below"),
+    ],
+)
+def test_modules(
+    here: Workplace, arguments: list[str], code: int, output: str | None, error: str
+) -> None:
+    here.write(PACKAGE)
+    result = here.process("run", *arguments)
+    assert result.returncode == code, result.stderr
+    assert error in result.stderr
+    assert "njc/run.py" not in result.stderr
+    if output is not None:
+        assert result.stdout == output.replace("{here}", str(here.folder))
+
+
+def test_a_module_finds_itself_as_with_python(here: Workplace) -> None:
+    program = (
+        "import sys\nprint(__name__, __package__, __spec__.name, sys.argv, sys.path[0], __file__)\n"
+    )
+    here.write({"pkg/__init__.py": "", "pkg/a.py": program, "pkg/b.njpy": program})
+    plain = here.python("-m", "pkg.a", "x").stdout
+    natural = here.process("run", "-m", "pkg.b", "x").stdout
+    assert natural.replace("b.njpy", "a.py").replace("pkg.b", "pkg.a") == plain
