@@ -72,14 +72,16 @@ def _check_tags(
                 )
             case KeywordTag(path=path):
                 message = f"`<{path}>` names no variable and is plain text"
-                yield make_diagnostic(source, "NJ203", *at, message, f"write `<<{path}>` to say so")
+                hint = f"write `<<{path}>` to say so"
+                written = "<" + source.text[tag.start : tag.end]
+                yield make_diagnostic(source, "NJ203", *at, message, hint, written)
             case MistypedTag(path=path):
                 message = f"the type of `{path}` is not a Python annotation, so this is plain text"
                 hint = f"write a type such as `<:{path}: str>`, or `<:{path}>` without one"
                 yield make_diagnostic(source, "NJ207", *at, message, hint)
             case NearTag(root=root, writes=writes, reason=reason, hint=hint):
                 if writes or _is_variable(root, block.scope, outputs):
-                    yield make_diagnostic(source, "NJ208", *at, reason, hint)
+                    yield make_diagnostic(source, "NJ208", *at, reason, hint, tag.replacement)
             case Reference():
                 for problem in _check_reference(source, block, tag, outputs, suggest):
                     if problem.message not in reported:
@@ -204,7 +206,8 @@ def _check_braces(
         if _is_variable(name, block.scope, outputs) and is_defined(name, block.scope, outputs):
             at = (block.start + field.start(), block.start + field.end())
             message = f"`{field[0]}` is plain text: the prompt is no f-string"
-            yield make_diagnostic(source, "NJ210", *at, message, f"write `<{name}>`")
+            replacement = f"<{name}>" if field[0] == f"{{{name}}}" else None
+            yield make_diagnostic(source, "NJ210", *at, message, f"write `<{name}>`", replacement)
 
 
 def _check_has_references(source: SourceFile, block: NaturalBlock) -> Iterator[Diagnostic]:

@@ -8,6 +8,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -27,9 +28,19 @@ from njc.commands.flags import (
 )
 from njc.commands.repeat import watch_sources
 from njc.frontend.source import SourceFile
-from njc.project.build import collect_findings, compile_all, is_error, read_source
+from njc.project.build import (
+    CompileResult,
+    CompileTask,
+    collect_findings,
+    compile_all,
+    is_error,
+    read_source,
+    run_compile_task,
+)
 from njc.project.config import Project
-from njc.project.report import format_findings, summarize_findings
+from njc.project.fixes import correct
+from njc.project.outputs import write_all
+from njc.project.report import format_count, format_findings, summarize_findings
 from njc.project.units import SUFFIX, Unit, find_units, make_unit
 
 _STDIN = Path("-")
@@ -42,6 +53,7 @@ _STDIN_FILENAME = Path(f"stdin{SUFFIX}")
 @WATCH
 @OUTPUT_FORMAT
 @click.option("--hints", is_flag=True, help="Report hints, too.")
+@click.option("--fix", is_flag=True, help="Correct findings that have one right correction.")
 @click.option(
     "--stdin-filename",
     type=click.Path(path_type=Path),
@@ -66,7 +78,7 @@ def command(
     SRC are files or directories (default: `src` of [tool.njc] in pyproject.toml), or `-` for one source on
     standard input. `njc explain CODE` describes a finding.
     """
-    _check_stdin_usage(sources, watch, flags["stdin_filename"])
+    _check_stdin_usage(sources, watch, flags)
     if watch:
         watch_sources(console, lambda: _check(console, sources, flags), sources)
     else:
@@ -85,6 +97,8 @@ def _check(console: Console, sources: Sequence[Path], flags: Mapping[str, Any]) 
         ProgressLine(console, "checking"),
         parse_always=True,
     )
+    if flags["fix"]:
+        results = _correct_findings(console, results, project)
     if flags["hints"]:
         results = [
             replace(result, diagnostics=(*result.diagnostics, *result.hints)) for result in results
@@ -94,6 +108,31 @@ def _check(console: Console, sources: Sequence[Path], flags: Mapping[str, Any]) 
         console.result(format_findings(findings, flags["format"]))
     console.note(summarize_findings(findings, len(contents)))
     return int(any(map(is_error, findings)))
+
+
+def _correct_findings(
+    console: Console, results: Sequence[CompileResult], project: Project
+) -> list[CompileResult]:
+    """Correct the sources, and write those that change."""
+    corrected = [
+        correct(result, partial(_compile_again, result.unit, project)) for result in results
+    ]
+    changes = {
+        after.unit.source.resolve(): after.source.data
+        for before, after in zip(results, corrected, strict=True)
+        if before.source.data != after.source.data
+    }
+    write_all(changes, {file: file.stat().st_mode & 0o777 for file in changes})
+    count = sum(len(result.diagnostics) for result in results)
+    count -= sum(len(result.diagnostics) for result in corrected)
+    if changes:
+        files = format_count(len(changes), "file")
+        console.note(f"corrected {format_count(count, 'finding')} in {files}")
+    return corrected
+
+
+def _compile_again(unit: Unit, project: Project, source: SourceFile) -> CompileResult:
+    return run_compile_task(CompileTask(unit, source, project.options, parse_always=True))
 
 
 def _read_contents(
@@ -106,10 +145,12 @@ def _read_contents(
     return {unit: SourceFile(unit.path, sys.stdin.buffer.read())}
 
 
-def _check_stdin_usage(sources: Sequence[Path], watch: bool, stdin_filename: Path | None) -> None:
+def _check_stdin_usage(sources: Sequence[Path], watch: bool, flags: Mapping[str, Any]) -> None:
     if _STDIN in sources and len(sources) > 1:
         raise click.UsageError("`-` is one source on standard input; name no other beside it")
     if _STDIN in sources and watch:
         raise click.UsageError("--watch needs files; standard input is read once")
-    if stdin_filename is not None and _STDIN not in sources:
+    if _STDIN in sources and flags["fix"]:
+        raise click.UsageError("--fix writes files; save the source first")
+    if flags["stdin_filename"] is not None and _STDIN not in sources:
         raise click.UsageError("--stdin-filename names the source that `-` reads; add `-`")

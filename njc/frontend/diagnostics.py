@@ -38,6 +38,8 @@ class Diagnostic:
     severity: Severity
     message: str
     hint: str | None = field(default=None, compare=False)
+    replacement: str | None = field(default=None, compare=False)
+    """The text to put in the place of the range, where only one correction is right: `njc check --fix`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -277,7 +279,13 @@ CODES: Mapping[str, DiagnosticCode] = {
 
 
 def make_diagnostic(
-    source: SourceFile, code: str, start: int, end: int, message: str, hint: str | None = None
+    source: SourceFile,
+    code: str,
+    start: int,
+    end: int,
+    message: str,
+    hint: str | None = None,
+    replacement: str | None = None,
 ) -> Diagnostic:
     """Make the diagnostic for a range of offsets in the source's text."""
     line, column = source.place(start)
@@ -292,6 +300,7 @@ def make_diagnostic(
         CODES[code].severity,
         message,
         hint,
+        replacement,
     )
 
 

@@ -84,6 +84,8 @@ class NearTag:
     end: int
     reason: str
     hint: str
+    replacement: str | None = None
+    """The reference to write instead, where only one can be meant."""
 
 
 Tag = Reference | KeywordTag | MistypedTag | NearTag
@@ -132,23 +134,32 @@ def _find_near_tags(text: str, start: int, end: int) -> Iterator[NearTag]:
     for match in _NEAR_TAG.finditer(text, start, end):
         colon, path, after = match["writes"], match["path"], match["after"]
         written = " ".join(re.sub("\0+", "{...}", match[0]).split())
-        reason = f"`{written}` is plain text"
+        reason, replacement = f"`{written}` is plain text", None
         if _has_keyword(path):
             continue
         if not after.strip():
-            hint = f"write `<{colon}{path}>`, without blanks"
+            replacement = f"<{colon}{path}>"
+            hint = f"write `{replacement}`, without blanks"
         elif after[0] in "[(":
             hint = f"name the variable, `<{colon}{path}>`, and say in words which part is meant"
         elif _MORE_NAMES.fullmatch(after):
             hint = f"give each name brackets of its own: `<{colon}{path}>`"
+            replacement = _separate_names(colon, path, after)
         elif after.lstrip()[0] == ":" and not colon:
             hint = f"only an output has a type: `<:{path}{after}>`; to read it, write `<{path}>`"
+            replacement = f"<{path}>"
         elif colon:
             hint = f"write `<:{path}>` or `<:{path}: TYPE>`"
         else:
             continue
         root = unicodedata.normalize("NFKC", path).partition(".")[0]
-        yield NearTag(root, bool(colon), match.start(), match.end(), reason, hint)
+        yield NearTag(root, bool(colon), match.start(), match.end(), reason, hint, replacement)
+
+
+def _separate_names(colon: str, path: str, after: str) -> str:
+    """Write each name in brackets of its own; a colon before the first stands for all."""
+    rest = (name.strip() for name in after.split(",")[1:])
+    return ", ".join([f"<{colon}{path}>", *(f"<{colon}{name.lstrip(':')}>" for name in rest)])
 
 
 def _read_typed_tag(text: str, match: re.Match[str], path: str) -> Tag | None:

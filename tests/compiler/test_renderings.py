@@ -24,6 +24,7 @@ def test_json() -> None:
         "severity": "error",
         "message": "100% `x`\nwrong",
         "hint": "did you mean: `y`?",
+        "replacement": None,
         "path": "a,b.njpy",
         "line": 2,
         "column": 5,

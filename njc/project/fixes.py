@@ -1,0 +1,64 @@
+"""Correcting findings that have one right correction: `njc check --fix`.
+
+    Put the sum of < prices > into <: total >.     NJ208     Put the sum of <prices> into <:total>.
+    Greet {name}.                                  NJ210     Greet <name>.
+    Describe the <class>.                          NJ203     Describe the <<class>.
+
+A diagnostic carries its correction as `replacement`. A corrected file has no finding that it did not have before;
+a file for which that cannot be had stays as it is.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterable
+from dataclasses import replace
+
+from njc.frontend.diagnostics import Diagnostic
+from njc.frontend.source import SourceFile
+from njc.project.build import CompileResult
+
+MAX_ROUNDS = 5
+"""One correction may make the next one possible; the rounds of correcting a file."""
+
+Recompile = Callable[[SourceFile], CompileResult]
+"""Compiles a corrected source."""
+
+
+def correct(result: CompileResult, recompile: Recompile) -> CompileResult:
+    """Correct what can be corrected in one source, and return the result of compiling it then."""
+    for _ in range(MAX_ROUNDS):
+        source = apply_replacements(result.source, result.diagnostics)
+        if source == result.source:
+            break
+        corrected = recompile(source)
+        if _count_findings(corrected) - _count_findings(result):
+            break
+        result = corrected
+    return result
+
+
+def apply_replacements(source: SourceFile, diagnostics: Iterable[Diagnostic]) -> SourceFile:
+    """Put the replacements of the diagnostics into the text; of two that overlap, the first counts."""
+    edits = sorted(
+        {
+            (
+                source.line_starts[diagnostic.line - 1] + diagnostic.column - 1,
+                source.line_starts[diagnostic.end_line - 1] + diagnostic.end_column - 1,
+                diagnostic.replacement,
+            )
+            for diagnostic in diagnostics
+            if diagnostic.replacement is not None
+        }
+    )
+    parts, position = [], 0
+    for start, end, text in edits:
+        if start >= position:
+            parts += [source.text[position:start], text]
+            position = end
+    text = "".join([*parts, source.text[position:]])
+    return replace(source, data=source.bom + text.encode(source.encoding)) if edits else source
+
+
+def _count_findings(result: CompileResult) -> Counter[tuple[str, str]]:
+    return Counter((diagnostic.code, diagnostic.message) for diagnostic in result.diagnostics)
