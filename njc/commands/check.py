@@ -53,7 +53,7 @@ _STDIN_FILENAME = Path(f"stdin{SUFFIX}")
 @WATCH
 @OUTPUT_FORMAT
 @click.option("--hints", is_flag=True, help="Report hints, too.")
-@click.option("--fix", is_flag=True, help="Correct findings that have one right correction.")
+@click.option("--fix", is_flag=True, help="Correct what has one right correction.")
 @click.option(
     "--stdin-filename",
     type=click.Path(path_type=Path),

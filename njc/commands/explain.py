@@ -6,6 +6,7 @@ import difflib
 import textwrap
 
 import click
+from click.shell_completion import CompletionItem
 
 from njc.commands.console import Console
 from njc.commands.flags import console_flags, pass_console
@@ -13,8 +14,18 @@ from njc.frontend.diagnostics import CODES
 from njrt.errors import ConfigurationError
 
 
+def _complete_code(
+    ctx: click.Context, parameter: click.Parameter, incomplete: str
+) -> list[CompletionItem]:
+    return [
+        CompletionItem(code, help=found.title)
+        for code, found in CODES.items()
+        if code.startswith(incomplete.upper())
+    ]
+
+
 @click.command("explain")
-@click.argument("code", required=False)
+@click.argument("code", required=False, shell_complete=_complete_code)
 @console_flags
 @pass_console
 def command(console: Console, code: str | None) -> None:

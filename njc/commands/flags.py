@@ -15,11 +15,28 @@ from njc.commands.console import Console
 from njc.project.config import Project, check_required_version, find_project
 from njc.project.report import REPORT_FORMATS
 from njrt.errors import ConfigurationError
-from njrt.options import OPTION_CHOICES, Options, make_options, merge_option_layers, parse_option
+from njrt.options import (
+    OPTION_CHOICES,
+    OPTION_NAMES,
+    Options,
+    make_options,
+    merge_option_layers,
+    parse_option,
+)
 
 CommandFunction = TypeVar("CommandFunction", bound=Callable[..., Any])
 FlagValue = Any
 """The value of a flag as click reads it."""
+
+
+def _complete_setting(ctx: click.Context, parameter: click.Parameter, incomplete: str) -> list[str]:
+    """Complete the key of `KEY=VALUE`, and the value where the option has a closed set of them."""
+    key, equals, _ = incomplete.partition("=")
+    choices = OPTION_CHOICES.get(key.replace("-", "_"), ()) if equals else ()
+    settings = [f"{key}={choice}" for choice in choices]
+    settings += [] if equals else [f"{name.replace('_', '-')}=" for name in OPTION_NAMES]
+    return [setting for setting in settings if setting.startswith(incomplete)]
+
 
 pass_console = click.make_pass_decorator(Console, ensure=True)
 SOURCES = click.argument("sources", nargs=-1, metavar="[SRC]...", type=click.Path(path_type=Path))
@@ -79,6 +96,7 @@ _SETTINGS = (
         "options",
         multiple=True,
         metavar="KEY=VALUE",
+        shell_complete=_complete_setting,
         help="Set an option of all blocks.",
     ),
 )

@@ -13,6 +13,7 @@ from workplace import GREETING, Workplace
 from njc import __version__
 from njc.commands import COMMANDS
 from njc.commands import njc as njc_command
+from njc.frontend.diagnostics import CODES
 from spsbench.cli import main as spsbench_command
 
 
@@ -112,3 +113,26 @@ def test_a_command_imports_only_what_it_needs(here: Workplace) -> None:
         "from njc.cli import main; main()"
     )
     assert here.python("-c", unchanged).stdout == "[]\n"
+
+
+@pytest.mark.parametrize(
+    ("words", "expected"),
+    [
+        (["explain", "nj2"], {code for code in CODES if code.startswith("NJ2")}),
+        (["check", "--set", "max-c"], {"max-calls=", "max-call-seconds=", "max-code-seconds="}),
+        (["build", "--set", "mode="], {"mode=live", "mode=static", "mode=static-raw", "mode=auto"}),
+        (["run", "--set", "authority=st"], {"authority=strict"}),
+        (["run", "--set", "model="], set()),
+        (["exp"], {"explain"}),
+        (["check", "--stdin-f"], {"--stdin-filename"}),
+    ],
+)
+def test_completion_in_the_shell(here: Workplace, words: list[str], expected: set[str]) -> None:
+    environ = {
+        "_NJC_COMPLETE": "bash_complete",
+        "COMP_WORDS": " ".join(["njc", *words]),
+        "COMP_CWORD": str(len(words)),
+    }
+    result = here.python("-c", "from njc.cli import main; main()", environ=environ)
+    found = {line.partition(",")[2] for line in result.stdout.splitlines()} - {""}
+    assert found == expected, result.stderr
