@@ -17,8 +17,8 @@ from dataclasses import dataclass, field, replace
 from njc import __version__
 from njc.analysis.authority import Authority, decide_authority, find_hints
 from njc.analysis.check import check
+from njc.analysis.inference import TypeReader
 from njc.analysis.outputs import check_flow
-from njc.analysis.types import TypeReader
 from njc.codegen.emit import emit, emit_without_blocks
 from njc.codegen.header import FileHeader, format_closing_comment, make_header
 from njc.codegen.linemap import (
@@ -131,13 +131,13 @@ def generate(
     header = make_header(source, project, version, serialize_written(source, written, note))
     if module is None:
         return _compile_without_blocks(source, header)
-    types = TypeReader(blocks, analysis.outputs, source.text)
+    types = TypeReader(analysis.outputs, source.text, blocks)
     authorities = tuple(decide_authority(block, types, project) for block in blocks)
     aliases = choose_aliases(source.text)
     instead = {code.block.start: code for code in written}
     lowered = tuple(
         apply_written(call, instead.get(call.block.start))
-        for call in lower(blocks, authorities, analysis.outputs, aliases, source.path, project)
+        for call in lower(blocks, authorities, types, aliases, source.path, project)
     )
     pieces = emit(module, lowered, header, aliases.runtime, note)
     encoded = [piece.text.encode(source.encoding, _ENCODING_ERRORS) for piece in pieces]

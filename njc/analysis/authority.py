@@ -19,7 +19,9 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Literal
 
-from njc.analysis.types import SCALARS, Typed, TypeReader
+from njc.analysis.inference import TypeReader
+from njc.analysis.json_forms import has_json_form, is_read_only
+from njc.analysis.types import SCALARS, Typed
 from njc.frontend.blocks import NaturalBlock
 from njc.frontend.diagnostics import Diagnostic, make_diagnostic
 from njc.frontend.names import Global, Local, resolve_name
@@ -136,7 +138,7 @@ def _find_output_obstacle(block: NaturalBlock, path: str, types: TypeReader) -> 
         yield Obstacle(
             f"the output `{path}` has no type", f"write `<:{path}: str>`, or the type that it has"
         )
-    elif not types.has_json_form(typed):
+    elif not has_json_form(typed, types):
         yield Obstacle(f"JSON does not carry the type of the output `{path}: {typed}`")
 
 
@@ -154,7 +156,7 @@ def _find_input_obstacle(block: NaturalBlock, path: str, types: TypeReader) -> I
             f"it may change `{path}`, whose type is not known",
             f"annotate `{path}`" if not attributes else "",
         )
-    elif not types.is_read_only(typed):
+    elif not is_read_only(typed, types):
         yield Obstacle(f"it may change `{path}: {typed}`", _suggest_type(path, typed, types))
 
 

@@ -22,6 +22,8 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 from njc.analysis.authority import Authority
+from njc.analysis.types import TypeDefinitions
+from njc.codegen.output_types import find_output_types, find_return_type
 from njc.frontend.blocks import NaturalBlock
 from njc.frontend.names import (
     BlockOutputs,
@@ -29,13 +31,10 @@ from njc.frontend.names import (
     Global,
     Local,
     NameScope,
-    ResolvedName,
-    TypeParameter,
-    collect_bindings,
     list_suites,
     resolve_name,
 )
-from njc.frontend.references import format_annotation, format_string, is_type, parse_type
+from njc.frontend.references import format_string
 from njc.frontend.source import SourceFile
 from njrt.options import OPTION_NAMES, Options
 from njrt.private_names import mangle
@@ -143,12 +142,13 @@ def choose_aliases(text: str) -> Aliases:
 def lower(
     blocks: Sequence[NaturalBlock],
     authorities: Sequence[Authority],
-    outputs: BlockOutputs,
+    definitions: TypeDefinitions,
     aliases: Aliases,
     path: str,
     project: Options,
 ) -> Iterator[LoweredBlock]:
     """Lower the blocks of a module; their options are already merged with those of the file."""
+    outputs = definitions.outputs
     types = _collect_declared_types(blocks)
     returned = {scope: _find_returned_names(scope) for scope in {block.scope for block in blocks}}
     declared: set[tuple[NameScope, str]] = set()
@@ -162,7 +162,7 @@ def lower(
         declared.update(key for key, _ in fresh)
         for key, name in fresh:
             if key not in types and name in returned[block.scope]:
-                types[key] = _find_return_type(block.scope, outputs) or f"{aliases.runtime}.Any"
+                types[key] = find_return_type(block.scope, definitions) or f"{aliases.runtime}.Any"
         yield LoweredBlock(
             block,
             tuple(
@@ -173,7 +173,7 @@ def lower(
                 )
             ),
             f"await {aliases.runtime}.arun" if block.scope.is_async else f"{aliases.runtime}.run",
-            tuple(_build_arguments(block, authority, outputs, path, project)),
+            tuple(_build_arguments(block, authority, definitions, path, project)),
             tuple(_build_except_clauses(block, authority, aliases)),
         )
 
@@ -223,10 +223,14 @@ def _find_returned_names(scope: NameScope) -> frozenset[str]:
 
 
 def _build_arguments(
-    block: NaturalBlock, authority: Authority, outputs: BlockOutputs, path: str, project: Options
+    block: NaturalBlock,
+    authority: Authority,
+    definitions: TypeDefinitions,
+    path: str,
+    project: Options,
 ) -> Iterator[Argument]:
     """List the arguments of the call after the prompt, in their fixed order."""
-    scope = block.scope
+    scope, outputs = block.scope, definitions.outputs
     own = [
         name for name in block.names if scope.kind == "class" and _is_local(name, scope, outputs)
     ]
@@ -239,8 +243,12 @@ def _build_arguments(
     roots = {path.partition(".")[0] for path in block.reads}
     if reread := [name for name in block.binds if name in roots]:
         yield _make_text_argument("reads", reread)
-    if types := _make_types_argument(block, authority, outputs):
-        yield types
+    if (types := find_output_types(block, authority, definitions)).by_path:
+        items = (f"{format_literal(path)}: {text}" for path, text in types.by_path.items())
+        # A lambda in a class body does not see the names of the class, so it takes them as defaults.
+        defaults = ", ".join(f"{name}={name}" for name in types.class_names)
+        lambda_ = f"types=lambda {defaults}" if defaults else "types=lambda"
+        yield Argument(f"{lambda_}: {{", tuple(items), "}")
     if authority.labels:
         yield _make_text_argument("labels", authority.labels)
     if scope.mangling_class is not None:
@@ -341,105 +349,3 @@ def _returns_nothing(scope: NameScope) -> bool:
         case ast.Subscript(slice=ast.Tuple(elts=[_, _, result])):
             return isinstance(result, ast.Constant) and result.value is None
     return True
-
-
-def _make_types_argument(
-    block: NaturalBlock, authority: Authority, outputs: BlockOutputs
-) -> Argument | None:
-    """Spell the types of the outputs, from the prompt or from an annotation in scope, and of what is returned."""
-    scope = block.scope
-    said: dict[str, str] = {}
-    for reference in block.references:
-        if reference.writes and reference.type:
-            said.setdefault(reference.path, reference.type)
-    for path in block.binds:
-        if path not in said and (annotation := _find_annotation(path, scope, outputs)) is not None:
-            said[path] = format_annotation(annotation)
-    if "return" in authority.labels and (returned := _find_return_type(scope, outputs)):
-        said["return"] = returned
-    if not said:
-        return None
-    own: dict[str, None] = {}
-    for path, text in said.items():
-        names = _list_names(parse_type(text)) if scope.kind == "class" else ()
-        local = [name for name in names if _is_local(name, scope, outputs)]
-        if all(_is_bound_above(name, block) for name in local):
-            own |= dict.fromkeys(local)
-        else:  # a string, as such an annotation would have to be
-            said[path] = format_literal(text)
-    items = tuple(
-        f"{format_literal(path)}: {said[path]}"
-        for path in (*block.writes, "return")
-        if path in said
-    )
-    # A lambda in a class body does not see the names of the class, so it takes them as defaults.
-    defaults = ", ".join(f"{name}={name}" for name in own)
-    return Argument(f"types=lambda {defaults}: {{" if own else "types=lambda: {", items, "}")
-
-
-def _is_bound_above(name: str, block: NaturalBlock) -> bool:
-    """Whether a line above the block, in the class body that it stands in, may bind a name."""
-    above = [statement for statement in block.scope.node.body if statement.lineno < block.line]
-    class_name = block.scope.mangling_class
-    bindings = collect_bindings(ast.Module(above, []), class_name)
-    return mangle(name, class_name) in bindings.bound
-
-
-def _find_annotation(name: str, scope: NameScope, outputs: BlockOutputs) -> ast.expr | None:
-    """Find the annotation of a variable, if its names mean the same at the block as where it stands."""
-    home = resolve_name(name, scope, outputs)
-    if isinstance(home, TypeParameter):
-        return None
-    stored, bindings = mangle(name, scope.mangling_class), home.scope.bindings
-    annotation = bindings.annotations.get(stored) or bindings.parameters.get(stored)
-    annotation = _unwrap_annotation(annotation) if annotation else None
-    if annotation is None or not is_type(annotation):
-        return None
-    of_parameter = stored not in bindings.annotations
-    for name in _list_names(annotation):
-        there = (
-            _resolve_in_signature(name, home.scope, outputs)
-            if of_parameter
-            else resolve_name(name, home.scope, outputs)
-        )
-        if there != resolve_name(name, scope, outputs):
-            return None
-    return annotation
-
-
-def _find_return_type(scope: NameScope, outputs: BlockOutputs) -> str | None:
-    """Find what a function says it returns, if the names mean the same at the block; generators say more."""
-    if scope.kind not in ("function", "async function"):
-        return None
-    assert isinstance(scope.node, FunctionDefinition)
-    annotation = _unwrap_annotation(scope.node.returns) if scope.node.returns else None
-    if annotation is None or not is_type(annotation):
-        return None
-    is_same = all(
-        _resolve_in_signature(name, scope, outputs) == resolve_name(name, scope, outputs)
-        for name in _list_names(annotation)
-    )
-    return format_annotation(annotation) if is_same else None
-
-
-def _resolve_in_signature(name: str, scope: NameScope, outputs: BlockOutputs) -> ResolvedName:
-    """Say where Python looks for a name in a function's parameter list."""
-    if name in scope.bindings.type_parameters or scope.parent is None:
-        return TypeParameter(scope)
-    return resolve_name(name, scope.parent, outputs)
-
-
-def _unwrap_annotation(annotation: ast.expr) -> ast.expr | None:
-    """The type inside `Final[...]`, `ClassVar[...]` and quotes."""
-    if isinstance(annotation, ast.Constant) and isinstance(annotation.value, str):
-        return parse_type(annotation.value)
-    named = annotation.value if isinstance(annotation, ast.Subscript) else annotation
-    name = getattr(named, "attr", getattr(named, "id", None))
-    if name in ("Final", "ClassVar", "InitVar", "TypeAlias"):
-        return annotation.slice if isinstance(annotation, ast.Subscript) else None
-    return annotation
-
-
-def _list_names(annotation: ast.expr | None) -> list[str]:
-    nodes = ast.walk(annotation) if annotation is not None else ()
-    return [node.id for node in nodes if isinstance(node, ast.Name)]

@@ -191,6 +191,29 @@ def test_types_that_json_does_not_carry_need_code(declared) -> None:
     assert "output" in authority.reason
 
 
+@pytest.mark.parametrize(
+    "alias",
+    [
+        'Json = Union[str, list["Json"]]',
+        'Json = Optional["Json"]',
+        'Json = Union["Json", "Json"]',
+        'Json = dict[str, "Json | int"]',
+        'One = list["Json"]; Json = Union[int, "One"]',
+        "Json: TypeAlias = 'list[Json]'",
+    ],
+)
+def test_an_alias_that_refers_to_itself_needs_code(alias) -> None:
+    text = f'from typing import TypeAlias\n{alias}\n"""natural\nMake <:y: Json>.\n"""\nprint(y)\n'
+    assert decide(text).effects == "direct"
+
+
+def test_a_class_that_refers_to_itself_is_data() -> None:
+    text = (
+        "@dataclass\nclass Tree:\n    value: int\n    parts: list[Tree]\n    up: Optional['Tree']\n"
+    )
+    assert decide(text + '"""natural\nMake <:y: Tree>.\n"""\n').effects == "answer"
+
+
 def test_an_output_needs_a_type_and_must_be_a_name() -> None:
     assert "no type" in decide_prompt("Put <x> into <:y>.").reason
     assert decide_prompt("Put <x> into <:y>.", lead="y: int").effects == "answer"
@@ -272,6 +295,11 @@ def test_what_may_be_changed_needs_code(parameters, remedy) -> None:
         ("x = Order('a', [])", "direct"),
         ("x = Frozen('a', [])", "answer"),
         ("def x(): ...", "direct"),
+        ("x: Final = 3", "answer"),
+        ("x: 'Final' = make()", "answer"),
+        ("x: Final[str] = LIMIT", "answer"),
+        ("x: Final = []", "direct"),
+        ("x: Final[list[str]] = []", "direct"),
     ],
 )
 def test_the_type_of_a_variable_follows_from_all_that_binds_it(lead, effects) -> None:

@@ -33,7 +33,7 @@ def count(items: "list[str]", limit: int = 3, *rest: int) -> int:
     """,
         lambda: (total, n),
         writes="total n",
-        types=lambda: {"total": float, "n": "int"},
+        types=lambda: {"total": float, "n": int},
         at="types.njpy:12",
         effects="answer",
     )
@@ -69,4 +69,4 @@ def spell(text: str) -> None:
     print(face)
 
 
-# njc lines 1=1 5:1 13=8 16:9 18=8 29:11 31=12 32:13 34=12 40:15 45=19 46:20 48=19 53:22 58=26 60:27 63=26 69:30 70=31 sha256 4711918fcc16725f
+# njc lines 1=1 5:1 13=8 16:9 18=8 29:11 31=12 32:13 34=12 40:15 45=19 46:20 48=19 53:22 58=26 60:27 63=26 69:30 70=31 sha256 c143d67626e32aa9

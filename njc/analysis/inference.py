@@ -1,0 +1,355 @@
+"""What the annotations of a file tell about its variables, without running anything.
+
+    def route(tickets: Sequence[str]):
+        for ticket in tickets:              type_of("ticket")                 str
+            size: Final = len(ticket)       type_of("size")                   int
+
+What it does not see: types that depend on control flow. A variable whose bindings it does not all understand has
+no type.
+"""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+from njc.analysis.json_forms import is_read_only
+from njc.analysis.types import (
+    MAX_DEPTH,
+    SCALARS,
+    Typed,
+    TypeDefinitions,
+    make_builtin_type,
+    unquote,
+    walk_statements,
+)
+from njc.frontend.blocks import NaturalBlock
+from njc.frontend.names import NameScope, list_bound_names, walk_outwards
+from njc.frontend.references import parse_type
+from njrt.private_names import mangle
+
+Binding = Callable[[int], "Typed | None"]
+"""Reads the type that one statement gives a name; called with the depth of the search."""
+
+_STRING_METHODS = frozenset(
+    {
+        *("strip", "lstrip", "rstrip", "lower", "upper", "title", "capitalize", "casefold"),
+        *("replace", "join", "format", "removeprefix", "removesuffix", "zfill", "center"),
+    }
+)
+_BUILTIN_RESULTS: Mapping[str, str] = {
+    **{name: name for name in ("str", "int", "float", "bool", "bytes", "range")},
+    **dict.fromkeys(("repr", "input", "chr", "format", "ascii", "hex"), "str"),
+    **dict.fromkeys(("len", "ord", "hash", "round"), "int"),
+    **dict.fromkeys(("any", "all", "isinstance", "callable"), "bool"),
+}
+
+
+@dataclass(frozen=True)
+class TypeReader(TypeDefinitions):
+    """Reads the types of the variables and expressions of one module."""
+
+    blocks: Sequence[NaturalBlock]
+    """The natural blocks of the module, which bind variables, too."""
+
+    # ── the types of variables ───────────────────────────────────────────────────────────────────
+
+    def type_of(self, name: str, scope: NameScope, depth: int = 0) -> Typed | None:
+        """The type of a variable as `scope` sees it; None where it is not known."""
+        if (home := self.find_home(name, scope)) is None:
+            return None
+        key = mangle(name, scope.mangling_class)
+        if key in self._rebound_elsewhere and key not in home.bindings.annotations:
+            return None
+        found = [binding(depth + 1) for binding in self._bindings(home).get(key, ())]
+        known = [typed for typed in found if typed is not None]
+        if not known or len(known) != len(found) or depth > MAX_DEPTH:
+            return None
+        distinct = {str(typed): typed for typed in known}
+        if len(distinct) == 1:
+            return known[0]
+        return known[0] if all(is_read_only(typed, self) for typed in known) else None
+
+    def output_type(self, name: str, scope: NameScope) -> Typed | None:
+        """The declared type of an output: in its prompt, in another one, or by an annotation in scope."""
+        key = mangle(name, scope.mangling_class)
+        if text := self._types_in_prompts.get((scope, name)):
+            parsed = parse_type(text)
+            return Typed(parsed, scope) if parsed is not None else None
+        for place in walk_outwards(scope):
+            annotation = self._typing_annotations(place).get(key) or place.bindings.parameters.get(
+                key
+            )
+            if annotation is not None:
+                return Typed(unquote(annotation), place)
+            if place.is_function and key in place.bindings.bound:
+                return None
+        return None
+
+    def _bindings(self, scope: NameScope) -> Mapping[str, list[Binding]]:
+        """The bindings of each name of a scope, as it is stored."""
+        if scope not in self._bindings_by_scope:
+            by_name: dict[str, list[Binding]] = {}
+            for name, binding in self._find_bindings(scope):
+                by_name.setdefault(name, []).append(binding)
+            self._bindings_by_scope[scope] = by_name
+        return self._bindings_by_scope[scope]
+
+    @cached_property
+    def _rebound_elsewhere(self) -> frozenset[str]:
+        """The names that some function declares global or nonlocal, and so may bind anew."""
+        if not re.search(r"\b(?:global|nonlocal)\b", self.text):
+            return frozenset()
+        trees = {
+            id(place.node): place.node
+            for block in self.blocks
+            for place in walk_outwards(block.scope)
+            if place.parent is None
+        }
+        return frozenset(
+            name
+            for tree in trees.values()
+            for node in ast.walk(tree)
+            if isinstance(node, ast.Global | ast.Nonlocal)
+            for name in node.names
+        )
+
+    @cached_property
+    def _bindings_by_scope(self) -> dict[NameScope, dict[str, list[Binding]]]:
+        return {}
+
+    @cached_property
+    def _blocks_by_scope(self) -> dict[NameScope, list[NaturalBlock]]:
+        by_scope: dict[NameScope, list[NaturalBlock]] = {}
+        for block in self.blocks:
+            by_scope.setdefault(block.scope, []).append(block)
+        return by_scope
+
+    @cached_property
+    def _types_in_prompts(self) -> dict[tuple[NameScope, str], str]:
+        """The types that prompts give to outputs, by scope and path; the first one counts."""
+        types: dict[tuple[NameScope, str], str] = {}
+        for block in self.blocks:
+            for reference in block.references:
+                if reference.writes and reference.type:
+                    types.setdefault((block.scope, reference.path), reference.type)
+        return types
+
+    def _find_bindings(self, scope: NameScope) -> Iterator[tuple[str, Binding]]:
+        """Each binding of a name in a scope, with a function that reads its type."""
+        for name, annotation in scope.bindings.parameters.items():
+            yield name, _always(Typed(unquote(annotation), scope) if annotation else None)
+        annotated = self._typing_annotations(scope)
+        for name, annotation in annotated.items():
+            yield name, _always(Typed(unquote(annotation), scope))
+        for statement in walk_statements(scope):
+            for name, binding in self._bindings_of(statement, scope):
+                key = mangle(name, scope.mangling_class)
+                if key not in annotated or binding is _unknown:
+                    yield key, binding
+        for block in self._blocks_by_scope.get(scope, ()):
+            for name in block.binds:
+                key = mangle(name, scope.mangling_class)
+                if key not in annotated and key not in scope.bindings.parameters:
+                    yield key, _always(self.output_type(name, scope))
+
+    def _typing_annotations(self, scope: NameScope) -> Mapping[str, ast.expr]:
+        """The annotations of a scope's variables, but for a `Final` that leaves the type to the value."""
+        annotations = scope.bindings.annotations
+        if "Final" not in self.text:
+            return annotations
+        return {
+            name: annotation
+            for name, annotation in annotations.items()
+            if not self._is_bare_final(annotation, scope)
+        }
+
+    def _is_bare_final(self, annotation: ast.expr, scope: NameScope) -> bool:
+        annotation = unquote(annotation)
+        is_bare = isinstance(annotation, ast.Name | ast.Attribute)
+        return is_bare and self.name_of(Typed(annotation, scope)) == "typing.Final"
+
+    def _bindings_of(self, statement: ast.stmt, scope: NameScope) -> Iterator[tuple[str, Binding]]:
+        match statement:
+            case ast.Assign(targets=[ast.Name(id=name)], value=value):
+                yield name, lambda depth: self.infer(value, scope, depth)
+            case ast.AugAssign(target=ast.Name(id=name), value=value):
+                yield name, lambda depth: self.infer(value, scope, depth)
+            case ast.For(target=target, iter=iterable) | ast.AsyncFor(target=target, iter=iterable):
+                yield from self._bindings_of_loop(target, iterable, scope)
+            case ast.AnnAssign(
+                target=ast.Name(id=name), annotation=annotation, value=ast.expr() as value
+            ) if self._is_bare_final(annotation, scope):
+                yield name, lambda depth: self.infer(value, scope, depth)
+            case ast.AnnAssign():
+                return
+            case _:
+                for name in list_bound_names(statement, ":=" in self.text):
+                    yield name, _unknown
+
+    def _bindings_of_loop(
+        self, target: ast.expr, iterable: ast.expr, scope: NameScope
+    ) -> Iterator[tuple[str, Binding]]:
+        match target, iterable:
+            case ast.Name(id=name), _:
+                yield name, lambda depth: self.element_of(iterable, scope, depth)
+            case (
+                ast.Tuple(elts=[ast.Name(id=index), inner]),
+                ast.Call(func=ast.Name(id="enumerate"), args=[values, *_]),
+            ):
+                yield index, _always(make_builtin_type("int", scope))
+                yield from self._bindings_of_loop(inner, values, scope)
+            case ast.Tuple(elts=targets), ast.Call(func=ast.Name(id="zip"), args=values) if len(
+                targets
+            ) == len(values):
+                for inner, value in zip(targets, values, strict=True):
+                    yield from self._bindings_of_loop(inner, value, scope)
+            case (
+                ast.Tuple(elts=[ast.Name(id=key), ast.Name(id=item)]),
+                ast.Call(func=ast.Attribute(value=mapping, attr="items"), args=[]),
+            ):
+                yield key, lambda depth: self._mapping_part(mapping, scope, 0, depth)
+                yield item, lambda depth: self._mapping_part(mapping, scope, 1, depth)
+            case _:
+                for node in ast.walk(target):
+                    if isinstance(node, ast.Name):
+                        yield node.id, _unknown
+
+    # ── the types of expressions ─────────────────────────────────────────────────────────────────
+
+    def infer(self, value: ast.expr, scope: NameScope, depth: int = 0) -> Typed | None:
+        """The type of an expression, where constants, annotations and builtins tell it."""
+        if depth > MAX_DEPTH:
+            return None
+        match value:
+            case ast.Constant(value=constant) if constant is not ...:
+                return make_builtin_type(
+                    "None" if constant is None else type(constant).__name__, scope
+                )
+            case ast.JoinedStr():
+                return make_builtin_type("str", scope)
+            case ast.Compare() | ast.UnaryOp(op=ast.Not()):
+                return make_builtin_type("bool", scope)
+            case ast.UnaryOp(operand=inner):
+                return self.infer(inner, scope, depth + 1)
+            case ast.BinOp(left=left, right=right):
+                typed, other = (
+                    self.infer(left, scope, depth + 1),
+                    self.infer(right, scope, depth + 1),
+                )
+                both_scalar = all(part and self.name_of(part) in SCALARS for part in (typed, other))
+                return typed if both_scalar else None
+            case ast.Tuple(elts=parts):
+                inner_types = [self.infer(part, scope, depth + 1) for part in parts]
+                return make_builtin_type("tuple", scope) if all(inner_types) else None
+            case ast.IfExp(body=body, orelse=orelse):
+                first, second = (
+                    self.infer(body, scope, depth + 1),
+                    self.infer(orelse, scope, depth + 1),
+                )
+                return first if first and second and str(first) == str(second) else None
+            case ast.Name(id=name):
+                return self._type_of_self(name, scope) or self.type_of(name, scope, depth + 1)
+            case ast.Attribute(value=owner, attr=attribute):
+                return self._field_of(owner, attribute, scope, depth)
+            case ast.Subscript(value=owner, slice=ast.Slice()):
+                return self.infer(owner, scope, depth + 1)
+            case ast.Subscript(value=owner):
+                return self._mapping_part(owner, scope, 1, depth) or self.element_of(
+                    owner, scope, depth
+                )
+            case ast.Call(func=function):
+                return self._result_of(function, scope, depth)
+            case ast.Await(value=ast.Call(func=function)):
+                return self._result_of(function, scope, depth)
+        return None
+
+    def _result_of(self, function: ast.expr, scope: NameScope, depth: int) -> Typed | None:
+        match function:
+            case ast.Name(id=name) if name in _BUILTIN_RESULTS and self.is_builtin(name, scope):
+                return make_builtin_type(_BUILTIN_RESULTS[name], scope)
+            case ast.Name(id=name) if self.class_of(name, scope) is not None:
+                return Typed(function, scope)
+            case ast.Name(id=name):
+                definition = self._function_of(name, scope)
+                if definition is not None and definition[0].returns is not None:
+                    return Typed(unquote(definition[0].returns), definition[1])
+            case ast.Attribute(value=owner, attr=method) if method in _STRING_METHODS:
+                typed = self.infer(owner, scope, depth + 1)
+                return typed if typed and self.name_of(typed) == "str" else None
+        return None
+
+    def _function_of(
+        self, name: str, scope: NameScope
+    ) -> tuple[ast.FunctionDef | ast.AsyncFunctionDef, NameScope] | None:
+        if (home := self.find_home(name, scope)) is None:
+            return None
+        found = self.find_statements_binding(name, home)
+        match found:
+            case [ast.FunctionDef() | ast.AsyncFunctionDef() as definition]:
+                is_plain = not definition.decorator_list and not _is_generator(definition)
+                return (definition, home) if is_plain else None
+        return None
+
+    def element_of(self, iterable: ast.expr, scope: NameScope, depth: int = 0) -> Typed | None:
+        """The type of the elements of an iterable."""
+        if depth > MAX_DEPTH:
+            return None
+        match iterable:
+            case ast.Call(func=ast.Name(id="range")):
+                return make_builtin_type("int", scope)
+            case ast.Call(
+                func=ast.Name(id="sorted" | "list" | "tuple" | "set" | "reversed"), args=[inner, *_]
+            ):
+                return self.element_of(inner, scope, depth + 1)
+            case ast.Call(func=ast.Attribute(value=owner, attr="split" | "splitlines")):
+                typed = self.infer(owner, scope, depth + 1)
+                return typed if typed and self.name_of(typed) == "str" else None
+            case ast.List(elts=[_, *_]) | ast.Tuple(elts=[_, *_]) | ast.Set(elts=[_, *_]):
+                parts = [self.infer(part, scope, depth + 1) for part in iterable.elts]
+                return parts[0] if len({str(part) for part in parts}) == 1 else None
+        typed = self.infer(iterable, scope, depth + 1)
+        return self.element_type(typed) if typed else None
+
+    def _mapping_part(
+        self, mapping: ast.expr, scope: NameScope, index: int, depth: int
+    ) -> Typed | None:
+        typed = self.infer(mapping, scope, depth + 1)
+        return self.mapping_part_type(typed, index) if typed else None
+
+    def _type_of_self(self, name: str, scope: NameScope) -> Typed | None:
+        """The class of a method's first parameter, where no annotation says more."""
+        around = scope.parent
+        if (
+            around is None
+            or around.kind != "class"
+            or isinstance(scope.node, ast.Module | ast.ClassDef)
+        ):
+            return None
+        first = [*scope.node.args.posonlyargs, *scope.node.args.args][:1]
+        if not first or first[0].arg != name or first[0].annotation or scope.node.decorator_list:
+            return None
+        return Typed(ast.Name(around.name, ast.Load()), around.parent or around)
+
+    def _field_of(
+        self, owner: ast.expr, attribute: str, scope: NameScope, depth: int
+    ) -> Typed | None:
+        typed = self.infer(owner, scope, depth + 1)
+        return self.field_type(typed, attribute) if typed else None
+
+
+def _unknown(depth: int) -> Typed | None:
+    """The binding that tells no type."""
+    return None
+
+
+def _always(typed: Typed | None) -> Binding:
+    """The binding of a known type."""
+    return lambda depth: typed
+
+
+def _is_generator(function: ast.FunctionDef | ast.AsyncFunctionDef) -> bool:
+    return any(isinstance(node, ast.Yield | ast.YieldFrom) for node in ast.walk(function))

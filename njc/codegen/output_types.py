@@ -1,0 +1,145 @@
+"""The types of a block's outputs and of what it returns, as the compiled call spells them.
+
+    order: Optional["Order"] = None
+    ...
+    Put into <:order> and <:size: int> ...      {"order": "Optional[Order]", "size": "int"}
+
+A type comes from the prompt or from an annotation in the program. The call evaluates it when it is needed, so the
+quotes around a class that is defined further down go, and the block can use the class.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+
+from njc.analysis.authority import Authority
+from njc.analysis.types import Typed, TypeDefinitions
+from njc.frontend.blocks import NaturalBlock
+from njc.frontend.names import (
+    BlockOutputs,
+    FunctionDefinition,
+    Local,
+    NameScope,
+    ResolvedName,
+    TypeParameter,
+    collect_bindings,
+    resolve_name,
+)
+from njc.frontend.references import format_annotation, format_string, is_type, parse_type
+from njrt.private_names import mangle
+
+
+@dataclass(frozen=True, slots=True)
+class OutputTypes:
+    """The spelling of each type, by path; `return` is what the function around the block returns."""
+
+    by_path: Mapping[str, str]
+    class_names: tuple[str, ...]
+    """The names of the class body around the block that the types refer to."""
+
+
+def find_output_types(
+    block: NaturalBlock, authority: Authority, types: TypeDefinitions
+) -> OutputTypes:
+    """Spell the types of the outputs, from the prompt or from an annotation in scope, and of what is returned."""
+    scope = block.scope
+    said: dict[str, str] = {}
+    for reference in block.references:
+        if reference.writes and reference.type:
+            said.setdefault(reference.path, _unquote(reference.type, scope, types))
+    for path in block.binds:
+        if path not in said and (annotation := _find_annotation(path, scope, types)) is not None:
+            said[path] = format_annotation(annotation)
+    if "return" in authority.labels and (returned := find_return_type(scope, types)):
+        said["return"] = returned
+    own: dict[str, None] = {}
+    for path, text in said.items():
+        names = _list_names(parse_type(text)) if scope.kind == "class" else ()
+        local = [name for name in names if resolve_name(name, scope, types.outputs) == Local(scope)]
+        if all(_is_bound_above(name, block) for name in local):
+            own |= dict.fromkeys(local)
+        else:  # a string, as such an annotation would have to be
+            said[path] = format_string(text)
+    ordered = {path: said[path] for path in (*block.writes, "return") if path in said}
+    return OutputTypes(ordered, tuple(own))
+
+
+def _unquote(text: str, scope: NameScope, types: TypeDefinitions) -> str:
+    """A type of a prompt without quotes around its parts; most types have none."""
+    if '"' not in text and "'" not in text:
+        return text
+    parsed = parse_type(text)
+    assert parsed is not None, "a reference has a type or none"
+    return format_annotation(types.unquote_inside(Typed(parsed, scope)))
+
+
+def _is_bound_above(name: str, block: NaturalBlock) -> bool:
+    """Whether a line above the block, in the class body that it stands in, may bind a name."""
+    above = [statement for statement in block.scope.node.body if statement.lineno < block.line]
+    class_name = block.scope.mangling_class
+    bindings = collect_bindings(ast.Module(above, []), class_name)
+    return mangle(name, class_name) in bindings.bound
+
+
+def _find_annotation(name: str, scope: NameScope, types: TypeDefinitions) -> ast.expr | None:
+    """Find the annotation of a variable, if its names mean the same at the block as where it stands."""
+    home = resolve_name(name, scope, types.outputs)
+    if isinstance(home, TypeParameter):
+        return None
+    stored, bindings = mangle(name, scope.mangling_class), home.scope.bindings
+    if annotation := bindings.annotations.get(stored):
+        return _unwrap_annotation(annotation, home.scope, scope, types, resolve_name)
+    if annotation := bindings.parameters.get(stored):
+        return _unwrap_annotation(annotation, home.scope, scope, types, _resolve_in_signature)
+    return None
+
+
+def find_return_type(scope: NameScope, types: TypeDefinitions) -> str | None:
+    """Find what a function says it returns, if the names mean the same at the block; generators say more."""
+    if scope.kind not in ("function", "async function"):
+        return None
+    assert isinstance(scope.node, FunctionDefinition)
+    if scope.node.returns is None:
+        return None
+    found = _unwrap_annotation(scope.node.returns, scope, scope, types, _resolve_in_signature)
+    return format_annotation(found) if found is not None else None
+
+
+def _resolve_in_signature(name: str, scope: NameScope, outputs: BlockOutputs) -> ResolvedName:
+    """Say where Python looks for a name in a function's parameter list."""
+    if name in scope.bindings.type_parameters or scope.parent is None:
+        return TypeParameter(scope)
+    return resolve_name(name, scope.parent, outputs)
+
+
+def _unwrap_annotation(
+    annotation: ast.expr,
+    home: NameScope,
+    scope: NameScope,
+    types: TypeDefinitions,
+    resolve: Callable[[str, NameScope, BlockOutputs], ResolvedName],
+) -> ast.expr | None:
+    """The type inside `Final[...]`, `ClassVar[...]` and quotes, if its names mean the same at home and in scope."""
+    found = types.unquote_inside(Typed(annotation, home))
+    named = found.value if isinstance(found, ast.Subscript) else found
+    if getattr(named, "attr", getattr(named, "id", None)) in _QUALIFIERS:
+        if not isinstance(found, ast.Subscript):
+            return None
+        found = found.slice
+    if not is_type(found) or (isinstance(found, ast.Constant) and isinstance(found.value, str)):
+        return None
+    is_same = all(
+        resolve(name, home, types.outputs) == resolve_name(name, scope, types.outputs)
+        for name in _list_names(found)
+    )
+    return found if is_same else None
+
+
+_QUALIFIERS = ("Final", "ClassVar", "InitVar", "TypeAlias")
+
+
+def _list_names(annotation: ast.expr | None) -> list[str]:
+    nodes = ast.walk(annotation) if annotation is not None else ()
+    return [node.id for node in nodes if isinstance(node, ast.Name)]
