@@ -37,12 +37,13 @@ LAYERS: Mapping[str, str] = {
         __init__ pytest_plugin
     """,
     "njc": """
-        __init__ frontend sandbox comparison worker
+        __init__ frontend sandbox comparison worker execution_trace
         analysis
         codegen
         compiler
         project migrate
         static doctor hook hatch_plugin setuptools_plugin
+        repair
         learning run timeline
         commands
         cli
@@ -71,9 +72,11 @@ EDGE = """
     njrt.session        attempt drive limits session settings
     njc                 cli doctor hatch_plugin hook run setuptools_plugin worker
     njc.project         build config load outputs units wheel where
+    njc.repair          command
+    njc.repair.tracing  sitecustomize
     njc.sandbox         bubblewrap forwarder limits proxy
     njc.static          author files lock
-    njc.learning        runner sandboxed_run study
+    njc.learning        by_command runner sandboxed_run study
     njc.timeline        trace_lines
     njc.commands        build cache check clean compare console doctor flags lock migrate repeat run sandbox_flags show static where
     spsbench            journal

@@ -9,7 +9,7 @@ import shlex
 import shutil
 import subprocess
 import time
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -35,10 +35,10 @@ from njc.comparison.results import (
     sum_usage_by_block,
 )
 from njc.comparison.text import format_comparison_text
-from njc.project.build import Finding, is_error, plan_build, read_source, write_changes
+from njc.project.build import read_source
 from njc.project.config import Project
-from njc.project.units import SUFFIX, Unit, find_package_files, find_units, format_path
-from njc.static.files import fill_units, find_lock_file
+from njc.project.units import SUFFIX, Unit, find_units, format_path
+from njc.static.files import fill_units, find_lock_file, format_finding_messages, write_static_build
 from njc.static.lock import LEARNED_SUFFIX, LockEntry, read_lock
 from njrt.errors import ConfigurationError, NaturalError
 from njrt.options import Mode
@@ -195,17 +195,11 @@ def _build_mode(
         static = fill_units(
             units, project, learned=learned, attempts=attempts, jobs=jobs, notify=console.note
         )
-        failure, used = _format_findings(static.findings), static.used
+        failure, used = format_finding_messages(static.findings), static.used
         if mode == "static-learned" and not any(entry.score for entry in used):
             failure = failure or NOTHING_LEARNED
         if not failure:
-            copies = find_package_files(units, project)
-            plan = plan_build(
-                (*units, *copies), project, force=True, jobs=1, compiled=static.compiled
-            )
-            failure = _format_findings(filter(is_error, plan.findings))
-            if not failure:
-                write_changes(plan)
+            failure = format_finding_messages(write_static_build(units, project, static))
     except NaturalError as error:
         failure = str(error)
     # The code may have been written by an earlier build; it counts all the same.
@@ -214,11 +208,6 @@ def _build_mode(
         for entry in used
     )
     return ModeBuild(time.monotonic() - began, sum(usages, ModeUsage()), failure)
-
-
-def _format_findings(findings: Iterable[Finding]) -> str:
-    diagnostics = (finding.diagnostic for finding in findings)
-    return "; ".join(f"{found.path}:{found.line}: {found.message}" for found in diagnostics)
 
 
 def _run_all(

@@ -1,9 +1,16 @@
-"""`njc static --learn traces/`: improve the code of static blocks with recorded runs."""
+"""`njc static`: improve or repair the code of static blocks with recorded runs or a test command.
+
+njc static --learn traces/                     the best code of a few attempts is kept
+njc static --repair --learn traces/            a rationale first; kept if all runs are right
+njc static --repair --test "pytest -q"         a rationale first; kept if the command exits with 0
+"""
 
 from __future__ import annotations
 
+import shlex
+import shutil
 import time
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -20,14 +27,23 @@ from njc.commands.flags import (
 )
 from njc.commands.lock import find_named_hole
 from njc.comparison.text import format_text_table
+from njc.learning.by_command import (
+    CommandRepairResult,
+    TestCommand,
+    TestedProgram,
+    repair_by_command,
+)
 from njc.learning.study import LearningResult, learn_from_examples, read_examples
 from njc.project.report import format_count
 from njc.project.units import find_units
 from njc.static.build import HoleRequest
 from njc.static.files import find_lock_file, find_static_files, keep_attempts, save_lock
 from njc.static.lock import read_lock
+from njrt.errors import ConfigurationError
 
 TABLE_HEADINGS = ("block", "mode", "runs", "before", "learned", "replies")
+REPAIR_HEADINGS = ("block", "mode", "runs", "before", "after", "replies")
+COMMAND_HEADINGS = ("block", "mode", "before", "after", "replies")
 
 
 @click.command("static")
@@ -36,10 +52,19 @@ TABLE_HEADINGS = ("block", "mode", "runs", "before", "learned", "replies")
     "--learn",
     "traces",
     multiple=True,
-    required=True,
     type=click.Path(exists=True, path_type=Path),
     metavar="TRACES",
     help="Recorded runs (file or folder).",
+)
+@click.option("--repair", is_flag=True, help="Ask for a rationale; keep only what passes.")
+@click.option("--test", "test", metavar="COMMAND", help="With --repair: the test command.")
+@click.option(
+    "--seconds",
+    type=click.FloatRange(min=0, min_open=True),
+    default=300.0,
+    show_default=True,
+    metavar="S",
+    help="Time limit of the test command.",
 )
 @MODE
 @ATTEMPTS
@@ -53,16 +78,29 @@ def command(
     /,
     places: Sequence[str],
     traces: Sequence[Path],
+    repair: bool,
+    test: str | None,
+    seconds: float,
     attempts: int,
     **flags: Any,
 ) -> None:
-    """Test static code on recorded runs; have the model fix failures.
+    """Test static code on recorded runs or by a command; have the model fix failures.
 
-    TRACES is a file or a folder of runs that were recorded with NJC_EXAMPLES=FILE.
+    TRACES is a file or a folder of runs that were recorded with NJC_EXAMPLES=FILE. COMMAND has the compiled
+    files first on PYTHONPATH; `{out}` in it stands for their directory.
 
-    njc.lock keeps the best code with its score, beside the code that was not learned. The exit code is 1 if
-    some code still fails on a run.
+    --learn keeps the best code in njc.lock with its score, beside the code that was not learned. --repair asks the
+    model for a rationale before the code, and keeps both in njc.lock if all runs are right or COMMAND exits with
+    0. The exit code is 1 if some code still fails.
     """
+    if bool(traces) == bool(test) or (test and not repair):
+        raise ConfigurationError(
+            "nothing says how to test the code; use `--learn TRACES`, `--repair --learn TRACES` or "
+            "`--repair --test COMMAND`"
+        )
+    words = shlex.split(test) if test else []
+    if words and shutil.which(words[0]) is None:
+        raise ConfigurationError(f"there is no command `{words[0]}`")
     sources = [Path(place) for place in places if ":" not in place]
     project = resolve_project(sources, {**flags, "mode": flags["mode"] or "static"})
     units = find_units(sources, project)
@@ -78,17 +116,55 @@ def command(
         notify=console.note,
         only=lambda hole: not chosen or hole.name in chosen,
     )
-    examples = read_examples(traces)
-    console.note(f"{format_count(len(examples), 'recorded run')} in {', '.join(map(str, traces))}")
-    results = list(learn_from_examples(files, read_lock(file), examples, request))
+    lock = read_lock(file)
+    if words:
+        program = TestedProgram(
+            tuple(files), tuple(units), project, lock, TestCommand(tuple(words), seconds)
+        )
+        has_failed = _show_command_repair(console, repair_by_command(program, request))
+    else:
+        examples = read_examples(traces)
+        count = format_count(len(examples), "recorded run")
+        console.note(f"{count} in {', '.join(map(str, traces))}")
+        results = list(learn_from_examples(files, lock, examples, request, repairs=repair))
+        has_failed = _show_learning(console, results, repair)
+    ctx.exit(int(has_failed))
+
+
+def _show_learning(console: Console, results: Sequence[LearningResult], repairs: bool) -> bool:
+    """Print the results on recorded runs; returns whether some code still fails."""
     if rows := [_make_row(result) for result in results if result.score]:
-        console.result(format_text_table(TABLE_HEADINGS, rows))
+        console.result(format_text_table(REPAIR_HEADINGS if repairs else TABLE_HEADINGS, rows))
     for result in results:
         if result.trouble:
             console.note(f"{result.hole.name}: {result.trouble}")
         elif unusable := result.examples.unusable:
             console.note(f"{result.hole.name}: some runs cannot be used: {'; '.join(unusable)}")
-    ctx.exit(int(any(result.score and result.score.wrong for result in results)))
+        if result.rationale:
+            console.note(f"{result.hole.name}: {result.rationale}")
+    return any(result.score and result.score.wrong for result in results)
+
+
+def _show_command_repair(console: Console, results: Iterable[CommandRepairResult]) -> bool:
+    """Print the results of a test command; returns whether it still fails."""
+    done = list(results)
+    rows = [
+        (
+            result.hole.name,
+            result.hole.mode,
+            str(result.before),
+            str(result.after),
+            str(result.replies),
+        )
+        for result in done
+        if result.before
+    ]
+    if rows:
+        console.result(format_text_table(COMMAND_HEADINGS, rows))
+    for result in done:
+        if result.trouble or result.rationale:
+            console.note(f"{result.hole.name}: {result.trouble or result.rationale}")
+    return not any(result.after and result.after.result.has_passed for result in done)
 
 
 def _make_row(result: LearningResult) -> tuple[str, ...]:

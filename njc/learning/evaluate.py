@@ -3,7 +3,7 @@
     received   {"program": "...", "code": "...", "examples": [...], ...}     the task
     sent       {"ask": {"question": "...", ...}}                             the code asks a model ...
     received   {"text": "..."}                                               ... and this is the answer
-    sent       {"verdict": "wrong", "differences": ["`n` is 1, but should be 2"], "steps": [[3, "n = 1"], ...]}
+    sent       {"verdict": "wrong", "differences": ["`n` is 1, but should be 2"], "trace": {...}}
 
 Of the program only imports, classes, functions and assignments are executed. What it prints is discarded.
 """

@@ -1,29 +1,25 @@
-"""Correcting code by recorded runs: a conversation with a model, as a generator without I/O.
+"""Correcting the code of a block by recorded runs: what `njc.repair.loop` tests, asks and reads.
 
     code ─> evaluation ─> the best so far ─> a run of it that went wrong, written into it ─> a model ─> code ─> ...
 
-Code must pass all checks before it is run on the examples. The best code so far goes back to the model, each time with
-another of its failures; code that is worse is dropped.
+Code must pass all checks before it is run on the examples. The model is shown another failure each time.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable
+from dataclasses import dataclass, replace
 
-from njc.learning.annotate import LineStep, annotate_code
+from njc.execution_trace import ExecutionTrace
+from njc.repair.annotate import annotate_code
+from njc.repair.loop import Proposal, RefusedProposal
+from njc.repair.reply import read_rationale
 from njc.static.extract import extract_code
-from njc.static.generate import (
-    TEMPERATURE_STEP,
-    CodeCheck,
-    GenerationAttempt,
-    GenerationCost,
-    make_code_request,
-)
+from njc.static.generate import CodeCheck, make_code_request
 from njc.static.holes import Hole, format_question_form
 from njc.static.lock import LockScore
-from njc.static.prompt import EXAMPLE_MESSAGES, NO_CODE, make_refusal_messages
-from njrt.messages import Message, Reply, Request, UserMessage
+from njc.static.prompt import EXAMPLE_MESSAGES, REPAIR_SYSTEM_PROMPT, make_refusal_messages
+from njrt.messages import Request, UserMessage
 from njrt.session.examples import Example
 
 
@@ -33,7 +29,7 @@ class ExampleFailure:
 
     example: Example
     differences: tuple[str, ...]
-    steps: tuple[LineStep, ...]
+    trace: ExecutionTrace
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,71 +39,87 @@ class Evaluation:
     score: LockScore
     failures: tuple[ExampleFailure, ...] = ()
 
+    @property
+    def rank(self) -> tuple[int, ...]:
+        """What to compare evaluations by."""
+        return self.score.rank
 
-@dataclass(frozen=True, slots=True)
-class LearnedCode:
-    """The best code with its score, and the score of the code before."""
+    @property
+    def can_improve(self) -> bool:
+        """Whether a failure may be shown to the model."""
+        return bool(self.failures)
 
-    code: str
-    score: LockScore
-    first: LockScore
-    attempts: tuple[GenerationAttempt, ...] = ()
-    cost: GenerationCost = field(default_factory=GenerationCost)
+    def __str__(self) -> str:
+        return str(self.score)
 
 
 EvaluateCode = Callable[[str], Evaluation]
 """Runs code on the examples."""
 
 
-def learn_code(
+@dataclass(frozen=True, slots=True)
+class LearningRepair:
+    """The repair of a hole's code by recorded runs."""
+
+    hole: Hole
+    find_refusals: CodeCheck
+    run_examples: EvaluateCode
+    asks_rationale: bool = False
+
+    def evaluate(self, code: str) -> Evaluation:
+        """Run code on the examples."""
+        return self.run_examples(code)
+
+    def check(self, code: str) -> tuple[str, ...]:
+        """The reasons not to run code."""
+        return self.find_refusals(code)
+
+    def make_request(
+        self,
+        code: str,
+        evaluation: Evaluation,
+        refused: RefusedProposal | None,
+        turn: int,
+        temperature: float | None,
+    ) -> Request:
+        """Show a run that went wrong, each time another one."""
+        failure = evaluation.failures[(turn - 1) % len(evaluation.failures)]
+        example = make_correction_prompt(self.hole, code, evaluation, failure, self.asks_rationale)
+        return make_correction_request(
+            self.hole, example, refused, temperature, turn, self.asks_rationale
+        )
+
+    def read_reply(self, text: str) -> Proposal:
+        """The code of a reply, and its rationale if one was asked for."""
+        code = extract_code(text, self.hole) or ""
+        return Proposal(code, read_rationale(text) if self.asks_rationale else "")
+
+
+def make_correction_request(
     hole: Hole,
-    check: CodeCheck,
-    evaluate: EvaluateCode,
-    code: str,
-    max_attempts: int,
-    temperature: float | None = None,
-) -> Generator[Request, Reply, LearnedCode]:
-    """Have code corrected until it is right on all examples, or after `max_attempts` replies."""
-    best = first = evaluate(code)
-    attempts: tuple[GenerationAttempt, ...] = ()
-    cost, tried = GenerationCost(), {code.strip()}
-    refusal: Sequence[Message] = ()
-    for turn in range(max_attempts):
-        if not best.failures:
-            break
-        example = make_correction_prompt(hole, code, best, best.failures[turn % len(best.failures)])
-        question = UserMessage(f"{hole.shown}\n\n{example}")
-        reply = yield make_code_request(
-            hole, (*EXAMPLE_MESSAGES, question, *refusal), temperature, turn + 1
-        )
-        cost = cost.add_reply(reply)
-        found = extract_code(reply.message.text, hole) or ""
-        refusals = (
-            (NO_CODE,)
-            if not found
-            else (REPEATED_CODE,)
-            if found.strip() in tried
-            else check(found)
-        )
-        verdict = refusals
-        if not refusals:
-            evaluation = evaluate(found)
-            verdict = (str(evaluation.score),)
-            if evaluation.score.rank > best.score.rank:
-                best, code = evaluation, found
-        tried.add(found.strip())
-        attempts = (*attempts, GenerationAttempt(found or reply.message.text, verdict))
-        refusal = make_refusal_messages(found, refusals) if found and refusals else ()
-        if temperature is not None:
-            temperature = min(1.0, temperature + TEMPERATURE_STEP)
-    return LearnedCode(code, best.score, first.score, attempts, cost)
-
-
-REPEATED_CODE = "this code was tried before and was wrong: write other code"
+    problem: str,
+    refused: RefusedProposal | None,
+    temperature: float | None,
+    turn: int,
+    asks_rationale: bool,
+) -> Request:
+    """The request for corrected code of a hole; `problem` describes the failure."""
+    refusal = (
+        make_refusal_messages(refused.code, refused.refusals) if refused and refused.code else ()
+    )
+    question = UserMessage(f"{hole.shown}\n\n{problem}")
+    if not asks_rationale:
+        return make_code_request(hole, (*EXAMPLE_MESSAGES, question, *refusal), temperature, turn)
+    request = make_code_request(hole, (question, *refusal), temperature, turn)
+    return replace(request, system=REPAIR_SYSTEM_PROMPT)
 
 
 def make_correction_prompt(
-    hole: Hole, code: str, evaluation: Evaluation, failure: ExampleFailure
+    hole: Hole,
+    code: str,
+    evaluation: Evaluation,
+    failure: ExampleFailure,
+    asks_rationale: bool = False,
 ) -> str:
     """Describe one run that went wrong, with its steps as comments in the code."""
     before = "\n".join(
@@ -123,16 +135,23 @@ wrong there was
 and the code did this; the comments are the values after each step:
 
 ```python
-{annotate_code(code, failure.steps)}
+{annotate_code(code, failure.trace)}
 ```
 
 {wrong}
 
-Find the mistake in the code, and correct it for all such values: write no special case for these.{_make_hint(hole, code)} \
-Send the code anew, corrected and without these comments: only the statements for the marked place."""
+Find the mistake in the code, and correct it for all such values: write no special case for these.{make_hint(hole, code)} \
+{RATIONALE_INSTRUCTION if asks_rationale else _CODE_INSTRUCTION}"""
 
 
-def _make_hint(hole: Hole, code: str) -> str:
+_CODE_INSTRUCTION = "Send the code anew, corrected and without these comments: only the statements for the marked place."
+RATIONALE_INSTRUCTION = (
+    "Write the rationale first, then the code, corrected and without these comments: only the statements for "
+    "the marked place."
+)
+
+
+def make_hint(hole: Hole, code: str) -> str:
     """A hint for code that asks no model."""
     if hole.helper in code or hole.mode == "auto":
         return ""

@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
-from njc.learning.annotate import LineStep
+from njc.execution_trace import ExecutionTrace
 from njc.learning.examples import ExampleSet
 from njc.learning.learn import Evaluation, ExampleFailure
 from njc.learning.sandboxed_run import SECONDS_PER_EXAMPLE, WorkerTask
@@ -48,7 +48,7 @@ def evaluate_code(runner: ProgramRunner, code: str, ask: Callable[[Request], Rep
         ExampleFailure(
             example,
             tuple(verdict["differences"]),
-            tuple(LineStep(*step) for step in verdict.get("steps", ())),
+            ExecutionTrace.from_json(verdict["trace"]) if "trace" in verdict else ExecutionTrace(),
         )
         for example, verdict in zip(runner.examples.shown, verdicts, strict=False)
         if verdict["verdict"] == "wrong"

@@ -19,16 +19,15 @@ import ast
 import asyncio
 import itertools
 import signal
-import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from types import FrameType
 from typing import Any
 
 import njrt
+from njc.execution_trace import StepRecorder
 from njrt.execution.lowering import find_host_jumps
-from njrt.rendering.one_line import write_brief
 
 ProgramValue = Any
 """A value of the program."""
@@ -38,8 +37,6 @@ SECONDS_PER_EXAMPLE = 5
 """For one example, without the time of model calls."""
 _FUNCTION_NAME = "_nj_block"
 _LOCALS_NAME = "_nj_locals"
-_MAX_STEPS = 500
-_MAX_VALUE_CHARS = 120
 _JUMP_OUTCOMES = {ast.Break: "broke", ast.Continue: "continued", ast.Return: "returned"}
 
 
@@ -62,27 +59,25 @@ class WorkerTask:
     examples: Sequence[Mapping[str, Any]]
 
 
-@dataclass(slots=True)
-class RunTrace:
-    """The record of one run."""
-
-    steps: list[tuple[int, str]] = field(default_factory=list)
-    line: int = 0
-    before: dict[str, str] = field(default_factory=dict)
+def make_recorder() -> StepRecorder:
+    """The recorder of one run of the code."""
+    return StepRecorder(
+        lambda code: code.co_filename == CODE_FILENAME and code.co_name == _FUNCTION_NAME
+    )
 
 
 def execute_once(
     task: WorkerTask,
     given: Mapping[str, ProgramValue],
     namespace: dict[str, ProgramValue],
-    trace: RunTrace,
+    recorder: StepRecorder,
 ) -> tuple[str, ProgramValue, Mapping[str, ProgramValue]]:
     """Run the code once; return how it ended, the value or exception, and the variables at its end."""
     function = _make_function(task, list(given), namespace)
     asserts = _find_guard_lines(task)
     is_async = bool(function.__code__.co_flags & 0x80)
     try:
-        with limit_time(SECONDS_PER_EXAMPLE), _trace_lines(trace):
+        with limit_time(SECONDS_PER_EXAMPLE), recorder:
             done = function(**given)
             how, result, variables = asyncio.run(done) if is_async else done
             return how, result, variables
@@ -179,42 +174,6 @@ def _make_exit(how: str, value: ast.expr, at: ast.stmt) -> ast.stmt:
     variables = ast.Call(ast.Name(_LOCALS_NAME, ast.Load()), [], [])
     done = ast.Return(ast.Tuple([ast.Constant(how), value, variables], ast.Load()))
     return ast.copy_location(done, at)
-
-
-@contextmanager
-def _trace_lines(trace: RunTrace) -> Iterator[None]:
-    """Record, line by line, the variables that the code changes."""
-
-    def seen(frame: FrameType, event: str, argument: Any) -> Any:
-        if frame.f_code.co_filename != CODE_FILENAME or frame.f_code.co_name != _FUNCTION_NAME:
-            return None
-        if len(trace.steps) < _MAX_STEPS:
-            now = {
-                name: write_brief(value, _MAX_VALUE_CHARS)
-                for name, value in frame.f_locals.items()
-                if not callable(value) and not name.startswith("_nj")
-            }
-            changed = [
-                f"{name} = {text}" for name, text in now.items() if trace.before.get(name) != text
-            ]
-            if event == "call":
-                trace.before = now
-            elif trace.line:
-                trace.steps.append((trace.line, ", ".join(changed)))
-            trace.before, trace.line = now, frame.f_lineno
-            if event == "exception":
-                trace.steps.append(
-                    (frame.f_lineno, f"raises {write_brief(argument[1], _MAX_VALUE_CHARS)}")
-                )
-            if event in ("call", "return", "exception"):
-                trace.line = 0
-        return seen
-
-    sys.settrace(seen)
-    try:
-        yield
-    finally:
-        sys.settrace(None)
 
 
 @contextmanager

@@ -11,16 +11,18 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Any
 
 from njc.compiler import generate
 from njc.learning.examples import ExampleSet, find_observed_shapes, parse_examples, select_examples
-from njc.learning.learn import LearnedCode, learn_code
+from njc.learning.learn import Evaluation, LearningRepair
 from njc.learning.runner import ProgramRunner, evaluate_code
+from njc.repair.loop import RepairBudget, Repaired, repair_code
 from njc.static.author import Author, choose_author
 from njc.static.build import HoleRequest, fill_holes
 from njc.static.fit import StaticFile, make_code_check, needs_judgement
 from njc.static.format import normalize_code, require_extra
-from njc.static.generate import CodeCheck, Generated
+from njc.static.generate import CodeCheck, Generated, GenerationAttempt
 from njc.static.holes import Hole
 from njc.static.lock import (
     LEARNED_SUFFIX,
@@ -31,7 +33,7 @@ from njc.static.lock import (
     add_entries,
     hash_code,
 )
-from njc.static.staleness import Locked, find_hole_statuses
+from njc.static.staleness import Locked, describe_hole_status, find_hole_statuses
 from njrt.errors import ConfigurationError
 from njrt.messages import Reply
 from njrt.messages import Request as Question
@@ -52,6 +54,8 @@ class LearningResult:
     score: LockScore | None = None
     attempts: int = 0
     trouble: str = ""
+    rationale: str = ""
+    """Of repaired code."""
 
 
 def read_examples(places: Sequence[Path]) -> list[Example]:
@@ -69,13 +73,22 @@ def read_examples(places: Sequence[Path]) -> list[Example]:
 
 
 def learn_from_examples(
-    files: Sequence[StaticFile], lock: StaticLock, examples: Sequence[Example], request: HoleRequest
+    files: Sequence[StaticFile],
+    lock: StaticLock,
+    examples: Sequence[Example],
+    request: HoleRequest,
+    *,
+    repairs: bool = False,
 ) -> Iterator[LearningResult]:
-    """Learn the code of each hole that has examples, in their order, and keep what is better."""
+    """Learn the code of each hole that has examples, in their order, and keep what is better.
+
+    With `repairs`, only locked code that fails is sent to the model, which writes a rationale before the code; code
+    is kept only if it is right on all examples.
+    """
     require_extra()
     for file in files:
         for hole in filter(request.only, file.holes):
-            studied, lock = _learn_hole(file, hole, lock, examples, request)
+            studied, lock = _learn_hole(file, hole, lock, examples, request, repairs)
             yield studied
 
 
@@ -85,6 +98,7 @@ def _learn_hole(
     lock: StaticLock,
     examples: Sequence[Example],
     request: HoleRequest,
+    repairs: bool,
 ) -> tuple[LearningResult, StaticLock]:
     own = select_examples(hole, examples)
     studied = LearningResult(hole, own)
@@ -94,27 +108,37 @@ def _learn_hole(
         return replace(
             studied, trouble="not learned: its mode is static-raw, or it uses super()"
         ), lock
-    lock, entry, trouble = _find_initial_entry(file, hole, lock, request)
+    lock, entry, trouble = (
+        (lock, *find_locked_entry(hole, lock))
+        if repairs
+        else _find_initial_entry(file, hole, lock, request)
+    )
     if entry is None:
         return replace(studied, trouble=trouble), lock
-    request.notify(f"learning {hole.name} from {len(own.all)} runs")
+    request.notify(f"{'repairing' if repairs else 'learning'} {hole.name} from {len(own.all)} runs")
     author = choose_author(file, hole)
     runner = ProgramRunner(
         hole, _compile_live(file), (file.unit.root, file.unit.source.parent), own
     )
     asked = CachedAnswers(author)
-    learned = author.run_conversation(
-        learn_code(
-            hole,
-            _make_learning_check(file, hole),
-            lambda code: evaluate_code(runner, code, asked),
-            entry.code,
-            request.attempts,
-            author.temperature,
-        )
+    repair = LearningRepair(
+        hole,
+        make_learning_check(file, hole),
+        lambda code: evaluate_code(runner, code, asked),
+        repairs,
     )
-    if learned.attempts:
-        request.keep_attempts(hole, Generated(learned.code, learned.attempts, learned.cost))
+    budget = RepairBudget(request.attempts, temperature=author.temperature)
+    learned = author.run_conversation(repair_code(repair, entry.code, budget))
+    keep_repair_attempts(hole, learned, request)
+    studied = replace(
+        studied,
+        first=learned.first.score,
+        score=learned.evaluation.score,
+        attempts=len(learned.attempts),
+        rationale=learned.rationale,
+    )
+    if repairs and (learned.evaluation.score.wrong or not learned.attempts):
+        return studied, lock
     seen = find_observed_shapes(
         hole, [example for example in examples if example.instruction == hole.instruction]
     )
@@ -122,13 +146,19 @@ def _learn_hole(
         lock, [_make_learned_entry(hole, entry, learned, seen, asked, request.today())]
     )
     request.keep(lock)
-    return (
-        replace(studied, first=learned.first, score=learned.score, attempts=len(learned.attempts)),
-        lock,
+    return studied, lock
+
+
+def keep_repair_attempts(hole: Hole, repaired: Repaired[Any], request: HoleRequest) -> None:
+    """Keep the replies of a repair in a file, with the verdicts."""
+    attempts = tuple(
+        GenerationAttempt(attempt.code, attempt.verdict) for attempt in repaired.attempts
     )
+    if attempts:
+        request.keep_attempts(hole, Generated(repaired.code, attempts, repaired.cost))
 
 
-def _make_learning_check(file: StaticFile, hole: Hole) -> CodeCheck:
+def make_learning_check(file: StaticFile, hole: Hole) -> CodeCheck:
     """All checks; in the mode `auto`, code must also ask no model."""
     check = make_code_check(file, hole)
     return lambda code: (
@@ -142,51 +172,73 @@ def _explain_no_examples(examples: ExampleSet) -> str:
     return "no run of it was recorded"
 
 
+def find_locked_entry(hole: Hole, lock: StaticLock) -> tuple[LockEntry | None, str]:
+    """The entry of a hole with code, or the reason why there is none."""
+    match find_hole_statuses([hole], lock)[hole.name]:
+        case Locked(entry) if entry.live:
+            return None, f"it stays live: {entry.live}"
+        case Locked(entry):
+            return entry, ""
+        case status:
+            return None, describe_hole_status(status)
+
+
 def _find_initial_entry(
     file: StaticFile, hole: Hole, lock: StaticLock, request: HoleRequest
 ) -> tuple[StaticLock, LockEntry | None, str]:
     """The initial entry: the locked one, else one that is written now."""
-    standing = find_hole_statuses([hole], lock)[hole.name]
-    if not isinstance(standing, Locked):
+    if not isinstance(find_hole_statuses([hole], lock)[hole.name], Locked):
         only = replace(request, only=lambda other: other.name == hole.name)
         build = fill_holes([replace(file, holes=(hole,))], lock, only)
         lock = build.lock
         if build.findings:
             return lock, None, build.findings[0].diagnostic.message
-        standing = find_hole_statuses([hole], lock)[hole.name]
-    if not isinstance(standing, Locked):
-        return lock, None, "there is no code for it"
-    if standing.entry.live:
-        return lock, None, f"it stays live: {standing.entry.live}"
-    return lock, standing.entry, ""
+    return lock, *find_locked_entry(hole, lock)
 
 
 def _make_learned_entry(
     hole: Hole,
     began: LockEntry,
-    learned: LearnedCode,
+    learned: Repaired[Evaluation],
     seen: Mapping[str, str],
     asked: CachedAnswers,
     date: str,
 ) -> LockEntry:
     """The entry of learned code, with its whole cost; unchanged code keeps its author."""
-    cost = learned.cost
-    code = normalize_code(learned.code, hole) if learned.code != began.code else began.code
-    kept = replace(
-        began,
+    repaired = make_repaired_entry(hole, began, learned, date)
+    tokens = repaired.tokens
+    return replace(
+        repaired,
         mode=hole.mode + LEARNED_SUFFIX,
-        attempts=began.attempts + len(learned.attempts),
-        tokens=TokenCounts(
-            began.tokens.input + cost.input + asked.input,
-            began.tokens.output + cost.output + asked.output,
-        ),
-        usd=None if began.usd is None and cost.usd is None else (began.usd or 0) + (cost.usd or 0),
-        score=learned.score,
+        tokens=TokenCounts(tokens.input + asked.input, tokens.output + asked.output),
+        score=learned.evaluation.score,
         shapes=seen,
     )
-    if code == began.code:
+
+
+def make_repaired_entry(
+    hole: Hole, began: LockEntry, repaired: Repaired[Any], date: str
+) -> LockEntry:
+    """The entry of repaired code, with its whole cost; unchanged code keeps its author."""
+    cost = repaired.cost
+    kept = replace(
+        began,
+        attempts=began.attempts + len(repaired.attempts),
+        tokens=TokenCounts(began.tokens.input + cost.input, began.tokens.output + cost.output),
+        usd=None if began.usd is None and cost.usd is None else (began.usd or 0) + (cost.usd or 0),
+    )
+    if repaired.code == began.code:
         return kept
-    return replace(kept, code=code, digest=hash_code(code), model=cost.model, date=date)
+    code = normalize_code(repaired.code, hole)
+    return replace(
+        kept,
+        code=code,
+        digest=hash_code(code),
+        model=cost.model,
+        date=date,
+        checks=None,
+        rationale=f"{repaired.rationale}\n" if repaired.rationale else "",
+    )
 
 
 def _compile_live(file: StaticFile) -> str:

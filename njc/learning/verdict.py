@@ -1,6 +1,6 @@
 """Comparing one run of code with the recorded run: right, wrong, unfit or unusable.
 
-    {"verdict": "wrong", "differences": ["`spent` is 10, but should be 6"], "steps": [[2, "spent = 10"], ...]}
+    {"verdict": "wrong", "differences": ["`spent` is 10, but should be 6"], "trace": {"steps": [[2, "spent = 10"], ...], ...}}
 
 A run is right if it ended in the same way, and the bound, changed, returned and unchanged values are the same. Values
 of a class without `__eq__` are compared by their attributes; floats may differ by a relative error of 1e-9.
@@ -14,9 +14,9 @@ from typing import Any
 from njc.learning.sandboxed_run import (
     CodeTimeoutError,
     ProgramValue,
-    RunTrace,
     WorkerTask,
     execute_once,
+    make_recorder,
 )
 from njrt.rendering.one_line import write_brief
 from njrt.session.examples import RETURN_VALUE, Example
@@ -41,9 +41,9 @@ def evaluate_example(
         }
     returned = wanted.pop(RETURN_VALUE, None)
     untouched = {name: value for name, value in untouched.items() if name not in example.after}
-    watched = RunTrace()
+    recorder = make_recorder()
     try:
-        how, result, variables = execute_once(task, given, namespace, watched)
+        how, result, variables = execute_once(task, given, namespace, recorder)
     except CodeTimeoutError:
         how, result, variables = "ran too long", None, {}
     if how == "unfit":
@@ -64,7 +64,11 @@ def evaluate_example(
         if how != "raised":
             found += _list_differences({**given, **variables}, wanted)
         found += _list_differences(given, untouched, "should still be")
-    return {"verdict": "wrong" if found else "right", "differences": found, "steps": watched.steps}
+    return {
+        "verdict": "wrong" if found else "right",
+        "differences": found,
+        "trace": recorder.make_trace().to_json(),
+    }
 
 
 def _list_differences(

@@ -8,13 +8,13 @@ from __future__ import annotations
 
 import re
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 
-from njc.project.build import read_source
+from njc.project.build import Finding, is_error, plan_build, read_source, write_changes
 from njc.project.config import Project
 from njc.project.outputs import write_all
-from njc.project.units import Unit, format_path
+from njc.project.units import Unit, find_package_files, format_path
 from njc.static.build import HoleRequest, StaticBuild, fill_holes
 from njc.static.fit import StaticFile, make_static_file
 from njc.static.generate import MAX_ATTEMPTS, Generated, GenerationFailed
@@ -64,6 +64,24 @@ def fill_units(
     if build.lock != lock and not locked:
         save_lock(build.lock, file)
     return build
+
+
+def write_static_build(
+    units: Sequence[Unit], project: Project, static: StaticBuild
+) -> tuple[Finding, ...]:
+    """Write the compiled files of a build, and the other files of their packages; errors stop it and are returned."""
+    copies = find_package_files(units, project)
+    plan = plan_build((*units, *copies), project, force=True, jobs=1, compiled=static.compiled)
+    errors = tuple(finding for finding in plan.findings if is_error(finding))
+    if not errors:
+        write_changes(plan)
+    return errors
+
+
+def format_finding_messages(findings: Iterable[Finding]) -> str:
+    """The places and messages of findings, on one line."""
+    diagnostics = (finding.diagnostic for finding in findings)
+    return "; ".join(f"{found.path}:{found.line}: {found.message}" for found in diagnostics)
 
 
 def save_lock(lock: StaticLock, file: Path) -> None:

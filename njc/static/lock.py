@@ -17,8 +17,8 @@
 Learned code has a mode such as `static-learned`, a `score = { right = 7, wrong = 1, of = 8 }`, and the `shapes` of
 the values that it was learned from. An entry is valid for the meaning that it was written for, and stale for any
 other. `digest` is that of the code as the model wrote it, so an edit shows; edited code is kept. `checks = { passed
-= 3, of = 4 }` counts the checks of the program that pass with this code, where somebody has run them. The same
-entries always give the same text.
+= 3, of = 4 }` counts the checks of the program that pass with this code, where somebody has run them. `rationale`
+is what the model wrote about the mistake that repaired code corrects. The same entries always give the same text.
 """
 
 from __future__ import annotations
@@ -119,6 +119,8 @@ class LockEntry:
     """What the variables were like in these examples."""
     checks: CheckCounts | None = None
     """How the program's checks went with this code, where they were run."""
+    rationale: str = ""
+    """What the model wrote about the mistake that this code corrects, if `njc static --repair` wrote it."""
 
     @property
     def is_edited(self) -> bool:
@@ -262,6 +264,8 @@ def _format_entry(entry: LockEntry) -> Iterator[str]:
     yield from (
         f"{key} = {_format_value(value)}" for key, value in fields.items() if value is not None
     )
+    if entry.rationale:
+        yield f"rationale = {_format_multiline_string(entry.rationale)}"
     yield f"code = {_format_multiline_string(entry.code)}"
 
 

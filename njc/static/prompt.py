@@ -18,10 +18,21 @@ from collections.abc import Sequence
 from njc.static.context import PLACEHOLDER
 from njrt.messages import Message, ModelMessage, UserMessage
 
-SYSTEM_PROMPT = f"""\
+_CODE_ONLY = (
+    "Reply with one ```python block that holds only these statements, unindented, without the function around "
+    "them, and nothing else."
+)
+_RATIONALE_FIRST = (
+    "There is code for this place already, and it is wrong. Reply with a rationale first: say in two to four "
+    "sentences of plain text what the code should do, what it does instead, and why. Then reply with one "
+    "```python block that holds only the corrected statements, unindented, without the function around them."
+)
+
+
+def _make_system_prompt(form: str) -> str:
+    return f"""\
 You are a compiler. You see a part of a Python program in which the line `{PLACEHOLDER}` \
-stands for an instruction. Write the Python statements for this place. Reply with one ```python block that \
-holds only these statements, unindented, without the function around them, and nothing else.
+stands for an instruction. Write the Python statements for this place. {form}
 
 - The program runs your code each time it comes there, every time with other values. Write code for all \
 values, never for one case.
@@ -36,6 +47,11 @@ text, translating, writing, knowledge of the world) is asked of a language model
 all values needed and says exactly what is asked. The schema is the type of the answer: str, bool, int, \
 float, Literal["a", "b"], an Enum, list[...] of these, a dataclass or a pydantic model; without one the \
 answer is text. One question is better than several. Never judge texts by keywords."""
+
+
+SYSTEM_PROMPT = _make_system_prompt(_CODE_ONLY)
+REPAIR_SYSTEM_PROMPT = _make_system_prompt(_RATIONALE_FIRST)
+"""For the correction of code: the reply has a rationale before the code."""
 
 _EXAMPLE_QUESTION = f"""\
 class Letter:

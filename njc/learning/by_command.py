@@ -1,0 +1,244 @@
+"""The repair of locked code by a test command of the user.
+
+    njc static --repair --test "pytest -q"
+
+The program is built with the locked code and the command is run on it. A block whose code that run reached is
+repaired: the model is shown the end of the command's output and the last run of the code, and its code is tried in a
+build of its own. Code is locked, with its rationale, if the command then ends with 0.
+
+Not seen: mistakes that take changes in two blocks. The blocks are tried one after the other.
+"""
+
+from __future__ import annotations
+
+import tempfile
+import textwrap
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from njc.codegen.linemap import find_source_line
+from njc.learning.learn import RATIONALE_INSTRUCTION, make_correction_request, make_hint
+from njc.learning.study import (
+    find_locked_entry,
+    keep_repair_attempts,
+    make_learning_check,
+    make_repaired_entry,
+)
+from njc.project.config import Project
+from njc.project.units import Unit, find_units
+from njc.repair.annotate import annotate_code
+from njc.repair.command import BlockLines, CommandResult, run_test_command
+from njc.repair.loop import Proposal, RefusedProposal, RepairBudget, repair_code
+from njc.repair.reply import read_rationale
+from njc.static.author import choose_author
+from njc.static.build import HoleRequest, fill_holes
+from njc.static.extract import extract_code
+from njc.static.files import format_finding_messages, write_static_build
+from njc.static.fit import StaticFile
+from njc.static.format import normalize_code, require_extra
+from njc.static.generate import CodeCheck
+from njc.static.holes import Hole
+from njc.static.lock import LockEntry, StaticLock, add_entries, hash_code
+from njrt.errors import ConfigurationError
+from njrt.messages import Request
+
+
+@dataclass(frozen=True, slots=True)
+class TestCommand:
+    """A command whose exit code is 0 if the program is right, and its limit in seconds."""
+
+    words: tuple[str, ...]
+    seconds: float
+
+
+@dataclass(frozen=True, slots=True)
+class CommandEvaluation:
+    """How the command ended on a build, and what the code of the block did in it."""
+
+    result: CommandResult
+    code: str
+    """The code as it stands in the compiled file."""
+    first_line: int
+
+    @property
+    def rank(self) -> tuple[int, ...]:
+        """What to compare evaluations by."""
+        return (int(self.result.has_passed),)
+
+    @property
+    def can_improve(self) -> bool:
+        """Whether the command failed after it ran the code."""
+        return not self.result.has_passed and bool(self.result.trace.reached)
+
+    def __str__(self) -> str:
+        if self.result.has_passed:
+            return "passes"
+        ran = "" if self.result.trace.reached else ", and did not run the code"
+        return f"exit code {self.result.exit_code}{ran}"
+
+
+@dataclass(frozen=True, slots=True)
+class CommandRepairResult:
+    """The result for one hole; `trouble` is the reason why it was not tried, if so."""
+
+    hole: Hole
+    before: CommandEvaluation | None = None
+    after: CommandEvaluation | None = None
+    replies: int = 0
+    rationale: str = ""
+    trouble: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class CommandRepair:
+    """The repair of a hole's code by a test command."""
+
+    hole: Hole
+    find_refusals: CodeCheck
+    run: Callable[[str], CommandEvaluation]
+
+    def evaluate(self, code: str) -> CommandEvaluation:
+        """Build the program with the code, and run the command."""
+        return self.run(code)
+
+    def check(self, code: str) -> tuple[str, ...]:
+        """The reasons not to run code."""
+        return self.find_refusals(code)
+
+    def make_request(
+        self,
+        code: str,
+        evaluation: CommandEvaluation,
+        refused: RefusedProposal | None,
+        turn: int,
+        temperature: float | None,
+    ) -> Request:
+        """Show the output of the command, and the last run of the code."""
+        problem = make_command_prompt(self.hole, evaluation)
+        return make_correction_request(self.hole, problem, refused, temperature, turn, True)
+
+    def read_reply(self, text: str) -> Proposal:
+        """The code of a reply, and its rationale."""
+        return Proposal(extract_code(text, self.hole) or "", read_rationale(text))
+
+
+def make_command_prompt(hole: Hole, evaluation: CommandEvaluation) -> str:
+    """Describe the failure of a command, with the steps of the code as comments in it."""
+    trace = evaluation.result.trace
+    return f"""\
+There is code for this place already. The tests of the program fail with it:
+
+```text
+{evaluation.result.output}
+```
+
+When the code was run last, there was {trace.given or "no variable"}. The code did this; the comments are the values after \
+each step:
+
+```python
+{annotate_code(evaluation.code, trace, evaluation.first_line)}
+```
+
+Find the mistake in the code, and correct it for all values: write no special case for those of the \
+test.{make_hint(hole, evaluation.code)} {RATIONALE_INSTRUCTION}"""
+
+
+@dataclass(frozen=True, slots=True)
+class TestedProgram:
+    """A program with locked code, and the command that tests it."""
+
+    files: tuple[StaticFile, ...]
+    units: tuple[Unit, ...]
+    project: Project
+    lock: StaticLock
+    command: TestCommand
+
+    def test_entry(self, file: StaticFile, hole: Hole, entry: LockEntry) -> CommandEvaluation:
+        """Build the program with an entry in place of the locked one, and run the command.
+
+        Raises ConfigurationError if the program cannot be built without a model.
+        """
+        build = fill_holes(self.files, add_entries(self.lock, [entry]), HoleRequest(locked=True))
+        if build.findings:
+            raise ConfigurationError(format_finding_messages(build.findings))
+        compilation = build.compiled[file.unit]
+        assert compilation.output is not None, "checked code compiles"
+        text = compilation.output.decode(file.source.encoding)
+        with tempfile.TemporaryDirectory() as folder:
+            out = Path(folder).resolve()
+            project = replace(self.project, out=out)
+            units = find_units([unit.source for unit in self.units], project)
+            compiled = {
+                moved: build.compiled[unit]
+                for unit in build.compiled
+                for moved in units
+                if moved.source == unit.source
+            }
+            if errors := write_static_build(units, project, replace(build, compiled=compiled)):
+                raise ConfigurationError(format_finding_messages(errors))
+            (output,) = (unit.output for unit in units if unit.source == file.unit.source)
+            numbers = [
+                number
+                for number in range(1, text.count("\n") + 1)
+                if find_source_line(compilation.line_map, number) == hole.block.line
+            ]
+            code, first = _cut_code(text, numbers)
+            block = BlockLines(output, first, numbers[-1])
+            result = run_test_command(self.command.words, out, block, self.command.seconds)
+        return CommandEvaluation(result, code, first)
+
+
+def _cut_code(text: str, numbers: Sequence[int]) -> tuple[str, int]:
+    """The code of a block in a compiled text, without the prompt above it, and the number of its first line."""
+    lines = text.split("\n")
+    first = next(
+        (number for number in numbers if not lines[number - 1].lstrip().startswith("#")), numbers[0]
+    )
+    return textwrap.dedent("\n".join(lines[first - 1 : numbers[-1]])), first
+
+
+def repair_by_command(
+    program: TestedProgram, request: HoleRequest
+) -> Iterator[CommandRepairResult]:
+    """Repair one hole after the other until the command passes."""
+    require_extra()
+    for file in program.files:
+        for hole in filter(request.only, file.holes):
+            entry, trouble = find_locked_entry(hole, program.lock)
+            if entry is None or hole.mode == "static-raw":
+                yield CommandRepairResult(hole, trouble=trouble or "its mode is static-raw")
+                continue
+            request.notify(f"testing {hole.name}")
+            result = _repair_hole(program, file, hole, entry, request)
+            yield result
+            if result.after is not None and result.after.result.has_passed:
+                return
+
+
+def _repair_hole(
+    program: TestedProgram, file: StaticFile, hole: Hole, entry: LockEntry, request: HoleRequest
+) -> CommandRepairResult:
+    def run(code: str) -> CommandEvaluation:
+        final = entry.code if code == entry.code else normalize_code(code, hole)
+        return program.test_entry(file, hole, replace(entry, code=final, digest=hash_code(final)))
+
+    author = choose_author(file, hole)
+    budget = RepairBudget(request.attempts, temperature=author.temperature)
+    repair = CommandRepair(hole, make_learning_check(file, hole), run)
+    repaired = author.run_conversation(repair_code(repair, entry.code, budget))
+    keep_repair_attempts(hole, repaired, request)
+    if repaired.attempts and repaired.evaluation.result.has_passed:
+        new = make_repaired_entry(hole, entry, repaired, request.today())
+        request.keep(add_entries(program.lock, [replace(new, score=None)]))
+    return CommandRepairResult(
+        hole,
+        repaired.first,
+        repaired.evaluation,
+        len(repaired.attempts),
+        repaired.rationale,
+        "" if repaired.first.can_improve or repaired.first.result.has_passed else NOT_RUN,
+    )
+
+
+NOT_RUN = "the command failed without running its code on the compiled files (first on PYTHONPATH)"

@@ -1,0 +1,61 @@
+"""A run of code as comments in the code: the values that each line gave to the variables.
+
+    for price in prices:                # (1) price = 3; (3) price = 4; ... (9) price = 8
+        if total + price > limit:
+            break                       # not reached
+        total += price                  # (2) total = 3; (4) total = 7; ... (8) total = 15
+
+The numbers are those of the steps. Models find mistakes in such a text that they overlook in the code alone.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections import defaultdict
+from collections.abc import Sequence
+
+from njc.execution_trace import ExecutionTrace
+
+_MAX_VISITS = 3
+"""Runs of one line that are shown: the first ones and the last."""
+_MAX_COMMENT_CHARS = 300
+
+
+def annotate_code(code: str, trace: ExecutionTrace, first_line: int = 1) -> str:
+    """Write the steps of a run as comments into its code, whose first line has the number `first_line`."""
+    visits: defaultdict[int, list[str]] = defaultdict(list)
+    for number, step in enumerate(trace.steps, 1):
+        visits[step.line].append(f"({number}) {step.changes}" if step.changes else "")
+    known = trace.reached | visits.keys()
+    offset = first_line - 1
+    statements = {
+        node.lineno + offset
+        for node in ast.walk(ast.parse(code))
+        if isinstance(node, ast.stmt) and _is_traceable(node)
+    }
+    lines = code.rstrip("\n").split("\n")
+    width = min(max(map(len, lines), default=0), 60)
+    shown = []
+    for number, line in enumerate(lines, first_line):
+        comment = _format_comment(visits[number]) if number in visits else ""
+        if number in statements and number not in known:
+            comment = "not reached"
+        shown.append(f"{line:{width}}  # {comment}" if comment else line)
+    return "\n".join(shown)
+
+
+def _is_traceable(statement: ast.stmt) -> bool:
+    """Whether a run of this statement is sure to be seen: docstrings and declarations do nothing."""
+    match statement:
+        case ast.Expr(ast.Constant()) | ast.AnnAssign(value=None) | ast.Global() | ast.Nonlocal():
+            return False
+        case _:
+            return not isinstance(statement, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef)
+
+
+def _format_comment(visits: Sequence[str]) -> str:
+    texts = [visit for visit in visits if visit]
+    if len(texts) > _MAX_VISITS:
+        texts = [*texts[: _MAX_VISITS - 2], texts[_MAX_VISITS - 2] + "; ... " + texts[-1]]
+    comment = "; ".join(texts)
+    return comment if len(comment) <= _MAX_COMMENT_CHARS else f"{comment[:_MAX_COMMENT_CHARS]}..."

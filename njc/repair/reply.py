@@ -1,0 +1,73 @@
+"""The parts of a reply: the rationale before the first piece of code, and the code.
+
+    The loop stops one item early.           Proposal("def total(...): ...", "The loop stops one item early.")
+    ```python                       ->
+    def total(...): ...
+    ```
+
+Not seen: code without a fence, and a rationale behind the code.
+"""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Iterator
+
+MAX_RATIONALE_CHARS = 4000
+_FENCE = "```"
+_HEADING = re.compile(r"^[#*\s]*rationale[:*\s]*", re.IGNORECASE)
+
+
+def read_rationale(text: str) -> str:
+    """The text before the first piece of code, without a heading such as `Rationale:`; bounded."""
+    before = text.partition(_FENCE)[0].strip()
+    return _HEADING.sub("", before)[:MAX_RATIONALE_CHARS].strip()
+
+
+def list_code_blocks(text: str) -> Iterator[str]:
+    """The fenced pieces of a text; one that a limit on tokens cut off ends with the text."""
+    parts = text.replace("\r\n", "\n").split(_FENCE)
+    for piece in parts[1::2]:
+        language, newline, code = piece.partition("\n")
+        if newline and language.strip().lower() in ("", "python", "py", "python3"):
+            yield code.rstrip() + "\n"
+
+
+def find_program(text: str, entry_point: str) -> str:
+    """The last piece of code that defines a function of this name, else the last one; empty if there is none."""
+    blocks = [block for block in list_code_blocks(text) if block.strip()]
+    complete = [block for block in blocks if entry_point in find_defined_names(block)]
+    return (complete or blocks or [""])[-1]
+
+
+def find_defined_names(code: str) -> frozenset[str]:
+    """The names that statements at the top of a program bind; none if it is not Python."""
+    return frozenset(name for _, names in _list_definitions(code) for name in names)
+
+
+def complete_program(code: str, program: str) -> str:
+    """Add what a reply left out of the program: imports and definitions of names that it does not bind itself."""
+    bound = find_defined_names(code)
+    missing = [text for text, names in _list_definitions(program) if names and not names & bound]
+    return "\n".join([*missing, code]) if missing and bound else code
+
+
+def _list_definitions(code: str) -> Iterator[tuple[str, frozenset[str]]]:
+    try:
+        tree = ast.parse(code)
+    except (SyntaxError, ValueError):
+        return
+    for statement in tree.body:
+        match statement:
+            case ast.Import(names) | ast.ImportFrom(names=names):
+                found = [alias.asname or alias.name.partition(".")[0] for alias in names]
+            case ast.FunctionDef(name) | ast.AsyncFunctionDef(name) | ast.ClassDef(name):
+                found = [name]
+            case ast.Assign(targets):
+                found = [target.id for target in targets if isinstance(target, ast.Name)]
+            case ast.AnnAssign(ast.Name(name)):
+                found = [name]
+            case _:
+                found = []
+        yield ast.get_source_segment(code, statement) or "", frozenset(found)

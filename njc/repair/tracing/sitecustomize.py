@@ -1,0 +1,62 @@
+"""Imported by Python at its start where this folder is on PYTHONPATH: records the last run of a block.
+
+    NJC_TRACE_BLOCK={"file": "/tmp/x/shop.py", "first": 12, "last": 20, "folder": "/tmp/y"}
+
+When the process ends, the steps are in a file of the folder. A `sitecustomize` of the program's own is imported
+afterwards. A process that is killed writes nothing.
+"""
+
+from __future__ import annotations
+
+import atexit
+import functools
+import json
+import os
+import sys
+from contextlib import suppress
+from types import CodeType
+
+VARIABLE = "NJC_TRACE_BLOCK"
+
+
+def record_block(settings: str) -> None:
+    """Record the lines of a block from now on, and write the steps at the end of the process."""
+    from njc.execution_trace import StepRecorder
+
+    block = json.loads(settings)
+    traced: str = block["file"]
+
+    @functools.cache
+    def is_traced(code: CodeType) -> bool:
+        return os.path.realpath(code.co_filename) == traced
+
+    recorder = StepRecorder(
+        is_traced, has_calls=True, lines=range(block["first"], block["last"] + 1)
+    )
+    process = os.getpid()
+
+    @atexit.register
+    def write() -> None:
+        recorder.stop()
+        trace = recorder.make_trace()
+        if trace.reached and os.getpid() == process:
+            path = os.path.join(block["folder"], f"{process}.json")
+            with suppress(OSError), open(path, "w", encoding="utf-8") as file:
+                json.dump(trace.to_json(), file)
+
+    recorder.start()
+
+
+def import_next() -> None:
+    """Import the `sitecustomize` that this one hides, if there is one."""
+    folder = os.path.dirname(os.path.realpath(__file__))
+    sys.path[:] = [path for path in sys.path if os.path.realpath(path or ".") != folder]
+    sys.modules.pop("sitecustomize", None)
+    with suppress(ModuleNotFoundError):
+        import sitecustomize  # type: ignore[import-not-found]  # noqa: F401
+
+
+if settings := os.environ.get(VARIABLE):
+    import_next()
+    with suppress(ImportError):  # a Python without njc
+        record_block(settings)

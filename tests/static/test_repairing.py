@@ -1,0 +1,141 @@
+"""`njc static --repair`: a rationale first, then code, which is kept if recorded runs or a test command pass."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+import pytest
+from studio import Studio
+from test_learning import RIGHT, SHOP, WORSE, WRONG, fenced, record, said
+
+from njc.static.lock import read_lock
+
+TESTS = """\
+import shop
+
+def test_nothing():
+    assert shop.fill([], 9, shop.Basket()) == 0
+
+def test_limit():
+    basket = shop.Basket()
+    assert shop.fill([1, 2, 3, 4], 9, basket) == 6
+"""
+RATIONALE = "The price is added before it is compared with the limit, so one too many is taken."
+COMMAND = f"{sys.executable} -m pytest -q -p no:cacheprovider test_shop.py"
+
+
+def explained(code: str, rationale: str = RATIONALE) -> str:
+    return f"Rationale: {rationale}\n\n{fenced(code)}"
+
+
+@pytest.fixture
+def shop(studio: Studio) -> Studio:
+    """A program whose static block is wrong, and its tests."""
+    studio.write({"shop.njpy": SHOP, "test_shop.py": TESTS})
+    built = studio.njc("build", ".", "-o", "out", "--mode", "static", replies=[fenced(WRONG)])
+    assert built.exit_code == 0, built.output
+    studio.asked.clear()
+    return studio
+
+
+def test_recorded_runs_repair_code_with_a_rationale(shop: Studio) -> None:
+    record(shop)
+    result = shop.njc(
+        *("static", "--repair", "--learn", "traces", "shop.njpy"),
+        replies=[explained(WORSE), explained(RIGHT)],
+    )
+    assert result.exit_code == 0, result.output
+    assert "9 of 11 right  11 of 11 right        2" in result.stdout
+    assert RATIONALE in result.stderr
+    first = shop.asked[0]
+    assert "Reply with a rationale first" in first.system
+    assert len(first.messages) == 1
+    assert "# (2) spent = 10\n" in said(first)
+    entry = read_lock(Path("njc.lock")).entries["shop.njpy:fill", "static-learned"]
+    assert entry.rationale == f"{RATIONALE}\n"
+    assert "rationale = '''\nThe price is added" in shop.read("njc.lock")
+    assert shop.njc("build", ".", "-o", "out", "--mode", "static", "--locked").exit_code == 0
+    assert "if spent + price > limit:" in shop.read("out/shop.py")
+
+
+def test_code_that_is_only_better_is_not_kept(shop: Studio) -> None:
+    record(shop)
+    before = shop.read("njc.lock")
+    result = shop.njc(
+        *("static", "--repair", "--learn", "traces", "shop.njpy", "--attempts", "2"),
+        replies=[explained(WORSE), explained("spent += price")],
+    )
+    assert result.exit_code == 1
+    assert shop.read("njc.lock") == before
+
+
+def test_a_test_command_repairs_code(shop: Studio) -> None:
+    result = shop.njc(
+        *("static", "--repair", "--test", COMMAND, "shop.njpy"),
+        replies=[explained(WORSE), explained(RIGHT)],
+    )
+    assert result.exit_code == 0, result.output
+    assert "exit code 1  passes        2" in result.stdout
+    first, second = map(said, shop.asked)
+    assert "assert 10 == 6" in first
+    assert "limit = 9, basket = Basket(items=[1, 2, 3]), spent = 6" in first
+    assert "price = 4" in first
+    assert "basket.items.append(price)" in first
+    assert "# (2) spent = 10" in first
+    assert second == first, "code that is not better is dropped"
+    entry = read_lock(Path("njc.lock")).entries["shop.njpy:fill", "static"]
+    assert entry.rationale == f"{RATIONALE}\n"
+    assert not entry.is_edited
+    assert entry.attempts == 3
+    assert shop.njc("build", ".", "-o", "out", "--mode", "static", "--locked").exit_code == 0
+    assert "if spent + price > limit:" in shop.read("out/shop.py")
+
+
+def test_a_command_that_passes_costs_nothing(shop: Studio) -> None:
+    before = shop.read("njc.lock")
+    command = f"{sys.executable} -c 'import shop'"
+    result = shop.njc("static", "--repair", "--test", command, "shop.njpy")
+    assert result.exit_code == 0, result.output
+    assert (shop.asked, shop.read("njc.lock")) == ([], before)
+
+
+def test_code_that_stays_wrong_changes_nothing(shop: Studio) -> None:
+    before = shop.read("njc.lock")
+    result = shop.njc(
+        *("static", "--repair", "--test", COMMAND, "--attempts", "1", "shop.njpy"),
+        replies=[explained(WORSE)],
+    )
+    assert result.exit_code == 1
+    assert "exit code 1  exit code 1        1" in result.stdout
+    assert shop.read("njc.lock") == before
+
+
+def test_a_command_that_does_not_run_the_code_is_reported(shop: Studio) -> None:
+    result = shop.njc("static", "--repair", "--test", f"{sys.executable} -c 1/0", "shop.njpy")
+    assert result.exit_code == 1
+    assert "the command failed without running its code" in result.stderr
+    assert shop.asked == []
+
+
+def test_a_command_that_never_ends_is_stopped(shop: Studio) -> None:
+    endless = f"{sys.executable} -c 'import shop; shop.fill([1], 1, shop.Basket()); [0 for _ in iter(int, 1)]'"
+    result = shop.njc("static", "--repair", "--test", endless, "--seconds", "3", "shop.njpy")
+    assert result.exit_code == 1
+    assert "exit code 124" in result.stdout
+
+
+@pytest.mark.parametrize(
+    ("flags", "message"),
+    [
+        ((), "nothing says how to test the code"),
+        (("--test", "pytest"), "nothing says how to test the code"),
+        (("--repair", "--test", "no-such-command-here"), "there is no command"),
+    ],
+)
+def test_flags_that_do_not_fit_are_refused(
+    shop: Studio, flags: tuple[str, ...], message: str
+) -> None:
+    result = shop.njc("static", *flags, "shop.njpy")
+    assert result.exit_code == 2
+    assert message in result.stderr
