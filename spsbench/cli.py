@@ -4,6 +4,7 @@ $ spsbench loc      lines of code of the natural and the manual programs
 $ spsbench run      trials: each program under each method, with a model
 $ spsbench graph    large objects: copied into the prompt, or shared
 $ spsbench gsm8k    school problems, which share no state
+$ spsbench states   the states of an executed program: JSON Lines, or tokens
 $ spsbench replay   published traces, replayed on this runtime
 $ spsbench report   results beside the paper's tables: text, Markdown, CSV, a page
 """
@@ -14,6 +15,7 @@ import click
 
 from spsbench.replay import command as replay
 from spsbench.report import command as report
+from spsbench.states import command as states
 from spsbench.studies import graph_command, gsm8k_command
 from spsbench.trials import command as run
 
@@ -37,3 +39,4 @@ main.add_command(gsm8k_command.command)
 main.add_command(replay.command)
 main.add_command(report.command)
 main.add_command(run.command)
+main.add_command(states.command)

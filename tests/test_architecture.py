@@ -52,7 +52,7 @@ LAYERS: Mapping[str, str] = {
     "spsbench": """
         __init__ failures flags llm methods published script task
         checks expressions mirror results suite
-        journal loc perfect replay tally
+        journal loc perfect replay states tally
         trials
         studies
         report
@@ -83,6 +83,7 @@ EDGE = """
     spsbench.trials     answering building command executing interpreter interpreter_process machine playing running trial workers
     spsbench.studies    graph_command gsm8k_command study study_command
     spsbench.replay     command programs
+    spsbench.states     command
     spsbench.report     command files
 """
 """The modules that may touch time, disk, network, environment or other processes; all others are handed what they need."""

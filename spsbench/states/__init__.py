@@ -1,0 +1,1 @@
+"""States of executed programs: recording them, and reading and writing them in two forms."""

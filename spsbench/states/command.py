@@ -1,0 +1,130 @@
+"""`spsbench states`: the states of an executed program, in one of two forms.
+
+spsbench states prog.py                            run the program; its states as JSON Lines
+spsbench states prog.py --call "find([3, 1], 1)"   only what this call runs
+spsbench states trace.jsonl --form tokens          the natural blocks of a trace file, as tokens
+spsbench states prog.states                        from one form into the other
+"""
+
+from __future__ import annotations
+
+import io
+import sys
+from collections.abc import Iterable, Iterator
+from contextlib import redirect_stdout
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from spsbench import flags
+
+if TYPE_CHECKING:
+    from spsbench.states.trace import StateTrace
+
+
+@click.command("states", context_settings={"ignore_unknown_options": True})
+@click.argument("file", type=click.Path(path_type=Path, exists=True, dir_okay=False))
+@click.argument("arguments", nargs=-1, type=click.UNPROCESSED)
+@click.option("--call", metavar="EXPRESSION", help="Record this call, not the whole program.")
+@click.option(
+    "--form",
+    type=click.Choice(["json", "tokens"]),
+    default="json",
+    show_default=True,
+    help="JSON Lines, or the tokens of CWM.",
+)
+@click.option(
+    "--out",
+    type=click.Path(path_type=Path, dir_okay=False),
+    help="Output file (default: standard output).",
+)
+@click.option(
+    "--max-states",
+    type=flags.POSITIVE_INT,
+    default=10_000,
+    show_default=True,
+    help="Record this many states.",
+)
+def command(
+    file: Path,
+    arguments: tuple[str, ...],
+    call: str | None,
+    form: str,
+    out: Path | None,
+    max_states: int,
+) -> None:
+    """Write the states of an execution.
+
+    FILE is a Python program, which is run with ARGUMENTS and with all rights of this process; or a trace file of
+    natural blocks; or states in one of the two forms.
+    """
+    from spsbench.states.tokens import TokenFormError, write_tokens
+    from spsbench.states.trace import DamagedStatesError, write_state_lines
+
+    try:
+        if file.suffix == ".py":
+            traces = [run_program(file, arguments, call, max_states)]
+        elif call or arguments:
+            raise click.UsageError("--call and ARGUMENTS are for Python programs, named `*.py`")
+        else:
+            traces = list(read_traces(file))
+        if form == "json":
+            text = "".join(write_state_lines(traces))
+        else:
+            text = "".join(f"{write_tokens(trace)}\n" for trace in traces)
+    except (DamagedStatesError, TokenFormError) as problem:
+        raise click.ClickException(f"{file}: {problem}") from None
+    if out is None:
+        click.echo(text, nl=False)
+    else:
+        out.write_text(text, encoding="utf-8", newline="\n")
+        report_traces(traces, out)
+
+
+def run_program(
+    file: Path, arguments: tuple[str, ...], call: str | None, max_states: int
+) -> StateTrace:
+    """Run a program and record its states; what it prints goes to standard error."""
+    from spsbench.states.programs import record_call, record_program
+
+    try:
+        source = file.read_text(encoding="utf-8")
+        with redirect_stdout(sys.stderr):
+            if call is None:
+                found = record_program(source, str(file), [str(file), *arguments], max_states)
+            else:
+                found = record_call(source, call, str(file), max_states)
+    except (SyntaxError, UnicodeDecodeError) as problem:
+        raise click.ClickException(f"{file} cannot be compiled: {problem}") from None
+    except Exception as error:
+        raise click.ClickException(
+            f"{file} raised {type(error).__name__} before the call: {error}"
+        ) from None
+    if found.error is not None and not isinstance(found.error, SystemExit):
+        click.echo(f"the program raised {type(found.error).__name__}: {found.error}", err=True)
+    if found.trace.is_cut:
+        click.echo(f"only the first {max_states:,} states are kept; see --max-states", err=True)
+    return found.trace
+
+
+def read_traces(file: Path) -> Iterator[StateTrace]:
+    """The traces of a file in one of the two forms, or of a trace file of natural blocks."""
+    from njc.timeline.trace_lines import read_trace
+    from spsbench.states.blocks import read_block_traces
+    from spsbench.states.tokens import BEGIN, read_tokens
+    from spsbench.states.trace import read_state_lines
+
+    text = file.read_text(encoding="utf-8", errors="replace")
+    if text.lstrip().startswith(BEGIN):
+        return read_tokens(text)
+    if '"event"' in text.partition("\n")[0] and '"run"' in text.partition("\n")[0]:
+        return read_block_traces(read_trace(file))
+    return read_state_lines(io.StringIO(text))
+
+
+def report_traces(traces: Iterable[StateTrace], out: Path) -> None:
+    """Say what was written."""
+    traces = list(traces)
+    states = sum(len(trace.states) for trace in traces)
+    click.echo(f"{out}: {len(traces)} traces, {states:,} states", err=True)

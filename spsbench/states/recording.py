@@ -1,0 +1,263 @@
+"""Recording the states of code while it runs.
+
+    with StateRecorder(source, "<program>") as recorder:       the program's text and its `co_filename`
+        f(3)
+    recorder.states          [ProgramState("call", 1, 0, {"n": "3"}), ProgramState("line", 2, 0), ...]
+
+`sys.monitoring` is used where there is a free tool (Python 3.12), else `sys.settrace`; the states are the same.
+
+Not seen: other threads; code in C; the insides of comprehensions and generator expressions; a change of a variable
+by the last line before a return; names that begin and end with two underscores. A comprehension of several lines
+has other line states on Python 3.12 and later, which runs it as a part of its function.
+"""
+
+from __future__ import annotations
+
+import ast
+import functools
+import opcode
+import sys
+import threading
+from dataclasses import dataclass, field
+from types import CodeType, FrameType, TracebackType
+from typing import Any, Literal
+
+from spsbench.states.trace import ProgramState, StateEvent
+from spsbench.states.values import render_value
+
+MAX_STATES = 10_000
+EXPRESSION_CODE = ("<listcomp>", "<setcomp>", "<dictcomp>", "<genexpr>")
+"""Names of code that belongs to the line that has it."""
+TOOL_IDS = range(6)
+RETURN_OPCODES = ("RETURN_VALUE", "RETURN_CONST")
+YIELD_OPCODES = ("YIELD_VALUE", "RETURN_GENERATOR", "RESUME")
+COMPREHENSIONS = (ast.ListComp, ast.SetComp, ast.DictComp)
+
+Position = tuple[int, int]
+"""A line, from 1, and a column in bytes, from 0."""
+Backend = Literal["monitoring", "settrace"]
+
+
+@dataclass(slots=True)
+class _Activation:
+    """A function that is being run (state: its variables as of the last state)."""
+
+    frame: FrameType
+    shown: dict[str, str] = field(default_factory=dict)
+    line: int = 0
+    """Of its last `line`."""
+
+
+class StateRecorder:
+    """Records states inside a `with` (state: those so far, and the functions that are being run)."""
+
+    def __init__(
+        self,
+        source: str,
+        file: str,
+        max_states: int = MAX_STATES,
+        backend: Backend | None = None,
+    ) -> None:
+        self.is_cut = False
+        self._file = file
+        self._comprehensions = find_comprehensions(source)
+        self._max_states = max_states
+        self.states: list[ProgramState] = []
+        self._stack: list[_Activation] = []
+        self._source = make_event_source(self, backend)
+
+    def __enter__(self) -> StateRecorder:
+        self._source.start()
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self._source.stop()
+
+    def wants(self, code: CodeType) -> bool:
+        """Whether the states of this code are recorded."""
+        return code.co_filename == self._file and code.co_name not in EXPRESSION_CODE
+
+    def add(self, event: StateEvent, frame: FrameType, value: str | None = None) -> None:
+        """Record a state of a function; one that runs again without a call is called first."""
+        if self.is_cut:
+            return
+        if not self._stack or self._stack[-1].frame is not frame:
+            self._stack.append(_Activation(frame))
+            self._append("call", frame, None)
+            if event == "call":
+                return
+        if event == "line":
+            if self._is_in_comprehension(frame):
+                return
+            self._stack[-1].line = frame.f_lineno
+        self._append(event, frame, value)
+        if event == "return":
+            self._stack.pop()
+
+    def _is_in_comprehension(self, frame: FrameType) -> bool:
+        """Whether a line event is not the first of a comprehension that runs as a part of its function."""
+        last = self._stack[-1].line
+        around = [pair for pair in self._comprehensions if pair[0][0] <= last <= pair[1][0]]
+        if not around:
+            return False
+        start, end = _list_positions(frame.f_code)[frame.f_lasti // 2]
+        return any(first <= start and end <= close for first, close in around)
+
+    def _append(self, event: StateEvent, frame: FrameType, value: str | None) -> None:
+        if len(self.states) == self._max_states:
+            self.is_cut = True
+            return
+        activation = self._stack[-1]
+        changed: dict[str, str] = {}
+        removed: tuple[str, ...] = ()
+        if event in ("call", "line"):
+            now = _render_locals(frame)
+            before, activation.shown = activation.shown, now
+            changed = {name: text for name, text in now.items() if before.get(name) != text}
+            removed = tuple(sorted(before.keys() - now.keys()))
+        line = max(1, frame.f_lineno or frame.f_code.co_firstlineno)
+        self.states.append(ProgramState(event, line, len(self._stack) - 1, changed, removed, value))
+
+
+def find_comprehensions(source: str) -> list[tuple[Position, Position]]:
+    """Where the comprehensions of a program begin and end."""
+    return [
+        ((node.lineno, node.col_offset), (node.end_lineno or 0, node.end_col_offset or 0))
+        for node in ast.walk(ast.parse(source))
+        if isinstance(node, COMPREHENSIONS)
+    ]
+
+
+@functools.lru_cache(maxsize=256)
+def _list_positions(code: CodeType) -> list[tuple[Position, Position]]:
+    return [
+        ((line or 0, column or 0), (end_line or 0, end_column or 0))
+        for line, end_line, column, end_column in code.co_positions()
+    ]
+
+
+def _render_locals(frame: FrameType) -> dict[str, str]:
+    return {
+        name: render_value(value)
+        for name, value in frame.f_locals.items()
+        if not (name.startswith("__") and name.endswith("__")) and not name.startswith(".")
+    }
+
+
+def make_event_source(recorder: StateRecorder, backend: Backend | None) -> EventSource:
+    """Where the events come from; by default `sys.monitoring`, if it has a free tool."""
+    if backend == "settrace" or sys.version_info < (3, 12):
+        return TraceFunction(recorder)
+    free = [tool for tool in TOOL_IDS if sys.monitoring.get_tool(tool) is None]
+    if not free and backend is None:
+        return TraceFunction(recorder)
+    return MonitoringTool(recorder, free[0])
+
+
+class TraceFunction:
+    """Events of `sys.settrace` (state: the trace function that was there before)."""
+
+    def __init__(self, recorder: StateRecorder) -> None:
+        self._recorder = recorder
+        self._before: Any = None
+
+    def start(self) -> None:
+        """Begin to record this thread."""
+        self._before = sys.gettrace()
+        sys.settrace(self._enter)
+
+    def stop(self) -> None:
+        """Put the former trace function back."""
+        sys.settrace(self._before)
+
+    def _enter(self, frame: FrameType, event: str, argument: Any) -> Any:
+        if not self._recorder.wants(frame.f_code) or self._recorder.is_cut:
+            return None
+        self._recorder.add("call", frame)
+        return self._handle
+
+    def _handle(self, frame: FrameType, event: str, argument: Any) -> Any:
+        match event:
+            case "line":
+                self._recorder.add("line", frame)
+            case "exception":
+                self._recorder.add("exception", frame, render_value(argument[1]))
+            case "return":
+                is_left = argument is None and self._is_left_by_exception(frame)
+                self._recorder.add("return", frame, None if is_left else render_value(argument))
+        return self._handle
+
+    def _is_left_by_exception(self, frame: FrameType) -> bool:
+        """Whether a function is left by an exception: `sys.settrace` says None for it, too."""
+        name = opcode.opname[frame.f_code.co_code[frame.f_lasti]]
+        if name in YIELD_OPCODES:  # an exception was thrown into a generator, or it yields
+            return self._recorder.states[-1].event == "exception"
+        return name not in RETURN_OPCODES
+
+
+class MonitoringTool:
+    """Events of `sys.monitoring` (state: the tool that is in use)."""
+
+    def __init__(self, recorder: StateRecorder, tool: int) -> None:
+        self._recorder = recorder
+        self._tool = tool
+        self._thread = threading.get_ident()
+        self._events: tuple[int, ...] = ()
+
+    def start(self) -> None:
+        """Begin to record this thread."""
+        monitoring: Any = sys.monitoring  # type: ignore[attr-defined]
+        events = monitoring.events
+        handlers = {
+            events.PY_START: lambda code, offset: self._handle(code, "call"),
+            events.PY_RESUME: lambda code, offset: self._handle(code, "call"),
+            events.LINE: lambda code, line: self._handle(code, "line"),
+            events.JUMP: self._handle_jump,
+            events.RAISE: lambda code, offset, error: self._handle(code, "exception", error),
+            events.STOP_ITERATION: lambda code, offset, error: self._handle(
+                code, "exception", error
+            ),
+            events.PY_RETURN: lambda code, offset, value: self._handle(code, "return", value),
+            events.PY_YIELD: lambda code, offset, value: self._handle(code, "return", value),
+            events.PY_UNWIND: lambda code, offset, error: self._handle(code, "left"),
+        }
+        self._events = tuple(handlers)
+        monitoring.use_tool_id(self._tool, "spsbench states")
+        for event, handler in handlers.items():
+            monitoring.register_callback(self._tool, event, handler)
+        monitoring.set_events(self._tool, sum(handlers))
+
+    def stop(self) -> None:
+        """Give the tool back."""
+        monitoring: Any = sys.monitoring  # type: ignore[attr-defined]
+        monitoring.set_events(self._tool, 0)
+        for event in self._events:
+            monitoring.register_callback(self._tool, event, None)
+        monitoring.free_tool_id(self._tool)
+
+    def _handle_jump(self, code: CodeType, offset: int, target: int) -> None:
+        """A jump back to the same line begins the line again: there is no event of its own for that."""
+        if target < offset and self._recorder.wants(code):
+            positions = _list_positions(code)
+            if positions[offset // 2][0][0] == positions[target // 2][0][0]:
+                self._handle(code, "line")
+
+    def _handle(self, code: CodeType, event: str, value: Any = None) -> None:
+        if threading.get_ident() != self._thread or not self._recorder.wants(code):
+            return
+        frame = sys._getframe(2)  # of the code; 1 is the handler
+        match event:
+            case "call" | "line":
+                self._recorder.add(event, frame)
+            case "left":
+                self._recorder.add("return", frame, None)
+            case "exception" | "return":
+                self._recorder.add(event, frame, render_value(value))
+
+
+EventSource = TraceFunction | MonitoringTool

@@ -1,0 +1,171 @@
+"""States as the tokens on which Code World Model predicts executions.
+
+    <|begin_of_text|><|trace_context_start|>def f(n):  # << START_OF_TRACE
+        return n + 1
+    <|frame_sep|><|call_sep|>{"n": "3"}<|action_sep|>def f(n):<|frame_sep|>
+    <|line_sep|>{"n": ".."}<|action_sep|>    return n + 1<|frame_sep|>
+    <|return_sep|><|action_sep|>    return n + 1<|arg_sep|>"4"<|frame_sep|><|end_of_text|>
+
+(The line breaks between the states are not part of the text.) The format is that of the section "Trace Prediction" of
+PROMPTING_GUIDE.md in github.com/facebookresearch/cwm. It leaves some things open; here
+
+- `..` in place of a value says that a variable is as in the last state of the function: no value has this text;
+- lines that are not unique are told apart by a comment at their end, `# line 7`, which is no part of the program;
+- `null` is the value of a return where an exception leaves the function;
+- a trace that is cut has no `<|end_of_text|>`.
+
+So the text of a trace has all of it, and reading it gives the same trace. A program whose own text has one of the
+tokens cannot be written in this form.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping
+from typing import cast
+
+from spsbench.states.trace import (
+    DamagedStatesError,
+    ProgramState,
+    StateEvent,
+    StateTrace,
+    list_locals,
+)
+
+BEGIN, END = "<|begin_of_text|>", "<|end_of_text|>"
+CONTEXT, FRAME, ACTION, ARGUMENT = (
+    "<|trace_context_start|>",
+    "<|frame_sep|>",
+    "<|action_sep|>",
+    "<|arg_sep|>",
+)
+EVENT_TOKENS: Mapping[StateEvent, str] = {
+    "call": "<|call_sep|>",
+    "line": "<|line_sep|>",
+    "return": "<|return_sep|>",
+    "exception": "<|exception_sep|>",
+}
+UNCHANGED = ".."
+START_COMMENT = "  # << START_OF_TRACE"
+
+_TOKEN = re.compile(r"<\|\w+\|>")
+_LINE_COMMENT = re.compile(r"  # line \d+$")
+_STATE = re.compile(
+    r"(<\|(?:call|line)_sep\|>)(.*)<\|action_sep\|>(.*)"
+    r"|(<\|(?:return|exception)_sep\|>)<\|action_sep\|>(.*)<\|arg_sep\|>(.*)",
+    re.DOTALL,
+)
+
+
+class TokenFormError(ValueError):
+    """A program cannot be written as tokens."""
+
+
+def write_tokens(trace: StateTrace) -> str:
+    """A trace as tokens, without a newline at its end.
+
+    Raises:
+        TokenFormError: the program has one of the tokens in its text.
+    """
+    lines = _mark_lines(trace.source)
+    context = list(lines)
+    if trace.states:
+        context[trace.states[0].line - 1] += START_COMMENT
+    texts = [f"{BEGIN}{CONTEXT}" + "\n".join(context) + FRAME]
+    for state, held in zip(trace.states, list_locals(trace.states), strict=True):
+        text, action = EVENT_TOKENS[state.event], lines[state.line - 1]
+        if state.event in ("call", "line"):
+            shown = {name: state.changed.get(name, UNCHANGED) for name in held}
+            text += f"{_to_json(shown)}{ACTION}{action}"
+        else:
+            text += f"{ACTION}{action}{ARGUMENT}{_to_json(state.value)}"
+        texts.append(text + FRAME)
+    return "".join(texts) + ("" if trace.is_cut else END)
+
+
+def _mark_lines(source: str) -> list[str]:
+    """The lines of a program, made unique by comments."""
+    if found := _TOKEN.search(source):
+        number = source[: found.start()].count("\n") + 1
+        raise TokenFormError(
+            f"line {number} of the program has the text {found[0]}, which is a token of this form; "
+            "write the states as JSON"
+        )
+    lines = source.split("\n")
+    counts = Counter(lines)
+    return [
+        f"{line}  # line {number}" if counts[line] > 1 or _is_marked(line) else line
+        for number, line in enumerate(lines, 1)
+    ]
+
+
+def _is_marked(line: str) -> bool:
+    """Whether a line of a program looks as if it had one of our comments."""
+    return bool(_LINE_COMMENT.search(line)) or line.endswith(START_COMMENT)
+
+
+def _to_json(value: object) -> str:
+    return json.dumps(value, ensure_ascii=False).replace("<|", "\\u003c|")
+
+
+def read_tokens(text: str) -> Iterator[StateTrace]:
+    """The traces that a text has, one after another.
+
+    Raises:
+        DamagedStatesError: the text has something else.
+    """
+    between, *documents = text.split(BEGIN)
+    if between.strip() or not documents:
+        raise DamagedStatesError(f"states as tokens begin with {BEGIN}")
+    for number, document in enumerate(documents, 1):
+        try:
+            yield _read_trace(document)
+        except ValueError as error:
+            raise DamagedStatesError(f"trace {number} is damaged: {error}") from None
+
+
+def _read_trace(document: str) -> StateTrace:
+    body, end, _ = document.partition(END)
+    first, *states = body.split(FRAME)
+    if not first.startswith(CONTEXT) or not states or states.pop().strip():
+        raise ValueError(f"it has no {CONTEXT}, or does not end in {FRAME}")
+    marked = [line.removesuffix(START_COMMENT) for line in first.removeprefix(CONTEXT).split("\n")]
+    numbers = {line: number for number, line in enumerate(marked, 1)}
+    return StateTrace(
+        "\n".join(_LINE_COMMENT.sub("", line) for line in marked),
+        tuple(_read_states(states, numbers)),
+        is_cut=not end,
+    )
+
+
+def _read_states(texts: Iterable[str], numbers: Mapping[str, int]) -> Iterator[ProgramState]:
+    """The states; a stack of variables gives their depths and what was removed."""
+    stack: list[set[str]] = []
+    for text in texts:
+        found = _STATE.fullmatch(text)
+        if found is None:
+            raise ValueError(f"not a state: {text[:80]!r}")
+        token, shown, line, exit_token, exit_line, value = found.groups()
+        event = _EVENTS[token or exit_token]
+        action = exit_line if token is None else line
+        if action not in numbers:
+            raise ValueError(f"not a line of the program: {action[:80]!r}")
+        if event == "call":
+            stack.append(set())
+        if not stack:
+            raise ValueError(f"a {event} outside of all functions")
+        if token is None:
+            yield ProgramState(event, numbers[action], len(stack) - 1, value=json.loads(value))
+        else:
+            held = cast(dict[str, str], json.loads(shown))
+            changed = {name: text for name, text in held.items() if text != UNCHANGED}
+            removed = tuple(sorted(stack[-1] - held.keys()))
+            yield ProgramState(event, numbers[action], len(stack) - 1, changed, removed)
+            stack[-1] = set(held)
+        if event == "return":
+            stack.pop()
+
+
+_EVENTS: Mapping[str, StateEvent] = {token: event for event, token in EVENT_TOKENS.items()}

@@ -1,0 +1,144 @@
+"""The states of one execution: the data, and its form as JSON Lines.
+
+    def f(n):            {"kind": "source", "source": "def f(n):\\n    return n + 1\\n"}
+        return n + 1     {"kind": "state", "event": "call", "line": 1, "depth": 0, "changed": {"n": "3"}, ...}
+                         {"kind": "state", "event": "line", "line": 2, "depth": 0, "changed": {}, ...}
+    f(3)                 {"kind": "state", "event": "return", "line": 2, "depth": 0, "value": "4", ...}
+                         {"kind": "end", "states": 3, "is_cut": false}
+
+The states stand in the order of time. With their depths they are a tree in preorder: a call is the parent of the
+states after it that are deeper than its caller's, up to its return.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Annotated, Any, Literal
+
+from njrt.typed_json import InvalidJsonError, from_json, to_json
+
+StateEvent = Literal["call", "line", "return", "exception"]
+Locals = Mapping[str, str]
+"""Variables as text."""
+
+
+class DamagedStatesError(ValueError):
+    """A file of states cannot be read; names the place."""
+
+
+@dataclass(frozen=True, slots=True)
+class ProgramState:
+    """One state of a program.
+
+        call         a function is entered; `changed` has its arguments
+        line         a line is about to run; `changed` has what differs from the last `call` or `line` of the function
+        exception    an exception was raised, or has reached this function; `value` is the exception
+        return       a function is left; `value` is what it returns, None where an exception leaves it
+
+    A generator is left at each `yield` by a return and entered again by a call.
+    """
+
+    event: StateEvent
+    line: int
+    """From 1."""
+    depth: int
+    """Functions of the program that are being run outside of this one."""
+    changed: dict[str, str] = field(default_factory=dict)
+    removed: tuple[str, ...] = ()
+    """Variables that are no longer bound, in alphabetical order."""
+    value: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class StateTrace:
+    """The states of one execution of a source text."""
+
+    source: str
+    states: tuple[ProgramState, ...]
+    is_cut: bool = False
+    """Whether states are missing at the end, because there were too many."""
+
+
+@dataclass(frozen=True, slots=True)
+class _SourceLine:
+    source: str
+    kind: Literal["source"] = "source"
+
+
+@dataclass(frozen=True, slots=True)
+class _StateLine(ProgramState):
+    kind: Literal["state"] = "state"
+
+
+@dataclass(frozen=True, slots=True)
+class _EndLine:
+    states: int
+    is_cut: bool
+    kind: Literal["end"] = "end"
+
+
+def write_state_lines(traces: Iterable[StateTrace]) -> Iterator[str]:
+    """Traces as lines of JSON, each with its newline."""
+    for trace in traces:
+        yield to_json(_SourceLine(trace.source)) + "\n"
+        for state in trace.states:
+            yield to_json(_StateLine(**_get_fields(state))) + "\n"
+        yield to_json(_EndLine(len(trace.states), trace.is_cut)) + "\n"
+
+
+def read_state_lines(lines: Iterable[str]) -> Iterator[StateTrace]:
+    """The traces of `write_state_lines`.
+
+    Raises:
+        DamagedStatesError: a line is damaged or missing.
+    """
+    source: str | None = None
+    states: list[ProgramState] = []
+    number = 0
+    for number, line in enumerate(lines, 1):
+        try:
+            entry = from_json(line, _build_line_type())
+        except InvalidJsonError as error:
+            raise DamagedStatesError(f"line {number} of the states is damaged: {error}") from None
+        match entry:
+            case _SourceLine() if source is None:
+                source, states = entry.source, []
+            case _StateLine() if source is not None:
+                states.append(ProgramState(**_get_fields(entry)))
+            case _EndLine() if source is not None and entry.states == len(states):
+                yield StateTrace(source, tuple(states), entry.is_cut)
+                source = None
+            case _:
+                raise DamagedStatesError(
+                    f"line {number} of the states, of kind `{entry.kind}`, does not belong here"
+                )
+    if source is not None:
+        raise DamagedStatesError(f"the states end at line {number}, without a line of kind `end`")
+
+
+def _get_fields(state: ProgramState) -> dict[str, Any]:
+    return {name: getattr(state, name) for name in ProgramState.__slots__}
+
+
+@functools.cache
+def _build_line_type() -> object:
+    from pydantic import Discriminator
+
+    return Annotated[_SourceLine | _StateLine | _EndLine, Discriminator("kind")]
+
+
+def list_locals(states: Iterable[ProgramState]) -> list[Locals]:
+    """The variables of the function that each state belongs to, as of its last `call` or `line`."""
+    found: list[Locals] = []
+    stack: list[Locals] = []
+    for state in states:
+        if state.event == "call":
+            stack.append({})
+        held = {**stack[-1], **state.changed}
+        stack[-1] = {name: text for name, text in held.items() if name not in state.removed}
+        found.append(stack[-1])
+        if state.event == "return":
+            stack.pop()
+    return found

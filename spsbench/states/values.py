@@ -1,0 +1,205 @@
+"""Rendering values as bounded text without running the program's code.
+
+    render_value([1, "a", {2: None}])      [1, 'a', {2: None}]
+    render_value(Point(1, 2))              Point(x=1, y=2)         its own attributes; `__repr__` is not called
+    render_value("x" * 1000, 10)           'xxxxxxxxx...
+
+Values of Python's own types are rendered as Python writes them, so that the text of a whole value can be read by
+`ast.literal_eval`. A text that ends in `...` is cut. The elements of a set are sorted by their text.
+
+Not shown: what a property would compute, and the state of iterators, files and other objects in C.
+"""
+
+from __future__ import annotations
+
+from collections import Counter, OrderedDict, defaultdict, deque
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from types import FunctionType, ModuleType
+from typing import Any
+
+from njrt.values.introspection import get_class_name, get_mro, is_a, read_attributes
+
+MAX_VALUE_CHARS = 400
+MAX_DEPTH = 20
+MAX_SORTED_SET = 256
+CUT = "..."
+
+Pieces = Iterator[str]
+"""The text of a value, in pieces."""
+WriteValue = Callable[[Any, int, tuple[int, ...]], Pieces]
+"""Writes a value, given the limit of characters and the identities of the values around it."""
+
+
+def render_value(value: object, limit: int = MAX_VALUE_CHARS) -> str:
+    """A value as text of at most `limit` characters and the mark of a cut."""
+    pieces, length = [], 0
+    for piece in _write(value, limit, ()):
+        pieces.append(piece)
+        length += len(piece)
+        if length > limit:
+            return "".join(pieces)[:limit] + CUT
+    return "".join(pieces)
+
+
+def _write(value: Any, limit: int, outer: tuple[int, ...]) -> Pieces:
+    cls = type(value)
+    if id(value) in outer or len(outer) == MAX_DEPTH:
+        yield CUT
+    elif write := _WRITERS.get(id(cls)):
+        yield from write(value, limit, (*outer, id(value)))
+    elif is_a(value, type):
+        yield f"<class {get_class_name(value)}>"
+    else:
+        yield from _write_object(value, limit, (*outer, id(value)))
+
+
+def _write_object(value: Any, limit: int, outer: tuple[int, ...]) -> Pieces:
+    """An object of another class: as its base type, or by its attributes."""
+    cls = type(value)
+    write = next((_WRITERS[id(base)] for base in get_mro(cls) if id(base) in _WRITERS), None)
+    attributes = read_attributes(value)
+    if write is not None:
+        yield f"{get_class_name(cls)}("
+        yield from write(value, limit, outer)
+        yield ")"
+    elif is_a(value, BaseException):
+        yield get_class_name(cls)
+        yield from _write_tuple(
+            BaseException.__dict__["args"].__get__(value), limit, outer, single=""
+        )
+    elif attributes:
+        yield f"{get_class_name(cls)}("
+        yield from _join((f"{name}=", held) for name, held in attributes.items())(limit, outer)
+        yield ")"
+    else:
+        yield f"<{get_class_name(cls)}>"
+
+
+def _join(parts: Iterable[tuple[str, Any]]) -> Callable[[int, tuple[int, ...]], Pieces]:
+    """Labelled values, with commas between them."""
+
+    def write(limit: int, outer: tuple[int, ...]) -> Pieces:
+        for number, (label, part) in enumerate(parts):
+            yield (", " if number else "") + label
+            yield from _write(part, limit, outer)
+
+    return write
+
+
+def _make_repr_writer(cls: Any) -> WriteValue:
+    """Writes by the `__repr__` of the class itself, also the objects of its subclasses."""
+
+    def write(value: Any, limit: int, outer: tuple[int, ...]) -> Pieces:
+        yield cls.__repr__(value)
+
+    return write
+
+
+def _write_int(value: int, limit: int, outer: tuple[int, ...]) -> Pieces:
+    bits = int.bit_length(value)
+    yield int.__repr__(value) if bits < 8192 else f"<int of {bits} bits>"
+
+
+def _make_text_writer(cls: Any) -> WriteValue:
+    def write(value: Any, limit: int, outer: tuple[int, ...]) -> Pieces:
+        yield cls.__repr__(cls.__getitem__(value, slice(limit + 1)))
+
+    return write
+
+
+def _write_list(value: list[Any], limit: int, outer: tuple[int, ...]) -> Pieces:
+    yield "["
+    yield from _join(("", item) for item in list.__iter__(value))(limit, outer)
+    yield "]"
+
+
+def _write_tuple(
+    value: tuple[Any, ...], limit: int, outer: tuple[int, ...], single: str = ","
+) -> Pieces:
+    yield "("
+    yield from _join(("", item) for item in tuple.__iter__(value))(limit, outer)
+    yield f"{single})" if tuple.__len__(value) == 1 else ")"
+
+
+def _make_set_writer(cls: Any, opening: str, closing: str) -> WriteValue:
+    def write(value: Any, limit: int, outer: tuple[int, ...]) -> Pieces:
+        size = cls.__len__(value)
+        if not size:
+            yield f"{cls.__name__}()"
+        elif size > MAX_SORTED_SET:
+            yield f"<{cls.__name__} of {size} elements>"
+        else:
+            texts = sorted("".join(_write(item, limit, outer)) for item in cls.__iter__(value))
+            yield opening + ", ".join(texts) + closing
+
+    return write
+
+
+def _write_dict(value: dict[Any, Any], limit: int, outer: tuple[int, ...]) -> Pieces:
+    yield "{"
+    for number, (key, held) in enumerate(dict.items(value)):
+        yield ", " if number else ""
+        yield from _write(key, limit, outer)
+        yield ": "
+        yield from _write(held, limit, outer)
+    yield "}"
+
+
+def _write_default_dict(value: Any, limit: int, outer: tuple[int, ...]) -> Pieces:
+    yield "defaultdict("
+    factory = defaultdict.__dict__["default_factory"].__get__(value)
+    yield from _write(factory, limit, outer)
+    yield ", "
+    yield from _write_dict(value, limit, outer)
+    yield ")"
+
+
+def _make_wrapping_writer(
+    name: str, write_inner: WriteValue, size: Callable[[Any], Any]
+) -> WriteValue:
+    def write(value: Any, limit: int, outer: tuple[int, ...]) -> Pieces:
+        yield f"{name}("
+        if size(value):
+            yield from write_inner(value, limit, outer)
+        yield ")"
+
+    return write
+
+
+def _write_deque(value: Any, limit: int, outer: tuple[int, ...]) -> Pieces:
+    yield "["
+    yield from _join(("", item) for item in deque.__iter__(value))(limit, outer)
+    yield "]"
+
+
+def _write_function(value: FunctionType, limit: int, outer: tuple[int, ...]) -> Pieces:
+    yield f"<function {value.__name__}>"
+
+
+def _write_module(value: ModuleType, limit: int, outer: tuple[int, ...]) -> Pieces:
+    name = read_attributes(value).get("__name__")
+    yield f"<module {name}>" if type(name) is str else "<module>"
+
+
+_WRITERS_BY_CLASS: Mapping[type, WriteValue] = {
+    **{
+        cls: _make_repr_writer(cls)
+        for cls in (type(None), bool, float, complex, range, type(...), type(NotImplemented))
+    },
+    int: _write_int,
+    **{cls: _make_text_writer(cls) for cls in (str, bytes, bytearray)},
+    list: _write_list,
+    tuple: _write_tuple,
+    set: _make_set_writer(set, "{", "}"),
+    frozenset: _make_set_writer(frozenset, "frozenset({", "})"),
+    dict: _write_dict,
+    Counter: _make_wrapping_writer("Counter", _write_dict, dict.__len__),
+    OrderedDict: _make_wrapping_writer("OrderedDict", _write_dict, dict.__len__),
+    defaultdict: _write_default_dict,
+    deque: _make_wrapping_writer("deque", _write_deque, lambda value: True),
+    FunctionType: _write_function,
+    ModuleType: _write_module,
+}
+
+_WRITERS = {id(cls): write for cls, write in _WRITERS_BY_CLASS.items()}
+"""By identity: the metaclass of a program's class may have a `__hash__`."""

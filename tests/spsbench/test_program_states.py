@@ -1,0 +1,522 @@
+"""The states of executed programs: what is recorded, and that both forms keep all of it."""
+
+from __future__ import annotations
+
+import ast
+import json
+import os
+import sys
+from collections import Counter, OrderedDict, defaultdict, deque
+from pathlib import Path
+from typing import Any
+
+import pytest
+from click.testing import CliRunner
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import njrt
+from njrt.models.scripted import Scripted, run
+from spsbench.cli import main
+from spsbench.states.programs import record_call, record_program
+from spsbench.states.recording import Backend
+from spsbench.states.tokens import TokenFormError, read_tokens, write_tokens
+from spsbench.states.trace import (
+    DamagedStatesError,
+    ProgramState,
+    StateTrace,
+    list_locals,
+    read_state_lines,
+    write_state_lines,
+)
+from spsbench.states.values import render_value
+
+CRUXEVAL = "CRUXEVAL"
+"""Environment variable: the path of cruxeval.jsonl (github.com/facebookresearch/cruxeval)."""
+
+BACKENDS: list[Backend] = ["settrace"]
+if sys.version_info >= (3, 12):
+    BACKENDS.append("monitoring")
+
+PROGRAMS = {
+    "generator": (
+        "def g(n):\n    for i in range(n):\n        yield i\n\n"
+        "def f(n):\n    total = 0\n    for x in g(n):\n        total += x\n    return total\n",
+        "f(2)",
+        "c5.0 l6.0 l7.0 c1.1 l2.1 l3.1 r3.1=0 l8.0 l7.0 c3.1 l2.1 l3.1 r3.1=1 l8.0 l7.0 c3.1 l2.1 r2.1=None"
+        " l9.0 r9.0=1",
+    ),
+    "exception": (
+        "def g(n):\n    raise ValueError(n)\n\n"
+        "def f(n):\n    try:\n        g(n)\n    except ValueError as e:\n        n = 1\n    return n\n",
+        "f(2)",
+        "c4.0 l5.0 l6.0 c1.1 l2.1 e2.1=ValueError(2) r2.1 e6.0=ValueError(2) l7.0 l8.0 l9.0-e r9.0=1",
+    ),
+    "exception that leaves": (
+        "def g(n):\n    return 1 // n\n\ndef f(n):\n    x = g(n)\n    return x\n",
+        "f(0)",
+        "c4.0 l5.0 c1.1 l2.1 e2.1=ZeroDivisionError('integer division or modulo by zero') r2.1"
+        " e5.0=ZeroDivisionError('integer division or modulo by zero') r5.0",
+    ),
+    "return right after an exception": (
+        "from contextlib import suppress\ndef f():\n    with suppress(KeyError): raise KeyError(1)\n",
+        "f()",
+        "c2.0 l3.0 e3.0=KeyError(1) r3.0=None",
+    ),
+    "loops on one line": (
+        "def f(n):\n    while n: n -= 1\n    for i in range(3): n += i\n    return n\n",
+        "f(2)",
+        "c1.0 l2.0 l2.0 l3.0 l3.0 l3.0 l3.0 l4.0 r4.0=3",
+    ),
+    "recursion": (
+        "def f(n):\n    return 1 if n == 0 else n * f(n - 1)\n",
+        "f(2)",
+        "c1.0 l2.0 c1.1 l2.1 c1.2 l2.2 r2.2=1 r2.1=1 r2.0=2",
+    ),
+    "lambda": (
+        "def f(xs):\n    return sorted(xs, key=lambda x: -x)\n",
+        "f([1, 2])",
+        "c1.0 l2.0 c2.1 l2.1 r2.1=-1 c2.1 l2.1 r2.1=-2 r2.0=[2, 1]",
+    ),
+    "comprehensions": (
+        "def h(x):\n    return x + 1\n\n"
+        "def f(xs):\n    [h(x) for x in xs]\n    return sum(h(x) for x in xs)\n",
+        "f([1, 2])",
+        "c4.0 l5.0 c1.1 l2.1 r2.1=2 c1.1 l2.1 r2.1=3 l6.0 c1.1 l2.1 r2.1=2 c1.1 l2.1 r2.1=3 r6.0=5",
+    ),
+    "class": (
+        "def f():\n    class A:\n        def m(self):\n            self.y = 2\n            return self\n"
+        "    a = A().m()\n    del A\n    return a\n",
+        "f()",
+        "c1.0 l2.0 c2.1 l2.1 l3.1 r3.1=None l6.0 c3.1 l4.1 l5.1 r5.1=A(y=2) l7.0 l8.0-A r8.0=A(y=2)",
+    ),
+    "generator that is closed": (
+        "def g():\n    try:\n        yield 1\n    finally:\n        x = 2\n\n"
+        "def f():\n    it = g()\n    next(it)\n    it.close()\n    return 3\n",
+        "f()",
+        "c7.0 l8.0 l9.0 c1.1 l2.1 l3.1 r3.1=1 l10.0 c3.1 e3.1=GeneratorExit() l5.1 r5.1 l11.0 r11.0=3",
+    ),
+    "generator that does not handle an exception": (
+        "def g():\n    yield 1\n\n"
+        "def f():\n    it = g()\n    next(it)\n    try:\n        it.throw(KeyError())\n"
+        "    except KeyError:\n        return 3\n",
+        "f()",
+        "c4.0 l5.0 l6.0 c1.1 l2.1 r2.1=1 l7.0 l8.0 c2.1 e2.1=KeyError() r2.1 e8.0=KeyError() l9.0 l10.0 r10.0=3",
+    ),
+    "yield from": (
+        "def g():\n    x = yield 1\n    return 2\n\ndef h():\n    y = yield from g()\n    return y\n\n"
+        "def f():\n    return list(h())\n",
+        "f()",
+        "c9.0 l10.0 c5.1 l6.1 c1.2 l2.2 r2.2=1 r6.1=1 c6.1 c2.2 l3.2 r3.2=2 e6.1=StopIteration(2) l7.1 r7.1=2"
+        " r10.0=[1]",
+    ),
+    "coroutines": (
+        "import asyncio\n\nasync def g(n):\n    await asyncio.sleep(0)\n    return n\n\n"
+        "def f():\n    return asyncio.run(g(1))\n",
+        "f()",
+        "c7.0 l8.0 c3.1 l4.1 r4.1=None c4.1 e4.1=StopIteration() l5.1 r5.1=1 r8.0=1",
+    ),
+    "with": (
+        "class C:\n    def __enter__(self):\n        return 1\n    def __exit__(self, *a):\n        return True\n\n"
+        "def f():\n    with C() as c:\n        raise ValueError\n    return 2\n",
+        "f()",
+        "c7.0 l8.0 c2.1 l3.1 r3.1=1 l9.0 e9.0=ValueError() l8.0 c4.1 l5.1 r5.1=True l10.0 r10.0=2",
+    ),
+    "lines that are not unique": (
+        "def f(x):\n    if x:\n        x += 1\n    else:\n        x += 1\n    return x  # line 6\n",
+        "f(0)",
+        "c1.0 l2.0 l5.0 l6.0 r6.0=1",
+    ),
+}
+
+
+def summarize(state: ProgramState) -> str:
+    value = "" if state.value is None else f"={state.value}"
+    removed = "".join(f"-{name}" for name in state.removed)
+    return f"{state.event[0]}{state.line}.{state.depth}{value}{removed}"
+
+
+@pytest.mark.parametrize("backend", BACKENDS)
+@pytest.mark.parametrize("name", PROGRAMS)
+def test_events_lines_depths_and_values(name: str, backend: Backend) -> None:
+    source, call, expected = PROGRAMS[name]
+    trace = record_call(source, call, backend=backend).trace
+    assert " ".join(map(summarize, trace.states)) == expected
+    assert_round_trip(trace)
+
+
+def assert_round_trip(trace: StateTrace) -> None:
+    assert list(read_tokens(write_tokens(trace))) == [trace]
+    assert list(read_state_lines(write_state_lines([trace]))) == [trace]
+
+
+def test_variables_are_differences() -> None:
+    source = "def f(n, m):\n    k = [n]\n    k.append(m)\n    del n\n    return k\n"
+    states = record_call(source, "f(1, 2)").trace.states
+    assert [state.changed for state in states] == [
+        {"n": "1", "m": "2"},
+        {},
+        {"k": "[1]"},
+        {"k": "[1, 2]"},
+        {},
+        {},
+    ]
+    assert states[4].removed == ("n",)
+    assert list_locals(states)[4] == {"m": "2", "k": "[1, 2]"}
+
+
+def test_a_whole_program_is_a_function_of_depth_0() -> None:
+    source = "import sys\ndef f(n):\n    return n\nx = f(len(sys.argv))\n"
+    found = record_program(source, "prog.py", ["prog.py", "a"])
+    expected = "c1.0 l1.0 l2.0 l4.0 c2.1 l3.1 r3.1=2 r4.0=None"
+    assert " ".join(map(summarize, found.trace.states)) == expected
+    assert_round_trip(found.trace)
+
+
+def test_recording_stops_at_its_limit_and_the_program_goes_on() -> None:
+    found = record_call(
+        "def f():\n    for i in range(50):\n        pass\n    return 7\n", "f()", max_states=9
+    )
+    assert (len(found.trace.states), found.trace.is_cut, found.value) == (9, True, 7)
+    assert_round_trip(found.trace)
+    assert not write_tokens(found.trace).endswith("<|end_of_text|>")
+
+
+def test_the_former_trace_function_is_put_back() -> None:
+    def trace(frame: Any, event: str, argument: Any) -> None:
+        return None
+
+    before = sys.gettrace()
+    try:
+        sys.settrace(trace)
+        record_call("def f():\n    return 1\n", "f()", backend="settrace")
+        assert sys.gettrace() is trace
+    finally:
+        sys.settrace(before)
+
+
+class Loud:
+    """Every method that a renderer might call fails."""
+
+    def __init__(self) -> None:
+        self.x = 1
+
+    def fail(self, *arguments: Any) -> Any:
+        raise AssertionError("the program's code was run")
+
+    __repr__ = __str__ = __len__ = __iter__ = __hash__ = __eq__ = __getattr__ = fail  # type: ignore[assignment]
+
+
+class LoudList(list):  # type: ignore[type-arg]
+    __repr__ = __iter__ = __len__ = Loud.fail  # type: ignore[assignment]
+
+
+class LoudFloat(float):
+    __repr__ = __str__ = Loud.fail  # type: ignore[assignment]
+
+
+class Meta(type):
+    __repr__ = __hash__ = __eq__ = Loud.fail  # type: ignore[assignment]
+
+
+class Odd(metaclass=Meta):
+    pass
+
+
+CYCLE: list[Any] = [1]
+CYCLE.append(CYCLE)
+
+VALUES = [
+    ([1, "a", {2: None}, (3,), ()], "[1, 'a', {2: None}, (3,), ()]"),
+    ({"b", "a"}, "{'a', 'b'}"),
+    (set(), "set()"),
+    (frozenset([1]), "frozenset({1})"),
+    (frozenset(), "frozenset()"),
+    (Counter("aab"), "Counter({'a': 2, 'b': 1})"),
+    (Counter(), "Counter()"),
+    (OrderedDict(a=1), "OrderedDict({'a': 1})"),
+    (defaultdict(list, a=[1]), "defaultdict(<class list>, {'a': [1]})"),
+    (deque([1]), "deque([1])"),
+    (bytearray(b"x"), "bytearray(b'x')"),
+    (range(3), "range(0, 3)"),
+    (-0.0, "-0.0"),
+    (..., "Ellipsis"),
+    (ast, "<module ast>"),
+    (summarize, "<function summarize>"),
+    (KeyError, "<class KeyError>"),
+    (KeyError("k"), "KeyError('k')"),
+    (iter([]), "<list_iterator>"),
+    (CYCLE, "[1, ...]"),
+    (Loud(), "Loud(x=1)"),
+    (LoudList([1, 2]), "LoudList([1, 2])"),
+    (LoudFloat(1.5), "LoudFloat(1.5)"),
+    (Odd, "<class Odd>"),
+    (Odd(), "<Odd>"),
+    ([Loud(), Odd], "[Loud(x=1), <class Odd>]"),
+    (10**3000, "<int of 9966 bits>"),
+]
+
+
+@pytest.mark.parametrize(("value", "text"), VALUES, ids=[text for _, text in VALUES])
+def test_values_are_rendered_without_running_the_program_s_code(value: object, text: str) -> None:
+    assert render_value(value) == text
+
+
+@given(
+    st.recursive(
+        st.none()
+        | st.booleans()
+        | st.integers()
+        | st.text()
+        | st.binary()
+        | st.floats(allow_nan=False, allow_infinity=False),
+        lambda inner: st.lists(inner) | st.dictionaries(st.text(), inner) | st.tuples(inner, inner),
+        max_leaves=8,
+    )
+)
+@settings(max_examples=100, deadline=None)
+def test_a_whole_value_can_be_read_and_a_long_one_is_cut(value: object) -> None:
+    assert ast.literal_eval(render_value(value, 100_000)) == value
+    short = render_value(value, 20)
+    assert len(short) <= 23
+    assert short == render_value(value, 100_000) or short.endswith("...")
+
+
+NAMES = st.sampled_from(["a", "b", "c", "<|", '"', "ü"])
+TEXTS = st.text(max_size=5) | st.sampled_from(["<|frame_sep|>", "...", "'..'", "\\u003c|", "\n"])
+SOURCES = st.lists(
+    st.sampled_from(
+        ["x = 1", "", "  # line 2", "y  # line 1", "f()  # << START_OF_TRACE", "\\", "é"]
+    ),
+    min_size=1,
+    max_size=6,
+).map("\n".join)
+
+
+@st.composite
+def traces(draw: st.DrawFn) -> StateTrace:
+    """Well-formed traces of arbitrary programs: calls nest, and what is removed was there."""
+    source = draw(SOURCES)
+    lines = st.integers(1, source.count("\n") + 1)
+    states: list[ProgramState] = []
+    stack: list[dict[str, str]] = []
+    for _ in range(draw(st.integers(0, 12))):
+        event = draw(st.sampled_from(["call", "line", "return", "exception"])) if stack else "call"
+        if event == "call":
+            stack.append({})
+        depth, held = len(stack) - 1, stack[-1]
+        if event in ("call", "line"):
+            removed = draw(st.sets(st.sampled_from(sorted(held)))) if held else set()
+            new = draw(st.dictionaries(NAMES, TEXTS.filter(lambda text: text != ".."), max_size=3))
+            changed = {
+                name: text
+                for name, text in new.items()
+                if name not in removed and held.get(name) != text
+            }
+            stack[-1] = {
+                name: text for name, text in (held | changed).items() if name not in removed
+            }
+            states.append(ProgramState(event, draw(lines), depth, changed, tuple(sorted(removed))))
+        else:
+            value = draw(TEXTS if event == "exception" else st.none() | TEXTS)
+            states.append(ProgramState(event, draw(lines), depth, value=value))
+            if event == "return":
+                stack.pop()
+    return StateTrace(source, tuple(states), draw(st.booleans()))
+
+
+@given(st.lists(traces(), min_size=1, max_size=3))
+@settings(max_examples=150, deadline=None)
+def test_both_forms_keep_every_trace(found: list[StateTrace]) -> None:
+    assert list(read_tokens("\n".join(map(write_tokens, found)))) == found
+    assert list(read_state_lines(write_state_lines(found))) == found
+
+
+def test_the_tokens_are_those_of_the_prompting_guide() -> None:
+    source = "def f(n):\n    m = n + 1\n    return m"
+    assert write_tokens(record_call(source, "f(3)").trace) == (
+        "<|begin_of_text|><|trace_context_start|>def f(n):  # << START_OF_TRACE\n"
+        "    m = n + 1\n    return m<|frame_sep|>"
+        '<|call_sep|>{"n": "3"}<|action_sep|>def f(n):<|frame_sep|>'
+        '<|line_sep|>{"n": ".."}<|action_sep|>    m = n + 1<|frame_sep|>'
+        '<|line_sep|>{"n": "..", "m": "4"}<|action_sep|>    return m<|frame_sep|>'
+        '<|return_sep|><|action_sep|>    return m<|arg_sep|>"4"<|frame_sep|><|end_of_text|>'
+    )
+
+
+def test_a_program_with_a_token_in_it_is_refused() -> None:
+    trace = record_call("def f():\n    return '<|frame_sep|>'\n", "f()").trace
+    with pytest.raises(TokenFormError, match=r"line 2 .*<\|frame_sep\|>.*JSON"):
+        write_tokens(trace)
+    assert list(read_state_lines(write_state_lines([trace]))) == [trace]
+
+
+TOKENS = write_tokens(record_call("def f(n):\n    return n\n", "f(1)").trace)
+LINES = list(write_state_lines([record_call("def f(n):\n    return n\n", "f(1)").trace]))
+
+
+@pytest.mark.parametrize(
+    ("text", "problem"),
+    [
+        ("nothing", "begin with"),
+        ("", "begin with"),
+        (TOKENS[:-40], "does not end"),
+        (TOKENS.replace("<|action_sep|>", ""), "not a state"),
+        (TOKENS.replace('{"n": "1"}', '{"n": '), "trace 1 is damaged"),
+        (
+            TOKENS.replace("<|action_sep|>def f(n):", "<|action_sep|>def g(n):"),
+            "not a line of the program",
+        ),
+        (TOKENS.replace("call_sep", "line_sep"), "outside of all functions"),
+    ],
+)
+def test_damaged_tokens_are_named(text: str, problem: str) -> None:
+    with pytest.raises(DamagedStatesError, match=problem):
+        list(read_tokens(text))
+
+
+@pytest.mark.parametrize(
+    ("lines", "problem"),
+    [
+        (LINES[:-1], "end at line 4, without"),
+        (LINES[1:], "line 1 .*`state`, does not belong"),
+        ([*LINES[:2], *LINES[3:]], "line 4 .*`end`, does not belong"),
+        ([LINES[0], LINES[1].replace("call", "visit")], "line 2 .*damaged"),
+        (["{\n"], "line 1 .*not JSON"),
+    ],
+)
+def test_damaged_lines_are_named(lines: list[str], problem: str) -> None:
+    with pytest.raises(DamagedStatesError, match=problem):
+        list(read_state_lines(lines))
+
+
+@pytest.mark.skipif(CRUXEVAL not in os.environ, reason=f"{CRUXEVAL} names no file")
+def test_all_functions_of_cruxeval_round_trip() -> None:
+    problems = [json.loads(line) for line in Path(os.environ[CRUXEVAL]).read_text().splitlines()]
+    for problem in problems:
+        found = record_call(problem["code"], f"f({problem['input']})")
+        assert found.value == ast.literal_eval(problem["output"])
+        assert_round_trip(found.trace)
+    assert len(problems) == 800
+
+
+def run_natural(path: Path) -> None:
+    """Two blocks, of which the second calls a third, and one that is refused an effect."""
+
+    def ask(prices: list[int]) -> int:
+        total = 0
+        njrt.run(
+            "Put the sum of <prices> into <:total>.",
+            lambda: (total, prices),
+            writes="total",
+            at="shop.njpy:3",
+        )
+        return total
+
+    def order() -> int:
+        bill = 0
+        njrt.run(
+            "Put what <ask> says into <:bill>.",
+            lambda: (bill, ask),
+            writes="bill",
+            at="shop.njpy:9",
+        )
+        return bill
+
+    replies = [
+        run("bill = unknown"),
+        run("bill = ask([3, 4])\nbill += 1", done=True),
+        run("total = sum(prices)", done=True),
+    ]
+    with njrt.using(model=Scripted(replies), trace=str(path), effects="direct"):
+        assert order() == 8
+
+
+def test_natural_blocks_have_the_same_forms(tmp_path: Path) -> None:
+    path = tmp_path / "trace.jsonl"
+    run_natural(path)
+    done = CliRunner().invoke(main, ["states", str(path)])
+    assert done.exit_code == 0, done.output
+    [trace] = read_state_lines(done.output.splitlines(keepends=True))
+    assert_round_trip(trace)
+    assert trace.source == (
+        "block shop.njpy:9\n    # Put what <ask> says into <:bill>.\n    Run: bill = unknown\n"
+        "    Run: bill = ask([3, 4])\n        bill += 1\n    end\n"
+        "block shop.njpy:3\n    # Put the sum of <prices> into <:total>.\n    Run: total = sum(prices)\n    end\n"
+    )
+    assert [(s.event, s.line, s.depth) for s in trace.states] == [
+        ("call", 1, 0),
+        ("line", 3, 0),
+        ("line", 4, 0),
+        ("call", 7, 1),
+        ("line", 9, 1),
+        ("line", 10, 1),
+        ("return", 10, 1),
+        ("line", 6, 0),
+        ("return", 6, 0),
+    ]
+    assert trace.states[5].changed == {"total": "int = 7"}
+    assert trace.states[7].changed == {"bill": "int = 8"}
+    assert trace.states[8].value == "completed"
+
+
+def test_a_trace_without_states_or_end_can_be_read(tmp_path: Path) -> None:
+    path = tmp_path / "old.jsonl"
+    began = {
+        "event": "began",
+        "run": "1",
+        "at": "2026-03-01T09:30:00Z",
+        "place": "a.njpy:1",
+        "model": "m",
+        "effects": "direct",
+    }
+    path.write_text(json.dumps(began) + '\n{"event": "perfor')
+    done = CliRunner().invoke(main, ["states", str(path), "--form", "tokens"])
+    assert done.exit_code == 0
+    [trace] = read_tokens(done.output)
+    assert (trace.is_cut, len(trace.states), trace.states[0].changed) == (True, 1, {})
+
+
+def test_the_command_runs_a_program_and_changes_the_form(tmp_path: Path) -> None:
+    program, out = tmp_path / "prog.py", tmp_path / "prog.states"
+    program.write_text(
+        "import sys\n\ndef f(n):\n    return n + 1\n\nprint('hello', f(len(sys.argv)))\n"
+    )
+    done = CliRunner().invoke(main, ["states", str(program), "--out", str(out), "one", "--two"])
+    assert done.exit_code == 0, done.output
+    assert "hello 4" in done.output
+    assert "1 traces, 8 states" in done.output
+    tokens = CliRunner().invoke(main, ["states", str(out), "--form", "tokens"])
+    (tmp_path / "prog.tokens").write_text(tokens.output)
+    lines = CliRunner().invoke(main, ["states", str(tmp_path / "prog.tokens")])
+    assert lines.output == out.read_text()
+
+
+@pytest.mark.parametrize(
+    ("text", "arguments", "said", "code"),
+    [
+        ("def f(:\n", [], "cannot be compiled", 1),
+        ("1 / 0\n", [], "the program raised ZeroDivisionError", 0),
+        ("1 / 0\n", ["--call", "f()"], "raised ZeroDivisionError before the call", 1),
+        ("def f():\n    raise SystemExit(3)\n", ["--call", "f()"], '"value": "SystemExit(3)"', 0),
+        ("for i in range(9):\n    pass\n", ["--max-states", "5"], "only the first 5 states", 0),
+        ("x = '<|eot_id|>'\n", ["--form", "tokens"], "write the states as JSON", 1),
+    ],
+)
+def test_the_command_says_what_is_wrong_with_a_program(
+    tmp_path: Path, text: str, arguments: list[str], said: str, code: int
+) -> None:
+    program = tmp_path / "prog.py"
+    program.write_text(text)
+    done = CliRunner().invoke(main, ["states", str(program), *arguments])
+    assert (said in done.output, done.exit_code) == (True, code), done.output
+
+
+def test_the_command_refuses_other_files(tmp_path: Path) -> None:
+    other = tmp_path / "other.txt"
+    other.write_text("hello\n")
+    done = CliRunner().invoke(main, ["states", str(other)])
+    assert done.exit_code == 1
+    assert "line 1 of the states is damaged: not JSON" in done.output
+    done = CliRunner().invoke(main, ["states", str(other), "--call", "f()"])
+    assert "--call and ARGUMENTS are for Python programs" in done.output
