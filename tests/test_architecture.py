@@ -28,6 +28,7 @@ LAYERS: Mapping[str, str] = {
     "njrt": """
         errors jumps messages outcome context timeouts private_names private_files
         effects message_json options values
+        decisions
         block events rendering typed_json
         models
         observability scope

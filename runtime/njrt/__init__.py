@@ -5,6 +5,7 @@
     njrt.llm(prompt, schema)                            one question to a model, from ordinary code
     njrt.using(model=..., record=..., max_calls=...)    settings for the blocks inside a `with`
     njrt.limit(usd=0.50)                                a budget for all blocks inside a `with`
+    njrt.using(intercept=decide)                        accept, edit or reject each effect (njrt.decisions)
     njrt.watch(), njrt.last_run()                       calls, tokens, cost, seconds of the blocks run
     njrt.Scripted([...])                                a model for tests, whose replies are given
     njrt.NaturalError                                   the root of the runtime's errors (njrt.errors)
@@ -19,12 +20,14 @@ from njrt.errors import (
     ConfigurationError,
     CostLimitError,
     EffectLimitError,
+    InterceptorError,
     LimitError,
     ModelError,
     ModelNotFoundError,
     NaturalError,
     NoModelError,
     OutputTypeError,
+    Paused,
     PolicyError,
     RecordingError,
     RecordingMismatchError,
@@ -41,6 +44,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
+    from njrt.decisions import Abort, Accept, Decision, Edit, Pause, PendingEffect, Reject
     from njrt.models.scripted import Scripted
     from njrt.observability.accounts import last_run, watch
     from njrt.persistence.recorder import Recorder
@@ -51,6 +55,8 @@ if TYPE_CHECKING:
     from njrt.session.settings import using
 
 __all__ = [
+    "Abort",
+    "Accept",
     "Any",
     "AuthenticationError",
     "Break",
@@ -59,18 +65,25 @@ __all__ = [
     "ConfigurationError",
     "Continue",
     "CostLimitError",
+    "Decision",
+    "Edit",
     "EffectLimitError",
+    "InterceptorError",
     "LimitError",
     "ModelError",
     "ModelNotFoundError",
     "NaturalError",
     "NoModelError",
     "OutputTypeError",
+    "Pause",
+    "Paused",
+    "PendingEffect",
     "PolicyError",
     "Recorder",
     "RecordingError",
     "RecordingMismatchError",
     "RecordingMissingError",
+    "Reject",
     "RejectedRequestError",
     "ReplyError",
     "Return",
@@ -93,8 +106,15 @@ __all__ = [
 ]
 
 _LOADED_LATER = {
+    "Abort": "njrt.decisions",
+    "Accept": "njrt.decisions",
     "Any": "typing",
+    "Decision": "njrt.decisions",
+    "Edit": "njrt.decisions",
+    "Pause": "njrt.decisions",
+    "PendingEffect": "njrt.decisions",
     "Recorder": "njrt.persistence.recorder",
+    "Reject": "njrt.decisions",
     "Scripted": "njrt.models.scripted",
     "allm": "njrt.session.ask",
     "allm_at": "njrt.session.ask",

@@ -148,11 +148,39 @@ class NeedsCode:
     reason: str
 
 
-Effect = (
+@dataclass(frozen=True, slots=True)
+class AskModel:
+    """Ask a model a question from code: `njrt.llm(question, answer_type)`.
+
+    The program requests it, not a model. `answer_type` describes what the answer must fit, empty for text.
+    """
+
+    question: str
+    answer_type: str = ""
+
+
+BlockEffect = (
     Run | Eval | Exec | Lookup | Assign | Deref | Ref | SetRef | Goto
     | BreakLoop | ContinueLoop | ReturnValue | RaiseError | Done
     | BindOutputs | ReturnAnswer | RaiseNamed | NeedsCode
 )  # fmt: skip
+"""What a block's model may request."""
+
+Effect = BlockEffect | AskModel
+
+_JUMPS = (RaiseError, BreakLoop, ContinueLoop, ReturnValue)
+_DATA = (Lookup, Assign, Deref, Ref, SetRef)
+EFFECT_KINDS: Mapping[str, tuple[type[Effect], ...]] = {
+    "answer": (BindOutputs, ReturnAnswer, RaiseNamed, BreakLoop, ContinueLoop, NeedsCode),
+    "direct": (Run,),
+    "nightjar": (Exec, Eval, *_JUMPS, Done),
+    "shared-python": (Exec, Eval, *_JUMPS, Done),
+    "shared-eval": (Eval, Assign, Deref, SetRef, *_JUMPS, Done),
+    "isolated-eval": (*_DATA, Eval, *_JUMPS, Done),
+    "baseline": (*_DATA, Goto, Done),
+    "llm": (AskModel,),
+}
+"""The effects of each set; `llm` stands for questions from code."""
 
 
 @dataclass(frozen=True, slots=True)

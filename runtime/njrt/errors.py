@@ -13,6 +13,8 @@
     │   ├── EffectLimitError        ├── CallLimitError      ├── TimeLimitError
     │   ├── CodeTimeLimitError      ├── TokenLimitError     └── CostLimitError
     ├── PolicyError                 the block needs what it is not allowed        exit code 3
+    ├── InterceptorError            an interceptor failed                         exit code 3
+    ├── Paused                      an interceptor paused the block               exit code 75
     ├── RecordingError              replay is impossible                          exit code 3
     │   ├── RecordingMissingError   no such file
     │   └── RecordingMismatchError  a request differs from the recorded ones
@@ -100,6 +102,16 @@ class CostLimitError(LimitError):
 
 class PolicyError(NaturalError):
     """The block needs what its project does not allow, such as code under `authority="strict"`."""
+
+
+class InterceptorError(NaturalError):
+    """An interceptor raised an exception, or returned something that is no decision about the effect."""
+
+
+class Paused(NaturalError):
+    """An interceptor paused the block before an effect, which has not been carried out."""
+
+    exit_code = 75  # EX_TEMPFAIL of sysexits.h
 
 
 class RecordingError(NaturalError):

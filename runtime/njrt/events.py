@@ -12,6 +12,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
+from njrt.decisions import InterceptorDecision
 from njrt.effects import Effect, EffectResult, Refusal
 from njrt.messages import Reply, Request
 from njrt.outcome import Outcome
@@ -88,7 +89,11 @@ class Unanswered:
 
 @dataclass(frozen=True, slots=True)
 class Performed:
-    """An effect was performed, or refused, with this result; a reply that is no effect counts as a refusal."""
+    """An effect was performed, or refused, with this result; a reply that is no effect counts as a refusal.
+
+    `effect` is as the model requested it; `decisions` are those of the interceptors, in the order in which they
+    were asked. The result of an effect by which an interceptor ended the block is `Raised`.
+    """
 
     run: RunId
     at: float
@@ -97,6 +102,7 @@ class Performed:
     result: EffectResult
     seconds: float
     state: StateChange | None = None
+    decisions: tuple[InterceptorDecision, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

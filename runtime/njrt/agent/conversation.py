@@ -2,6 +2,7 @@
 
     Request   ──yielded──>  the driver asks a model   ──sent back──>  Reply
     Snippet   ──yielded──>  the driver runs the code  ──sent back──>  Execution
+    PendingEffect  ──────>  interceptors are asked    ──sent back──>  Interception
 
 and it returns the block's `Outcome`. One generator serves the synchronous and the asynchronous driver; it uses
 neither network nor clock, so that a test can drive it by hand.
@@ -14,11 +15,11 @@ from dataclasses import dataclass
 from itertools import count
 
 from njrt.agent.answer import AnswerForm, parse_answer
-from njrt.agent.handlers import EffectGenerator
 from njrt.agent.prompt import ANSWER_PROMPT, STRICT_ANSWER_PROMPT, build_system_prompt
 from njrt.agent.text_protocol import parse_text_effects
 from njrt.agent.tools import OPERATIONS, format_call_form, make_tools, parse_tool_call
 from njrt.block import Block
+from njrt.decisions import Interception, PendingEffect
 from njrt.effects import Answer, Effect, EffectResult, NeedsCode, Refusal
 from njrt.errors import ReplyError
 from njrt.execution.execute import Execution, Snippet
@@ -42,8 +43,9 @@ MAX_UNUSABLE_REPLIES = 3
 """Consecutive replies without anything to carry out before the block fails."""
 
 
-ConversationStep = Request | Snippet
-Conversation = Generator[ConversationStep, Reply | Execution, Outcome]
+ConversationStep = Request | Snippet | PendingEffect
+StepResult = Reply | Execution | Interception
+Conversation = Generator[ConversationStep, StepResult, Outcome]
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,16 +55,17 @@ class CodeNeeded:
     turn: int
 
 
-AnswerConversation = Generator[ConversationStep, Reply | Execution, Outcome | CodeNeeded]
-EffectHandler = Callable[[Effect | Refusal, int], EffectGenerator]
-"""Serves one effect of a turn: yields the code to be run, if any, and returns the result."""
+AnswerConversation = Generator[ConversationStep, StepResult, Outcome | CodeNeeded]
+ServedEffect = Generator[ConversationStep, StepResult, EffectResult]
+EffectServer = Callable[[Effect | Refusal, int], ServedEffect]
+"""Serves one effect of a turn: yields what the driver has to do for it, and returns the result."""
 
 
 def converse(
     block: Block,
     protocol: Protocol,
     opening: str,
-    serve: EffectHandler,
+    serve: EffectServer,
     form: AnswerForm | None = None,
     first_turn: int = 1,
 ) -> AnswerConversation:
@@ -169,8 +172,8 @@ def list_shown_texts(messages: tuple[Message, ...]) -> list[str]:
 
 
 def serve_effect(
-    effect: Effect | Refusal, serve: EffectHandler, turn: int, results: list[EffectResult]
-) -> EffectGenerator:
+    effect: Effect | Refusal, serve: EffectServer, turn: int, results: list[EffectResult]
+) -> ServedEffect:
     """Serve one effect, unless an earlier one of the same reply has failed."""
     if any(isinstance(result, Refusal) for result in results):
         return Refusal("not carried out, because an earlier call of this reply failed")

@@ -39,6 +39,7 @@ from njrt.agent.references import (
 from njrt.block import Block
 from njrt.effects import (
     Answer,
+    AskModel,
     Assign,
     BindOutputs,
     BreakLoop,
@@ -137,6 +138,8 @@ class Handlers:
                         f'the block needs code, which authority="strict" does not allow: {reason}'
                     )
                 result = effect
+            case AskModel():
+                raise AssertionError("no effect set has questions")
             case _:
                 result = self.serve_safely(effect)
         self.failed = isinstance(result, Refusal)

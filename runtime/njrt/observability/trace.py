@@ -21,6 +21,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, assert_never
 
+from njrt.decisions import Abort, Accept, Decision, Edit, Pause, Reject
 from njrt.effects import Answer, Refusal
 from njrt.events import Asked, Began, Ended, Event, Performed, Replied, StateChange, Unanswered
 from njrt.message_json import format_json_line, list_new_messages, message_to_json, reply_to_json
@@ -126,6 +127,11 @@ def event_to_json(event: Event) -> dict[str, Any]:
             kind = "refusal" if isinstance(result, Refusal) else kind
             fields = {"turn": turn, "seconds": round(seconds, 6), "effect": effect_to_json(effect)}
             fields |= {"kind": kind, "result": summarize_result(result)}
+            if event.decisions:
+                fields["decisions"] = [
+                    {"interceptor": made.interceptor} | decision_to_json(made.decision)
+                    for made in event.decisions
+                ]
             return fields | state_to_json(event.state, "changes")
         case Ended(outcome=outcome, seconds=seconds):
             name, message = name_ending(outcome)
@@ -153,6 +159,21 @@ def effect_to_json(effect: Any) -> dict[str, Any]:
     return {"kind": type(effect).__name__} | {
         part.name: getattr(effect, part.name) for part in fields(effect)
     }
+
+
+def decision_to_json(decision: Decision) -> dict[str, Any]:
+    """A decision by its name and what belongs to it."""
+    match decision:
+        case Edit(effect):
+            return {"decision": "edit", "effect": effect_to_json(effect)}
+        case Reject(words):
+            return {"decision": "reject", "words": words}
+        case Abort(error):
+            return {"decision": "abort"} | ({"error": format_error_line(error)} if error else {})
+        case Accept() | Pause():
+            return {"decision": type(decision).__name__.lower()}
+        case _:
+            assert_never(decision)
 
 
 class TextBudget:

@@ -15,12 +15,20 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable, Mapping
 from typing import Any
 
-from njrt.agent.conversation import Conversation
-from njrt.errors import ReplyError
-from njrt.messages import Message, Reply, Request, Tool, UserMessage
+from njrt.agent.conversation import Conversation, ServedEffect
+from njrt.decisions import PendingEffect
+from njrt.effects import AskModel, Effect, Refusal
+from njrt.errors import PolicyError, ReplyError
+from njrt.messages import Json, Message, Reply, Request, Tool, UserMessage
 from njrt.outcome import Outcome, Returned, UserValue
 from njrt.session.drive import adrive, drive, hidden_frames
-from njrt.session.session import RunSetup, Session, set_up_run, with_lifecycle_events
+from njrt.session.session import (
+    RunSetup,
+    Session,
+    make_effect_server,
+    set_up_run,
+    with_lifecycle_events,
+)
 from njrt.session.structured_output import (
     AnswerType,
     convert_answer,
@@ -61,7 +69,9 @@ def llm_at(place: str, *, project: Mapping[str, Any] | None = None, **options: A
 
     def llm(prompt: str, schema: AnswerType = None) -> UserValue:
         with hidden_frames:
-            return _get_answer(drive(_start_question(prompt, schema, place, project, options)))
+            return _get_answer(
+                drive(_start_question(prompt, schema, place, project, options, False))
+            )
 
     return llm
 
@@ -71,7 +81,7 @@ def allm_at(place: str, *, project: Mapping[str, Any] | None = None, **options: 
 
     async def allm(prompt: str, schema: AnswerType = None) -> UserValue:
         with hidden_frames:
-            session = _start_question(prompt, schema, place, project, options)
+            session = _start_question(prompt, schema, place, project, options, True)
             return _get_answer(await adrive(session))
 
     return allm
@@ -88,19 +98,48 @@ def _start_question(
     place: str,
     project: Mapping[str, Any] | None,
     options: Mapping[str, Any],
+    is_async: bool,
 ) -> Session:
     """Prepare one question, with the layers that surround every natural block."""
     setup = set_up_run(place, options, project)
-    conversation = ask_until_valid(prompt, wanted, setup)
+    conversation = ask_model(prompt, wanted, setup, is_async)
     return Session(
-        with_lifecycle_events(conversation, setup, "llm"), setup.model, setup.meter.seconds_left
+        with_lifecycle_events(conversation, setup, "llm"),
+        setup.model,
+        setup.meter.seconds_left,
+        setup.interceptors,
     )
 
 
-def ask_until_valid(prompt: str, wanted: AnswerType, setup: RunSetup) -> Conversation:
+def ask_model(prompt: str, wanted: AnswerType, setup: RunSetup, is_async: bool) -> Conversation:
+    """The conversation: one effect, the question; where it is rejected, `PolicyError`."""
+    schema = None if wanted is None or wanted is str else make_answer_schema(wanted)
+
+    def serve(effect: Effect | Refusal, turn: int) -> ServedEffect:
+        match effect:
+            case AskModel(question):
+                return (yield from ask_until_valid(question, wanted, schema, setup))
+            case Refusal(words):
+                raise PolicyError(f"a question to the model was rejected: {words}")
+            case _:
+                raise AssertionError("a question is the only effect of `llm`")
+
+    def describe(effect: Effect, turn: int, number: int) -> PendingEffect:
+        return PendingEffect(
+            setup.run, setup.parent, setup.place, turn, number, effect, "llm", "", is_async, dict
+        )
+
+    question = AskModel(prompt, "" if schema is None else describe_schema(schema))
+    outcome = yield from make_effect_server(serve, setup, describe)(question, 1)
+    assert isinstance(outcome, Returned)
+    return outcome
+
+
+def ask_until_valid(
+    prompt: str, wanted: AnswerType, schema: Json | None, setup: RunSetup
+) -> Conversation:
     """The conversation: a question, asked again with the reason where the answer does not fit."""
     options, uses_tools = setup.options, setup.protocol == "tools"
-    schema = None if wanted is None or wanted is str else make_answer_schema(wanted)
     question = prompt
     tools: tuple[Tool, ...] = ()
     if schema is not None:

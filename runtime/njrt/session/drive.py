@@ -28,17 +28,19 @@ from functools import partial
 from types import TracebackType
 from typing import Any, assert_never, cast
 
-from njrt.agent.conversation import ConversationStep
+from njrt.agent.conversation import ConversationStep, StepResult
 from njrt.block import Block, extract_instruction
+from njrt.decisions import PendingEffect
 from njrt.errors import NaturalError
 from njrt.execution.execute import Execution, Snippet, aexecute, execute
 from njrt.jumps import Break, Continue, Return
-from njrt.messages import Reply, Request
+from njrt.messages import Request
 from njrt.outcome import Broke, Completed, Continued, Outcome, Raised, Returned
 from njrt.scope.scope import make_scope
+from njrt.session.interception import intercept
 from njrt.session.session import Session, add_place_note, make_session, set_up_run
 
-StepAnswerer = Callable[[ConversationStep, Session], Coroutine[Any, Any, Reply | Execution]]
+StepAnswerer = Callable[[ConversationStep, Session], Coroutine[Any, Any, StepResult]]
 """Gives the conversation what it asks for, with or without awaiting it."""
 
 VariablesLambda = Callable[[], tuple[Any, ...]]
@@ -127,9 +129,15 @@ async def drive_conversation(session: Session, answer: StepAnswerer) -> Outcome:
         del proceed  # an exception in it would keep this frame alive, and so the program's values
 
 
-async def answer_step(step: ConversationStep, session: Session) -> Reply | Execution:
-    """Ask the model in this thread, or have `drive` run the code."""
-    return session.model.ask(step) if isinstance(step, Request) else await request_execution(step)
+async def answer_step(step: ConversationStep, session: Session) -> StepResult:
+    """Ask the model or the interceptors in this thread, or have `drive` run the code."""
+    match step:
+        case Request():
+            return session.model.ask(step)
+        case PendingEffect():
+            return await intercept(step, session.interceptors)
+        case _:
+            return await request_execution(step)
 
 
 @types.coroutine
@@ -138,11 +146,15 @@ def request_execution(snippet: Snippet) -> Generator[Snippet, Execution, Executi
     return (yield snippet)
 
 
-async def aanswer_step(step: ConversationStep, session: Session) -> Reply | Execution:
-    """Ask the model or run the code, without blocking the event loop."""
-    if isinstance(step, Request):
-        return await session.model.aask(step)
-    return await aexecute(step, seconds=session.code_seconds())
+async def aanswer_step(step: ConversationStep, session: Session) -> StepResult:
+    """Ask the model or the interceptors or run the code, without blocking the event loop."""
+    match step:
+        case Request():
+            return await session.model.aask(step)
+        case PendingEffect():
+            return await intercept(step, session.interceptors)
+        case _:
+            return await aexecute(step, seconds=session.code_seconds())
 
 
 def apply_outcome(outcome: Outcome, place: str) -> None:

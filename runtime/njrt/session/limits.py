@@ -99,7 +99,8 @@ class Meter:
         self._clock = clock
         self._began = clock()
         self._lock = Lock()
-        self._effects = self._calls = self._tokens = 0
+        self._effects = self._calls = self._tokens = self._stops = 0
+        self._stopped_at = 0.0
         self._usd = 0.0
 
     def spent(self) -> MeterReading:
@@ -130,8 +131,25 @@ class Meter:
                     CallLimitError, "calls", f"{_format_count(most, 'model call')}"
                 )
 
-    def count_effect(self) -> None:
-        """Count one effect, before it is served."""
+    @contextmanager
+    def stopped(self) -> Iterator[None]:
+        """Do not count the seconds inside, here and on the meters around."""
+        for meter in (self, *self._around):
+            with meter._lock:
+                meter._stops += 1
+                if meter._stops == 1:
+                    meter._stopped_at = meter._clock()
+        try:
+            yield
+        finally:
+            for meter in (self, *self._around):
+                with meter._lock:
+                    meter._stops -= 1
+                    if not meter._stops:
+                        meter._began += meter._clock() - meter._stopped_at
+
+    def count_effect(self) -> int:
+        """Count one effect, before it is served; return its number in the run, from 1."""
         for meter in (self, *self._around):
             meter._check_own_time()
             with meter._lock:
@@ -142,6 +160,7 @@ class Meter:
                 raise meter._make_error(
                     EffectLimitError, "effects", f"{_format_count(most, 'effect')}"
                 )
+        return self._effects
 
     def count_reply(self, reply: Reply) -> None:
         """Count the tokens and the cost of a reply. A reply from the cache costs nothing."""

@@ -3,7 +3,7 @@
     set_up_run(place, options, project)     settings -> options -> recorder -> model -> layers
     make_session(block, scope, setup)       a Session, ready to be driven
 
-    effects  every effect of every set passes `make_effect_server`: it is counted, served, reported
+    effects  every effect of every set passes `make_effect_server`: counted, shown to interceptors, served, reported
     model    the model wrapped in Metered(Notified(Recorder(Cache(model))))
 
 Each capability is a wrapper; the conversation, the handlers and the models know nothing of them. A call that
@@ -19,6 +19,7 @@ from collections.abc import Callable, Mapping
 from contextlib import suppress
 from contextvars import ContextVar
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any
 
 from njrt.agent.answer import AnswerForm, make_answer_form
@@ -26,14 +27,30 @@ from njrt.agent.conversation import (
     AnswerConversation,
     CodeNeeded,
     Conversation,
-    EffectHandler,
+    EffectServer,
+    ServedEffect,
     converse,
 )
 from njrt.agent.handlers import EffectGenerator, Handlers
 from njrt.agent.prompt import build_opening
 from njrt.block import Block
-from njrt.effects import Effect, Refusal
-from njrt.errors import CodeTimeLimitError, NaturalError, TimeLimitError
+from njrt.decisions import (
+    Abort,
+    Interception,
+    Interceptor,
+    InterceptorDecision,
+    Pause,
+    PendingEffect,
+    Reject,
+)
+from njrt.effects import Effect, EffectResult, Refusal
+from njrt.errors import (
+    CodeTimeLimitError,
+    NaturalError,
+    Paused,
+    PolicyError,
+    TimeLimitError,
+)
 from njrt.events import Began, Ended, Listener, Performed, RunId, wants_states
 from njrt.messages import Protocol
 from njrt.models.model import Model
@@ -41,6 +58,7 @@ from njrt.observability.listeners import Notified
 from njrt.options import OnError, Options
 from njrt.outcome import Outcome, Raised
 from njrt.scope.scope import Scope
+from njrt.session.interception import list_interceptors
 from njrt.session.limits import (
     CodeTimeLimit,
     Meter,
@@ -56,16 +74,20 @@ from njrt.session.settings import (
     make_layered_model,
     resolve_options,
 )
-from njrt.session.states import Observe, StateObserver, observe_nothing
+from njrt.session.states import Observe, StateObserver, observe_nothing, render_variables
 
 
 @dataclass(frozen=True, slots=True)
 class Session:
-    """One run of a block, ready to be driven: its conversation, its model, the seconds its code may run."""
+    """One run of a block, ready to be driven.
+
+    It has its conversation, its model, the seconds its code may run, and the interceptors of its effects.
+    """
 
     conversation: Conversation
     model: Model
     code_seconds: CodeTimeLimit
+    interceptors: tuple[Interceptor, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,6 +102,9 @@ class RunSetup:
     meter: Meter
     model: Model
     """The model behind all its layers."""
+    interceptors: tuple[Interceptor, ...]
+    """Those that are asked about each effect, innermost first."""
+    parent: RunId | None
 
     @property
     def protocol(self) -> Protocol:
@@ -114,7 +139,9 @@ def set_up_run(
         model = make_layered_model(settings, merged, *layers)
     except NaturalError as error:
         raise add_place(error, place or "njrt.llm") from None
-    return RunSetup(run, place, settings, merged, listener, meter, model)
+    interceptors = list_interceptors(settings.interceptors)
+    parent = _current_run.get()
+    return RunSetup(run, place, settings, merged, listener, meter, model, interceptors, parent)
 
 
 def make_session(block: Block, scope: Scope, setup: RunSetup, tried: str = "") -> Session:
@@ -127,7 +154,9 @@ def make_session(block: Block, scope: Scope, setup: RunSetup, tried: str = "") -
 
     def begin(block: Block, form: AnswerForm | None, first_turn: int) -> AnswerConversation:
         handlers = Handlers(block, scope)
-        serve = make_effect_server(handlers.serve, setup.meter, setup.run, setup.listener, observe)
+        serve = make_effect_server(
+            handlers.serve, setup, partial(make_pending_effect, block, scope, setup), observe
+        )
         opening = build_opening(block, scope, form.text if form else "", handlers.redactor)
         return converse(block, setup.protocol, opening, serve, form, first_turn)
 
@@ -139,6 +168,7 @@ def make_session(block: Block, scope: Scope, setup: RunSetup, tried: str = "") -
         with_closed_scope(conversation, scope),
         setup.model,
         make_code_time_limit(options.max_code_seconds, setup.meter),
+        setup.interceptors,
     )
 
 
@@ -176,7 +206,6 @@ def with_lifecycle_events(
     """The conversation of a run, which emits `Began` and `Ended`."""
     run, place, listener = setup.run, setup.place, setup.listener
     began = time.monotonic()
-    parent = _current_run.get()
     token = _current_run.set(run)
     listener(
         Began(
@@ -185,7 +214,7 @@ def with_lifecycle_events(
             place,
             setup.model.name,
             effects,
-            parent,
+            setup.parent,
             tried,
             instruction,
             observe(),
@@ -253,27 +282,79 @@ def set_default_temperature(block: Block, protocol: Protocol) -> Block:
     return replace(block, options=replace(block.options, temperature=0.0))
 
 
+def make_pending_effect(
+    block: Block, scope: Scope, setup: RunSetup, effect: Effect, turn: int, number: int
+) -> PendingEffect:
+    """Describe an effect of a block to its interceptors."""
+    return PendingEffect(
+        setup.run,
+        setup.parent,
+        setup.place,
+        turn,
+        number,
+        effect,
+        block.options.effects or "direct",
+        block.instruction,
+        block.is_async,
+        partial(render_variables, scope, block.options),
+    )
+
+
 def make_effect_server(
-    serve: EffectHandler, meter: Meter, run: RunId, listener: Listener, observe: Observe
-) -> EffectHandler:
-    """The one way to a handler: each effect of each set, in `async` blocks too, passes the inner function.
+    serve: Callable[[Effect | Refusal, int], EffectGenerator | ServedEffect],
+    setup: RunSetup,
+    describe: Callable[[Effect, int, int], PendingEffect],
+    observe: Observe = observe_nothing,
+) -> EffectServer:
+    """The one way to a handler: each effect of each set, and each question of `llm`, passes the inner function.
 
-    It is counted before it is served, and reported with its result.
+    It is counted, shown to the interceptors, served or refused, and reported with its result.
     """
+    meter = setup.meter
 
-    def serve_effect(effect: Effect | Refusal, turn: int) -> EffectGenerator:
+    def serve_effect(effect: Effect | Refusal, turn: int) -> ServedEffect:
+        number = meter.count_effect()
+        decisions: tuple[InterceptorDecision, ...] = ()
+        served = effect
+
+        def report(result: EffectResult, began: float) -> None:
+            at, seconds = time.time(), time.monotonic() - began
+            setup.listener(
+                Performed(setup.run, at, turn, effect, result, seconds, observe(), decisions)
+            )
+
+        if setup.interceptors and not isinstance(effect, Refusal):
+            with meter.stopped():
+                interception = yield describe(effect, turn, number)
+            assert isinstance(interception, Interception)
+            decisions = interception.decisions
+            match interception.last:
+                case Reject(words):
+                    served = Refusal(words)
+                case Abort() | Pause() as ending:
+                    error = make_ending_error(ending, decisions[-1].interceptor, setup.place)
+                    report(Raised(error), time.monotonic())
+                    raise error
+                case _:
+                    served = interception.effect
         began = time.monotonic()
-        meter.count_effect()
         try:
-            result = yield from serve(effect, turn)
+            result = yield from serve(served, turn)
         except CodeTimeLimitError:
             try:
                 meter.check()  # the limit of the whole run, where that is what stopped the code
             except TimeLimitError as over:
                 raise over from None
             raise
-        seconds = time.monotonic() - began
-        listener(Performed(run, time.time(), turn, effect, result, seconds, observe()))
+        report(result, began)
         return result
 
     return serve_effect
+
+
+def make_ending_error(decision: Abort | Pause, interceptor: str, place: str) -> NaturalError:
+    """The error by which a decision ends a block."""
+    where = place or "njrt.llm"
+    if isinstance(decision, Pause):
+        return Paused(f"{where}: paused by the interceptor `{interceptor}`")
+    return decision.error or PolicyError(f"{where}: aborted by the interceptor `{interceptor}`")

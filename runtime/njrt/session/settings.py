@@ -23,6 +23,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, get_args
 
 from njrt.context import Around
+from njrt.decisions import Interceptor
 from njrt.errors import ConfigurationError
 from njrt.events import Listener
 from njrt.messages import Protocol, Reply, Request
@@ -57,6 +58,8 @@ class Settings:
     cache: bool | str | Path | None = None
     trace: str | None = None
     examples: str | None = None
+    interceptors: tuple[Interceptor, ...] = ()
+    """Those of all `with using` around, outermost first."""
 
 
 NO_SETTINGS = Settings()
@@ -73,13 +76,15 @@ def using(
     cache: bool | str | Path | None = None,
     trace: str | Path | None = None,
     examples: str | Path | None = None,
+    intercept: Interceptor | None = None,
     **options: Any,
 ) -> Iterator[None]:
     """Run the blocks inside with these settings.
 
     `model` is a model (`njrt.Scripted([...])`) or the name of one; `record` is the path of a recording,
     replayed and made according to `mode`; `cache` is True, False or the cache's folder; `trace` is the path of
-    a trace file, `examples` that of a file of examples for `njc static --learn`; every other keyword is an
+    a trace file, `examples` that of a file of examples for `njc static --learn`; `intercept` is called with each
+    `PendingEffect` and decides about it, before those of the `with using` around; every other keyword is an
     option of blocks. The settings hold for everything called inside, and for threads started inside while the
     `with` is open.
     """
@@ -94,6 +99,7 @@ def using(
         around.cache if cache is None else cache,
         around.trace if trace is None else str(trace),
         around.examples if examples is None else str(examples),
+        around.interceptors if intercept is None else (*around.interceptors, intercept),
     )
     with _open_settings.opened(here):
         try:

@@ -16,6 +16,7 @@ from collections.abc import Callable
 
 from njrt.events import StateChange
 from njrt.message_json import hash_json
+from njrt.options import Options
 from njrt.outcome import UserValue
 from njrt.rendering.describe import describe_on_one_line, describe_variable
 from njrt.rendering.redaction import Redactor, RedactRule
@@ -33,6 +34,19 @@ Observe = Callable[[], StateChange | None]
 
 def observe_nothing() -> None:
     """An `Observe` for when no listener wants states."""
+
+
+def render_variables(scope: Scope, options: Options) -> dict[str, str]:
+    """The variables that a block sees and that are bound, each as the model is shown it."""
+    redactor = Redactor(True if options.redact is None else options.redact)
+    variables = scope.list_variables()
+    redactor.scan(variables.items())
+    return {
+        name: redactor.redact_whole(
+            describe_variable(name, value, options.show_chars or 1000, redactor)
+        )
+        for name, value in variables.items()
+    }
 
 
 class StateObserver:

@@ -1,0 +1,115 @@
+"""What an interceptor is shown of an effect, and what it may decide.
+
+    def allow_no_imports(pending: PendingEffect) -> Decision:
+        match pending.effect:
+            case Run(code) if "import" in code:
+                return Reject("do it without imports")
+        return Accept()
+
+    with njrt.using(intercept=allow_no_imports): ...
+
+Every effect of every set is shown before it is carried out, and so is each question of `njrt.llm`. A reply that
+cannot be read as an effect is not one, and is not shown.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import dataclass, field
+
+from njrt.effects import Effect
+from njrt.errors import NaturalError
+
+
+@dataclass(frozen=True, slots=True)
+class Accept:
+    """Carry the effect out."""
+
+
+@dataclass(frozen=True, slots=True)
+class Edit:
+    """Carry this effect out instead; it must be one of the block's effect set, and is checked like the model's."""
+
+    effect: Effect
+
+
+@dataclass(frozen=True, slots=True)
+class Reject:
+    """Do not carry the effect out; `words` tell the model why, and what to do instead.
+
+    A question of `njrt.llm` is not asked, and `PolicyError` is raised where it was called.
+    """
+
+    words: str
+
+
+@dataclass(frozen=True, slots=True)
+class Abort:
+    """End the block with this error, a `PolicyError` by default."""
+
+    error: NaturalError | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Pause:
+    """End the block with `Paused`, to go on here later."""
+
+
+Decision = Accept | Edit | Reject | Abort | Pause
+
+
+@dataclass(frozen=True, slots=True)
+class PendingEffect:
+    """An effect that the model has requested and that has not been carried out.
+
+    `run` and `parent` are those of the event `Began`, `place` is `file.njpy:line`, `turn` the number of the model's
+    reply in the run and `number` that of the effect, both from 1 (refused ones count). `instruction` is that of the
+    block, empty for a question of `njrt.llm`. `effects` is the block's effect set.
+    """
+
+    run: str
+    parent: str | None
+    place: str
+    turn: int
+    number: int
+    effect: Effect
+    effects: str
+    instruction: str
+    is_async: bool
+    render_variables: Callable[[], Mapping[str, str]] = field(repr=False, compare=False)
+    """Writes the variables that the block sees, by name, as for the model: bounded, secrets redacted. Of the
+    program's own code only a `__repr__` written by hand runs."""
+
+
+Interceptor = Callable[[PendingEffect], Decision | Awaitable[Decision]]
+"""Decides about an effect. Only in async blocks may it be a coroutine function."""
+
+
+@dataclass(frozen=True, slots=True)
+class InterceptorDecision:
+    """What one interceptor decided; `interceptor` is its name."""
+
+    interceptor: str
+    decision: Decision
+
+
+@dataclass(frozen=True, slots=True)
+class Interception:
+    """What all interceptors around a block decided about an effect, in the order in which they were asked.
+
+    `effect` is the effect after all edits.
+    """
+
+    effect: Effect
+    decisions: tuple[InterceptorDecision, ...]
+
+    @property
+    def last(self) -> Decision:
+        """The decision that counts; an `Edit` was accepted by all interceptors further out."""
+        return self.decisions[-1].decision
+
+
+def get_interceptor_name(interceptor: Interceptor) -> str:
+    """The name of an interceptor in events, recordings and messages: of the function, or of the object's class."""
+    name = getattr(interceptor, "__name__", None)
+    return name if isinstance(name, str) else type(interceptor).__name__
