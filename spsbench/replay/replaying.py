@@ -69,8 +69,8 @@ class SkippedTrace:
 
 
 def keep_last_runs(traces: Iterable[Trace]) -> list[Trace]:
-    """The last trace of each run of a program: a run that failed and was retried counts once."""
-    return list({trace.key: trace for trace in traces}.values())
+    """The last trace of each run of a program by a model: a run that was retried counts once."""
+    return list({(trace.model, trace.key): trace for trace in traces}.values())
 
 
 def replay_trace(

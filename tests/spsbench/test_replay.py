@@ -20,7 +20,12 @@ from spsbench.perfect import make_perfect_model
 from spsbench.replay.agreement import NameMap, compare_answers
 from spsbench.replay.export import build_traces
 from spsbench.replay.programs import RunChecks, load_migrated_program, load_suite_program
-from spsbench.replay.replaying import ReplayResult, SkippedTrace, replay_trace
+from spsbench.replay.replaying import (
+    ReplayResult,
+    SkippedTrace,
+    keep_last_runs,
+    replay_trace,
+)
 from spsbench.replay.traces import (
     Trace,
     TraceError,
@@ -443,6 +448,25 @@ def test_a_retried_run_counts_once_and_is_compared_with_its_recorded_evaluation(
         assert shown.exit_code == 0, shown.output
         assert "1 of 1 traces played" in shown.output
         assert f"{fidelity} of 1 runs have the recorded evaluation, {not_worse} are" in shown.output
+
+
+def test_a_program_that_raises_has_no_checks_and_runs_of_two_models_are_two(
+    tmp_path: Path,
+) -> None:
+    raising = OLD_PROGRAM.replace("    return {}, {}, {", "    raise OSError\n    return {}, {}, {")
+    (tmp_path / "menu.py").write_text(raising)
+    chats = [user("Follow the <wish> and change the <prices>."), *chat("a", "done", {})]
+    run = trace_to_json(trace("menu", *chats))
+    runs = [run, run, run | {"model": "vendor/other"}]
+    replays = [
+        replay_trace(kept, partial(load_migrated_program, programs=tmp_path), {("menu", 2): {}})
+        for kept in keep_last_runs(map(parse_trace, runs))
+    ]
+    assert [replay.trace.model for replay in replays] == ["vendor/model", "vendor/other"]
+    for replay in replays:
+        assert isinstance(replay, ReplayResult)
+        assert replay.checks == {}
+        assert replay.has_recorded_checks
 
 
 @pytest.mark.parametrize("line", ["{", "[]", '{"file_name": "menu", "run": 0}'])
