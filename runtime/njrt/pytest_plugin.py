@@ -42,6 +42,8 @@ _ADVICE_PATTERN = re.compile(
 _MAX_NAME_CHARS = 100
 
 _outer_variable = pytest.StashKey[str | None]()
+_begun_recordings = pytest.StashKey[set[Path]]()
+"""The recordings that a test of this session began; other tests that share one add to it."""
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -72,7 +74,13 @@ def pytest_unconfigure(config: pytest.Config) -> None:
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_protocol(item: pytest.Item) -> Generator[None, object, object]:
     """Run a test, with its fixtures, on its recording."""
-    with _replay_recording(find_recording_path(item), _find_mode(item.config)):
+    recording, mode = find_recording_path(item), _find_mode(item.config)
+    begun = item.config.stash.setdefault(_begun_recordings, set())
+    if mode in ("once", "all") and recording in begun:
+        mode = "new"
+    elif mode == "all" or (mode == "once" and not recording.exists()):
+        begun.add(recording)
+    with _replay_recording(recording, mode):
         return (yield)
 
 

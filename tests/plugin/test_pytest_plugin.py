@@ -292,3 +292,28 @@ def test_off_asks_the_model_each_time(
     if how == "environment":
         assert os.environ["NJC_RECORD"] == "off"
         project.runpytest_inprocess("--njc-record=none").assert_outcomes(failed=1)
+
+
+@pytest.mark.parametrize("mode", ["once", "all"])
+def test_tests_that_share_a_recording_add_to_it(
+    project: pytest.Pytester, server: OpenAIServer, mode: str
+) -> None:
+    project.makepyfile(
+        test_shared="""
+            import pytest
+            from doubling import double
+
+            pytestmark = pytest.mark.njc_recording("shared.jsonl")
+
+            @pytest.mark.parametrize("number", [1, 2, 3])
+            def test_numbers(number):
+                assert double(number) == 2 * number
+            """
+    )
+    for asked_in_all in [3, 3 if mode == "once" else 6]:
+        project.runpytest_inprocess(f"--njc-record={mode}").assert_outcomes(passed=3)
+        assert asked(server) == asked_in_all
+        header, *entries = (project.path / "shared.jsonl").read_text("utf-8").splitlines()
+        assert len(entries) == 3
+    project.runpytest_inprocess().assert_outcomes(passed=3)
+    assert asked(server) == asked_in_all
