@@ -79,7 +79,7 @@ EDGE = """
     njc.static          author files lock
     njc.learning        by_command runner sandboxed_run study
     njc.timeline        trace_lines
-    njc.commands        build cache check clean compare console doctor flags lock migrate repeat run sandbox_flags show static where
+    njc.commands        build cache check clean compare console doctor flags init lock migrate repeat run sandbox_flags show static where
     spsbench            journal
     spsbench.trials     answering building command executing interpreter interpreter_process machine playing running trial workers
     spsbench.studies    graph_command gsm8k_command study study_command

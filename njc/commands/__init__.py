@@ -32,6 +32,7 @@ COMMANDS = (
     "doctor",
     "cache",
     "explain",
+    "init",
 )
 """The names of the commands, in the order of the help."""
 

@@ -313,7 +313,7 @@ def test_tests_that_share_a_recording_add_to_it(
     for asked_in_all in [3, 3 if mode == "once" else 6]:
         project.runpytest_inprocess(f"--njc-record={mode}").assert_outcomes(passed=3)
         assert asked(server) == asked_in_all
-        header, *entries = (project.path / "shared.jsonl").read_text("utf-8").splitlines()
+        _, *entries = (project.path / "shared.jsonl").read_text("utf-8").splitlines()
         assert len(entries) == 3
     project.runpytest_inprocess().assert_outcomes(passed=3)
     assert asked(server) == asked_in_all
