@@ -1,7 +1,7 @@
 """A results file that is being written: it only grows, and each line is on the disk before `append` returns.
 
-    with Journal(Path("results.jsonl")) as journal:
-        journal.results                  the lines that the file has already
+    with Journal(Path("results.jsonl"), read_results) as journal:
+        journal.results                  what `read_results` makes of the lines that the file has already
         journal.append(result)           written and synced
 
 A kill loses no line that was appended; a line that a kill cut off is removed when the file is next opened. Only
@@ -11,26 +11,30 @@ one process may have a file open. Without a path nothing is read or written.
 from __future__ import annotations
 
 import os
+from collections.abc import Callable, Iterable
 from pathlib import Path
 from types import TracebackType
+from typing import Generic, TypeVar
 
 from njrt.typed_json import to_json
-from spsbench.results import ResultLine, ResultSet, read_results
+
+ContentsT = TypeVar("ContentsT")
 
 
 class JournalInUseError(Exception):
     """Another process writes to the same file."""
 
 
-class Journal:
+class Journal(Generic[ContentsT]):
     """A results file, open for appending (state: the file)."""
 
-    def __init__(self, path: Path | None) -> None:
+    def __init__(self, path: Path | None, read: Callable[[Iterable[str]], ContentsT]) -> None:
         self.path = path
-        self.results = ResultSet()
+        self._read = read
+        self.results = read([])
         self._handle = -1
 
-    def __enter__(self) -> Journal:
+    def __enter__(self) -> Journal[ContentsT]:
         if self.path is None:
             return self
         self.path.parent.mkdir(parents=True, exist_ok=True)
@@ -38,7 +42,7 @@ class Journal:
         try:
             self._lock()
             data = self.path.read_bytes()
-            self.results = read_results(data.decode("utf-8", "replace").splitlines(keepends=True))
+            self.results = self._read(data.decode("utf-8", "replace").splitlines(keepends=True))
             os.ftruncate(self._handle, data.rfind(b"\n") + 1)
         except BaseException:
             os.close(self._handle)
@@ -54,8 +58,8 @@ class Journal:
         if self._handle >= 0:
             os.close(self._handle)
 
-    def append(self, entry: ResultLine) -> None:
-        """Write an entry and wait until it is on the disk."""
+    def append(self, entry: object) -> None:
+        """Write an entry, a dataclass, and wait until it is on the disk."""
         if self._handle < 0:
             return
         line = to_json(entry).encode() + b"\n"

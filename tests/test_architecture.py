@@ -73,11 +73,11 @@ EDGE = """
     njrt.session        attempt drive limits session settings
     njc                 cli doctor hatch_plugin hook run setuptools_plugin worker
     njc.project         build config load outputs units wheel where
-    njc.repair          command
+    njc.repair          command testing tests_worker time_limit
     njc.repair.tracing  sitecustomize
     njc.sandbox         bubblewrap forwarder limits proxy
     njc.static          author files lock
-    njc.learning        by_command runner sandboxed_run study
+    njc.learning        by_command runner study
     njc.timeline        trace_lines
     njc.commands        build cache check clean compare console doctor flags init lock migrate repeat run sandbox_flags show static where
     spsbench            journal

@@ -23,10 +23,9 @@ from njc.learning.sandboxed_run import (
     SECONDS_PER_EXAMPLE,
     ProgramValue,
     WorkerTask,
-    limit_time,
-    pause_time_limit,
 )
 from njc.learning.verdict import evaluate_example
+from njc.repair.time_limit import limit_time, pause_time_limit
 from njc.worker import open_channel
 from njrt.messages import ModelMessage, Protocol, Reply, Request, UserMessage
 from njrt.session.examples import example_from_json

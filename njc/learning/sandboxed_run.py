@@ -18,15 +18,13 @@ from __future__ import annotations
 import ast
 import asyncio
 import itertools
-import signal
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from types import FrameType
 from typing import Any
 
 import njrt
 from njc.execution_trace import StepRecorder
+from njc.repair.time_limit import limit_time
 from njrt.execution.lowering import find_host_jumps
 
 ProgramValue = Any
@@ -38,10 +36,6 @@ SECONDS_PER_EXAMPLE = 5
 _FUNCTION_NAME = "_nj_block"
 _LOCALS_NAME = "_nj_locals"
 _JUMP_OUTCOMES = {ast.Break: "broke", ast.Continue: "continued", ast.Return: "returned"}
-
-
-class CodeTimeoutError(BaseException):
-    """The code reached its time limit."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -174,32 +168,3 @@ def _make_exit(how: str, value: ast.expr, at: ast.stmt) -> ast.stmt:
     variables = ast.Call(ast.Name(_LOCALS_NAME, ast.Load()), [], [])
     done = ast.Return(ast.Tuple([ast.Constant(how), value, variables], ast.Load()))
     return ast.copy_location(done, at)
-
-
-@contextmanager
-def limit_time(seconds: float) -> Iterator[None]:
-    """Stop what runs longer, on systems with interval timers."""
-
-    def over(number: int, frame: FrameType | None) -> None:
-        raise CodeTimeoutError
-
-    if not hasattr(signal, "setitimer"):
-        yield
-        return
-    signal.signal(signal.SIGALRM, over)
-    signal.setitimer(signal.ITIMER_REAL, seconds)
-    try:
-        yield
-    finally:
-        signal.setitimer(signal.ITIMER_REAL, 0)
-
-
-@contextmanager
-def pause_time_limit() -> Iterator[None]:
-    """Stop the timer during the `with`."""
-    left = signal.setitimer(signal.ITIMER_REAL, 0)[0] if hasattr(signal, "setitimer") else 0.0
-    try:
-        yield
-    finally:
-        if left:
-            signal.setitimer(signal.ITIMER_REAL, left)

@@ -12,12 +12,12 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from njc.learning.sandboxed_run import (
-    CodeTimeoutError,
     ProgramValue,
     WorkerTask,
     execute_once,
     make_recorder,
 )
+from njc.repair.time_limit import TimeLimitError
 from njrt.rendering.one_line import write_brief
 from njrt.session.examples import RETURN_VALUE, Example
 from njrt.values.decode import decode_values
@@ -44,7 +44,7 @@ def evaluate_example(
     recorder = make_recorder()
     try:
         how, result, variables = execute_once(task, given, namespace, recorder)
-    except CodeTimeoutError:
+    except TimeLimitError:
         how, result, variables = "ran too long", None, {}
     if how == "unfit":
         return {"verdict": "unfit"}

@@ -19,7 +19,7 @@ from njrt.models.choose import choose_model
 from njrt.models.model import Model
 from njrt.options import Options
 from spsbench.journal import Journal, JournalInUseError
-from spsbench.results import DamagedResultsError, GraphResult, Gsm8kResult
+from spsbench.results import DamagedResultsError, GraphResult, Gsm8kResult, ResultSet, read_results
 from spsbench.script import SCRIPTED
 from spsbench.studies.gsm8k_problems import ProblemError
 
@@ -28,10 +28,10 @@ Result = TypeVar("Result", GraphResult, Gsm8kResult)
 
 
 @contextmanager
-def open_study(out: Path | None) -> Iterator[Journal]:
+def open_study(out: Path | None) -> Iterator[Journal[ResultSet]]:
     """Open the results file of a study, if it has one; problems end the command with a message."""
     try:
-        with Journal(out) as journal:
+        with Journal(out, read_results) as journal:
             yield journal
     except (DamagedResultsError, JournalInUseError, NaturalError, ProblemError) as problem:
         raise click.ClickException(str(problem)) from None
@@ -41,7 +41,7 @@ def run_trials(
     trials: Sequence[TrialKey],
     known: Sequence[Result],
     run_trial: Callable[[TrialKey], Result],
-    journal: Journal,
+    journal: Journal[ResultSet],
 ) -> list[Result]:
     """The results of all trials, of which the unknown ones are run and appended to the journal."""
     results: dict[object, Result] = {result.trial: result for result in known}

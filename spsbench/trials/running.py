@@ -15,12 +15,13 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from spsbench.journal import Journal
-from spsbench.results import BenchmarkRun, Trial, TrialLimits, TrialResult
+from spsbench.results import BenchmarkRun, Trial, TrialLimits, TrialResult, read_results
+from spsbench.trials.executing import execute_job
 from spsbench.trials.job import Job
 from spsbench.trials.machine import read_hardware, read_package_versions
 from spsbench.trials.progress import RunProgress, ShowResult
 from spsbench.trials.schedule import list_remaining_trials, list_trials, refuse_other_conditions
-from spsbench.trials.workers import LostTrial, run_in_processes, run_on_cluster
+from spsbench.trials.workers import LostTrial, run_jobs
 
 ShowMessage = Callable[[str], None]
 
@@ -69,7 +70,7 @@ def run_benchmark(
 ) -> RunSummary:
     """Run the remaining trials of a plan."""
     trials = list_trials(plan.programs, plan.methods, plan.model, plan.repeats)
-    with Journal(plan.out) as journal:
+    with Journal(plan.out, read_results) as journal:
         results = journal.results
         refuse_other_conditions(results, plan.model, plan.limits, plan.temperature)
         for remark in results.remarks:
@@ -143,9 +144,7 @@ def make_jobs(trials: Sequence[Trial], plan: RunPlan, budget: Budget) -> Iterato
 
 def execute_jobs(jobs: Iterator[Job], plan: RunPlan) -> Iterator[TrialResult | LostTrial]:
     """Run the jobs on this machine or on a cluster."""
-    if plan.scheduler is None:
-        return run_in_processes(jobs, plan.jobs or 1)
-    return run_on_cluster(jobs, plan.scheduler, plan.jobs)
+    return run_jobs(jobs, execute_job, plan.jobs, plan.scheduler)
 
 
 def build_run_record(plan: RunPlan) -> BenchmarkRun:

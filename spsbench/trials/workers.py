@@ -1,7 +1,7 @@
 """Runs jobs: in a number of processes of this machine at a time, or on a Dask cluster.
 
-    for result in run_in_processes(jobs, 4): ...
-    for result in run_on_cluster(jobs, "tcp://cluster:8786"): ...
+    for result in run_jobs(jobs, execute_job, 4, None): ...                        on this machine, 4 at a time
+    for result in run_jobs(jobs, execute_job, None, "tcp://cluster:8786"): ...     on a cluster
 
 Jobs are taken from the iterator one by one, when a slot is free and the last result has been handled: the caller
 may stop at any time, and running jobs are then completed. Results are yielded as they are ready.
@@ -16,23 +16,39 @@ import secrets
 import threading
 from collections.abc import Iterator
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
-from dataclasses import dataclass
+from dataclasses import astuple, dataclass
 from itertools import islice
-from typing import Any
-
-from spsbench.results import Trial, TrialResult
-from spsbench.trials.executing import execute_job
-from spsbench.trials.job import Job
+from typing import Any, Protocol, TypeVar
 
 CONNECT_SECONDS = 5.0
 WORKER_WAIT_SECONDS = 30.0
+
+
+class RunnableJob(Protocol):
+    """A trial and what is needed to run it; sent to other machines."""
+
+    @property
+    def trial(self) -> Any:
+        """What is run: a frozen dataclass of texts and numbers."""
+
+
+JobT = TypeVar("JobT", bound=RunnableJob)
+JobT_contra = TypeVar("JobT_contra", bound=RunnableJob, contravariant=True)
+ResultT = TypeVar("ResultT")
+ResultT_co = TypeVar("ResultT_co", covariant=True)
+
+
+class ExecuteJob(Protocol[JobT_contra, ResultT_co]):
+    """A function of a module that runs a job; `stop` ends it early, where it can."""
+
+    def __call__(self, job: JobT_contra, stop: threading.Event | None = None, /) -> ResultT_co: ...
 
 
 @dataclass(frozen=True, slots=True)
 class LostTrial:
     """A trial that a cluster could not complete."""
 
-    trial: Trial
+    trial: Any
     reason: str
 
 
@@ -40,16 +56,28 @@ class NoWorkersError(Exception):
     """A cluster cannot be reached or has no workers."""
 
 
-def run_in_processes(jobs: Iterator[Job], width: int) -> Iterator[TrialResult]:
-    """Run jobs on this machine, `width` at a time."""
+def run_jobs(
+    jobs: Iterator[JobT],
+    execute: ExecuteJob[JobT, ResultT],
+    width: int | None,
+    scheduler: str | None,
+) -> Iterator[ResultT | LostTrial]:
+    """Run jobs on this machine, `width` at a time (1), or on the cluster of a scheduler."""
+    if scheduler is None:
+        return _run_here(jobs, execute, width or 1)
+    return _run_on_cluster(jobs, execute, scheduler, width)
+
+
+def _run_here(
+    jobs: Iterator[JobT], execute: ExecuteJob[JobT, ResultT], width: int
+) -> Iterator[ResultT]:
     stop = threading.Event()
     with ThreadPoolExecutor(width, thread_name_prefix="trial") as pool:
-        running: set[Future[TrialResult]] = set()
+        running: set[Future[ResultT]] = set()
         try:
             while True:
                 running |= {
-                    pool.submit(execute_job, job, stop)
-                    for job in islice(jobs, width - len(running))
+                    pool.submit(execute, job, stop) for job in islice(jobs, width - len(running))
                 }
                 if not running:
                     return
@@ -60,22 +88,22 @@ def run_in_processes(jobs: Iterator[Job], width: int) -> Iterator[TrialResult]:
             stop.set()
 
 
-def run_on_cluster(
-    jobs: Iterator[Job], address: str, width: int | None
-) -> Iterator[TrialResult | LostTrial]:
+def _run_on_cluster(
+    jobs: Iterator[JobT], execute: ExecuteJob[JobT, ResultT], address: str, width: int | None
+) -> Iterator[ResultT | LostTrial]:
     """Run jobs on a Dask cluster, as many at a time as its workers have threads, or `width`."""
     import distributed
 
     with _connect_to_cluster(address) as client:
         session = secrets.token_hex(4)
-        trials: dict[str, Trial] = {}
+        trials: dict[str, Any] = {}
         ready: Any = distributed.as_completed(loop=client.loop)  # type: ignore[no-untyped-call]
         while True:
             room = (width or 2 * sum(client.nthreads().values()) or 1) - ready.count()
             for job in islice(jobs, max(0, room)):
-                key = make_task_key(job.trial, session)
+                key = _make_task_key(job.trial, session)
                 trials[key] = job.trial
-                ready.add(client.submit(execute_job, job, key=key, pure=False))
+                ready.add(client.submit(execute, job, key=key, pure=False))
             if not ready.count():
                 return
             future = next(ready)
@@ -86,9 +114,9 @@ def run_on_cluster(
                 yield LostTrial(trial, "its workers died repeatedly")
 
 
-def make_task_key(trial: Trial, session: str) -> str:
+def _make_task_key(trial: Any, session: str) -> str:
     """The key of a trial's task; two runs on one cluster have different keys."""
-    return f"spsbench-{session}-{trial.program}-{trial.method}-{trial.model}-{trial.repeat}"
+    return "-".join(["spsbench", session, *map(str, astuple(trial))])
 
 
 def _connect_to_cluster(address: str) -> Any:

@@ -166,11 +166,11 @@ def test_other_conditions_are_refused(
 
 def test_a_journal_goes_on_after_a_cut_line(tmp_path: Path) -> None:
     path = tmp_path / "deep" / "results.jsonl"
-    with Journal(path) as journal:
+    with Journal(path, read_results) as journal:
         journal.append(RUN)
         journal.append(result())
     path.write_text(path.read_text() + to_json(result(2))[:50])
-    with Journal(path) as journal:
+    with Journal(path, read_results) as journal:
         assert journal.results.results == (result(),)
         journal.append(result(3))
     assert path.read_text() == "".join(lines(RUN, result(), result(3)))
@@ -178,19 +178,19 @@ def test_a_journal_goes_on_after_a_cut_line(tmp_path: Path) -> None:
 
 def test_only_one_runner_has_a_file_open(tmp_path: Path) -> None:
     with (
-        Journal(tmp_path / "results.jsonl"),
+        Journal(tmp_path / "results.jsonl", read_results),
         pytest.raises(JournalInUseError, match="wait for it, or name another"),
-        Journal(tmp_path / "results.jsonl"),
+        Journal(tmp_path / "results.jsonl", read_results),
     ):
         pass
-    with Journal(tmp_path / "results.jsonl") as journal:
+    with Journal(tmp_path / "results.jsonl", read_results) as journal:
         journal.append(RUN)
 
 
 def test_a_damaged_file_stays_as_it_is(tmp_path: Path) -> None:
     path = tmp_path / "results.jsonl"
     path.write_text("tea\n" + to_json(RUN))
-    with pytest.raises(DamagedResultsError), Journal(path):
+    with pytest.raises(DamagedResultsError), Journal(path, read_results):
         pass
     assert path.read_text() == "tea\n" + to_json(RUN)
 

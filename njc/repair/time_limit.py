@@ -1,0 +1,48 @@
+"""Limits of wall time for code that runs in this process, by an interval timer.
+
+    with limit_time(5):
+        exec(code)                       raises TimeLimitError after 5 seconds
+
+Only in the main thread, and not on Windows. Code in C that does not return to Python is not stopped, and a bare
+`except:` may catch the error; the parent process has a limit of its own.
+"""
+
+from __future__ import annotations
+
+import signal
+from collections.abc import Iterator
+from contextlib import contextmanager
+from types import FrameType
+
+
+class TimeLimitError(BaseException):
+    """The code reached its time limit."""
+
+
+@contextmanager
+def limit_time(seconds: float) -> Iterator[None]:
+    """Stop what runs longer, on systems with interval timers."""
+
+    def over(number: int, frame: FrameType | None) -> None:
+        raise TimeLimitError
+
+    if not hasattr(signal, "setitimer"):
+        yield
+        return
+    signal.signal(signal.SIGALRM, over)
+    signal.setitimer(signal.ITIMER_REAL, seconds)
+    try:
+        yield
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+
+
+@contextmanager
+def pause_time_limit() -> Iterator[None]:
+    """Stop the timer during the `with`."""
+    left = signal.setitimer(signal.ITIMER_REAL, 0)[0] if hasattr(signal, "setitimer") else 0.0
+    try:
+        yield
+    finally:
+        if left:
+            signal.setitimer(signal.ITIMER_REAL, left)
