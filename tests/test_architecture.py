@@ -45,7 +45,8 @@ LAYERS: Mapping[str, str] = {
         project migrate
         static doctor hook hatch_plugin setuptools_plugin
         repair
-        learning run timeline
+        learning run
+        timeline
         commands
         cli
         __main__
@@ -70,7 +71,7 @@ EDGE = """
     njrt.models         anthropic fallback network openai remote scripted
     njrt.observability  listeners trace
     njrt.persistence    folder_lock recorder recording_file store
-    njrt.session        attempt drive limits session settings
+    njrt.session        attempt drive session settings
     njc                 cli doctor hatch_plugin hook run setuptools_plugin worker
     njc.project         build config load outputs units wheel where
     njc.repair          command testing tests_worker time_limit
@@ -78,7 +79,7 @@ EDGE = """
     njc.sandbox         bubblewrap forwarder limits proxy
     njc.static          author files lock
     njc.learning        by_command runner study
-    njc.timeline        trace_lines
+    njc.timeline        agent checkpoints controller debuggee happenings places processes standard_streams trace_lines
     njc.commands        build cache check clean compare console doctor flags init lock migrate repeat run sandbox_flags show static where
     spsbench            journal
     spsbench.trials     answering building command executing interpreter interpreter_process machine playing running trial workers

@@ -53,6 +53,35 @@ _MAX_SWALLOWED: Final = 1
 """Interruptions that code may swallow, with time to clean up, before the next ones follow at once."""
 
 
+class StoppableClock:
+    """`time.monotonic` that can be stopped: a debugger stops it with the program (state: since when, how long)."""
+
+    def __init__(self) -> None:
+        self._stopped_at: float | None = None
+        self._stopped_seconds = 0.0
+
+    def read(self) -> float:
+        """Seconds since a fixed point, without those in which the clock was stopped."""
+        now = time.monotonic() if self._stopped_at is None else self._stopped_at
+        return now - self._stopped_seconds
+
+    def stop(self) -> None:
+        """Stop the clock of all limits of this process."""
+        if self._stopped_at is None:
+            self._stopped_at = time.monotonic()
+
+    def start(self) -> None:
+        """Let the clock go on."""
+        if self._stopped_at is not None:
+            stopped_at, self._stopped_at = self._stopped_at, None
+            self._stopped_seconds += time.monotonic() - stopped_at
+
+
+clock = StoppableClock()
+"""The clock by which all limits are measured."""
+read_clock = clock.read
+
+
 class DeadlineExceeded(TimeoutError):
     """The code took longer than its limit and was stopped."""
 
@@ -82,7 +111,7 @@ def call_with_timeout(seconds: float | None, action: Callable[[], T]) -> T:
     """
     if seconds is None:
         return action()
-    region = Region(time.monotonic() + seconds, threading.get_ident())
+    region = Region(read_clock() + seconds, threading.get_ident())
     try:
         try:
             _watchdog.watch(region)
@@ -113,11 +142,11 @@ class Allowance:
 
     def call(self, most: float, action: Callable[[], T]) -> T:
         """Call `action` as `call_with_timeout` does, for at most `most` of the seconds that are left."""
-        began = time.monotonic()
+        began = read_clock()
         try:
             return call_with_timeout(min(most, self.left), action)
         finally:
-            self.left -= time.monotonic() - began
+            self.left -= read_clock() - began
 
 
 async def await_with_timeout(seconds: float | None, coroutine: Coroutine[Any, Any, T]) -> T:
@@ -131,7 +160,7 @@ async def await_with_timeout(seconds: float | None, coroutine: Coroutine[Any, An
         return await coroutine
     import asyncio
 
-    alarm = _Alarm(time.monotonic() + seconds)
+    alarm = _Alarm(read_clock() + seconds)
     if asyncio._get_running_loop() is None or (task := asyncio.current_task()) is None:
         return await _drive_steps(coroutine, alarm)
     cancelled, loop = task.cancelling(), asyncio.get_running_loop()
@@ -171,7 +200,7 @@ def _drive_steps(coroutine: Coroutine[Any, Any, T], alarm: _Alarm) -> Generator[
     # that it passes through, and they would keep it alive.
     following: list[Callable[[], Any]] = [partial(coroutine.send, None)]
     while True:
-        left = max(alarm.deadline - time.monotonic(), _GRACE_SECONDS)
+        left = max(alarm.deadline - read_clock(), _GRACE_SECONDS)
         try:
             awaited = call_with_timeout(left, lambda: following.pop()())
         except StopIteration as stop:
@@ -240,7 +269,7 @@ class _Watchdog:
             time.sleep(_TICK_SECONDS)
             with self.lock:
                 quiet = 0 if self.regions else quiet + 1
-                now = time.monotonic()
+                now = read_clock()
                 for region in list(self.regions.values()):
                     if now >= region.deadline and not region.is_closing:
                         self.interrupt(region)
@@ -329,7 +358,7 @@ def _handle_signal(number: int, frame: types.FrameType | None) -> None:
     """In the main thread: raise for the outermost open region whose time is up, if there is one."""
     if frame is not None and frame.f_globals is globals():
         return
-    now = time.monotonic()
+    now = read_clock()
     for region in list(_watchdog.regions.values()):
         is_due = region.by_signal and not region.is_closing and now >= region.deadline
         if is_due and region.exception is not None:

@@ -101,6 +101,18 @@ class Recorder:
             if self._open is not None and self._open.is_unsaved:
                 self._save(self._open)
 
+    def reopen(self, path: Path | None = None, mode: RecordMode | None = None) -> None:
+        """Read the file again, or another one, and go on where each conversation is.
+
+        For a process that goes on from an earlier point: replies that have been recorded since are replayed.
+        """
+        self.close()
+        with self._lock:
+            before, self._open = self._open, None
+            self.path, self.mode = path or self.path, mode or self.mode
+            if before is not None:
+                self._get_open_recording().skip_used_entries(before)
+
     def __enter__(self) -> Recorder:
         return self
 
@@ -227,6 +239,12 @@ class OpenRecording:
         used = self._used.get(key, 0)
         self._used[key] = used + 1
         return entries[min(used, len(entries) - 1)]
+
+    def skip_used_entries(self, other: OpenRecording) -> None:
+        """Go on after the entries that have been replayed from, or recorded into, the `other` recording."""
+        self._used = dict(other._used)
+        for *_, entry in other.recorded:
+            self._used[entry.key] = self._used.get(entry.key, 0) + 1
 
     def build(self) -> Recording:
         """The recording to write: old entries that are replayed, and new ones."""

@@ -155,6 +155,18 @@ class Scope:
         self._bind(private, value)
         return None
 
+    def rebind(self, name: str, value: UserValue) -> None:
+        """Bind a variable, also one of the program that the prompt only reads, as a debugger does."""
+        name = mangle(name, self.class_name)
+        if name in self.bindable or not self.is_referenced(name):
+            self._bind(name, value)
+        elif (cell := self.find_cell(name)) is not None:
+            cell.cell_contents = value
+        elif name in self.own and self.namespace is not None:
+            self.namespace[name] = value
+        else:
+            self.module[name] = value
+
     def unbind(self, name: str) -> None:
         """Leave `name` unbound, as `del` would; nothing happens if it is not bound."""
         name = mangle(name, self.class_name)

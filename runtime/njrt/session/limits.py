@@ -2,7 +2,7 @@
 
     Options(max_calls=30, max_usd=0.5) -> Limits(calls=30, usd=0.5)
 
-    meter = Meter(limits, clock=time.monotonic, place="mailbox.njpy:12")
+    meter = Meter(limits, clock=read_clock, place="mailbox.njpy:12")
     meter.count_call()        CallLimitError, TimeLimitError ... once a limit is reached
     meter.count_reply(reply)  TokenLimitError, CostLimitError once more was used than allowed
     meter.count_effect()      EffectLimitError, TimeLimitError
@@ -13,7 +13,6 @@ reply is counted where the `Metered` layer of the model passes it.
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
@@ -32,9 +31,10 @@ from njrt.errors import (
 from njrt.messages import Reply, Request
 from njrt.models.model import Ask
 from njrt.options import Options
+from njrt.timeouts import read_clock
 
 Clock = Callable[[], float]
-"""Seconds since any fixed point, never decreasing: `time.monotonic` outside of tests."""
+"""Seconds since any fixed point, never decreasing: `read_clock` outside of tests."""
 
 CodeTimeLimit = Callable[[], float | None]
 """Gives the seconds that the next piece of code may run; None: no limit."""
@@ -86,7 +86,7 @@ class Meter:
     def __init__(
         self,
         limits: Limits,
-        clock: Clock = time.monotonic,
+        clock: Clock = read_clock,
         *,
         place: str = "",
         option: str = "max_{}",
@@ -273,7 +273,7 @@ def limit(
     tokens: int | None = None,
     effects: int | None = None,
     seconds: float | None = None,
-    clock: Clock = time.monotonic,
+    clock: Clock = read_clock,
 ) -> Iterator[Meter]:
     """Limit what all blocks inside the `with` use together; gives the meter that counts it."""
     limits = Limits(effects=effects, calls=calls, seconds=seconds, tokens=tokens, usd=usd)

@@ -74,7 +74,7 @@ from njrt.session.settings import (
     make_layered_model,
     resolve_options,
 )
-from njrt.session.states import Observe, StateObserver, observe_nothing, render_variables
+from njrt.session.states import Observe, observe_nothing, observe_scope, render_variables
 
 
 @dataclass(frozen=True, slots=True)
@@ -150,7 +150,7 @@ def make_session(block: Block, scope: Scope, setup: RunSetup, tried: str = "") -
     block = set_default_temperature(block, setup.protocol)
     observe: Observe = observe_nothing
     if wants_states(setup.listener):
-        observe = StateObserver(scope, options.redact).observe
+        observe = observe_scope(setup.run, scope, options.redact)
 
     def begin(block: Block, form: AnswerForm | None, first_turn: int) -> AnswerConversation:
         handlers = Handlers(block, scope)

@@ -14,7 +14,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from njrt.events import StateChange
+from njrt.events import RunId, StateChange
 from njrt.message_json import hash_json
 from njrt.options import Options
 from njrt.outcome import UserValue
@@ -30,6 +30,23 @@ DIGEST_CHARS = 4000
 
 Observe = Callable[[], StateChange | None]
 """Returns what has changed since the last call."""
+
+
+ScopeWatcher = Callable[[RunId, Scope, RedactRule | None], None]
+"""Called with the scope of each run whose states are observed; it may be used until the run ends."""
+_scope_watchers: list[ScopeWatcher] = []
+
+
+def watch_scopes(watcher: ScopeWatcher) -> None:
+    """Give a debugger the scopes of all runs of this process that begin from now on."""
+    _scope_watchers.append(watcher)
+
+
+def observe_scope(run: RunId, scope: Scope, rule: RedactRule | None) -> Observe:
+    """Begin to observe the variables of a run."""
+    for watch in _scope_watchers:
+        watch(run, scope, rule)
+    return StateObserver(scope, rule).observe
 
 
 def observe_nothing() -> None:

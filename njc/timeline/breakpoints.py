@@ -1,0 +1,168 @@
+"""Breakpoints: where a run under control stops.
+
+    LineBreakpoint("mail.njpy", 14)                a line of a prompt: at the entry of its block
+    EffectBreakpoint("Run", condition="n > 3")     before an effect of this kind, where the condition holds
+    VariableBreakpoint("total")                    after an effect that bound or changed a variable
+    find_hits(breakpoints, step)                   those that a step hits, conditions aside
+
+A breakpoint on what an effect did stops before the next step, one on how a block ended at its exit. Conditions are
+Python expressions over the variables of the block.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Annotated, Literal, assert_never
+
+from pydantic import Discriminator, TypeAdapter
+
+from njc.timeline.steps import Step
+
+
+@dataclass(frozen=True, slots=True)
+class LineBreakpoint:
+    """At the entry of the block that has this line of a `.njpy` file; `last_line` is filled in when it is set."""
+
+    file: str
+    line: int
+    condition: str = ""
+    first_line: int = 0
+    """The first line of the block; 0 before the block is known."""
+    kind: Literal["line"] = "line"
+
+
+@dataclass(frozen=True, slots=True)
+class BlockBreakpoint:
+    """At the entry of the block at a place such as `mail.njpy:12`; "" is every block."""
+
+    place: str = ""
+    condition: str = ""
+    kind: Literal["block"] = "block"
+
+
+@dataclass(frozen=True, slots=True)
+class EffectBreakpoint:
+    """Before an effect of a kind such as `Run`; "" is every effect."""
+
+    effect: str = ""
+    condition: str = ""
+    kind: Literal["effect"] = "effect"
+
+
+@dataclass(frozen=True, slots=True)
+class JumpBreakpoint:
+    """At an exit by a jump: broke, continued, returned, raised, failed; "" is every jump."""
+
+    jump: str = ""
+    condition: str = ""
+    kind: Literal["jump"] = "jump"
+
+
+@dataclass(frozen=True, slots=True)
+class VariableBreakpoint:
+    """After an effect that bound or changed a variable, in any block or in that at `place`."""
+
+    variable: str
+    place: str = ""
+    condition: str = ""
+    kind: Literal["variable"] = "variable"
+
+
+@dataclass(frozen=True, slots=True)
+class RefusalBreakpoint:
+    """After an effect that was refused."""
+
+    condition: str = ""
+    kind: Literal["refusal"] = "refusal"
+
+
+@dataclass(frozen=True, slots=True)
+class LimitBreakpoint:
+    """At the exit of a block that exceeded a limit."""
+
+    condition: str = ""
+    kind: Literal["limit"] = "limit"
+
+
+@dataclass(frozen=True, slots=True)
+class TokenBreakpoint:
+    """Before the first effect of a reply that took more tokens than this."""
+
+    above: int
+    condition: str = ""
+    kind: Literal["tokens"] = "tokens"
+
+
+Breakpoint = (
+    LineBreakpoint | BlockBreakpoint | EffectBreakpoint | JumpBreakpoint
+    | VariableBreakpoint | RefusalBreakpoint | LimitBreakpoint | TokenBreakpoint
+)  # fmt: skip
+BREAKPOINTS: TypeAdapter[list[Breakpoint]] = TypeAdapter(
+    list[Annotated[Breakpoint, Discriminator("kind")]]
+)
+
+
+def find_hits(breakpoints: Iterable[Breakpoint], step: Step) -> list[Breakpoint]:
+    """The breakpoints that a step hits as it is now: begun, or carried out."""
+    return [breakpoint for breakpoint in breakpoints if is_hit(breakpoint, step)]
+
+
+def is_hit(breakpoint: Breakpoint, step: Step) -> bool:
+    """Whether a step hits a breakpoint, its condition aside."""
+    match breakpoint:
+        case LineBreakpoint(file=file, first_line=first):
+            return step.kind == "enter" and is_place(step.place, f"{file}:{first}")
+        case BlockBreakpoint(place=place):
+            return step.kind == "enter" and (not place or is_place(step.place, place))
+        case EffectBreakpoint(effect=kind):
+            is_begun = step.kind == "effect" and not step.is_done and step.effect is not None
+            return is_begun and kind in ("", (step.effect or {}).get("kind"))
+        case JumpBreakpoint(jump=jump):
+            return bool(step.jump) and jump in ("", step.jump)
+        case VariableBreakpoint(variable=variable, place=place):
+            is_here = not place or is_place(step.place, place)
+            is_change = step.kind == "effect" and step.is_done
+            return is_change and is_here and variable in step.changes
+        case RefusalBreakpoint():
+            return step.is_done and step.is_refused
+        case LimitBreakpoint():
+            return step.kind == "exit" and "LimitError" in step.error.partition(":")[0]
+        case TokenBreakpoint(above=above):
+            return step.kind == "effect" and not step.is_done and step.tokens > above
+        case _:
+            assert_never(breakpoint)
+
+
+def is_place(place: str, wanted: str) -> bool:
+    """Whether a place such as `shop/mail.njpy:12` is the wanted one, `mail.njpy:12` or an absolute path's."""
+    file, _, line = place.rpartition(":")
+    wanted_file, _, wanted_line = wanted.rpartition(":")
+    parts = file.replace("\\", "/").split("/")
+    wanted_parts = wanted_file.replace("\\", "/").split("/")
+    shorter = min(len(parts), len(wanted_parts))
+    return line == wanted_line and parts[-shorter:] == wanted_parts[-shorter:]
+
+
+def describe_breakpoint(breakpoint: Breakpoint) -> str:
+    """A breakpoint in a few words, such as `block mail.njpy:12 if n > 3`."""
+    match breakpoint:
+        case LineBreakpoint(file=file, line=line):
+            text = f"line {file}:{line}"
+        case BlockBreakpoint(place=place):
+            text = f"block {place}".strip()
+        case EffectBreakpoint(effect=effect):
+            text = f"effect {effect}".strip()
+        case JumpBreakpoint(jump=jump):
+            text = f"jump {jump}".strip()
+        case VariableBreakpoint(variable=variable):
+            text = f"variable {variable}"
+        case RefusalBreakpoint():
+            text = "refusal"
+        case LimitBreakpoint():
+            text = "limit"
+        case TokenBreakpoint(above=above):
+            text = f"tokens above {above}"
+        case _:
+            assert_never(breakpoint)
+    return f"{text} if {breakpoint.condition}" if breakpoint.condition else text

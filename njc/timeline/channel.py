@@ -1,0 +1,78 @@
+"""The channel between a debugger and the program that it controls: messages in JSON over a local socket.
+
+    address, key = listener.address, ...       the debugger listens; the key is checked on both sides
+    channel = connect(address, key)            the program, and each copy of it, connects
+    channel.send({"hello": "program"})
+    channel.receive()                          {"command": "start", ...}
+
+The channel is a file of its own, so that the program's standard input, output and error remain its own.
+"""
+
+from __future__ import annotations
+
+import json
+import threading
+from collections.abc import Callable, Mapping
+from multiprocessing.connection import Client, Connection
+from typing import Any
+
+Json = Mapping[str, Any]
+
+
+class ChannelClosedError(Exception):
+    """The other side has ended."""
+
+
+class ControlChannel:
+    """One end of the connection; several threads may send.
+
+    When the other side has ended, `when_closed` is called, which may end the process, and ChannelClosedError raised.
+    """
+
+    def __init__(
+        self, connection: Connection[bytes, bytes], when_closed: Callable[[], object] = bool
+    ) -> None:
+        self._connection = connection
+        self._when_closed = when_closed
+        self._lock = threading.Lock()
+
+    def send(self, message: Json) -> None:
+        """Send a message."""
+        data = json.dumps(message).encode()
+        try:
+            with self._lock:
+                self._connection.send_bytes(data)
+        except (OSError, ValueError):
+            raise self._make_error() from None
+
+    def receive(self) -> dict[str, Any]:
+        """Wait for the next message."""
+        try:
+            message: dict[str, Any] = json.loads(self._connection.recv_bytes())
+        except (EOFError, OSError, ValueError):
+            raise self._make_error() from None
+        return message
+
+    def has_message(self) -> bool:
+        """Whether `receive` would return, or raise, at once."""
+        try:
+            return self._connection.poll(0)
+        except (OSError, ValueError):
+            raise self._make_error() from None
+
+    def _make_error(self) -> ChannelClosedError:
+        self._when_closed()
+        return ChannelClosedError("the other side has ended")
+
+    def fileno(self) -> int:
+        """The file descriptor."""
+        return self._connection.fileno()
+
+    def close(self) -> None:
+        """Close this end."""
+        self._connection.close()
+
+
+def connect(address: str, key: bytes, when_closed: Callable[[], object] = bool) -> ControlChannel:
+    """Connect to the debugger that listens at an address."""
+    return ControlChannel(Client(address, authkey=key), when_closed)

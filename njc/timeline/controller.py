@@ -1,0 +1,526 @@
+"""A run under control: forward, back, and with other values.
+
+    controller = RunController(RunSettings(Path("mail.njpy"), recording=Path("recordings/mail.jsonl")))
+    controller.start()
+    controller.wait_for_stop()             Stopped(Step(enter, "mail.njpy:12"), "step")
+    controller.step_into()
+    controller.wait_for_stop()             Stopped(Step(effect, {"kind": "Run", ...}), "step")
+    controller.evaluate("len(mails)")      ShownVariable("", "int = 3")
+    controller.step_back_over()
+    controller.close()
+
+Methods that go forward return at once; those that go back return when the program is there, and are followed by a
+`Stopped` as the others are. All are to be called from one thread, `pause` from any.
+"""
+
+from __future__ import annotations
+
+import queue
+import shutil
+import tempfile
+import threading
+from collections.abc import Callable, Mapping
+from dataclasses import asdict, replace
+from pathlib import Path
+from typing import Any, Literal
+
+from njc.timeline.breakpoints import BREAKPOINTS, Breakpoint, LineBreakpoint
+from njc.timeline.channel import ChannelClosedError, Json
+from njc.timeline.following import Follower
+from njc.timeline.happenings import (
+    Diverged,
+    Divergence,
+    Happening,
+    InputWanted,
+    Noticed,
+    OutputWritten,
+    ProgramEnded,
+    RunSettings,
+    StepEdit,
+    Stopped,
+)
+from njc.timeline.inspection import ShownVariable
+from njc.timeline.navigation import find_step_back_out, find_step_back_over
+from njc.timeline.places import find_block_at
+from njc.timeline.processes import ProcessPool
+from njc.timeline.steps import Position, Step, Timeline, Variables
+from njrt.errors import ConfigurationError
+
+ControlState = Literal["new", "running", "stopped", "ended"]
+
+ANSWER_SECONDS = 60.0
+"""The time that the stopped program has to answer a question."""
+
+REPLAY_SECONDS = 600.0
+"""The time that going back may take."""
+
+
+class RunControlError(ConfigurationError):
+    """The request cannot be carried out now; the message says why."""
+
+
+class RunController:
+    """Controls one run of a program (state: its processes, its timeline, where it is)."""
+
+    def __init__(
+        self, settings: RunSettings, listener: Callable[[Happening], None] | None = None
+    ) -> None:
+        self.settings = settings
+        self.state: ControlState = "new"
+        self.position = Position(0)
+        """Where the program is stopped, or was last."""
+        self.breakpoints: tuple[Breakpoint, ...] = ()
+        self.edits: tuple[StepEdit, ...] = ()
+        self.checkpoint_obstacle = ""
+        """Why there are no checkpoints, so that going back replays the run from its beginning."""
+        self._listener = listener
+        self._happenings: queue.SimpleQueue[Happening] = queue.SimpleQueue()
+        self._answers: queue.SimpleQueue[Json] = queue.SimpleQueue()
+        self._pool = ProcessPool(settings, self._receive, self._write_directly)
+        self._follower = Follower()
+        self._halted = threading.Event()
+        self._is_going_back = self._has_ended_properly = False
+        self._hits: list[Position] = []
+        self._scanned: set[int] = set()
+        self._input, self._is_input_closed = b"", False
+        self._input_request: tuple[int, int] | None = None
+        self._folder = tempfile.TemporaryDirectory(prefix="njc-debug-")
+        recording = settings.recording or Path(self._folder.name) / "recording.jsonl"
+        self._recording = recording.absolute()
+        self._record_mode = "none" if settings.is_replay_only else "new"
+
+    def __enter__(self) -> RunController:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    # ── forward ──────────────────────────────────────────────────────────────────────────────────
+
+    def start(self, stops: bool = True) -> None:
+        """Start the program; it stops at the entry of the first block, or only at breakpoints."""
+        if self.state != "new":
+            raise RunControlError("the program has been started already; restart() starts it again")
+        self._start_process({"mode": "into" if stops else "run"})
+
+    def step_into(self) -> None:
+        """Go on to the next step: of a block that is called, or a line of the model's code, too."""
+        self._go("into")
+
+    def step_over(self) -> None:
+        """Go on to the next step of this block or outside of it; at a line, to the next line."""
+        self._go("over")
+
+    def step_out(self) -> None:
+        """Go on to the exit of this block; at an exit, to the block around it."""
+        self._go("out")
+
+    def run_on(self) -> None:
+        """Go on to the next breakpoint, or to the end."""
+        self._go("run")
+
+    def run_to(self, position: Position) -> None:
+        """Go on, or back, to a position."""
+        if position <= self.position or self.state == "ended":
+            self._go_back(position)
+        else:
+            self._go("to", target=asdict(position))
+
+    def pause(self) -> None:
+        """Stop at the next step."""
+        if self.state == "running":
+            self._pool.channel.send({"command": "pause"})
+
+    def restart(self, stops: bool = True) -> None:
+        """Start the program from its beginning, without the changes that were made."""
+        self._pool.stop()
+        self._drop_edits(Position(-1))
+        self._start_process({"mode": "into" if stops else "run"})
+
+    def terminate(self) -> None:
+        """End the program; going back is still possible."""
+        self._pool.stop()
+        if self.state in ("running", "stopped"):
+            self._end(ProgramEnded(None, "ended by the debugger"))
+
+    def close(self) -> None:
+        """End the program and all its copies."""
+        self._pool.close()
+        self.state = "ended"
+        self._folder.cleanup()
+
+    # ── back ─────────────────────────────────────────────────────────────────────────────────────
+
+    def step_back_into(self) -> None:
+        """Go back to the step before: of a block that was called, or a line of the model's code, too."""
+        self._check_halted()
+        here = self.position
+        region = min(here.number, len(self.timeline)) - 1
+        if here.line == 0 and region >= 0 and region not in self._scanned:
+            self._scanned.add(region)
+            self._restore(here, lines_from=region)
+        self._go_back(self.timeline.before(here))
+
+    def step_back_over(self) -> None:
+        """Go back to the step before of this block or outside of it; at a line, to the line before."""
+        self._check_halted()
+        self._go_back(find_step_back_over(self.timeline, self.position))
+
+    def step_back_out(self) -> None:
+        """Go back to the entry of this block; from there, to the step that called it."""
+        self._check_halted()
+        self._go_back(find_step_back_out(self.timeline, self.position))
+
+    def run_back(self) -> None:
+        """Go back to the last breakpoint before this position, or to the beginning."""
+        self._check_halted()
+        end = here = self.position
+        starts = [number for number in self._pool.checkpoints if 0 < number < here.number]
+        for start in (*reversed(starts), 0):
+            self._hits = []
+            self._restore(end, first=start, scan=True)
+            if hits := [hit for hit in self._hits if hit < here]:
+                self._go_back(hits[-1])
+                return
+            end = Position(start)
+        self._go_back(Position(0))
+
+    @property
+    def timeline(self) -> Timeline:
+        """The steps that are known."""
+        return self._follower.timeline
+
+    # ── at a stop ────────────────────────────────────────────────────────────────────────────────
+
+    @property
+    def step(self) -> Step | None:
+        """The step before which the program is stopped."""
+        return self.timeline.at(self.position)
+
+    def set_breakpoints(self, breakpoints: tuple[Breakpoint, ...]) -> tuple[Breakpoint, ...]:
+        """Replace all breakpoints; return them as they were set.
+
+        Raises:
+            RunControlError: there is no block at the line of a `LineBreakpoint`.
+        """
+        self.breakpoints = tuple(map(self._resolve, breakpoints))
+        if self.state in ("running", "stopped"):
+            self._pool.channel.send({"command": "breakpoints", **self._format_breakpoints()})
+        return self.breakpoints
+
+    def variables(self, position: Position | None = None) -> list[ShownVariable]:
+        """The variables before a step; those of another step than the one here as text only."""
+        if position is None or position == self.position:
+            return self._read_variables(self._ask({"command": "variables"}))
+        texts: Variables = self.timeline.variables_before(position)
+        return [ShownVariable(name, text) for name, text in texts.items()]
+
+    def expand(self, *path: str) -> list[ShownVariable]:
+        """The items and attributes of a variable, or of the part of one that a path of names leads to."""
+        return self._read_variables(self._ask({"command": "expand", "path": list(path)}))
+
+    def evaluate(self, expression: str) -> ShownVariable:
+        """The value of an expression over the variables of the block."""
+        answer = self._ask({"command": "evaluate", "expression": expression})
+        return ShownVariable(**answer["variable"])
+
+    def set_variable(self, name: str, expression: str) -> ShownVariable:
+        """Bind a variable to the value of an expression; what was known of later steps is forgotten."""
+        fields = {"name": name, "expression": expression}
+        answer = self._ask({"command": "set", **fields})
+        self._add_edit("set", fields)
+        return ShownVariable(**answer["variable"])
+
+    def edit_effect(self, effect: Mapping[str, Any]) -> None:
+        """Carry this effect, with its `kind`, out in place of the pending one."""
+        self._decide({"decision": "edit", "effect": dict(effect)})
+
+    def reject_effect(self, words: str) -> None:
+        """Do not carry the pending effect out; the model is answered these words."""
+        self._decide({"decision": "reject", "words": words})
+
+    def abort_effect(self, words: str = "") -> None:
+        """Do not carry the pending effect out, and end the block with an error."""
+        self._decide({"decision": "abort", "words": words})
+
+    def accept_effect(self) -> None:
+        """Carry the pending effect out after all."""
+        self._decide({"decision": "accept"})
+
+    def go_live(self) -> None:
+        """Ask a model from here on where nothing is recorded; a recording that is only replayed is copied first."""
+        if self._record_mode == "new":
+            return
+        copy = Path(self._folder.name) / "recording.jsonl"
+        if self._recording.exists():
+            shutil.copyfile(self._recording, copy)
+        self._recording, self._record_mode = copy, "new"
+        self._restore(self.position)
+
+    # ── the program's input, what happens ────────────────────────────────────────────────────────
+
+    def send_input(self, text: str) -> None:
+        """Give the program input; it is given again when the steps that read it are repeated."""
+        self._input += text.encode()
+        self._answer_input()
+
+    def close_input(self) -> None:
+        """End the input of the program."""
+        self._is_input_closed = True
+        self._answer_input()
+
+    def wait(self, seconds: float | None = None) -> Happening:
+        """The next thing that happens; raises TimeoutError if nothing does."""
+        try:
+            return self._happenings.get(timeout=seconds)
+        except queue.Empty:
+            raise TimeoutError(f"nothing happened within {seconds:g} seconds") from None
+
+    def wait_for_stop(self, seconds: float | None = None) -> Stopped | ProgramEnded:
+        """Skip what happens until the program is stopped or has ended."""
+        while True:
+            happening = self.wait(seconds)
+            if isinstance(happening, Stopped | ProgramEnded):
+                return happening
+
+    # ── starting, going on, going back ───────────────────────────────────────────────────────────
+
+    def _format_breakpoints(self) -> dict[str, Any]:
+        return {"breakpoints": BREAKPOINTS.dump_python(list(self.breakpoints), mode="json")}
+
+    def _resolve(self, breakpoint: Breakpoint) -> Breakpoint:
+        if not isinstance(breakpoint, LineBreakpoint):
+            return breakpoint
+        folder = self.settings.folder or Path()
+        candidates = (folder / breakpoint.file, self.settings.program.parent / breakpoint.file)
+        for file in candidates:
+            if lines := find_block_at(file, breakpoint.line):
+                return replace(breakpoint, first_line=lines.first)
+        raise RunControlError(f"there is no prompt at {breakpoint.file}:{breakpoint.line}")
+
+    def _make_go(self, **fields: Any) -> dict[str, Any]:
+        edits = [
+            {"command": edit.kind, "position": asdict(edit.position), **edit.fields}
+            for edit in self.edits
+        ]
+        interval = self.settings.checkpoint_interval
+        return {"command": "go", "edits": edits, "checkpoint_interval": interval, **fields}
+
+    def _start_process(self, go: Json) -> None:
+        settings = self.settings
+        self._follower.begin()
+        self._pool.forget_checkpoints(-1)
+        self._set_running()
+        program = settings.program if settings.folder is None else settings.program.absolute()
+        environment = {"NJC_RECORD": f"{self._record_mode}:{self._recording}"}
+        options = dict(settings.options) | ({"model": settings.model} if settings.model else {})
+        message = {
+            **self._make_go(**go),
+            **self._format_breakpoints(),
+            "command": "start",
+            "program": str(program),
+            "arguments": list(settings.arguments),
+            "environment": environment,
+            "options": options,
+            "captures_output": settings.captures_output,
+        }
+        try:
+            self._pool.start(message)
+        except (OSError, TimeoutError, ChannelClosedError) as error:
+            self._end(ProgramEnded(None, f"the program could not be started: {error}"))
+
+    def _set_running(self) -> None:
+        self._halted.clear()
+        self._has_ended_properly = False
+        self._input_request = None
+        self.state = "running"
+
+    def _go(self, mode: str, **fields: Any) -> None:
+        self._check_stopped()
+        self._set_running()
+        self._pool.channel.send(self._make_go(mode=mode, **fields))
+
+    def _go_back(self, target: Position | None) -> None:
+        """Go back to a position, and report that the program is there."""
+        self._check_halted()
+        if target is None or not len(self.timeline):
+            raise RunControlError("this is the beginning")
+        self._drop_edits(target)
+        self._restore(target)
+        if self.state == "stopped" and (step := self.step) is not None:
+            self._report(Stopped(step, "back"))
+
+    def _restore(
+        self,
+        target: Position,
+        first: int | None = None,
+        lines_from: int | None = None,
+        scan: bool = False,
+    ) -> None:
+        """Repeat the steps up to a position, from a checkpoint at or before step `first`; wait until it is there."""
+        lines_from = target.number if lines_from is None and target.line else lines_from
+        earliest = target.number if lines_from is None else lines_from
+        go = {
+            "mode": "to",
+            "target": asdict(target),
+            "mute": True,
+            "scan": scan,
+            "lines": lines_from is not None,
+            "lines_from": lines_from or 0,
+        }
+        message = {**self._make_go(**go), **self._format_breakpoints()}
+        if self._record_mode == "new":
+            message["reopen"] = {"path": str(self._recording), "mode": "new"}
+        self._is_going_back = True
+        try:
+            self._pool.stop()
+            self._set_running()
+            start = min(earliest, target.number if first is None else first)
+            if self._pool.restore(start, message, self._follower.go_on_from) is None:
+                self._start_process(go)
+            if not self._halted.wait(REPLAY_SECONDS):
+                raise RunControlError(f"going back took more than {REPLAY_SECONDS:g} seconds")
+        finally:
+            self._is_going_back = False
+
+    def _check_stopped(self) -> None:
+        if self.state != "stopped":
+            raise RunControlError(f"the program is not stopped: it is {self.state}")
+
+    def _check_halted(self) -> None:
+        if self.state not in ("stopped", "ended"):
+            raise RunControlError(f"the program is not stopped: it is {self.state}")
+
+    def _ask(self, question: Json) -> dict[str, Any]:
+        self._check_stopped()
+        self._pool.channel.send(question)
+        try:
+            answer = dict(self._answers.get(timeout=ANSWER_SECONDS))
+        except queue.Empty:
+            raise RunControlError("the program does not answer") from None
+        if "error" in answer:
+            raise RunControlError(str(answer["error"]))
+        return answer
+
+    def _read_variables(self, answer: Json) -> list[ShownVariable]:
+        return [ShownVariable(**fields) for fields in answer["variables"]]
+
+    def _decide(self, fields: Json) -> None:
+        step = self.step
+        if step is None or step.kind != "effect" or step.is_refused:
+            raise RunControlError("no effect is pending here")
+        self._ask({"command": "decide", **fields})
+        self.edits = tuple(
+            edit for edit in self.edits if edit.kind != "decide" or edit.position != self.position
+        )
+        self._add_edit("decide", fields)
+
+    def _add_edit(self, kind: Literal["set", "decide"], fields: Json) -> None:
+        """Remember a change, and forget what followed without it."""
+        self.edits = (*self.edits, StepEdit(self.position, kind, fields))
+        self._forget_after(self.position)
+
+    def _drop_edits(self, target: Position) -> None:
+        """Forget the changes after a position, and what followed from them."""
+        dropped = [edit.position for edit in self.edits if edit.position > target]
+        if dropped:
+            self.edits = tuple(edit for edit in self.edits if edit.position <= target)
+            self._forget_after(min(dropped))
+
+    def _forget_after(self, position: Position) -> None:
+        self._follower.forget_after(position)
+        self._pool.forget_checkpoints(position.number)
+        self._scanned = {number for number in self._scanned if number < position.number}
+
+    # ── messages of the program, in a thread of their own ────────────────────────────────────────
+
+    def _report(self, happening: Happening) -> None:
+        self._happenings.put(happening)
+        if self._listener is not None:
+            self._listener(happening)
+
+    def _receive(self, message: dict[str, Any] | None) -> None:
+        match message:
+            case None:
+                self._end_without_message()
+            case {"stopped": str(reason), "position": position}:
+                self.position = Position(**position)
+                self._halt("stopped")
+                if not self._is_going_back and (step := self.step) is not None:
+                    self._report(Stopped(step, reason))
+            case {"answer": answer}:
+                self._answers.put(answer)
+            case {"hit": _, "position": position}:
+                self._hits.append(Position(**position))
+            case {"checkpoint": int(number)}:
+                self._follower.note_checkpoint(number)
+            case {"no_checkpoint": str(obstacle)}:
+                self.checkpoint_obstacle = obstacle
+            case {"output": str(text), "stream": str(stream), "muted": is_muted}:
+                if not is_muted:
+                    self._report(OutputWritten(stream, text))
+            case {"input": int(position), "size": int(size)}:
+                self._input_request = position, size
+                self._answer_input()
+            case {"notice": str(text)}:
+                self._report(Noticed(text))
+            case {"ended": int(code), "error": str(error)}:
+                self._has_ended_properly = True
+                self._pool.wait()
+                self._end(ProgramEnded(code, error))
+            case _:
+                self._follow(message)
+
+    def _follow(self, message: Json) -> None:
+        for happening in self._follower.take(message):
+            if isinstance(happening, Diverged):
+                self._pool.forget_checkpoints(self._follower.begun - 1)
+                self._pool.channel.send({"command": "pause"})
+                self._report(happening)
+            elif not self._is_going_back:
+                self._report(happening)
+
+    def _halt(self, state: ControlState) -> None:
+        self.state = state
+        self._halted.set()
+
+    def _end(self, ended: ProgramEnded) -> None:
+        begun = self._follower.begun
+        missing = self.timeline.at(Position(begun))
+        if missing is not None:
+            self._forget_after(Position(begun - 1))
+            end = "the end of the program"
+            self._report(Diverged(Divergence(missing, "end", missing.kind, end)))
+        self.position = Position(len(self.timeline))
+        is_going_back = self._is_going_back
+        self._halt("ended")
+        if not is_going_back or missing is not None:
+            self._report(ended)
+
+    def _end_without_message(self) -> None:
+        if self._has_ended_properly or self.state == "ended":
+            return
+        code = self._pool.wait()
+        if code is None:
+            text = "the process has ended by os._exit or a signal"
+        elif code < 0:
+            text = f"the process was ended by signal {-code}"
+        else:
+            text = f"the program called os._exit({code})"
+        self._end(ProgramEnded(code, text))
+
+    def _answer_input(self) -> None:
+        """Give the program what it waits for, as far as there is any."""
+        if self._input_request is None:
+            return
+        position, size = self._input_request
+        data = self._input[position : position + size]
+        if not data and not self._is_input_closed:
+            self._report(InputWanted())
+            return
+        self._input_request = None
+        self._pool.channel.send({"data": data.decode("latin-1")})
+
+    def _write_directly(self, stream: str, text: str) -> None:
+        if not self._is_going_back:
+            self._report(OutputWritten(stream, text))

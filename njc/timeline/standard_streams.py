@@ -1,0 +1,93 @@
+"""The standard streams of a program under control.
+
+    print("hello")        the debugger is sent the text, or the terminal is, unless the output was there before:
+                          while steps are replayed, nothing is written
+    input()               the debugger is asked; when steps are replayed, the same input comes again
+
+Only `sys.stdin`, `sys.stdout` and `sys.stderr` are replaced. What goes to the file descriptors directly, such as
+the output of child processes, is also written when steps are replayed; file descriptor 0 is empty.
+"""
+
+from __future__ import annotations
+
+import io
+import os
+import sys
+from collections.abc import Callable
+from typing import Any, BinaryIO, cast
+
+WriteText = Callable[[str, bytes], None]
+"""Called with the name of a stream and what is written to it."""
+ReadInput = Callable[[int, int], bytes]
+"""Called with a position in the input and a number of bytes; returns at most so many, none at the end."""
+
+
+class ControlledOutput(io.RawIOBase):
+    """What a program writes to a stream."""
+
+    def __init__(self, name: str, handle: int, write: WriteText) -> None:
+        self._name, self._handle, self._write = name, handle, write
+
+    def writable(self) -> bool:
+        """It can only be written."""
+        return True
+
+    def fileno(self) -> int:
+        """The file descriptor that the stream had."""
+        return self._handle
+
+    def isatty(self) -> bool:
+        """Whether that is a terminal."""
+        return os.isatty(self._handle)
+
+    def write(self, data: Any) -> int:
+        """Write all of the data."""
+        data = bytes(data)
+        self._write(self._name, data)
+        return len(data)
+
+
+class ControlledInput(io.RawIOBase):
+    """What a program reads from its standard input (state: the position)."""
+
+    def __init__(self, read: ReadInput) -> None:
+        self._read, self._position = read, 0
+
+    def readable(self) -> bool:
+        """It can only be read."""
+        return True
+
+    def readinto(self, buffer: Any) -> int:
+        """Read what there is, at least one byte unless the input is at its end."""
+        data = self._read(self._position, len(buffer))
+        buffer[: len(data)] = data
+        self._position += len(data)
+        return len(data)
+
+
+def replace_streams(write: WriteText, read: ReadInput) -> None:
+    """Replace the standard streams of this process."""
+    for name in ("stdout", "stderr"):
+        raw = ControlledOutput(name, 1 if name == "stdout" else 2, write)
+        old = getattr(sys, name)
+        stream = io.TextIOWrapper(
+            cast(BinaryIO, raw),
+            encoding=old.encoding,
+            errors=old.errors,
+            line_buffering=True,
+            write_through=name == "stderr",
+        )
+        setattr(sys, name, stream)
+        setattr(sys, f"__{name}__", stream)
+    sys.stdin = sys.__stdin__ = io.TextIOWrapper(  # type: ignore[misc]
+        io.BufferedReader(ControlledInput(read)), encoding="utf-8", errors="surrogateescape"
+    )
+
+
+def flush_streams() -> None:
+    """Write what the streams hold back."""
+    for stream in (sys.stdout, sys.stderr):
+        try:
+            stream.flush()
+        except (OSError, ValueError, AttributeError):  # closed, or replaced by the program
+            continue
