@@ -18,7 +18,7 @@ from njc import __version__
 from njc.analysis.authority import Authority, decide_authority, find_hints
 from njc.analysis.check import check
 from njc.analysis.inference import TypeReader
-from njc.analysis.outputs import check_flow
+from njc.analysis.outputs import check_flow, find_hidden_variables
 from njc.codegen.emit import emit, emit_without_blocks
 from njc.codegen.header import FileHeader, format_closing_comment, make_header
 from njc.codegen.linemap import (
@@ -60,7 +60,7 @@ class Compilation:
     authorities: tuple[Authority, ...] = ()
     """What each block may do, in the order of the blocks; empty where there is no output."""
     hints: tuple[Diagnostic, ...] = ()
-    """What to write so that a block gets the jump that it means, or needs no code."""
+    """What to write so that a block binds the variable, or gets the jump, that it means, or needs no code."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -142,11 +142,14 @@ def generate(
     pieces = emit(module, lowered, header, aliases.runtime, note)
     encoded = [piece.text.encode(source.encoding, _ENCODING_ERRORS) for piece in pieces]
     compilation = _assemble_output(source, blocks, analysis.diagnostics, pieces, encoded)
-    hints = (
-        hint
-        for block, authority in zip(blocks, authorities, strict=True)
-        for hint in find_hints(source, block, authority)
-    )
+    hints = [
+        *find_hidden_variables(source, blocks, analysis.diagnostics),
+        *(
+            hint
+            for block, authority in zip(blocks, authorities, strict=True)
+            for hint in find_hints(source, block, authority)
+        ),
+    ]
     return _reject_uncompilable(
         module, replace(compilation, authorities=authorities, hints=tuple(hints))
     )

@@ -24,10 +24,9 @@ from njc.analysis.types import (
     TypeDefinitions,
     make_builtin_type,
     unquote,
-    walk_statements,
 )
 from njc.frontend.blocks import NaturalBlock
-from njc.frontend.names import NameScope, list_bound_names, walk_outwards
+from njc.frontend.names import NameScope, list_bound_names, walk_outwards, walk_statements
 from njc.frontend.references import parse_type
 from njrt.private_names import mangle
 

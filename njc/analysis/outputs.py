@@ -6,6 +6,10 @@
         '''
     send(reply)                                             NJ205  `reply` may be unbound here
 
+    count = 0
+    def add(item):
+        '''natural Add one to <:count> if ...               NJ212  `count` is local, and hides the `count` of the module
+
 Each function (or module) is analysed on its own, and only for the variables that natural blocks bind there.
 
 Not seen: a use in a string, by `exec` outside of the function, or of an attribute output; a name that both a
@@ -30,7 +34,15 @@ from njc.analysis.assignment import (
 from njc.analysis.control_words import find_control_words
 from njc.frontend.blocks import NaturalBlock
 from njc.frontend.diagnostics import Diagnostic, make_diagnostic
-from njc.frontend.names import BlockOutputs, Local, NameScope, resolve_name, walk_outwards
+from njc.frontend.names import (
+    BlockOutputs,
+    Local,
+    NameScope,
+    list_bound_names,
+    resolve_name,
+    walk_outwards,
+    walk_statements,
+)
 from njc.frontend.parse import Module
 from njc.frontend.source import SourceFile
 from njrt.private_names import mangle
@@ -100,12 +112,61 @@ def _check_unused(
 
 
 def _suggest_declaration(name: str, scope: NameScope) -> str | None:
-    """Suggest a declaration where a variable around the function has the name of the unused output."""
+    """Suggest a declaration where a variable around the function has the name of the output."""
+    outer = _find_hidden(name, scope)
+    if outer is None:
+        return None
+    keyword = "global" if outer.kind == "module" else "nonlocal"
+    return f"to bind the variable outside of the function, declare `{keyword} {name}` in it"
+
+
+def _find_hidden(name: str, scope: NameScope) -> NameScope | None:
+    """Find the scope around a function that has a variable of this name."""
     for outer in walk_outwards(scope):
         if outer is not scope and outer.kind != "class" and name in outer.bindings.bound:
-            keyword = "global" if outer.kind == "module" else "nonlocal"
-            return f"to bind the variable outside of the function, declare `{keyword} {name}` in it"
+            return outer
     return None
+
+
+def find_hidden_variables(
+    source: SourceFile, blocks: Sequence[NaturalBlock], reported: Collection[Diagnostic]
+) -> Iterator[Diagnostic]:
+    """Find the outputs that are local to their function, while a line above it assigns a variable of the name.
+
+    A variable that a line below assigns, as in `reply = ask()`, has its name by chance, more often than not.
+    """
+    places = {(finding.line, finding.column) for finding in reported}
+    seen: set[tuple[NameScope, str]] = set()
+    for block in blocks:
+        bindings = block.scope.bindings
+        for output in block.references:
+            name = output.path
+            if (
+                not output.writes
+                or not block.scope.is_function
+                or name in bindings.bound | bindings.globals | bindings.nonlocals
+                or (block.scope, name) in seen
+            ):
+                continue
+            seen.add((block.scope, name))
+            outer = _find_hidden(name, block.scope)
+            if outer and _is_assigned_above(name, outer, block.scope.node):
+                kind = "module" if outer.kind == "module" else "function around it"
+                message = f"`{name}` is local to the function, and hides the `{name}` of the {kind}"
+                hint = _suggest_declaration(name, block.scope)
+                finding = make_diagnostic(source, "NJ212", output.start, output.end, message, hint)
+                if (finding.line, finding.column) not in places:
+                    yield finding
+
+
+def _is_assigned_above(name: str, scope: NameScope, inner: ast.AST) -> bool:
+    first, _ = get_line_span(inner) or (0, 0)
+    return any(
+        name in list_bound_names(statement, walrus=False)
+        for statement in walk_statements(scope)
+        if isinstance(statement, ast.Assign | ast.AnnAssign | ast.AugAssign)
+        and statement.lineno < first
+    )
 
 
 def _is_read_by_block(name: str, writer: NaturalBlock, readers: Sequence[NaturalBlock]) -> bool:

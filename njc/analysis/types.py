@@ -22,9 +22,9 @@ from njc.frontend.names import (
     Local,
     NameScope,
     list_bound_names,
-    list_suites,
     resolve_name,
     walk_outwards,
+    walk_statements,
 )
 from njc.frontend.references import parse_type
 
@@ -356,16 +356,6 @@ def unquote(annotation: ast.expr) -> ast.expr:
         case ast.Constant(value=str(text)):
             return parse_type(text) or annotation
     return annotation
-
-
-def walk_statements(scope: NameScope) -> Iterator[ast.stmt]:
-    """The statements of a scope, nested suites included, in the order of the source."""
-    waiting = [*reversed(scope.node.body)]
-    while waiting:
-        statement = waiting.pop()
-        yield statement
-        for suite in reversed(list(list_suites(statement))):
-            waiting += reversed(suite)
 
 
 def _list_attributes_set(init: ast.FunctionDef) -> Iterator[tuple[str, ast.expr]]:

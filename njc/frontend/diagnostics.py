@@ -214,6 +214,13 @@ CODES: Mapping[str, DiagnosticCode] = {
         "The prompt names no variable and asks for no jump, so the block neither sees nor changes anything of the "
         "program. Write `<name>` for what it reads and `<:name>` for what it binds.",
     ),
+    "NJ212": DiagnosticCode(
+        "output that hides a variable",
+        "hint",
+        "Only blocks bind this output in the function, so it is a local variable, as after an assignment. A "
+        "variable around the function has the same name, and keeps its value. If that is the one that the block "
+        "is to bind, declare it `global` or `nonlocal` in the function.",
+    ),
     "NJ301": DiagnosticCode(
         "control word without effect",
         "warning",

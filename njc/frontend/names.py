@@ -355,6 +355,16 @@ def list_suites(statement: ast.stmt) -> Iterator[list[ast.stmt]]:
             yield from (case.body for case in cases)
 
 
+def walk_statements(scope: NameScope) -> Iterator[ast.stmt]:
+    """The statements of a scope, nested suites included, in the order of the source."""
+    waiting = [*reversed(scope.node.body)]
+    while waiting:
+        statement = waiting.pop()
+        yield statement
+        for suite in reversed(list(list_suites(statement))):
+            waiting += reversed(suite)
+
+
 def list_own_expressions(statement: ast.stmt) -> Iterator[ast.expr]:
     """Give the expressions of a statement that are evaluated in its own scope, its suites left out."""
     match statement:
