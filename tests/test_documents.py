@@ -16,7 +16,7 @@ from njc.commands import njc as njc_command
 from njc.compiler import compile_source
 from njc.frontend.source import SourceFile
 from njrt.options import DEFAULTS, Options
-from njrt.session.drive import start_session
+from njrt.session.drive import run, start_session
 
 ROOT = Path(__file__).parent.parent
 DOCUMENTS = [ROOT / "README.md", ROOT / "SECURITY.md", *sorted((ROOT / "docs").glob("*.md"))]
@@ -127,6 +127,7 @@ def test_the_arguments_that_are_listed_are_those_of_a_call() -> None:
     table = architecture.partition("| argument | there when | says |")[2].partition("\n\n")[0]
     cells = [row.split("|")[1] for row in table.splitlines() if row.startswith("| `")]
     listed = {name for cell in cells for name in re.findall(r"(\w+)=", cell)}
-    keywords = {*inspect.signature(start_session).parameters} - {"prompt", "variables", "options"}
+    parameters = {*inspect.signature(run).parameters, *inspect.signature(start_session).parameters}
+    keywords = parameters - {"prompt", "variables", "options", "arguments"}
     options = {field.name for field in dataclasses.fields(Options)}
     assert listed - options == keywords - {"is_async"}

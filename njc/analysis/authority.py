@@ -88,6 +88,15 @@ def list_offered_labels(block: NaturalBlock, project: Options) -> tuple[OfferedL
     return tuple(offered)
 
 
+_RAISE_WORD = re.compile(r"\b(?:re-?)?rais(?:e|es|ed|ing)\b", re.IGNORECASE)
+
+
+def may_reraise(block: NaturalBlock, project: Options) -> bool:
+    """Whether a block in an `except*` suite may re-raise what the suite handles: its text names `raise`."""
+    takes_all = merge_option_layers(block.options, project).jumps == "all"
+    return block.frame.in_except_star and (takes_all or bool(_RAISE_WORD.search(block.words)))
+
+
 _IMPLIED_JUMP = re.compile(
     r"\b(?:skip|stop|leave the loop|exit the loop|quit|abort|next (?:one|item|round|iteration)|go on to|end the loop)\b",
     re.IGNORECASE,

@@ -328,13 +328,14 @@ def _build_scaffold(lowered: LoweredBlock, indent: str, step: str) -> tuple[list
     """Lay out the lines above the prompt and those below it, without the suite's own indentation."""
     inner = step if lowered.arms else ""
     room = _LINE_WIDTH - len((indent + inner + step).expandtabs(4))
-    above = [*lowered.declarations, *(["try:"] if lowered.arms else []), f"{inner}{lowered.call}("]
+    call = f"if {lowered.call}" if lowered.reraises else lowered.call
+    above = [*lowered.declarations, *(["try:"] if lowered.arms else []), f"{inner}{call}("]
     below = [
         f"{inner}{step}{line}"
         for argument in lowered.arguments
         for line in _format_argument(argument, room, step)
     ]
-    below.append(f"{inner})")
+    below += [f"{inner}):", f"{inner}{step}raise"] if lowered.reraises else [f"{inner})"]
     for caught, statement in lowered.arms:
         below += [f"except {caught}:", f"{step}{statement}"]
     return above, below

@@ -21,7 +21,7 @@ import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
-from njc.analysis.authority import Authority
+from njc.analysis.authority import Authority, may_reraise
 from njc.analysis.types import TypeDefinitions
 from njc.codegen.output_types import find_output_types, find_return_type
 from njc.frontend.blocks import NaturalBlock
@@ -60,6 +60,8 @@ class LoweredBlock:
     call: str
     arguments: tuple[Argument, ...]
     arms: tuple[tuple[str, str], ...]
+    reraises: bool = False
+    """The call says whether a `raise` is to follow it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -175,6 +177,7 @@ def lower(
             f"await {aliases.runtime}.arun" if block.scope.is_async else f"{aliases.runtime}.run",
             tuple(_build_arguments(block, authority, definitions, path, project)),
             tuple(_build_except_clauses(block, authority, aliases)),
+            may_reraise(block, project),
         )
 
 
@@ -251,6 +254,8 @@ def _build_arguments(
         yield Argument(f"{lambda_}: {{", tuple(items), "}")
     if authority.labels:
         yield _make_text_argument("labels", authority.labels)
+    if may_reraise(block, project):
+        yield Argument("reraises=True")
     if scope.mangling_class is not None:
         yield _make_text_argument("cls", [scope.mangling_class])
     if me:

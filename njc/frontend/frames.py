@@ -38,6 +38,8 @@ class Frame:
     """A jump to the loop would leave a `finally` suite."""
     return_in_finally: bool = False
     """A return would leave a `finally` suite."""
+    in_except_star: bool = False
+    """An `except*` suite of this function is around: only a `raise` of its own re-raises the same group."""
 
 
 def enter_loop(frame: Frame) -> Frame:
@@ -47,7 +49,7 @@ def enter_loop(frame: Frame) -> Frame:
 
 def enter_except_star(frame: Frame) -> Frame:
     """Give the frame of an `except*` suite."""
-    return replace(frame, loop_barred=True, return_barred=True)
+    return replace(frame, loop_barred=True, return_barred=True, in_except_star=True)
 
 
 def enter_finally(frame: Frame) -> Frame:

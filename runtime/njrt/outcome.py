@@ -4,7 +4,7 @@
     Broke()              run(...) raises Break       `except _nj.Break: break`
     Continued()          run(...) raises Continue    `except _nj.Continue: continue`
     Returned(value)      run(...) raises Return      `except _nj.Return as _nj_r: return _nj_r.value`
-    Raised(exception)    run(...) raises the exception itself
+    Raised(exception)    run(...) raises the exception itself, or returns True: `if _nj.run(...): raise`
 
 The three jumps are in `njrt.jumps`.
 """
@@ -45,6 +45,8 @@ class Raised:
     """The block raises an exception in the program."""
 
     exception: BaseException
+    is_reraise: bool = False
+    """Whether it is the one that the program handles around the block, by a `raise` without an operand."""
 
 
 Outcome = Completed | Broke | Continued | Returned | Raised

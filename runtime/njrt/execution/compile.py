@@ -17,7 +17,7 @@ import sys
 from collections.abc import Callable, Collection
 from dataclasses import dataclass
 from functools import lru_cache, partial
-from types import CellType, CodeType
+from types import CellType, CodeType, TracebackType
 
 from njrt.effects import Refusal
 from njrt.execution.checks import (
@@ -81,16 +81,35 @@ class Snippet:
 
 
 class RaiseTracker:
-    """Records the exception that the snippet's own `raise` statements raised last."""
+    """Records the exception that the snippet's own `raise` statements raised last.
+
+    `handled` is the exception that the program handles around the block, `reraises` says that the last `raise`
+    was a bare one of just that.
+    """
 
     def __init__(self) -> None:
         self.last: BaseException | None = None
+        self.handled: BaseException | None = None
+        self.traceback: TracebackType | None = None
+        self.reraises = False
 
-    def record(self, error: UserValue = None) -> UserValue:
+    def start(self) -> None:
+        """Note what the program handles, before the snippet runs."""
+        self.handled = sys.exception()
+        self.traceback = self.handled.__traceback__ if self.handled else None
+
+    def clear(self) -> None:
+        """Forget all exceptions."""
+        self.last = self.handled = self.traceback = None
+        self.reraises = False
+
+    def record(self, *operand: UserValue) -> UserValue:
         """Return the operand of `raise` as it is; a bare `raise` calls this without one."""
+        error = operand[0] if operand else sys.exception()
         if isinstance(error, type) and issubclass(error, BaseException):
             error = error()
         self.last = error if isinstance(error, BaseException) else sys.exception()
+        self.reraises = not operand and error is not None and error is self.handled
         return error
 
     def is_own_error(self, error: BaseException) -> bool:

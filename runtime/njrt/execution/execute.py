@@ -74,6 +74,7 @@ def execute(snippet: Snippet, *, seconds: float | None = None) -> Execution:
     Raises what is no mistake of the model: KeyboardInterrupt, SystemExit, GeneratorExit, cancellation, an error
     of the runtime from a nested block, and `CodeTimeLimitError` when the time is up.
     """
+    snippet.raised.start()
     try:
         result = call_with_timeout(seconds, _make_runner(snippet))
     except BaseException as error:
@@ -83,7 +84,7 @@ def execute(snippet: Snippet, *, seconds: float | None = None) -> Execution:
             raise
         return _classify_error(error, snippet)
     finally:
-        snippet.raised.last = None
+        snippet.raised.clear()
     return _make_execution(result, snippet)
 
 
@@ -91,6 +92,7 @@ async def aexecute(snippet: Snippet, *, seconds: float | None = None) -> Executi
     """Run a snippet of an async block; see `execute`."""
     if not snippet.is_async:
         return execute(snippet, seconds=seconds)
+    snippet.raised.start()
     try:
         result = await await_with_timeout(seconds, _make_runner(snippet)())
     except BaseException as error:
@@ -100,7 +102,7 @@ async def aexecute(snippet: Snippet, *, seconds: float | None = None) -> Executi
             raise
         return _classify_error(error, snippet)
     finally:
-        snippet.raised.last = None
+        snippet.raised.clear()
     return _make_execution(result, snippet)
 
 
@@ -160,6 +162,8 @@ def _classify_error(error: BaseException, snippet: Snippet) -> Execution:
     printed = snippet.scope.transcript.take()
     if not snippet.raised.is_own_error(error):
         return Failed(_format_mistake(error, snippet), printed)
+    if snippet.raised.reraises:
+        return Jumped(Raised(error.with_traceback(snippet.raised.traceback), True), printed)
     trace = error.__traceback__
     while trace is not None and trace.tb_frame.f_code is not snippet.code:
         trace = trace.tb_next

@@ -63,25 +63,40 @@ class FrameHider:
 hidden_frames = FrameHider()
 
 
-def run(prompt: str, variables: VariablesLambda, *, at: str = "", **arguments: Any) -> None:
+def run(
+    prompt: str,
+    variables: VariablesLambda,
+    *,
+    at: str = "",
+    reraises: bool = False,
+    **arguments: Any,
+) -> bool:
     """Carry out one natural block on the variables of the program around it.
 
     `variables` is a lambda over every variable that the prompt names; it is never called: its closure and
     its globals are what is shared. `at` is the block's place. The other arguments are those of `start_session`.
 
     Raises `Break`, `Continue` or `Return` for the jumps, whatever the block raises in the program, or a
-    `NaturalError` when the block cannot be carried out.
+    `NaturalError` when the block cannot be carried out. With `reraises`, as in an `except*` suite, it returns
+    True where the program is to execute `raise`; otherwise False.
     """
     with hidden_frames:
         session = start_session(prompt, variables, at=at, is_async=False, **arguments)
-        apply_outcome(drive(session), at)
+        return apply_outcome(drive(session), at, reraises)
 
 
-async def arun(prompt: str, variables: VariablesLambda, *, at: str = "", **arguments: Any) -> None:
+async def arun(
+    prompt: str,
+    variables: VariablesLambda,
+    *,
+    at: str = "",
+    reraises: bool = False,
+    **arguments: Any,
+) -> bool:
     """Do what `run` does, in an `async` function, without blocking the event loop."""
     with hidden_frames:
         session = start_session(prompt, variables, at=at, is_async=True, **arguments)
-        apply_outcome(await adrive(session), at)
+        return apply_outcome(await adrive(session), at, reraises)
 
 
 def drive(session: Session) -> Outcome:
@@ -157,19 +172,25 @@ async def aanswer_step(step: ConversationStep, session: Session) -> StepResult:
             return await aexecute(step, seconds=session.code_seconds())
 
 
-def apply_outcome(outcome: Outcome, place: str) -> None:
-    """Leave the block according to its outcome: return, jump, or raise in the program."""
+def apply_outcome(outcome: Outcome, place: str, reraises: bool = False) -> bool:
+    """Leave the block according to its outcome: return, jump, or raise in the program.
+
+    With `reraises`, return True where the program is to re-raise what it handles.
+    """
     match outcome:
         case Completed():
-            return
+            return False
+        case Raised(is_reraise=True) if reraises:
+            return True
         case Broke():
             raise Break
         case Continued():
             raise Continue
         case Returned(value):
             raise Return(value)
-        case Raised(exception):
-            add_place_note(exception, place)
+        case Raised(exception, is_reraise):
+            if not is_reraise:
+                add_place_note(exception, place)
             context = exception.__context__
             try:
                 raise exception
