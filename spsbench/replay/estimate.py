@@ -92,14 +92,9 @@ def estimate_block(block: TracedBlock) -> BlockEstimate | None:
         return None
     reader = _NeedReader(frozenset(OUTPUT_PATTERN.findall(block.opening)))
     for traced in calls:
-        if not is_failed(traced):
+        if not traced.is_failed:
             reader.read_effect(traced)
     return BlockEstimate(len(block.replies), count_needed_calls(block), frozenset(reader.needs))
-
-
-def is_failed(traced: TracedCall) -> bool:
-    """Whether an effect was answered with an error."""
-    return any(isinstance(answer, str) and answer.startswith("Error") for answer in traced.answers)
 
 
 def count_needed_calls(block: TracedBlock) -> int:
@@ -110,7 +105,7 @@ def count_needed_calls(block: TracedBlock) -> int:
 
 def is_news(traced: TracedCall, shown: frozenset[str]) -> bool:
     """Whether the answer to an effect told the model what it could not know: an `exec` that succeeds tells nothing."""
-    if is_failed(traced):
+    if traced.is_failed:
         return True
     if traced.call.name not in READING_EFFECTS:
         return False

@@ -6,7 +6,8 @@
     replayer.divergences     (Divergence(block=2, call="eval str(inventory)", recorded=..., ours=...), ...)
 
 Each recorded reply is sent again, with its references and UUIDs translated, whatever the answer to the one before
-was. A block of the program takes the next recorded block with the same opening, or else the same variables, or
+was. Left out are replies whose effects were all refused there, for they changed nothing and might be served here; code
+that failed is sent, because it may have run in part. A block of the program takes the next recorded block with the same opening, or else the same variables, or
 else the next.
 """
 
@@ -31,6 +32,9 @@ from njrt.models.scripted import Scripted
 from njrt.observability.accounts import BlockRun
 from spsbench.replay.agreement import NameMap, compare_answers
 from spsbench.replay.traces import Trace, TracedBlock, TracedCall, TracedReply, find_prompt_names
+
+
+CODE_EFFECTS = frozenset({"exec", "eval", "run"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,6 +113,7 @@ class BlockReplayer:
     def __init__(self, number: int, block: TracedBlock, opening: UserMessage) -> None:
         self.number = number
         self.block = block
+        self.replies = [reply for reply in block.replies if not was_refused(reply)]
         self.opening = opening
         self.names = NameMap()
         self.sent = 0
@@ -117,13 +122,14 @@ class BlockReplayer:
 
     def reply(self, request: Request) -> ModelMessage:
         """Compare our answers to the last reply, and send the next one."""
-        replies = self.block.replies
+        replies = self.replies
         if self.sent:
             self.compare_reply(replies[self.sent - 1], request)
         if self.sent == len(replies):
             last = request.messages[-1]
             ours = last.results[-1].text if isinstance(last, ToolMessage) else "(asked again)"
-            self.add_divergence(replies[-1].calls[-1:], "(the block ends)", ours)
+            last_calls = replies[-1].calls[-1:] if replies else ()
+            self.add_divergence(last_calls, "(the block ends)", ours)
             raise ModelError(f"the trace ends here, but {request.place} asks on")
         self.sent += 1
         reply = replies[self.sent - 1]
@@ -165,13 +171,20 @@ class BlockReplayer:
 
     def list_divergences(self) -> list[Divergence]:
         """The divergences; the last one if the block ended earlier than recorded."""
-        unsent = len(self.block.replies) - self.sent
+        unsent = len(self.replies) - self.sent
         if not unsent:
             return self.found
-        after = self.block.replies[self.sent - 1].calls[-1:]
+        after = self.replies[self.sent - 1].calls[-1:]
         text = ", ".join(format_tool_call(traced.call) for traced in after)
         goes_on = f"(the block goes on for {unsent} replies)"
         return [*self.found, Divergence(self.number, text, goes_on, "(the block ends)")]
+
+
+def was_refused(reply: TracedReply) -> bool:
+    """Whether all effects of a reply were refused, so that they changed nothing; False for code."""
+    return bool(reply.calls) and all(
+        traced.is_failed and traced.call.name not in CODE_EFFECTS for traced in reply.calls
+    )
 
 
 def format_tool_call(call: ToolCall) -> str:

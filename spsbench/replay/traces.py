@@ -69,6 +69,13 @@ class TracedCall:
     call: ToolCall
     answers: tuple[WireValue, ...] = ()
 
+    @property
+    def is_failed(self) -> bool:
+        """Whether the call was answered with an error, in the words of nightjarpy."""
+        return any(
+            isinstance(answer, str) and answer.startswith("Error") for answer in self.answers
+        )
+
 
 @dataclass(frozen=True, slots=True)
 class TracedReply:

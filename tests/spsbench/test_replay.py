@@ -450,6 +450,37 @@ def test_a_retried_run_counts_once_and_is_compared_with_its_recorded_evaluation(
         assert f"{fidelity} of 1 runs have the recorded evaluation, {not_worse} are" in shown.output
 
 
+@pytest.mark.parametrize(
+    ("calls", "doubled", "answers"),
+    [
+        (
+            [
+                *chat("a", "lookup", {"var": "prices"}, json.dumps(ref(7))),
+                *chat("b", "setref", {"ref": ref(7), "val": {"type": "list", "items": []}}, "Error"),
+            ],
+            False,
+            1,
+        ),
+        (
+            [*chat("a", "exec", {"code": "prices[:] = [8, 10]\nprices.total"}, "Error: no `total`")],
+            True,
+            1,
+        ),
+    ],
+)  # fmt: skip
+def test_what_was_refused_there_is_not_served_here_unless_it_is_code(
+    calls: list[dict[str, Any]], doubled: bool, answers: int, tmp_path: Path
+) -> None:
+    (tmp_path / "menu.py").write_text(OLD_PROGRAM)
+    opening = user("Follow the <wish> and change the <prices>.")
+    ends = [*chat("d", "done", {}, "Error: not yet"), *chat("e", "done", {})]
+    recorded = trace("menu", opening, *calls, *ends)
+    result = played(recorded, partial(load_migrated_program, programs=tmp_path))
+    assert result.divergences == ()
+    assert result.checks == {"doubled": doubled, "counted": True}
+    assert result.compared == result.agreed == answers
+
+
 def test_a_program_that_raises_has_no_checks_and_runs_of_two_models_are_two(
     tmp_path: Path,
 ) -> None:
