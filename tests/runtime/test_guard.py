@@ -44,7 +44,7 @@ ESCAPES = [
     "import uuid\nuuid.os",
     "import collections\ncollections._sys.modules",
     "import types\ntypes.FunctionType",
-    "import string\nstring.Formatter().get_field('0.__class__', [1], {})",
+    "import string\nstring.Formatter().get_field('0.__reduce__', [1], {})",
     # builtins
     "exit()",
     "quit()",
@@ -56,7 +56,6 @@ ESCAPES = [
     "__import__('os')",
     "breakpoint()",
     "globals()",
-    "vars()",
     "help()",
     "__builtins__['eval']",
     "__loader__",
@@ -65,10 +64,14 @@ ESCAPES = [
     "raise KeyboardInterrupt()",
     "@eval\ndef f(): pass",
     "class A(metaclass=eval): pass",
-    "class A(open('x').__class__): pass",
+    "class A(open('x').__reduce__): pass",
     # dunder walks
-    "().__class__",
+    "().__reduce__",
     "''.__class__.__mro__[1].__subclasses__()",
+    "class A: pass\nA().__class__ = int",
+    "class A: __class__ = int",
+    "class A:\n    @property\n    def __class__(self): return int",
+    "''.__reduce__.__mro__[1].__subclasses__()",
     "type(()).__mro__",
     "type(1).mro()",
     "object.__subclasses__()",
@@ -79,15 +82,15 @@ ESCAPES = [
     "def f(): pass\nf.__builtins__",
     "class A:\n    def m(self): pass\nA.m.__wrapped__",
     "[].append.__self__.__reduce_ex__(2)",
-    "{}.__getattribute__('__class__')",
-    "f'{().__class__!r}'",
-    "f'{1:{().__class__}}'",
-    "'{0.__class__.__mro__}'.format(1)",
+    "{}.__getattribute__('__reduce__')",
+    "f'{().__reduce__!r}'",
+    "f'{1:{().__reduce__}}'",
+    "'{0.__reduce__.__mro__}'.format(1)",
     "'{x[__globals__]}'.format_map({})",
-    "match 1:\n    case object(__class__=c): c",
-    "import operator\noperator.attrgetter('__class__')(1)",
-    "import operator\noperator.attrgetter('real.__class__')(1)",
-    "from operator import methodcaller, attrgetter\nattrgetter('__cl' + 'ass__')(1)",
+    "match 1:\n    case object(__reduce__=c): c",
+    "import operator\noperator.attrgetter('__reduce__')(1)",
+    "import operator\noperator.attrgetter('real.__reduce__')(1)",
+    "from operator import methodcaller, attrgetter\nattrgetter('__re' + 'duce__')(1)",
     "import operator\noperator.methodcaller('__reduce__')(1)",
     # modules as values
     "import random\n[random][0]._os",
@@ -104,9 +107,9 @@ ESCAPES = [
     "import contextlib\ncontextlib.chdir('/')",
     "import enum\nenum.global_enum",
     # names of attributes as texts
-    "from operator import attrgetter as ag\nag('__cl' + 'ass__')(1)",
-    "import operator\ng = operator.attrgetter\ng('__cl' + 'ass__')(1)",
-    "import operator\noperator.methodcaller('format', 1)('{0.__cl' + 'ass__}')",
+    "from operator import attrgetter as ag\nag('__re' + 'duce__')(1)",
+    "import operator\ng = operator.attrgetter\ng('__re' + 'duce__')(1)",
+    "import operator\noperator.methodcaller('format', 1)('{0.__re' + 'duce__}')",
     "import functools\nfunctools.update_wrapper",
     "class M:\n    __match_args__ = ('__globals__',)",
     "class M: pass\nM.__match_args__ = ('__globals__',)",
@@ -124,7 +127,7 @@ ESCAPES = [
     "import asyncio\nasyncio.current_task().get_stack()",
     "import asyncio\nasyncio.to_thread(print)",
     # other spellings
-    "().__ｃlass__",
+    "().__ｒeduce__",
     "ｅval('1')",
     # frames
     "(x for x in ()).gi_frame.f_back",
@@ -136,16 +139,16 @@ ESCAPES = [
 if sys.version_info >= (3, 12):
     ESCAPES += [
         "type X = eval('1')\nX.__value__",
-        "type X = ().__class__",
+        "type X = ().__reduce__",
         "def f[T: eval](x): pass",
-        "class A[T: ().__class__]: pass",
-        "f'{'{0.__class__}'.format(1)}'",
+        "class A[T: ().__reduce__]: pass",
+        "f'{'{0.__reduce__}'.format(1)}'",
         "import uuid\nuuid.main()",
     ]
 if sys.version_info >= (3, 13):
     ESCAPES += [
         "def f[T = eval](x): pass",
-        "type X[T = ().__class__] = T",
+        "type X[T = ().__reduce__] = T",
         "(x for x in ()).gi_frame.f_locals",
         "import random\nrandom.main()",
         "import asyncio\nasyncio.EventLoop()",
@@ -163,22 +166,23 @@ REASONS = (
 )
 
 AT_RUN_TIME = [
-    "getattr((), '__class__')",
-    "getattr((), '__cl' + 'ass__')",
-    "import operator\nlist(map(operator.attrgetter, ['__class__']))[0](1)",
-    "import functools\nfunctools.reduce(getattr, ['__class__', '__base__'], ())",
-    "list(map(getattr, [()], ['__class__']))",
+    "getattr((), '__reduce__')",
+    "class A: pass\nsetattr(A(), '__class__', A)",
+    "getattr((), '__re' + 'duce__')",
+    "import operator\nlist(map(operator.attrgetter, ['__reduce__']))[0](1)",
+    "import functools\nfunctools.reduce(getattr, ['__reduce__', '__base__'], ())",
+    "list(map(getattr, [()], ['__reduce__']))",
     "def f(): pass\nsetattr(f, '__code' + '__', None)",
     "g = getattr\ng(print, '__self__')",
-    "class S(str):\n    def __hash__(self): return 0\n    def __eq__(self, o): return False\ngetattr((), S('__class__'))",
+    "class S(str):\n    def __hash__(self): return 0\n    def __eq__(self, o): return False\ngetattr((), S('__reduce__'))",
     "def f(): pass\nsetattr(f, '__match' + '_args__', ())",
-    "('{0.__cl' + 'ass__}').format(1)",
-    "''.join(['{x.__c', 'lass__}']).format_map({'x': 1})",
-    "str.format('{0.__cl' + 'ass__}', 1)",
-    "list(map(str.format, ['{0.__cl' + 'ass__}'], [1]))",
-    "class S(str): pass\nS('{0.__cl' + 'ass__}').format(1)",
-    "getattr('{0.__cl' + 'ass__}', 'format')(1)",
-    "def f(t): return t.format(1)\nf('{0.__cl' + 'ass__}')",
+    "('{0.__re' + 'duce__}').format(1)",
+    "''.join(['{x.__r', 'educe__}']).format_map({'x': 1})",
+    "str.format('{0.__re' + 'duce__}', 1)",
+    "list(map(str.format, ['{0.__re' + 'duce__}'], [1]))",
+    "class S(str): pass\nS('{0.__re' + 'duce__}').format(1)",
+    "getattr('{0.__re' + 'duce__}', 'format')(1)",
+    "def f(t): return t.format(1)\nf('{0.__re' + 'duce__}')",
 ]
 
 HARMLESS = [
@@ -192,7 +196,7 @@ HARMLESS = [
     "type(1).__name__, int.__doc__, len.__name__, type(1).__qualname__",
     "getattr([], 'append'), getattr([], 'missing', 3), hasattr([], 'append')",
     "class T: pass\nt = T()\nsetattr(t, 'x', 1)\ndelattr(t, 'x')",
-    "{'__class__': 'Order'}['__class__']",
+    "{'__reduce__': 'Order'}['__reduce__']",
     "'{0.real} {x[k]}'.format(1, x={'k': 2})",
     "t = '{} {a}'\nt.format(1, a=2), str.format(t, 1, a=2), list(map('{:>5}'.format, [1])), t.format_map",
     "import datetime\ndatetime.datetime(2020, 1, 1).strftime('%d'), format(3.5, '.2f')",
@@ -206,6 +210,9 @@ HARMLESS = [
     "class Job:\n    os = 'linux'\n    sys = 1\nJob().os, Job().sys",
     "id(1), dir([]), memoryview(b''), isinstance(1, int), super, object()",
     "open = 3\nopen",
+    "(1).__class__.__name__, getattr([], '__class__'), '{0.__class__}'.format(1)",
+    "match 1:\n    case object(__class__=kind): kind",
+    "x = 1\nvars()['x'], 'x' in locals()",
     "import functools\n@functools.lru_cache\ndef f(x): return x\nf(1)",
 ]
 
@@ -237,7 +244,9 @@ def test_messages_say_a_way_out() -> None:
         "line 2: `requests` cannot be imported in a block; re, json, math, datetime, collections, "
         "itertools and others that only compute can, and so can what the prompt names: <requests>"
     )
-    assert message_of("(1).__class__") == "line 1: `__class__` is refused in a block; use type(x)"
+    assert message_of("globals()") == (
+        "line 1: `globals` is refused in a block; locals() gives the variables of the block"
+    )
     assert message_of("exit(1)") == (
         "line 1: `exit` is refused in a block; end the block with done, or use the jumps that it offers"
     )

@@ -76,6 +76,12 @@ def test_wrong_calls_are_refused_with_advice(effects, name, arguments, advice):
     assert advice in refusal.message
 
 
+@pytest.mark.parametrize("arguments", [{}, {"": ""}, {"status": "ok", "value": None}, None])
+def test_arguments_of_an_effect_that_takes_none_are_ignored(arguments):
+    call = ToolCall("1", "done", arguments, "" if arguments is None else json.dumps(arguments))
+    assert parse_tool_call(call, "nightjar") == Done()
+
+
 def test_arguments_that_are_no_json_object_are_refused_with_their_text():
     refusal = parse_tool_call(ToolCall("1", "run", None, '{"code": "x'), "direct")
     assert isinstance(refusal, Refusal)

@@ -204,16 +204,19 @@ def parse_tool_call(call: ToolCall, effects: EffectSet) -> Effect | Refusal:
     operation = operations.get(call.name)
     if operation is None:
         return Refusal(f"there is no tool `{call.name}`; the tools are {', '.join(operations)}")
-    if call.arguments is None:
+    if call.arguments is None and operation.parameters:
         return Refusal(
             f"the arguments of `{call.name}` are not a JSON object: {call.raw[:200]!r}; "
             f"send {format_call_form(operation)}"
         )
-    return make_effect(operation, call.arguments)
+    return make_effect(operation, call.arguments or {})
 
 
 def make_effect(operation: Operation, arguments: Json) -> Effect | Refusal:
-    """Make the effect of an operation from its arguments, by name, alias and type."""
+    """Make the effect of an operation from its arguments, by name, alias and type.
+
+    What is sent to an operation without parameters, such as `done(status="ok")`, is ignored: it can mean nothing else.
+    """
     rest, values = dict(arguments), {}
     for parameter in operation.parameters:
         names = [name for name in (parameter.name, *parameter.aliases) if name in rest]
@@ -227,7 +230,7 @@ def make_effect(operation: Operation, arguments: Json) -> Effect | Refusal:
             )
         if problem := find_argument_problem(parameter, values[parameter.name]):
             return Refusal(f"`{operation.name}`: {problem}; send {format_call_form(operation)}")
-    if rest:
+    if rest and operation.parameters:
         return Refusal(f"`{operation.name}` takes no `{next(iter(rest))}`")
     return operation.effect(*values.values())
 

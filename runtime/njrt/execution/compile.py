@@ -289,7 +289,7 @@ def _provide_cells(names: SnippetNames, scope: Scope, policy: Policy) -> None:
             continue
         if name == "print":
             scope.borrowed[name] = CellType(scope.transcript.print)
-        elif name in ("dir", "locals"):
+        elif name in ("dir", "locals", "vars"):
             scope.borrowed[name] = CellType(make_lister(name, scope, policy))
         elif policy == "guarded" and name in CHECKED_BUILTINS:
             scope.borrowed[name] = CellType(CHECKED_BUILTINS[name])
@@ -298,7 +298,7 @@ def _provide_cells(names: SnippetNames, scope: Scope, policy: Policy) -> None:
 
 
 def make_lister(name: str, scope: Scope, policy: Policy) -> Callable[..., UserValue]:
-    """The builtin `dir` or `locals` of a block: without arguments it gives the variables of the block."""
+    """The builtin `dir`, `locals` or `vars` of a block: without arguments it gives the variables of the block."""
     builtin = CHECKED_BUILTINS.get(name) if policy == "guarded" else None
     builtin = builtin or getattr(builtins, name)
 

@@ -33,7 +33,7 @@ REFUSED_BUILTINS = _split_words(
 """Builtins for files, the terminal, the interpreter and the end of the program."""
 
 REFUSED_ATTRIBUTES = _split_words(
-    """__base__ __bases__ __builtins__ __class__ __closure__ __code__ __func__ __getattribute__
+    """__base__ __bases__ __builtins__ __closure__ __code__ __func__ __getattribute__
     __globals__ __import__ __loader__ __mro__ __objclass__ __reduce__ __reduce_ex__
     __self__ __spec__ __subclasses__ __subclasshook__ __traceback__ __wrapped__ __self_class__
     __thisclass__ __defaults__ __kwdefaults__ __path__ __cached__ mro
@@ -58,7 +58,7 @@ LOOP_METHODS = _split_words(
 
 SAFE_NAMES = _split_words(
     """__abs__ __add__ __aenter__ __aexit__ __aiter__ __all__ __and__ __anext__ __await__ __bool__ __bytes__
-    __call__ __cause__ __ceil__ __class_getitem__ __complex__ __contains__ __context__ __copy__ __deepcopy__
+    __call__ __cause__ __ceil__ __class__ __class_getitem__ __complex__ __contains__ __context__ __copy__ __deepcopy__
     __del__ __delitem__ __dir__ __divmod__ __doc__ __enter__ __eq__ __exit__ __float__ __floor__ __floordiv__
     __format__ __ge__ __getitem__ __gt__ __hash__ __iadd__ __iand__ __ifloordiv__ __ilshift__ __imatmul__
     __imod__ __imul__ __index__ __init__ __init_subclass__ __instancecheck__ __int__ __invert__ __ior__
@@ -74,8 +74,8 @@ SAFE_NAMES = _split_words(
 )
 """Names with an underscore that may be read of every object; others are checked against the object."""
 
-REFUSED_BINDINGS = _split_words("__annotations__ __dataclass_fields__ __match_args__")
-"""Attributes that Python reads as names of attributes or as code: they may be read, not set."""
+REFUSED_BINDINGS = _split_words("__annotations__ __class__ __dataclass_fields__ __match_args__")
+"""Attributes that Python reads as names of attributes or as code, and the class: they may be read, not set."""
 
 REFUSED_MEMBERS: Mapping[str, frozenset[str]] = {
     "base64": _split_words("main test"),

@@ -2,7 +2,7 @@
 
     import subprocess            `subprocess` cannot be imported in a block; ... can, or the program passes <subprocess>
     exit()                       `exit` is refused in a block; ...
-    x.__class__.__subclasses__   `__class__` is refused in a block; use type(x)
+    x.__class__.__subclasses__   `__subclasses__` is refused in a block
 
 Whatever the prompt names may be used. This check sees names in the code. It does not see names that are made at
 run time (`runtime.py`), members that are reached through values (`modules.py`), and what
@@ -35,7 +35,7 @@ from njrt.scope.scope import Absent, Bound, Scope
 from njrt.values.introspection import is_a
 
 _ALTERNATIVES = {
-    "__class__": "use type(x)",
+    "globals": "locals() gives the variables of the block",
     "exit": "end the block with done, or use the jumps that it offers",
     "quit": "end the block with done, or use the jumps that it offers",
     "SystemExit": "raise another exception",
@@ -100,8 +100,6 @@ def find_guard_problems(
                         yield format_refusal(attribute, node)
             case ast.Match() if scope.namespace is not None:
                 yield from _find_class_patterns(node)
-            case ast.Call(func=ast.Name(id="vars"), args=[], keywords=[]):
-                yield f"{format_line_prefix(node)}`vars()` is refused in a block; give it an object"
             case (
                 ast.AnnAssign(annotation=annotation) | ast.arg(annotation=ast.expr() as annotation)
             ):

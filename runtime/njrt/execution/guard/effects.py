@@ -25,6 +25,7 @@ from njrt.execution.guard.allowed import (
     MODULES_WITH_EFFECTS,
     PROCESS_EVENTS,
     REFUSED_ATTRIBUTES,
+    REFUSED_BINDINGS,
     REFUSED_BUILTINS,
 )
 from njrt.execution.source_cache import SnippetFilename, is_snippet
@@ -33,6 +34,7 @@ from njrt.scope.scope import Bound, Scope
 from njrt.values.introspection import get_module_name, is_a
 
 _EVENTS = PROCESS_EVENTS | DIRECT_EVENTS
+_REFUSED_STORES = REFUSED_ATTRIBUTES | REFUSED_BINDINGS
 
 _LIBRARY_FOLDERS = tuple(
     os.path.join(folder, "") for folder in {os.path.dirname(os.__file__), os.path.dirname(__file__)}
@@ -95,7 +97,7 @@ def _check_event(
 ) -> None:
     if (
         event in events
-        and not (event.startswith("object.") and arguments[1] not in REFUSED_ATTRIBUTES)
+        and not (event.startswith("object.") and arguments[1] not in _REFUSED_STORES)
         and _is_by_snippet(get_frame(1), event in PROCESS_EVENTS)
     ):
         raise PermissionError(f"`{event}` is refused in a block; what the prompt names may be used")
