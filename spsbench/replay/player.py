@@ -33,7 +33,6 @@ from njrt.observability.accounts import BlockRun
 from spsbench.replay.agreement import NameMap, compare_answers
 from spsbench.replay.traces import Trace, TracedBlock, TracedCall, TracedReply, find_prompt_names
 
-
 CODE_EFFECTS = frozenset({"exec", "eval", "run"})
 
 
