@@ -47,6 +47,7 @@ LAYERS: Mapping[str, str] = {
         repair
         learning run
         timeline
+        trace_view
         commands
         cli
         __main__
@@ -80,7 +81,8 @@ EDGE = """
     njc.static          author files lock
     njc.learning        by_command runner study
     njc.timeline        agent checkpoints controller debuggee happenings places processes standard_streams trace_lines
-    njc.commands        build cache check clean compare console doctor flags init lock migrate repeat run sandbox_flags show static where
+    njc.trace_view      index page
+    njc.commands        build cache check clean compare console doctor flags init lock migrate repeat run sandbox_flags show static trace where
     spsbench            journal
     spsbench.trials     answering building command executing interpreter interpreter_process machine playing running trial workers
     spsbench.studies    graph_command gsm8k_command study study_command

@@ -23,6 +23,7 @@ COMMANDS = (
     "check",
     "run",
     "show",
+    "trace",
     "where",
     "clean",
     "static",

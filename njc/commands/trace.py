@@ -1,0 +1,105 @@
+"""`njc trace FILE`: the runs in a trace file; `njc trace FILE RUN`: the steps of one; `--html`: a page."""
+
+from __future__ import annotations
+
+import shutil
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import click
+
+from njc.commands.console import Console
+from njc.commands.flags import console_flags, pass_console
+from njc.project.units import format_path
+from njc.trace_view.comparison import RunPair
+from njc.trace_view.index import RunSummary, TraceIndex, read_index
+from njc.trace_view.selection import Selection
+from njc.trace_view.terminal import format_pair, format_pairs, format_run, format_trace
+from njrt.errors import ConfigurationError
+
+
+@click.command("trace")
+@click.argument("files", nargs=-1, required=True, metavar="FILE [FILE] [RUN]")
+@click.option("--run", "run", metavar="RUN", help="Show the steps of this run: its number or id.")
+@click.option("--refusals", is_flag=True, help="Only runs with refused effects.")
+@click.option("--jumps", is_flag=True, help="Only runs that left their block by a jump.")
+@click.option("--slow", type=click.FloatRange(min=0), metavar="S", help="Only from S seconds on.")
+@click.option(
+    "--expensive", type=click.FloatRange(min=0), metavar="USD", help="Only from this cost on."
+)
+@click.option("--block", default="", metavar="PLACE", help="Only blocks of FILE or FILE:LINE.")
+@click.option("--search", default="", metavar="TEXT", help="Only runs that have this text.")
+@click.option(
+    "--html",
+    type=click.Path(path_type=Path, dir_okay=False),
+    metavar="OUT",
+    help="Write one page that opens offline.",
+)
+@console_flags
+@pass_console
+def command(
+    console: Console, /, files: Sequence[str], run: str | None, html: Path | None, **flags: Any
+) -> None:
+    """Show the runs in a trace, the steps of one, or two traces."""
+    paths, run = _split_arguments(files, run)
+    selection = Selection(**flags)
+    if html is not None:
+        if run is not None:
+            raise ConfigurationError("--html shows all runs; leave RUN out")
+        _write_page(console, html, paths, selection)
+        return
+    width = shutil.get_terminal_size().columns if sys.stdout.isatty() else None
+    indexes = [_read(console, path, selection.search) for path in paths]
+    runs = [] if run is None else [find_run(index, run) for index in indexes]
+    match indexes, runs:
+        case [index], []:
+            lines = format_trace(index, selection, width)
+        case [index], [found]:
+            lines = format_run(found, index.read_steps(found), selection, width)
+        case [first, second], []:
+            lines = format_pairs(first, second, selection, width)
+        case _:
+            (first, second), (a, b) = indexes, runs
+            lines = format_pair(first, second, RunPair(a, b), width)
+    for line in lines:
+        click.echo(line)
+
+
+def _split_arguments(arguments: Sequence[str], run: str | None) -> tuple[list[Path], str | None]:
+    """The files and the run among the arguments: the last one is a run if there is no such file."""
+    files = list(arguments)
+    if run is None and len(files) > 1 and not Path(files[-1]).exists():
+        run = files.pop()
+    if len(files) > 2:
+        raise ConfigurationError("`njc trace` compares two traces; leave out the others")
+    return [Path(file) for file in files], run
+
+
+def _read(console: Console, path: Path, search: str = "") -> TraceIndex:
+    """Read a trace, and say what in it cannot be read."""
+    index = read_index(path, search)
+    for problem in index.problems:
+        console.findings(f"warning: {format_path(path)}: {problem}")
+    return index
+
+
+def find_run(index: TraceIndex, name: str) -> RunSummary:
+    """The run with this number or id; raises ConfigurationError if there is none."""
+    for run in index.runs:
+        if name in (str(run.number), run.id):
+            return run
+    raise ConfigurationError(
+        f"{format_path(index.path)} has no run `{name}`; it has runs 1 to {len(index.runs)}"
+    )
+
+
+def _write_page(
+    console: Console, target: Path, paths: Sequence[Path], selection: Selection
+) -> None:
+    from njc.trace_view.page import write_page
+
+    indexes = [_read(console, path) for path in paths]
+    write_page(target, indexes, selection)
+    console.note(f"{format_path(target)}: {target.stat().st_size / 1e6:.1f} MB")

@@ -1,0 +1,1 @@
+"""Trace files, shown as tables in the terminal and as one HTML page."""

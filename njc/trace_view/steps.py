@@ -1,0 +1,331 @@
+"""The steps of one run, from its lines in a trace.
+
+    BeganLine, AskedLine, RepliedLine, PerformedLine, EndedLine
+        ->  TraceStep("enter"), TraceStep("effect", code="total = sum(prices)", result="7"), TraceStep("exit")
+
+A step is the entry, an effect with the model call that asked for it, a call without an effect, or the end. If a reply
+has several effects, the first of them has the call. Not seen: what is not in the trace, such as the lines inside an
+effect's code; texts are as long as the trace has them.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any, Literal, assert_never
+
+from njc.timeline.trace_lines import (
+    AskedLine,
+    BeganLine,
+    EndedLine,
+    EventLine,
+    PerformedLine,
+    RepliedLine,
+    UnansweredLine,
+)
+from njrt.rendering.writer import remove_unstable_parts
+
+StepKind = Literal["enter", "effect", "call", "exit"]
+ResultKind = Literal["", "answer", "refusal", "outcome", "error"]
+"""Why a step went on: `outcome` if its effect ended the block, `error` if the model or the block failed."""
+
+JUMPS = frozenset({"broke", "continued", "returned", "raised"})
+"""The outcomes by which a block does not simply end."""
+
+_UNSTABLE_MARKS = (" at 0x", " owner=", " id='", "started ", "daemon ", "{'")
+"""One of these is in each text from which `remove_unstable_parts` removes something; to look for them is faster."""
+
+
+@dataclass(frozen=True, slots=True)
+class VariableChange:
+    """A variable before and after a step, as text; None where it is not bound or not known."""
+
+    name: str
+    before: str | None
+    after: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class ModelCallCost:
+    """What the model call of a step used. `usd` is None if no price is known, 0 for a reply from the cache."""
+
+    input: int = 0
+    output: int = 0
+    cached: int = 0
+    usd: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class TraceStep:
+    """One step of a run. `at` is in seconds since the epoch; `digest` is equal for steps that did the same."""
+
+    kind: StepKind
+    at: float
+    turn: int = 0
+    call_seconds: float = 0.0
+    code_seconds: float = 0.0
+    model: str = ""
+    source: str = ""
+    cost: ModelCallCost = ModelCallCost()
+    shown: str = ""
+    reply: str = ""
+    effect: str = ""
+    code: str = ""
+    result: str = ""
+    result_kind: ResultKind = ""
+    changes: tuple[VariableChange, ...] = ()
+    printed: str = ""
+    digest: bytes = field(default=b"", repr=False)
+
+    @property
+    def seconds(self) -> float:
+        """The time for the model and for the code together."""
+        return self.call_seconds + self.code_seconds
+
+    @property
+    def is_refused(self) -> bool:
+        """Whether the effect was refused, or the model's reply was none."""
+        return self.result_kind == "refusal"
+
+    @property
+    def is_jump(self) -> bool:
+        """Whether the effect left the block by a jump or an exception."""
+        return self.result_kind == "outcome" and name_outcome(self.result) in JUMPS
+
+
+@dataclass(slots=True)
+class _OpenCall:
+    """A model call whose effects have not come yet."""
+
+    asked: AskedLine
+    reply: RepliedLine | UnansweredLine | None = None
+
+
+def build_steps(lines: Iterable[EventLine]) -> Iterator[TraceStep]:
+    """The steps of one run, in order; a call without an effect or a reply is a step too."""
+    state: dict[str, str] = {}
+    call: _OpenCall | None = None
+    for line in lines:
+        match line:
+            case BeganLine():
+                changes = _apply_changes(state, line.state)
+                text = "\n".join(map(str, line.instruction))
+                yield TraceStep(
+                    "enter",
+                    line.at.timestamp(),
+                    model=line.model,
+                    effect=line.effects,
+                    code=text,
+                    changes=changes,
+                    digest=_digest(line),
+                )
+            case AskedLine():
+                if call is not None:
+                    yield _make_call_step(call)
+                call = _OpenCall(line)
+            case RepliedLine() | UnansweredLine():
+                call = call or _OpenCall(AskedLine("asked", line.run, line.at, line.turn))
+                call.reply = line
+            case PerformedLine():
+                yield _make_effect_step(call, line, _apply_changes(state, line.changes))
+                call = None
+            case EndedLine():
+                if call is not None:
+                    yield _make_call_step(call)
+                changes = _apply_changes(state, line.changes)
+                text = f"{line.outcome}: {line.error}" if line.error else line.outcome
+                kind: ResultKind = "error" if line.outcome == "failed" else "outcome"
+                yield TraceStep(
+                    "exit",
+                    line.at.timestamp(),
+                    result=text,
+                    result_kind=kind,
+                    changes=changes,
+                    printed=line.printed,
+                    digest=_digest(line),
+                )
+                call = None
+            case _:
+                assert_never(line)
+    if call is not None:
+        yield _make_call_step(call)
+
+
+def _make_call_step(call: _OpenCall) -> TraceStep:
+    """A model call, as a step without an effect."""
+    step = TraceStep(
+        "call",
+        call.asked.at.timestamp(),
+        turn=call.asked.turn,
+        shown=format_messages(call.asked.shown),
+        digest=_digest(call.asked),
+    )
+    match call.reply:
+        case RepliedLine() as reply:
+            return replace(
+                step,
+                call_seconds=reply.seconds,
+                model=reply.model,
+                source=reply.source,
+                cost=read_cost(reply),
+                reply=format_reply(reply.reply),
+            )
+        case UnansweredLine(seconds=seconds, error=error):
+            return replace(step, call_seconds=seconds, result=error, result_kind="error")
+        case None:
+            return replace(step, result="no reply in the trace", result_kind="error")
+        case _:
+            assert_never(call.reply)
+
+
+def _make_effect_step(
+    call: _OpenCall | None, line: PerformedLine, changes: tuple[VariableChange, ...]
+) -> TraceStep:
+    """An effect; with the model call that asked for it, if it is the first one of that."""
+    if call is None:
+        began = line.at.timestamp() - line.seconds
+        step = TraceStep("effect", began, turn=line.turn, digest=_digest(line))
+    else:
+        step = replace(_make_call_step(call), kind="effect", digest=_digest(call.asked, line))
+    return replace(
+        step,
+        code_seconds=line.seconds,
+        effect=name_effect(line.effect),
+        code=format_effect(line.effect),
+        result=line.result,
+        result_kind=line.kind,
+        changes=changes,
+        printed=line.printed,
+    )
+
+
+def _apply_changes(
+    state: dict[str, str], changes: Mapping[str, str | None] | None
+) -> tuple[VariableChange, ...]:
+    """Bring the state up to date; return the changes with the texts from before."""
+    found = []
+    for name, after in (changes or {}).items():
+        found.append(VariableChange(name, state.get(name), after))
+        if after is None:
+            state.pop(name, None)
+        else:
+            state[name] = after
+    return tuple(found)
+
+
+def read_cost(line: RepliedLine) -> ModelCallCost:
+    """The tokens and the price of a reply; what is not a number counts as 0."""
+    usage = line.reply.get("usage")
+    usage = usage if isinstance(usage, Mapping) else {}
+    counts = {name: _read_count(usage.get(name)) for name in ("input", "output", "cached")}
+    usd = usage.get("usd")
+    price = float(usd) if isinstance(usd, int | float) and 0 <= usd < 1e9 else None
+    return ModelCallCost(**counts, usd=0.0 if line.source == "cache" else price)
+
+
+def _read_count(value: Any) -> int:
+    return value if isinstance(value, int) and 0 <= value < 1 << 32 else 0
+
+
+def name_outcome(result: str) -> str:
+    """The name of an outcome: `raised` of `raised: KeyError: 3`."""
+    return result.partition(":")[0]
+
+
+def name_effect(effect: Mapping[str, Any]) -> str:
+    """The kind of an effect; a reply that is no effect is a `Refusal`."""
+    return str(effect.get("kind", ""))
+
+
+def format_effect(effect: Mapping[str, Any]) -> str:
+    """What an effect does, on lines of Python as far as it is Python."""
+    match effect:
+        case {"code": code}:
+            return _to_text(code)
+        case {"expression": text} | {"message": text, "kind": "Refusal"}:
+            return _to_text(text)
+        case {"kind": "BindOutputs", "values": Mapping() as values}:
+            return "\n".join(f"{name} = {_to_json(value)}" for name, value in values.items())
+        case {"kind": "Assign", "variable": name, "value": value}:
+            return f"{_to_text(name)} = {_to_json(value)}"
+        case _:
+            fields = {name: value for name, value in effect.items() if name != "kind"}
+            return "\n".join(f"{name}: {_to_json(value)}" for name, value in fields.items())
+
+
+def format_messages(messages: Iterable[Any]) -> str:
+    """The messages that the model was shown, as text."""
+    parts = []
+    for message in messages:
+        match message:
+            case {"user": lines}:
+                parts.append(_to_text(lines))
+            case {"results": [*results]}:
+                parts += [
+                    f"{_to_text(result.get('name', ''))}: {_to_text(result.get('text', ''))}"
+                    if isinstance(result, Mapping)
+                    else _to_text(result)
+                    for result in results
+                ]
+            case _:
+                parts.append(_to_text(message))
+    return "\n\n".join(parts)
+
+
+def format_reply(reply: Mapping[str, Any]) -> str:
+    """The text of a reply, and its tool calls."""
+    parts = [_to_text(reply["text"])] if reply.get("text") else []
+    calls = reply.get("calls")
+    for call in calls if isinstance(calls, list) else ():
+        if not isinstance(call, Mapping):
+            parts.append(_to_text(call))
+            continue
+        rest = {name: value for name, value in call.items() if name not in ("id", "name", "code")}
+        arguments = rest.get("arguments") or rest.get("raw") or ""
+        written = arguments if isinstance(arguments, str) else _to_json(arguments)
+        head = " ".join(filter(None, (_to_text(call.get("name", "")), written)))
+        parts.append("\n".join(filter(None, (head, _to_text(call.get("code", ""))))))
+    stop = reply.get("stop")
+    return "\n\n".join(parts) + (f"\n\n(stopped: {_to_text(stop)})" if stop else "")
+
+
+def _to_text(value: Any) -> str:
+    if isinstance(value, str):
+        return value
+    if isinstance(value, list) and all(isinstance(line, str) for line in value):
+        return "\n".join(value)
+    return _to_json(value)
+
+
+def _to_json(value: Any) -> str:
+    return json.dumps(value, ensure_ascii=False)
+
+
+def _digest(*lines: EventLine) -> bytes:
+    digest = hashlib.blake2b(digest_size=8)
+    for line in lines:
+        digest.update(format_comparable(line).encode("utf-8", "backslashreplace"))
+    return digest.digest()
+
+
+def format_comparable(line: EventLine) -> str:
+    """The part of a line in which two runs of the same program agree: no times, tokens, names of models, addresses."""
+    match line:
+        case BeganLine(place=place, instruction=instruction, state=state):
+            parts: list[Any] = [place, instruction, state]
+        case AskedLine(shown=shown):
+            parts = [shown]
+        case PerformedLine(effect=effect, kind=kind, result=result, changes=changes):
+            parts = [effect, kind, result, changes, line.printed]
+        case UnansweredLine(error=error):
+            parts = [error]
+        case EndedLine(outcome=outcome, error=error, changes=changes):
+            parts = [outcome, error, changes, line.printed]
+        case RepliedLine():
+            return ""
+        case _:
+            assert_never(line)
+    text = f"{line.event}{_to_json(parts)}"
+    return remove_unstable_parts(text) if any(mark in text for mark in _UNSTABLE_MARKS) else text
