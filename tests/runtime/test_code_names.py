@@ -646,7 +646,6 @@ def test_every_plain_value_may_be_written_down_again(value: object) -> None:
         (1, "given = 1.0"),
         (0.0, "given = -0.0"),
         ("four", "given = 'five'"),
-        ("four", "given = given"),
         ("four", "if True:\n    given = 'four'"),
         ("four", "given, number = 'four', 1"),
         ("four", "given = 'four'\ngiven = 'five'"),

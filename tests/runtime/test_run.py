@@ -520,10 +520,11 @@ def test_a_block_may_use_the_classes_that_its_outputs_are_of() -> None:
 
 def test_modules_that_types_name_stay_invisible() -> None:
     with pytest.raises(ModelError):
-        ORDERING.call("outer", "Ida", says=ended_by("os.sep", "Order = 1", "class Order: pass"))
+        ORDERING.call("outer", "Ida", says=ended_by("os.sep", "Order = 1", "class Order: x = 1"))
     _, module, binding, definition = ORDERING.told()
     assert module.startswith("line 1: `os` is not visible in this block")
     assert binding.startswith("line 1: `Order` is read-only in this block")
     assert definition == (
-        "line 1: `Order` exists already: leave this definition out and use the program's own"
+        "line 1: `Order` exists already: leave this definition out and use the program's own: "
+        "`Order(...)`, or `class NAME(Order):` for a subclass"
     )

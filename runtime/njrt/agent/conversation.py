@@ -108,7 +108,9 @@ def converse(
                     f"the model sent the same failing answer {detector.repeats} times: "
                     f"{get_last_refusal(results)}; allow more with `max_repeats`"
                 )
-            continue  # the same request again, at a higher temperature: a model copies what it reads twice
+            messages = messages[
+                :-2
+            ]  # not shown twice, at a higher temperature: a model copies what it reads twice
         messages = (*messages, reply.message, make_results_message(reply, results))
     raise AssertionError("a conversation ends by its outcome")
 

@@ -15,6 +15,8 @@ from __future__ import annotations
 import ast
 import builtins
 import json
+import re
+from collections import Counter
 from collections.abc import Callable, Collection, Generator, Mapping
 from functools import partial
 from typing import assert_never
@@ -79,10 +81,14 @@ from njrt.options import Policy
 from njrt.outcome import Broke, Completed, Continued, Outcome, Raised, Returned, UserValue
 from njrt.rendering.describe import render_value
 from njrt.rendering.redaction import Redactor
+from njrt.rendering.shown_classes import find_shown_classes
 from njrt.rendering.writer import escape_unprintable
+from njrt.scope.advice import format_skeleton
 from njrt.scope.scope import Absent, Bound, Scope, make_scope
 from njrt.timeouts import DeadlineExceeded, call_with_timeout
 from njrt.values.introspection import get_class_name, is_a, is_exactly, is_exception_class
+
+_LINE_PREFIX = re.compile(r"^line \d+: ")
 
 EffectGenerator = Generator[Snippet, Execution, EffectResult]
 ImmediateEffect = (
@@ -108,9 +114,13 @@ class Handlers:
         self.heap = ReferenceTable(self.redactor)
         self.failed = False
         self.misfits = 0
+        self.refusals: Counter[str] = Counter()
         if block.options.effects == "direct":
             scope.watch_outputs(
                 path for path in scope.outputs if "." not in path and path not in block.reads
+            )
+            scope.show_classes(
+                find_shown_classes(scope.list_variables().values(), scope.types.values())
             )
 
     def serve(self, effect: Effect | Refusal, turn: int) -> EffectGenerator:
@@ -149,16 +159,10 @@ class Handlers:
         """Redact the text of a result, also where a secret of the block's variables was printed or raised."""
         if not isinstance(result, Answer | Refusal) or result == Answer("Success"):
             return result
-        self.find_secrets()
+        find_secrets(self.scope, self.redactor)
         text = result.text if isinstance(result, Answer) else result.message
         shown = self.redactor.redact_whole(text)
         return result if shown == text else type(result)(shown)
-
-    def find_secrets(self) -> None:
-        """Look for secrets in what the block's variables hold now."""
-        names = dict.fromkeys((*self.scope.names, *self.scope.scratch))
-        found = ((name, self.scope.lookup(name)) for name in names)
-        self.redactor.scan((name, held.value) for name, held in found if isinstance(held, Bound))
 
     def serve_safely(self, effect: ImmediateEffect) -> EffectResult:
         """Serve an effect that runs no code of the model, but may run the program's: a `__setattr__`, an
@@ -224,10 +228,24 @@ class Handlers:
         if done and isinstance(result, Answer):
             match self.conclude():
                 case Refusal(message):
-                    return Refusal(f"the code has run, but {message}; do not repeat what it did")
+                    result = Refusal(f"the code has run, but {message}; do not repeat what it did")
                 case outcome:
                     return outcome
-        return result
+        return self.vary_refusal(result) if isinstance(result, Refusal) else result
+
+    def vary_refusal(self, refusal: Refusal) -> Refusal:
+        """Say the same thing with the form of the code the second time, and briefly from then on."""
+        first = refusal.message.partition("\n")[0]
+        reason = _LINE_PREFIX.sub("", first)
+        self.refusals[reason] += 1
+        if (times := self.refusals[reason]) == 1:
+            return refusal
+        if times == 2:
+            scope = self.scope
+            skeleton = format_skeleton(scope.outputs, scope.list_variables(), scope.types)
+            form = f"\nWrite all of it anew, in this form:\n{skeleton}" if skeleton else ""
+            return Refusal(f"again: {refusal.message}{form}")
+        return Refusal(f"refused {times} times: {reason}\nDo without it: write other, simpler code")
 
     # ── the effects of `answer` ──────────────────────────────────────────────────────────────────
 
@@ -303,7 +321,7 @@ class Handlers:
 
     def render_result(self, code: str, value: UserValue) -> str:
         """The text of the value of some code, redacted if the code names a secret."""
-        self.find_secrets()
+        find_secrets(self.scope, self.redactor)
         return self.redactor.write_named(
             find_result_name(code),
             value,
@@ -459,7 +477,8 @@ class Handlers:
         if missing := self.scope.list_unbound_outputs():
             names = ", ".join(f"`{name}`" for name in missing)
             return Refusal(
-                f"{names} {'is' if len(missing) == 1 else 'are'} not bound yet; bind what is missing"
+                f"{names} {'is' if len(missing) == 1 else 'are'} not bound yet; bind what is missing: "
+                + ", ".join(f"`{name} = ...`" for name in missing)
             )
         if unchanged := self.scope.list_unchanged_outputs():
             names = ", ".join(f"`{name}`" for name in unchanged)
@@ -485,6 +504,13 @@ class Handlers:
     @property
     def has_statements(self) -> bool:
         return self.block.options.effects in ("nightjar", "shared-python")
+
+
+def find_secrets(scope: Scope, redactor: Redactor) -> None:
+    """Look for secrets in what the block's variables hold now."""
+    names = dict.fromkeys((*scope.names, *scope.scratch))
+    found = ((name, scope.lookup(name)) for name in names)
+    redactor.scan((name, held.value) for name, held in found if isinstance(held, Bound))
 
 
 def make_jump_outcome(label: str, value: UserValue, labels: Collection[str]) -> Outcome | Refusal:

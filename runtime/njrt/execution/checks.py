@@ -10,6 +10,9 @@ replaced by `pass`, for plain values only (text, numbers, bytes, truth values, N
 
     text = 'four'            pass         where the prompt reads <text>, which is 'four'
     text = 'five'            refused, like any other binding of a name that the prompt only reads
+
+A class that the block is given and that is written down again is replaced as well, where it has no member that
+the given one lacks, and its methods do nothing but fill attributes.
 """
 
 from __future__ import annotations
@@ -24,12 +27,10 @@ from njrt.effects import Refusal
 from njrt.execution.lowering import HostJump, find_host_jumps, is_bare_super
 from njrt.execution.symbols import SnippetNames, format_line_prefix
 from njrt.private_names import mangle, unmangle
-from njrt.scope.scope import (
-    Bound,
-    Scope,
-    format_read_only_error,
-    format_redefinition_error,
-)
+from njrt.rendering.signatures import read_annotations
+from njrt.scope.advice import format_read_only_error, format_redefinition_error
+from njrt.scope.scope import Bound, Scope
+from njrt.values.introspection import get_class_namespace, get_mro, is_a
 
 MODULE_NAMES = frozenset({"__name__", "__file__", "__doc__", "__debug__"})
 """Names that every module has; a block may read them without a reference."""
@@ -67,6 +68,8 @@ def find_snippet_problems(
         for jump in find_host_jumps(tree.body)
         if (problem := _explain_illegal_jump(jump, labels))
     )
+    if is_async and "ask" in scope.lent and "ask" not in names.bound:
+        yield from _find_unawaited_questions(nodes)
     yield from _find_nested_finally(nodes)
     yield from _find_star_imports(nodes)
     yield from _find_bare_supers(nodes, names, scope)
@@ -90,6 +93,15 @@ def _explain_illegal_jump(jump: HostJump, labels: Collection[str]) -> str | None
         return None
     possible = ", ".join(["raise", *(name.removeprefix("bare_") for name in labels)])
     return f"{format_line_prefix(jump)}`{label}` is not possible here; possible are: {possible}"
+
+
+def _find_unawaited_questions(nodes: Sequence[ast.AST]) -> Iterator[str]:
+    awaited = {id(node.value) for node in nodes if isinstance(node, ast.Await)}
+    for node in nodes:
+        if isinstance(node, ast.Call) and id(node) not in awaited:
+            match node.func:
+                case ast.Name("ask"):
+                    yield f"{format_line_prefix(node)}write `await ask(...)`: this block is asynchronous"
 
 
 _MAX_COPIES = 1_000
@@ -149,6 +161,7 @@ def is_visible(name: str, names: SnippetNames, scope: Scope) -> bool:
         name in names.bound
         or name in scope.scratch
         or scope.is_referenced(name)
+        or name in scope.lent
         or hasattr(builtins, name)
         or name in MODULE_NAMES
     )
@@ -167,8 +180,12 @@ def _find_read_only_names(names: SnippetNames, scope: Scope) -> Iterator[str]:
         if not scope.can_bind(name) and not _is_same_import(name, node, scope):
             plain = unmangle(name, scope.class_name)
             again = isinstance(node, _DEFINITION_NODES) and scope.is_bound(plain)
+            found = scope.lookup(plain)
+            value = found.value if isinstance(found, Bound) else None
             yield format_line_prefix(node) + (
-                format_redefinition_error(plain) if again else format_read_only_error(plain)
+                format_redefinition_error(plain, value)
+                if again
+                else format_read_only_error(plain, value)
             )
 
 
@@ -212,21 +229,38 @@ _MATCH_CUTOFF = 0.8
 
 
 def _format_name_hint(name: str, names: SnippetNames, scope: Scope) -> str:
+    """A similar name of the same kind, a class for a class; and the names that are visible."""
     shown = (*scope.names, *scope.type_names)
-    visible = dict.fromkeys((*shown, *scope.scratch))
+    visible = dict.fromkeys((*shown, *scope.lent, *scope.scratch))
     plain = [unmangle(visible_name, scope.class_name) for visible_name in visible]
     meant = unmangle(name, scope.class_name)
-    close = difflib.get_close_matches(meant, [*plain, *names.bound], n=1)
+    known = [
+        other for other in (*plain, *names.bound) if _is_class_name(other) == _is_class_name(meant)
+    ]
+    close = difflib.get_close_matches(meant, known, n=1)
     close = close or difflib.get_close_matches(
-        meant, _SUGGESTED_BUILTINS, n=1, cutoff=_MATCH_CUTOFF
+        meant,
+        [other for other in _SUGGESTED_BUILTINS if _is_class_name(other) == _is_class_name(meant)],
+        n=1,
+        cutoff=_MATCH_CUTOFF,
     )
-    hint = f"; did you mean `{close[0]}`?" if close else "."
+    hint = "."
+    if close:
+        hint = f"; did you mean `{close[0]}`?"
+    elif _is_class_name(meant):
+        hint = f": no such class is there; define it first (`class {meant}:`), or do without it."
     return f"{hint} Visible are {', '.join(plain) or 'no variables'}, and the builtins"
+
+
+def _is_class_name(name: str) -> bool:
+    """Whether a name is written as those of classes are."""
+    return name.lstrip("_")[:1].isupper()
 
 
 # --- restated inputs
 
 _PLAIN_TYPES = (str, bytes, int, float, bool, type(None))
+_Restatement = ast.Assign | ast.AnnAssign | ast.ClassDef
 
 
 def remove_restated_inputs(source: str, tree: ast.Module, names: SnippetNames, scope: Scope) -> str:
@@ -235,14 +269,16 @@ def remove_restated_inputs(source: str, tree: ast.Module, names: SnippetNames, s
         return source
     lines = source.encode().splitlines(keepends=True)
     for statement in _find_restated_inputs(tree, scope):
-        first, last = statement.lineno - 1, (statement.end_lineno or statement.lineno) - 1
+        decorators = statement.decorator_list if isinstance(statement, ast.ClassDef) else []
+        start = min([statement.lineno, *(decorator.lineno for decorator in decorators)])
+        first, last = start - 1, (statement.end_lineno or statement.lineno) - 1
         head = lines[first][: statement.col_offset]
         tail = lines[last][statement.end_col_offset :]
         lines[first : last + 1] = [head + b"pass" + tail, *[b"\n"] * (last - first)]
     return b"".join(lines).decode()
 
 
-def _find_restated_inputs(tree: ast.Module, scope: Scope) -> Iterator[ast.Assign | ast.AnnAssign]:
+def _find_restated_inputs(tree: ast.Module, scope: Scope) -> Iterator[_Restatement]:
     """Find the statements that bind an input to its own value, the last one first."""
     for statement in reversed(tree.body):
         match statement:
@@ -253,12 +289,52 @@ def _find_restated_inputs(tree: ast.Module, scope: Scope) -> Iterator[ast.Assign
                 is_input = not scope.can_bind(mangle(name, scope.class_name))
                 if is_input and _is_current_value(literal, name, scope):
                     yield statement
+            case ast.ClassDef(name=name):
+                is_input = not scope.can_bind(mangle(name, scope.class_name))
+                if is_input and _is_current_class(statement, scope):
+                    yield statement
             case _:
                 pass
 
 
+def _is_current_class(definition: ast.ClassDef, scope: Scope) -> bool:
+    """Whether a class statement says of the given class of this name only what that has already."""
+    found = scope.lookup(definition.name)
+    if not isinstance(found, Bound) or not is_a(found.value, type):
+        return False
+    known: set[str] = set()
+    for base in get_mro(found.value):
+        known |= get_class_namespace(base).keys() | read_annotations(base).keys()
+    return all(_is_known_member(statement, known) for statement in definition.body)
+
+
+def _is_known_member(statement: ast.stmt, known: Collection[str]) -> bool:
+    """Whether a statement of a class body declares one of the `known` members, and adds no behaviour."""
+    match statement:
+        case (
+            ast.AnnAssign(target=ast.Name(name), value=value)
+            | ast.Assign(targets=[ast.Name(name)], value=value)
+        ):
+            return name in known and isinstance(value, ast.Constant | None)
+        case ast.FunctionDef(name=name, body=body):
+            return name in known and all(map(_is_trivial, body))
+    return _is_trivial(statement)
+
+
+def _is_trivial(statement: ast.stmt) -> bool:
+    """Whether a statement does nothing, or fills an attribute from a name."""
+    match statement:
+        case ast.Pass() | ast.Expr(ast.Constant()) | ast.Raise(ast.Name("NotImplementedError")):
+            return True
+        case ast.Assign([ast.Attribute(ast.Name("self"))], ast.Name()):
+            return True
+    return False
+
+
 def _is_current_value(literal: ast.expr, name: str, scope: Scope) -> bool:
-    """Whether an expression is a literal of the value of this variable."""
+    """Whether an expression is a literal of the value of this variable, or the variable itself."""
+    if isinstance(literal, ast.Name) and literal.id == name:
+        return True
     found = scope.lookup(name)
     if not isinstance(found, Bound) or type(found.value) not in _PLAIN_TYPES:
         return False

@@ -287,7 +287,9 @@ def _provide_cells(names: SnippetNames, scope: Scope, policy: Policy) -> None:
     for name in names.read:
         if scope.is_referenced(name) or name in scope.scratch or name in scope.borrowed:
             continue
-        if name == "print":
+        if name in scope.lent:
+            scope.borrowed[name] = CellType(scope.lent[name])
+        elif name == "print":
             scope.borrowed[name] = CellType(scope.transcript.print)
         elif name in ("dir", "locals", "vars"):
             scope.borrowed[name] = CellType(make_lister(name, scope, policy))

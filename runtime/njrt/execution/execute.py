@@ -25,7 +25,8 @@ from njrt.execution.interruptions import is_interruption
 from njrt.execution.lowering import ExitKind
 from njrt.execution.tracebacks import format_failure, has_left_block, is_stack_deep
 from njrt.outcome import Broke, Continued, Outcome, Raised, Returned, UserValue
-from njrt.scope.scope import Absent, Scope
+from njrt.scope.advice import explain_mistake
+from njrt.scope.scope import Absent, Bound, Scope
 from njrt.timeouts import DeadlineExceeded, await_with_timeout, call_with_timeout
 
 __all__ = [
@@ -177,7 +178,13 @@ def _format_mistake(error: BaseException, snippet: Snippet) -> str:
     if name and snippet.scope.lookup(name) is Absent.UNBOUND:
         _, line_end, frames = text.partition("\n")
         return f"{type(error).__name__}: `{name}` is not bound yet{line_end}{frames}"
-    return text
+
+    def lookup(name: str) -> UserValue:
+        found = snippet.scope.lookup(name)
+        return found.value if isinstance(found, Bound) else None
+
+    advice = explain_mistake(error, snippet.source, lookup)
+    return f"{text}\n  {advice}" if advice else text
 
 
 class ClassNamespace:

@@ -80,7 +80,7 @@ def describe_class(cls: type, writer: ValueWriter) -> Iterator[str]:
     if is_a(cls, EnumMeta):
         yield _format_enum_members(cls, writer)
     else:
-        yield from _describe_constructor(cls, writer)
+        yield from describe_constructor(cls, writer)
         yield from _describe_constants(cls, writer)
     yield from _describe_methods(cls, writer, "")
 
@@ -121,7 +121,7 @@ def _format_enum_members(cls: type, writer: ValueWriter) -> str:
     return f"{get_class_name(cls)} members: {', '.join(shown)}{more}"
 
 
-def _describe_constructor(cls: type, writer: ValueWriter) -> Iterator[str]:
+def describe_constructor(cls: type, writer: ValueWriter) -> Iterator[str]:
     """The constructor of the class; its fields, where they say more."""
     name, fields = get_class_name(cls), find_member(cls, "__pydantic_fields__")
     if type(fields) is dict:

@@ -28,9 +28,15 @@ from njrt.effects import Refusal
 from njrt.outcome import UserValue
 from njrt.private_names import mangle
 from njrt.rendering.describe import render_value
+from njrt.scope.advice import format_read_only_error
 from njrt.scope.printed import Transcript
 from njrt.scope.typecheck import find_type_mismatch, resolve_types
-from njrt.values.introspection import get_module_name, is_a, is_exactly
+from njrt.values.introspection import (
+    get_class_name,
+    get_module_name,
+    is_a,
+    is_exactly,
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,7 +65,8 @@ class Scope:
     and `borrowed` the builtins that the block must see although the program shadows them.
 
     The classes that only the types of outputs name are the `type_names`: `<:order: Order>` lets the block make
-    an `Order`.
+    an `Order`. `lent` are the names that the runtime gives the block: the classes that it is shown with values and
+    types, as by `items: list[Item]`, and the function `ask`.
     """
 
     def __init__(
@@ -99,6 +106,7 @@ class Scope:
         self.shadowing = shadowing
         self.scratch: dict[str, CellType] = {}
         self.borrowed: dict[str, CellType] = {}
+        self.lent: dict[str, UserValue] = {}
         self.watched: frozenset[str] = frozenset()
         self._earlier: dict[str, tuple[UserValue, str]] = {}
         self.transcript = Transcript()
@@ -109,9 +117,26 @@ class Scope:
         """Whether the prompt names this variable (mangled name)."""
         return name in self.cells or name in self.global_names or name in self.own
 
+    def show_classes(self, classes: Iterable[type]) -> None:
+        """Let the block use classes by their names, where the program uses these names for nothing else."""
+        for cls in classes:
+            name = get_class_name(cls)
+            held = self.module.get(name, cls)
+            if self.namespace is not None:
+                held = self.namespace.get(name, held)
+            is_free = held is cls and not self.is_referenced(name) and not hasattr(builtins, name)
+            if is_free and name.isidentifier():
+                self.lent.setdefault(name, cls)
+
+    def lend(self, name: str, value: UserValue) -> None:
+        """Give the block a name while it runs, unless the prompt names a variable that is called so."""
+        if not self.is_referenced(name):
+            self.lent[name] = value
+
     def can_bind(self, name: str) -> bool:
         """Whether binding this name (mangled) binds a variable of the program or one of the block's own."""
-        return name in self.bindable or name in self.scratch or not self.is_referenced(name)
+        is_given = self.is_referenced(name) or is_a(self.lent.get(name), type)
+        return name in self.bindable or name in self.scratch or not is_given
 
     def find_cell(self, name: str) -> CellType | None:
         """The cell of a mangled name, if it lives in one: the block's own first, then the program's."""
@@ -129,6 +154,8 @@ class Scope:
             return Bound(self.namespace[name])
         if (name in self.own or name in self.global_names) and name in self.module:
             return Bound(self.module[name])
+        if name in self.lent:
+            return Bound(self.lent[name])
         if hasattr(builtins, name):
             return Bound(getattr(builtins, name))
         return Absent.UNBOUND if self.is_referenced(name) else Absent.UNKNOWN
@@ -151,7 +178,9 @@ class Scope:
         """Bind `name`: an output in the program, any other name in the block. Return why it is refused, if it is."""
         private = mangle(name, self.class_name)
         if not self.can_bind(private) and not self.shadowing:
-            return Refusal(format_read_only_error(name))
+            found = self.lookup(name)
+            value = found.value if isinstance(found, Bound) else None
+            return Refusal(format_read_only_error(name, value))
         self._bind(private, value)
         return None
 
@@ -271,6 +300,7 @@ class Scope:
         self._declared_types = self._types = self.namespace = None
         self._earlier.clear()
         self.transcript.close()
+        self.lent.clear()
         for cells in (self.cells, self.scratch, self.borrowed):
             cells.clear()
 
@@ -347,19 +377,6 @@ def make_scope(
         place=at,
         shadowing=shadowing,
     )
-
-
-def format_read_only_error(name: str) -> str:
-    """The message to a model that binds a name that the prompt only reads."""
-    return (
-        f"`{name}` is read-only in this block: the prompt says `<{name}>`, not `<:{name}>`; "
-        "bind another name instead (changing the object itself is allowed)"
-    )
-
-
-def format_redefinition_error(name: str) -> str:
-    """The message to a model that defines or imports again what the prompt names."""
-    return f"`{name}` exists already: leave this definition out and use the program's own"
 
 
 @lru_cache(maxsize=1024)

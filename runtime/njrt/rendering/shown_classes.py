@@ -1,0 +1,78 @@
+"""Finding the classes that a description of values and types names, so that code may use what it was shown.
+
+    words: list[Word]       a value, or a declared type       ──find_shown_classes──>   [Word]
+    order: Order            whose lines are `list[Line]`                                [Order, Line]
+
+Not seen: classes of the items of a collection beyond the first few.
+"""
+
+from __future__ import annotations
+
+import re
+import sys
+import typing
+from collections import deque
+from collections.abc import Iterable, Iterator, Mapping
+from itertools import islice
+from typing import Any
+
+from njrt.rendering.signatures import read_annotations
+from njrt.values.introspection import (
+    get_module_name,
+    is_a,
+    is_exactly,
+    is_user_class,
+    list_user_ancestors,
+    read_attributes,
+)
+
+MAX_CLASSES = 50
+MAX_ITEMS = 8
+"""The items of a collection whose classes are looked at."""
+
+
+def find_shown_classes(values: Iterable[Any], types: Iterable[Any]) -> list[type]:
+    """The program's own classes of some values and in some types, and those that their fields are declared as."""
+    waiting = deque([*types, *(cls for value in values for cls in _list_classes(value))])
+    found: dict[int, type] = {}
+    while waiting and len(found) < MAX_CLASSES:
+        for cls in _list_named_classes(waiting.popleft()):
+            if id(cls) not in found:
+                found[id(cls)] = cls
+                for owner in list_user_ancestors(cls):
+                    for annotation in read_annotations(owner).values():
+                        waiting += _resolve_names(annotation, owner)
+    return list(found.values())
+
+
+def _list_classes(value: Any) -> list[type]:
+    """The class of a value, or those of its first items; a class stands for itself."""
+    if is_a(value, type):
+        return [value]
+    items: Iterable[Any] = [value]
+    if is_exactly(value, dict):
+        items = value.values()
+    elif is_exactly(value, list, tuple, set, frozenset, deque):
+        items = value
+    return [type(item) for item in islice(items, MAX_ITEMS)]
+
+
+def _resolve_names(annotation: Any, owner: type) -> list[Any]:
+    """An annotation; where it is a text, what its names mean in the module of the class. No code of it runs."""
+    if not isinstance(annotation, str):
+        return [annotation]
+    module = sys.modules.get(get_module_name(owner))
+    names = read_attributes(module) if module is not None else {}
+    return [names[name] for name in re.findall(r"[^\W\d]\w*", annotation) if name in names]
+
+
+def _list_named_classes(declared: Any) -> Iterator[type]:
+    """The program's own classes in a type: itself, or in its arguments."""
+    if isinstance(declared, Mapping | str):
+        return
+    if arguments := typing.get_args(declared):
+        for argument in arguments:
+            if is_a(argument, type) or typing.get_args(argument):
+                yield from _list_named_classes(argument)
+    elif is_a(declared, type) and is_user_class(declared):
+        yield declared

@@ -1,0 +1,113 @@
+"""What a model is told to write after a mistake: the form of what is right, made from the program's values.
+
+inventory = {}         `inventory` is read-only in this block ...; change the object itself, as by `inventory[KEY] = VALUE`
+class Store: ...       `Store` exists already ...: write `class NAME(Store):` and define `total` in it
+Store("Bag End")       the same, after Python's own message
+Word("a")              after Python's own message: write `Word(text: str, tag: str)`
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping, Sequence
+from types import FunctionType
+from typing import get_origin
+
+from njrt.outcome import UserValue
+from njrt.rendering.members import describe_constructor
+from njrt.rendering.one_line import find_write_function
+from njrt.rendering.redaction import Redactor
+from njrt.rendering.signatures import format_signature, get_function_name
+from njrt.rendering.writer import ValueWriter
+from njrt.values.introspection import get_class_namespace, is_a, is_exactly, is_user_class
+
+
+def format_read_only_error(name: str, value: UserValue = None) -> str:
+    """The message to a model that binds a name that the prompt only reads, with the way to change such a value."""
+    way = "bind another name instead (changing the object itself is allowed)"
+    for kind, form in _CHANGES.items():
+        if is_exactly(value, kind):
+            way = f"change the object itself, as by {form.format(name)}; or bind another name"
+    return (
+        f"`{name}` is read-only in this block: the prompt says `<{name}>`, not `<:{name}>`; {way}"
+    )
+
+
+_CHANGES: Mapping[type, str] = {
+    list: "`{0}.append(ITEM)` or `{0}[:] = ITEMS`",
+    dict: "`{0}[KEY] = VALUE`",
+    set: "`{0}.add(ITEM)` or `{0}.remove(ITEM)`",
+}
+"""How objects of these types are changed in place."""
+
+
+def format_redefinition_error(name: str, value: UserValue = None) -> str:
+    """The message to a model that defines or imports again what the prompt names, with the way to use it."""
+    error = f"`{name}` exists already: leave this definition out and use the program's own"
+    if methods := list_abstract_methods(value):
+        return f"{error}: {format_subclass(name, methods)}"
+    if is_a(value, type):
+        return f"{error}: `{name}(...)`, or `class NAME({name}):` for a subclass"
+    return error
+
+
+def list_abstract_methods(value: UserValue) -> tuple[str, ...]:
+    """The methods that a concrete subclass of a class must define; none for what is no abstract class."""
+    if not is_a(value, type):
+        return ()
+    methods = get_class_namespace(value).get("__abstractmethods__")
+    return tuple(sorted(methods)) if type(methods) is frozenset else ()
+
+
+def format_subclass(name: str, methods: Sequence[str]) -> str:
+    """How a concrete subclass of an abstract class is written."""
+    return f"write `class NAME({name}):` and define {' and '.join(f'`{method}`' for method in methods)} in it"
+
+
+def explain_mistake(error: BaseException, source: str, lookup: Callable[[str], UserValue]) -> str:
+    """What to write where an exception of the model's code shows it; empty where it does not.
+
+    `lookup` gives the value that a name has for the code, or None.
+    """
+    message = str(error) if is_exactly(error, TypeError) else ""
+    if found := _ABSTRACT.search(message):
+        value = lookup(found[1])
+        return format_subclass(found[1], list_abstract_methods(value))
+    if (found := _WRONG_CALL.match(message)) and (form := format_call(lookup(found[1]))):
+        return f"write `{form}`"
+    if is_exactly(error, KeyError, IndexError, ValueError) and _TAKEN_APART.search(source):
+        return "code cannot understand a text: read it yourself, and write what it says as literals"
+    return ""
+
+
+_ABSTRACT = re.compile(r"Can't instantiate abstract class (\w+)")
+_WRONG_CALL = re.compile(r"(?:\w+\.)*?(\w+)(?:\.__(?:init|new)__)?\(\) (?:missing|takes|got)")
+_TAKEN_APART = re.compile(r"\.(?:r?split|r?index|find|partition)\(|\bre\.")
+
+
+def format_call(value: UserValue) -> str:
+    """How a class or a function of the program is called; empty for anything else."""
+    writer = ValueWriter(find_write_function, Redactor())
+    if is_a(value, type) and is_user_class(value):
+        return next(describe_constructor(value, writer), "")
+    if is_exactly(value, FunctionType):
+        return get_function_name(value) + format_signature(value, lambda name, default: "...")
+    return ""
+
+
+def format_skeleton(
+    outputs: Sequence[str], inputs: Mapping[str, UserValue], types: Mapping[str, UserValue]
+) -> str:
+    """The form of code that binds the outputs, or changes the inputs where there are none."""
+    lines = []
+    for name, value in inputs.items():
+        if methods := list_abstract_methods(value):
+            lines.append(f"class NAME({name}):")
+            lines += [f"    def {method}(self, ...): ..." for method in methods]
+        elif not outputs:
+            form = next((form for kind, form in _CHANGES.items() if is_exactly(value, kind)), "")
+            lines += [part.strip("`") for part in form.format(name).split(" or ")[:1] if part]
+    for path in outputs:
+        is_function = get_origin(types.get(path)) is Callable
+        lines.append(f"def {path}(...):\n    ..." if is_function else f"{path} = ...")
+    return "\n".join(lines)
