@@ -31,7 +31,7 @@ from njc.static.lock import CheckCounts, StaticLock, read_lock
 from njc.worker import Worker, make_clean_environment, open_channel
 from njrt.messages import Request
 from njrt.models.scripted import Scripted, call, run
-from njrt.session.ask import QUESTION_SYSTEM_PROMPT
+from njrt.session.question import QUESTION_SYSTEM_PROMPT
 from spsbench.checks import check_case
 from spsbench.perfect import make_perfect_model
 from spsbench.script import CaseScript

@@ -29,16 +29,20 @@ from types import TracebackType
 from typing import Any, assert_never, cast
 
 from njrt.agent.conversation import ConversationStep, StepResult
+from njrt.agent.handlers import find_secrets
 from njrt.block import Block, extract_instruction
 from njrt.decisions import PendingEffect
 from njrt.errors import NaturalError
 from njrt.execution.execute import Execution, Snippet, aexecute, execute
 from njrt.jumps import Break, Continue, Return
 from njrt.messages import Request
-from njrt.outcome import Broke, Completed, Continued, Outcome, Raised, Returned
-from njrt.scope.scope import make_scope
+from njrt.outcome import Broke, Completed, Continued, Outcome, Raised, Returned, UserValue
+from njrt.rendering.redaction import Redactor
+from njrt.scope.scope import Scope, make_scope
 from njrt.session.interception import intercept
-from njrt.session.session import Session, add_place_note, make_session, set_up_run
+from njrt.session.question import ask_model
+from njrt.session.session import RunSetup, Session, add_place_note, make_session, set_up_run
+from njrt.session.structured_output import AnswerType
 
 StepAnswerer = Callable[[ConversationStep, Session], Coroutine[Any, Any, StepResult]]
 """Gives the conversation what it asks for, with or without awaiting it."""
@@ -124,6 +128,37 @@ def drive(session: Session) -> Outcome:
 async def adrive(session: Session) -> Outcome:
     """Carry out a session without blocking the event loop while the model answers or code awaits."""
     return await drive_conversation(session, aanswer_step)
+
+
+def get_answer(session: Session) -> UserValue:
+    """Drive the session of a question; give its value."""
+    outcome = drive(session)
+    assert isinstance(outcome, Returned)
+    return outcome.value
+
+
+async def aget_answer(session: Session) -> UserValue:
+    """Do the same without blocking the event loop."""
+    outcome = await adrive(session)
+    assert isinstance(outcome, Returned)
+    return outcome.value
+
+
+def make_asker(scope: Scope, setup: RunSetup, is_async: bool) -> Callable[..., Any]:
+    """The function `ask` for the code of one run: a question to its model, as a part of the run, redacted."""
+    redactor = Redactor(setup.options.redact is None or setup.options.redact)
+
+    def ask(question: str, type: AnswerType = None) -> Any:
+        """Ask the model a question; give text, or a value of a type, such as bool or list[str]."""
+        if "ask" not in scope.lent:
+            raise RuntimeError("`ask` works only while its block runs")
+        find_secrets(scope, redactor)
+        conversation = ask_model(redactor.redact_whole(str(question)), type, setup, is_async)
+        code_seconds = setup.meter.seconds_left
+        session = Session(conversation, setup.model, code_seconds, setup.interceptors)
+        return aget_answer(session) if is_async else get_answer(session)
+
+    return ask
 
 
 async def drive_conversation(session: Session, answer: StepAnswerer) -> Outcome:
@@ -243,7 +278,10 @@ def start_session(
     )
     instruction, jumps = extract_instruction(prompt), tuple(labels.split())
     block = Block(instruction, jumps, at, is_async, setup.options, tuple(reads.split()))
-    session = make_session(block, make_block_scope(), setup, tried)
+    scope = make_block_scope()
+    if block.options.effects in ("direct", "answer"):
+        scope.lend("ask", make_asker(scope, setup, is_async))
+    session = make_session(block, scope, setup, tried)
     path = setup.settings.examples or os.environ.get("NJC_EXAMPLES")
     if not path:
         return session
