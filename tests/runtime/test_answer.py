@@ -96,7 +96,7 @@ def test_the_model_reads_instruction_values_and_form() -> None:
     assert request.messages[0].text == (
         'Put into <:team: Literal["billing", "shipping"]> the team that should answer <ticket>.\n'
         "---\n"
-        "ticket: str = 'Where is it?'\n"
+        "ticket = 'Where is it?'\n"
         'Reply with {"team": "billing" | "shipping"}'
     )
     assert request.tools == ()
@@ -285,5 +285,5 @@ def test_names_are_shown_with_their_meaning_and_exceptions_last() -> None:
     assert opening.text.endswith(
         'Reply with {"kind": "ORDER" | "OTHER"}:\n'
         '- "ORDER": wants to buy something\n'
-        'or, if none of that fits, with {"raise": "NoneFits", "message": "text"}'
+        'or, if none of that fits, with {"raise": "NoneFits", "message": "why"}'
     )

@@ -2,10 +2,9 @@
 
     Put into <:team: Literal["billing", "shipping"]> the team for <ticket>; continue if it is empty.
     ---
-    ticket: str = 'My parcel has not arrived.'
-    Reply with one of:
-    {"team": "billing" | "shipping"}
-    {"continue": true}
+    ticket = 'My parcel has not arrived.'
+    Reply with {"team": "billing" | "shipping"}
+    or, only if the instruction asks for it here, with {"continue": true}
 
     {"team": "shipping"}      ──parse_answer──>   BindOutputs({"team": "shipping"})
     {"continue": true}        ──parse_answer──>   ContinueLoop()
@@ -40,7 +39,7 @@ from njrt.scope.scope import Bound, Scope
 from njrt.values.introspection import is_exception_class
 from njrt.values.json_forms import (
     JsonForm,
-    describe_schema,
+    describe_object,
     make_json_form,
     make_object_schema,
 )
@@ -73,7 +72,7 @@ def make_answer_form(block: Block, scope: Scope) -> AnswerForm:
     schemas = [schema for schema, _ in alternatives]
     examples = [example for _, example in alternatives]
     named = [name for name in scope.names if find_exception(scope, name) is not None]
-    raising = [f'{{"raise": "{name}", "message": "text"}}' for name in named]
+    raising = [f'{{"raise": "{name}", "message": "why"}}' for name in named]
     exceptions = list(dict.fromkeys((*named, *COMMON_EXCEPTIONS)))
     hidden = [make_object_schema({"raise": {"enum": exceptions}, "message": _STRING})]
     if block.options.authority != "strict":
@@ -86,11 +85,13 @@ def make_answer_form(block: Block, scope: Scope) -> AnswerForm:
 
 def _describe_form(examples: list[str], meanings: list[str], raising: list[str]) -> str:
     """The form of a reply as the model reads it: its alternatives, what the names of enums mean, exceptions last."""
-    first, *others = examples
-    if others:
-        lines = ["Reply with one of:", *examples, *meanings]
+    first, *jumps = examples
+    if jumps and first == PASS_EXAMPLE:
+        lines = ["Reply with one of:", *examples]
     else:
         lines = [f"Reply with {first}{':' if meanings else ''}", *meanings]
+        if jumps:
+            lines.append(f"or, only if the instruction asks for it here, with {' or '.join(jumps)}")
     if raising:
         lines.append(f"or, if none of that fits, with {' or '.join(raising)}")
     return "\n".join(lines)
@@ -108,6 +109,9 @@ def _list_meanings(scope: Scope) -> list[str]:
     ]
 
 
+PASS_EXAMPLE = '{"pass": true}'
+"""The reply that does nothing, of a block without outputs."""
+
 _STRING: Json = {"type": "string"}
 _TRUE: Json = {"const": True}
 
@@ -117,12 +121,9 @@ def _list_alternatives(block: Block, scope: Scope) -> Iterator[Alternative]:
     forms = {path: find_output_form(scope, path, block.place) for path in scope.outputs}
     if forms:
         properties = {path: form.schema for path, form in forms.items()}
-        parts = [
-            f"{json.dumps(path)}: {describe_schema(form.schema)}" for path, form in forms.items()
-        ]
-        yield make_object_schema(properties), f"{{{', '.join(parts)}}}"
+        yield make_object_schema(properties), describe_object(forms)
     else:
-        yield make_object_schema({"pass": _TRUE}), '{"pass": true}'
+        yield make_object_schema({"pass": _TRUE}), PASS_EXAMPLE
     for label in block.labels:
         match label:
             case "break" | "continue":
@@ -131,10 +132,7 @@ def _list_alternatives(block: Block, scope: Scope) -> Iterator[Alternative]:
                 yield make_object_schema({"return": {"type": "null"}}), '{"return": null}'
             case "return":
                 form = find_return_form(scope)
-                yield (
-                    make_object_schema({"return": form.schema}),
-                    f'{{"return": {describe_schema(form.schema)}}}',
-                )
+                yield make_object_schema({"return": form.schema}), describe_object({"return": form})
 
 
 def _move_definitions(schema: Json, definitions: dict[str, Json]) -> Json:

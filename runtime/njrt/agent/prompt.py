@@ -3,7 +3,7 @@
     Put the sum of <prices> into <:total>.       the instruction
     ---
     prices: list[int], 3 items = [3, 4, 5]       an input: its type and value
-    total: float, to be bound                    an output
+    total: float = ...  # to be bound                   an output
     jumps: break, continue                       the legal jumps
 
 The system prompts are byte-stable, so that a vendor's prompt cache can hold them. They are short: a small
@@ -13,15 +13,19 @@ model reads them at about a hundred tokens a second, before every first call.
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+import typing
+from collections.abc import Callable, Sequence
+from typing import Any
 
 from njrt.block import Block
 from njrt.messages import Protocol
 from njrt.options import EffectSet
 from njrt.rendering.describe import describe_variable, render_value
 from njrt.rendering.redaction import Redactor
-from njrt.rendering.signatures import format_type
+from njrt.rendering.shown_classes import find_shown_classes
+from njrt.rendering.signatures import format_type, get_doc_summary
 from njrt.scope.scope import Absent, Bound, Scope
+from njrt.values.introspection import get_class_namespace, is_a
 
 INTRODUCTION = """\
 You are part of a running Python program. It gives you an instruction and the variables that the \
@@ -32,12 +36,13 @@ JUDGEMENT_RULES = """\
 - You judge, classify, extract, translate and write texts yourself: read the values, decide, and put only \
 your decision into the code. Use code for what can be computed."""
 
-DIRECT_RULES = f"""\
-{JUDGEMENT_RULES}
-- Besides the variables there are Python's builtins and the standard modules that you import. Names that \
-you invent are yours alone.
-- `break`, `continue`, `return VALUE` and `raise` at the top level of your code act on the program around \
-you. Use one only if it is listed (`raise` always is) and the instruction asks for it in this case."""
+DIRECT_RULES = """\
+- The variables exist: use them by name, never write their values or classes out again. Change objects in place.
+- Judge, extract, translate and write texts yourself: read the values, decide, and put your decision into the code. \
+Code only computes; it cannot understand texts.
+- Builtins and imports of the standard library are available; names that you invent are yours alone.
+- `break`, `continue`, `return VALUE` and `raise` at the top level act on the program around you. Use one only if \
+it is listed (`raise` always is) and the instruction asks for it in this case."""
 
 DIRECT_TOOLS_PROMPT = f"""\
 {INTRODUCTION} Carry the instruction out on these variables: call `run` once, with all the code and done=true. \
@@ -53,33 +58,27 @@ else.
 {DIRECT_RULES}
 
 Example:
-Sort <letter> into <boxes> by topic and put its topic into <:topic>. Continue if it is rude.
+Note in <votes> what the <reply> wants, and put its tone into <:tone>. Continue if it is empty.
 ---
-letter: Letter = Letter(text='Where is my parcel? I wait since May.')
-boxes: dict[str, list], 0 items = {{}}
-topic: str, to be bound
-jumps: break, continue
+votes: dict[str, int], 2 keys = {{'tea': 3, 'coffee': 0}}
+reply: str = 'Two of us would take coffee, please.'
+tone: str = ...  # to be bound
+jumps: continue
 
 ```python
-topic = "delivery"
-boxes.setdefault(topic, []).append(letter)
-```
-
-The same with Letter(text='You are all idiots!'):
-
-```python
-continue
+votes["coffee"] += 2
+tone = "polite"
 ```
 """
 
-STRICT_ANSWER_PROMPT = f"""\
-{INTRODUCTION.replace("must be bound", "is asked for")} Carry it out by one JSON object of the form that is asked for at the \
-end, and nothing else.
-- Judge, classify, extract, translate and write texts yourself, from the values that are shown.
-- If it cannot be done, reply {{"raise": "ValueError", "message": "the reason"}}."""
+STRICT_ANSWER_PROMPT = """\
+You are a function in a Python program: <x> is an input, <:x> an output. Follow the instruction; reply with one \
+JSON object, on one line, in the form at the end.
+- Judge, extract, compute, translate and write yourself.
+- If it is impossible: {"raise": "ValueError", "message": "why"}"""
 
 ANSWER_PROMPT = f"""{STRICT_ANSWER_PROMPT}
-- If it needs exact computing or changes of objects, reply {{"needs_code": "the reason"}}."""
+- If only code can do it: {{"needs_code": "why"}}"""
 
 ENDING_RULES = """\
 `raise`, `break`, `continue` and `return` jump in the program, as far as they are listed; `raise` and `return` take \
@@ -170,7 +169,7 @@ def format_example_block(effects: EffectSet) -> str:
         "Put the mood of <note> into <:mood: str>.",
         "---",
         note,
-        "mood: str, to be bound",
+        "mood: str = ...  # to be bound",
         "",
     ]
     for call, answer in EXAMPLE_CALLS[effects]:
@@ -183,26 +182,51 @@ def build_opening(
 ) -> str:
     """The first message of a block: its instruction, then a line for each input, each output and the jumps.
 
-    With `form`, the form of a reply of the effect set `answer`, that stands in place of outputs and jumps.
+    With `form`, the form of a reply of the effect set `answer`, that stands in place of outputs and jumps, and of the
+    classes that the answer is made of. Classes come first: they are the same in every run, for a prompt cache.
     """
     redactor = redactor or Redactor()
     budget = block.options.show_chars or 1000
     if block.options.effects not in EFFECTS_SHOWING_VALUES:
         budget = 0
-    lines = []
+    lines: list[str] = []
+    fixed: list[str] = []
+    answered = find_shown_classes((), scope.types.values()) if form else []
     for name in (*scope.names, *scope.type_names):
         match scope.lookup(name):
             case Bound(value) if name not in scope.outputs:
-                lines.append(describe_variable(name, value, budget, redactor) if budget else name)
+                if is_a(value, type):
+                    fixed += describe_class_briefly(
+                        name, value, value in answered, budget, redactor
+                    )
+                else:
+                    is_for_code = not form
+                    lines.append(
+                        describe_variable(name, value, budget, redactor, is_for_code)
+                        if budget
+                        else name
+                    )
             case Absent() if name not in scope.outputs:
                 lines.append(f"{name}: not bound")
+    lines = [*fixed, *lines]
     rule = choose_rule(block.instruction)
     if form:
         return redactor.redact_whole("\n".join([block.instruction, rule, *lines, form]))
-    lines += [format_output_line(block, scope, path, budget, redactor) for path in scope.outputs]
+    outs = [format_output_line(block, scope, path, budget, redactor) for path in scope.outputs]
     if block.labels:
-        lines.append(f"jumps: {', '.join(JUMP_FORMS[label] for label in block.labels)}")
+        outs.append(f"jumps: {', '.join(JUMP_FORMS[label] for label in block.labels)}")
+    lines += outs
     return redactor.redact_whole("\n".join([block.instruction, *([rule, *lines] if lines else [])]))
+
+
+def describe_class_briefly(
+    name: str, cls: type, is_answered: bool, budget: int, redactor: Redactor
+) -> list[str]:
+    """The lines on a class; only its docstring where the form of the answer has its fields or members."""
+    if is_answered:
+        doc = get_doc_summary(get_class_namespace(cls).get("__doc__"))
+        return [f"{name}: {doc}"] if doc and not doc.startswith(f"{name}(") else []
+    return [describe_variable(name, cls, budget, redactor) if budget else name]
 
 
 def choose_rule(instruction: str) -> str:
@@ -220,7 +244,9 @@ def format_output_line(
     """
     declared = scope.types.get(path)
     typed = path if declared is None else f"{path}: {format_type(declared)}"
-    line = f"{typed}, to be {'set' if '.' in path else 'bound'}"
+    line = f"{typed} = ...  # to be {'set' if '.' in path else 'bound'}"
+    if typing.get_origin(declared) is Callable:
+        line = f"{_format_definition(path, declared)}  # to be defined"
     if "." in path or not isinstance(found := scope.lookup(path), Bound):
         return line
     if budget and path in block.reads:
@@ -228,6 +254,13 @@ def format_output_line(
         shown = redactor.write_named(path, value, lambda: render_value(value, budget, redactor))
         return f"{line} anew; now {shown}"
     return f"{line} anew"
+
+
+def _format_definition(name: str, declared: Any) -> str:
+    """The first line of the definition of a function: `def find(str, int) -> float: ...`."""
+    parameters, result = typing.get_args(declared) or (..., Any)
+    shown = ", ".join(map(format_type, parameters)) if isinstance(parameters, list) else "..."
+    return f"def {name}({shown}) -> {format_type(result)}: ..."
 
 
 JUMP_FORMS = {

@@ -79,15 +79,21 @@ class ValueDescription:
 
 
 def describe_variable(
-    name: str, value: UserValue, budget: int = 1000, redactor: Redactor | None = None
+    name: str,
+    value: UserValue,
+    budget: int = 1000,
+    redactor: Redactor | None = None,
+    is_for_code: bool = True,
 ) -> str:
     """Describe a variable: its name, type and value, then, indented, what its type offers.
 
-    The text has at most `budget` characters.
+    The text has at most `budget` characters. Where it is not for code, a value that is shown whole stands alone.
     """
     redactor = redactor or Redactor()
     description = _describe_value(value, max(0, budget - len(name) - 2), redactor)
     shown = redactor.write_named(name, value, lambda: description.text)
+    if description.is_whole and not is_for_code:
+        return _join_lines(budget, f"{name} = {shown}", iter(()))
     text = f" = {shown}" if shown and value is not None else ""
     if shown != description.text:
         return _join_lines(budget, f"{name}: {description.title}{text}", iter(()))
@@ -281,7 +287,9 @@ def _format_class_title(cls: type) -> str:
         else get_class_name(base)
         for base in list_bases(cls)
     ]
-    return f"class {get_class_name(cls)}" + (f"({', '.join(bases)})" if bases else "")
+    abstract = get_class_namespace(cls).get("__abstractmethods__")
+    kind = "abstract class" if type(abstract) is frozenset and abstract else "class"
+    return f"{kind} {get_class_name(cls)}" + (f"({', '.join(bases)})" if bases else "")
 
 
 def _format_function_title(value: Any, writer: ValueWriter) -> str:

@@ -16,6 +16,7 @@ import enum
 import json
 import sys
 import typing
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
@@ -156,6 +157,11 @@ def _clean(schema: Json) -> dict[str, Any]:
         elif key == _MEMBERS:
             meanings = [f"{name} = {member.value!r}" for name, member in value.items()]
             kept["description"] = "; ".join(meanings)
+    tags = [name for name, part in kept.get("properties", {}).items() if "const" in part]
+    if (
+        tags
+    ):  # what tells the members of a union apart is never left out, although it may have a default
+        kept["required"] = list(dict.fromkeys([*kept.get("required", ()), *tags]))
     return kept
 
 
@@ -199,15 +205,44 @@ def _put_members(value: JsonValue, schema: JsonValue, root: Json) -> JsonValue:
 
 
 def describe_schema(schema: Json) -> str:
-    """A schema as an example that people, and small models, read at once: `{"name": "text"}`."""
-    return _describe(schema, schema.get("$defs", {}), 0)
+    """A schema as an example that people, and small models, read at once: `{"name": string}`.
 
+    Definitions that are used more than once follow it by name; `= VALUE` is the default of what may be left out.
+    """
+    definitions = schema.get("$defs", {})
+    shared = {
+        name: text
+        for name, count in Counter(_list_references(schema)).items()
+        if count > 1
+        and name in definitions
+        and name not in _list_references(definitions[name])
+        and len(text := _describe(definitions[name], definitions, 0)) > _MIN_SHARED
+    }
+    kept = {name: part for name, part in definitions.items() if name not in shared}
+    text = _describe(schema, kept, 0)
+    named = [f"{name} is {_describe(definitions[name], kept, 0)}" for name in shared]
+    return f"{text}, where {'; '.join(named)}" if named else text
+
+
+def _list_references(schema: JsonValue) -> list[str]:
+    """The names of the definitions that a schema refers to, each as often as it does."""
+    if isinstance(schema, list):
+        return [name for part in schema for name in _list_references(part)]
+    if not isinstance(schema, Mapping):
+        return []
+    own = [schema["$ref"].rpartition("/")[2]] if isinstance(schema.get("$ref"), str) else []
+    return own + [name for part in schema.values() for name in _list_references(part)]
+
+
+_MIN_SHARED = 40
+"""Characters from which the description of a definition is not repeated."""
 
 _MAX_DEPTH = 4
+# Not in quotes: small models copy what they can.
 _SCALAR_DESCRIPTIONS = {
-    "string": '"text"',
-    "integer": "a whole number",
-    "number": "a number",
+    "string": "string",
+    "integer": "integer",
+    "number": "number",
     "boolean": "true | false",
     "null": "null",
 }
@@ -234,7 +269,10 @@ def _describe(schema: Json, definitions: Json, depth: int) -> str:
     match schema.get("type"):
         case "object" if "properties" in schema:
             parts = schema["properties"].items()
-            inner = [f'"{name}": {_describe(part, definitions, depth)}' for name, part in parts]
+            inner = [
+                f'"{name}": {_describe(part, definitions, depth)}{_format_default(part)}'
+                for name, part in parts
+            ]
             return f"{{{', '.join(inner)}}}"
         case "object":
             others = schema.get("additionalProperties")
@@ -243,7 +281,7 @@ def _describe(schema: Json, definitions: Json, depth: int) -> str:
                 if isinstance(others, Mapping)
                 else "any value"
             )
-            return f'{{"key": {inner_text}, ...}}'
+            return f"{{string: {inner_text}, ...}}"
         case "array" if "prefixItems" in schema:
             fixed = [_describe(part, definitions, depth) for part in schema["prefixItems"]]
             return f"[{', '.join(fixed)}]"
@@ -253,6 +291,26 @@ def _describe(schema: Json, definitions: Json, depth: int) -> str:
             return _FORMAT_DESCRIPTIONS[schema["format"]]
         case kind:
             return _SCALAR_DESCRIPTIONS.get(str(kind), "any value")
+
+
+def _format_default(schema: Json) -> str:
+    """The default of a field that may be left out, ` = "medium"`."""
+    if "default" not in schema or "const" in schema:
+        return ""
+    return f" = {json.dumps(schema['default'], ensure_ascii=False)}"
+
+
+def describe_object(forms: Mapping[str, JsonForm]) -> str:
+    """An object whose properties have these forms, as `describe_schema` writes it."""
+    properties = {name: form.schema_with_members for name, form in forms.items()}
+    definitions: dict[str, Json] = {}
+    for schema in properties.values():
+        definitions |= schema.get("$defs", {})
+    parts = {
+        name: {key: part for key, part in schema.items() if key != "$defs"}
+        for name, schema in properties.items()
+    }
+    return describe_schema({"type": "object", "properties": parts, "$defs": definitions})
 
 
 def make_object_schema(properties: Mapping[str, Json]) -> dict[str, Any]:
