@@ -16,11 +16,13 @@ from spsbench.task import Case
 
 natural = functools.cache(load_natural_program)
 
-WITHOUT_STATEMENTS = {"enemy", "get_enemy", "stores", "stream_generator"}
+WITHOUT_STATEMENTS = {"enemy", "stores", "stream_generator"}
 WITHOUT_PYTHON = WITHOUT_STATEMENTS | {
+    "battle",
     "calendar",
     "character_builder",
     "coffeeshop",
+    "get_enemy",
     "pos_tagging",
 }
 UNSAYABLE: dict[EffectSet, set[str]] = {

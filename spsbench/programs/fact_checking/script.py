@@ -9,10 +9,7 @@ def lines(**verdicts: bool) -> CaseScript:
         (claims, *verdicts.values()),
         (
             f"claims = {claims!r}",
-            *(
-                f"results.append({{'claim': claim, 'is_true': {verdict}}})"
-                for verdict in verdicts.values()
-            ),
+            *(f"is_true = {verdict}" for verdict in verdicts.values()),
         ),
     )
 

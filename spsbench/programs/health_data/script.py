@@ -16,6 +16,10 @@ def entry(**said: Any) -> dict[str, Any]:
     return nothing | said
 
 
+def news(conditions: str, medications: str, kilograms: float | None) -> str:
+    return f"conditions = {conditions}\nmedications = {medications}\nweight_kg = {kilograms}"
+
+
 def talk(kilograms: float) -> CaseScript:
     return CaseScript(
         (
@@ -29,10 +33,11 @@ def talk(kilograms: float) -> CaseScript:
             entry(finished=True),
         ),
         (
-            'record.conditions.append("asthma")\ncontinue',
-            'record.medications["ibuprofen"] = None\nquestion = "How much ibuprofen do you take?"',
-            'record.medications["ibuprofen"] = "400 mg"\ncontinue',
-            f"record.weight_kg = {kilograms}\ncontinue",
+            news('["asthma"]', "{}", None),
+            news("[]", '{"ibuprofen": None}', None),
+            'question = "How much ibuprofen do you take?"',
+            news("[]", '{"ibuprofen": "400 mg"}', None),
+            news("[]", "{}", kilograms),
             "break",
         ),
     )

@@ -6,8 +6,9 @@ from spsbench.script import CaseScript, Mistake, Script
 def lines(language: str, *words: str) -> CaseScript:
     """Each word as `text/TAG/english`."""
     split = [word.split("/") for word in words]
-    tagger = f"def tagger(sentence):\n    return tag(sentence, {language!r})"
-    return CaseScript((language, split), (tagger, f"words = [Word(*word) for word in {split!r}]"))
+    tagger = "def tagger(sentence):\n    return tag(sentence, language)"
+    tagged = f"words = [Word(*word) for word in {split!r}]"
+    return CaseScript((language, split), (f"language = {language!r}", tagger, tagged))
 
 
 SCRIPT = Script(

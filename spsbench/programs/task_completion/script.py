@@ -2,10 +2,12 @@
 
 from spsbench.script import CaseScript, Mistake, Script
 
+TITLES = ("water the plants", "call the landlord", "buy stamps")
+
 
 def done(*numbers: int) -> CaseScript:
-    code = "\n".join(f"tasks[{number}].done = True" for number in numbers) or "pass"
-    return CaseScript((list(numbers),), (code,))
+    completed = [TITLES[number] for number in numbers]
+    return CaseScript((list(numbers),), (f"completed = {completed}",))
 
 
 SCRIPT = Script(
