@@ -30,7 +30,7 @@ LAYERS: Mapping[str, str] = {
         effects message_json options values
         decisions
         block events rendering typed_json
-        models
+        effect_json models
         observability scope
         execution persistence
         agent

@@ -86,6 +86,18 @@ Interceptor = Callable[[PendingEffect], Decision | Awaitable[Decision]]
 
 
 @dataclass(frozen=True, slots=True)
+class OpenInterceptor:
+    """An interceptor inside its `with using`; `name` stands for it in events, recordings and messages.
+
+    With `asks_again` it is also asked about an effect about which the recording has its decision.
+    """
+
+    name: str
+    decide: Interceptor
+    asks_again: bool = False
+
+
+@dataclass(frozen=True, slots=True)
 class InterceptorDecision:
     """What one interceptor decided; `interceptor` is its name."""
 
@@ -95,9 +107,9 @@ class InterceptorDecision:
 
 @dataclass(frozen=True, slots=True)
 class Interception:
-    """What all interceptors around a block decided about an effect, in the order in which they were asked.
+    """What the interceptors around a block decided about an effect, in the order in which they were asked.
 
-    `effect` is the effect after all edits.
+    `effect` is the effect after all edits. There are no decisions where none was asked and none is recorded.
     """
 
     effect: Effect
@@ -106,10 +118,10 @@ class Interception:
     @property
     def last(self) -> Decision:
         """The decision that counts; an `Edit` was accepted by all interceptors further out."""
-        return self.decisions[-1].decision
+        return self.decisions[-1].decision if self.decisions else Accept()
 
 
 def get_interceptor_name(interceptor: Interceptor) -> str:
-    """The name of an interceptor in events, recordings and messages: of the function, or of the object's class."""
+    """The name of an interceptor: that of the function, or of the object's class."""
     name = getattr(interceptor, "__name__", None)
     return name if isinstance(name, str) else type(interceptor).__name__

@@ -25,6 +25,10 @@ An exception that the *block* raises in the program is an exception of the progr
 
 from __future__ import annotations
 
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from pathlib import Path
+
 
 class NaturalError(Exception):
     """Root of the errors that the runtime raises.
@@ -109,9 +113,13 @@ class InterceptorError(NaturalError):
 
 
 class Paused(NaturalError):
-    """An interceptor paused the block before an effect, which has not been carried out."""
+    """An interceptor paused the block before an effect, which has not been carried out.
+
+    `recording` is the file from which the program continues when it is run again, None without one.
+    """
 
     exit_code = 75  # EX_TEMPFAIL of sysexits.h
+    recording: Path | None = None
 
 
 class RecordingError(NaturalError):

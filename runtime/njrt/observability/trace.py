@@ -16,12 +16,11 @@ from __future__ import annotations
 
 import os
 import threading
-from dataclasses import fields, is_dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, assert_never
 
-from njrt.decisions import Abort, Accept, Decision, Edit, Pause, Reject
+from njrt.effect_json import decision_to_json, effect_to_json
 from njrt.effects import Answer, Refusal
 from njrt.events import Asked, Began, Ended, Event, Performed, Replied, StateChange, Unanswered
 from njrt.message_json import format_json_line, list_new_messages, message_to_json, reply_to_json
@@ -151,29 +150,6 @@ def state_to_json(state: StateChange | None, name: str) -> dict[str, Any]:
         return {}
     printed = {"printed": state.printed} if state.printed else {}
     return {name: dict(state.changes), "digest": state.digest} | printed
-
-
-def effect_to_json(effect: Any) -> dict[str, Any]:
-    """An effect by its kind and its fields, which are JSON as the model sent them."""
-    assert is_dataclass(effect)
-    return {"kind": type(effect).__name__} | {
-        part.name: getattr(effect, part.name) for part in fields(effect)
-    }
-
-
-def decision_to_json(decision: Decision) -> dict[str, Any]:
-    """A decision by its name and what belongs to it."""
-    match decision:
-        case Edit(effect):
-            return {"decision": "edit", "effect": effect_to_json(effect)}
-        case Reject(words):
-            return {"decision": "reject", "words": words}
-        case Abort(error):
-            return {"decision": "abort"} | ({"error": format_error_line(error)} if error else {})
-        case Accept() | Pause():
-            return {"decision": type(decision).__name__.lower()}
-        case _:
-            assert_never(decision)
 
 
 class TextBudget:

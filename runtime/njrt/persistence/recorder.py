@@ -7,6 +7,10 @@ A request is found by the text of its conversation alone, not by the system prom
 temperature or the line of the block. Equal conversations get the recorded replies in their order, and after that the
 last one every time, so that a test may run twice in one process. Different conversations may come in any order.
 
+What interceptors decided about the effects is recorded after the replies, `{"decided": {"effect": …, "decisions": …}}`,
+and holds again when the recording is replayed. A recording of a run that was paused or killed is `unfinished`: the next
+run replays it and continues, in every mode but `none`.
+
 A recording is replaced as a whole (a temporary file, then a rename), its conversations in the order in which they
 began, or had before. Threads and tasks may share a `Recorder`; processes that record into the same file at the same
 time add to it (with a lock on its folder, on systems that have one).
@@ -34,10 +38,13 @@ from njrt.message_json import (
 )
 from njrt.messages import Json, Protocol, Reply, Request
 from njrt.models.model import Ask
+from njrt.persistence.decision_book import DecidedSlot, DecisionBook
 from njrt.persistence.recording_file import (
     RecordedCall,
+    RecordedDecision,
     Recording,
     RecordingHeader,
+    format_recording_lines,
     read_recording,
     recover_recording,
     write_recording,
@@ -46,7 +53,7 @@ from njrt.rendering.writer import clip
 
 RecordMode = Literal["none", "once", "new", "all"]
 """`none`: only replay. `once`: record if the file does not exist, else only replay. `new`: replay what
-is recorded and record the rest. `all`: record everything again."""
+is recorded and record the rest. `all`: record everything again. An unfinished recording is continued."""
 
 
 MAX_LINE_CHARS = 300
@@ -82,7 +89,35 @@ class Recorder:
     def protocol(self) -> Protocol | None:
         """The protocol of the recording that is replayed; None if there is none."""
         recording = self._get_open_recording()
-        return recording.old.header.protocol if recording.replays else None
+        return (
+            recording.old.header.protocol if recording.replays and recording.old.entries else None
+        )
+
+    @property
+    def records(self) -> bool:
+        """Whether anything new is recorded."""
+        return self._get_open_recording().records
+
+    @property
+    def has_decisions(self) -> bool:
+        """Whether the recording holds decisions of interceptors."""
+        return bool(self._get_open_recording().book.decisions)
+
+    def take_decision(self, asked: RecordedDecision) -> DecidedSlot | None:
+        """What was decided about an effect, or None."""
+        with self._lock:
+            return self._get_open_recording().book.take(asked)
+
+    def record_decision(self, slot: DecidedSlot | None, decided: RecordedDecision) -> DecidedSlot:
+        """Write at once what was decided about an effect, or that it is pending."""
+        with self._lock:
+            recording = self._get_open_recording()
+            slot = recording.book.put(slot, decided)
+            recording.unfinished = True
+            atexit.unregister(self.close)
+            atexit.register(self.close)
+            self._save(recording)
+            return slot
 
     async def answer(self, request: Request, ask: Ask) -> Reply:
         """Answer from the recording, or ask the model and record the reply."""
@@ -98,7 +133,10 @@ class Recorder:
         """Write the replies that have not been written yet."""
         with self._lock:
             atexit.unregister(self.close)
-            if self._open is not None and self._open.is_unsaved:
+            if self._open is None:
+                return
+            self._open.finish()
+            if self._open.is_unsaved:
                 self._save(self._open)
 
     def reopen(self, path: Path | None = None, mode: RecordMode | None = None) -> None:
@@ -139,8 +177,10 @@ class Recorder:
             old = recover_recording(self.path)
         else:
             old = read_recording(self.path) if exists else Recording(RecordingHeader(), ())
-        replays = exists and mode != "all"
-        return OpenRecording(old, replays=replays, records=mode in ("new", "all") or not exists)
+        continues = old.header.unfinished and mode != "none"
+        replays = exists and (mode != "all" or continues)
+        records = mode in ("new", "all") or not exists or continues
+        return OpenRecording(old, replays=replays, records=records)
 
     def _find_reply(self, key: str, request: Request) -> Reply | None:
         with self._lock:
@@ -197,7 +237,9 @@ class Recorder:
         recording.is_unsaved = (
             False  # also if it fails: the error is raised once, not again at exit
         )
-        write_recording(self.path, recording.build(), recording.old)
+        built = recording.build()
+        write_recording(self.path, built, recording.old)
+        recording.note_written(built)
         self._saved_at = time.monotonic()
         self._save_seconds = self._saved_at - began
 
@@ -223,6 +265,9 @@ class OpenRecording:
         self.recorded: list[tuple[int, int, RecordedCall]] = []
         self.is_unsaved = False
         self.positions: dict[str, int] = {}
+        self.book = DecisionBook(old.decisions if replays else (), repeats_last=not records)
+        self.unfinished = old.header.unfinished and replays
+        self._continues = self.unfinished and records
         self._by_key: defaultdict[str, list[RecordedCall]] = defaultdict(list)
         self._used: dict[str, int] = {}
         for entry in old.entries:
@@ -238,6 +283,8 @@ class OpenRecording:
             return None
         used = self._used.get(key, 0)
         self._used[key] = used + 1
+        if self._continues and used >= len(entries):
+            return None
         return entries[min(used, len(entries) - 1)]
 
     def skip_used_entries(self, other: OpenRecording) -> None:
@@ -250,8 +297,25 @@ class OpenRecording:
         """The recording to write: old entries that are replayed, and new ones."""
         replayed = self.old.entries if self.replays else ()
         recorded = [entry for *_, entry in sorted(self.recorded, key=lambda new: new[:2])]
-        header = self.old.header if self.replays else self.header
-        return Recording(header or RecordingHeader(), (*replayed, *recorded))
+        header = self.old.header if replayed else self.header
+        return Recording(
+            replace(header or RecordingHeader(), unfinished=self.unfinished),
+            (*replayed, *recorded),
+            tuple(self.book.decisions),
+        )
+
+    def finish(self) -> None:
+        """The run has ended; unless it was paused, the recording is complete."""
+        if not (self.records and self.unfinished):
+            return
+        self.book.decisions = list(self.book.list_final())
+        self.unfinished = self.book.has_open
+        self.is_unsaved = True
+
+    def note_written(self, written: Recording) -> None:
+        """Lines of this process may change; they are not taken for those of another one."""
+        changing = {*format_recording_lines(replace(written, entries=()))}
+        self.old = replace(self.old, lines=self.old.lines | changing)
 
     def describe_difference(self, request: Request) -> str:
         """Describe the first difference between what the program shows now and what was recorded."""

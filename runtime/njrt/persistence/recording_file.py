@@ -15,6 +15,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, TypeVar
 
+from njrt.decisions import InterceptorDecision, Pause
+from njrt.effect_json import decision_from_json, decision_to_json, effect_from_json
 from njrt.errors import RecordingError, RecordingMissingError
 from njrt.message_json import format_json_line
 from njrt.messages import Json, Protocol, StopReason, Usage
@@ -22,7 +24,8 @@ from njrt.persistence.folder_lock import lock_folder
 from njrt.private_files import open_private
 from njrt.typed_json import InvalidJsonError, validate_value
 
-FORMAT_VERSION = 1
+FORMAT_VERSION = 2
+"""The newest format; 1 is that of recordings without decisions."""
 
 T = TypeVar("T")
 
@@ -37,6 +40,7 @@ class HeaderLine:
     date: str = ""
     note: str = ""
     made_by: str = ""
+    unfinished: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,14 +94,56 @@ class EntryLine:
 
 
 @dataclass(frozen=True, slots=True)
+class DecisionLine:
+    """What the interceptors decided about an effect; no decisions where none was made yet."""
+
+    place: str
+    key: str
+    number: int
+    effect: dict[str, Any]
+    decisions: list[dict[str, Any]]
+
+
+@dataclass(frozen=True, slots=True)
+class DecidedLine:
+    """A line with decisions."""
+
+    decided: DecisionLine
+
+
+@dataclass(frozen=True, slots=True)
 class RecordingHeader:
-    """The origin of a recording: the model as its server names it, the protocol, the date, a note."""
+    """The origin of a recording: the model as its server names it, the protocol, the date, a note.
+
+    `unfinished` says that interceptors decided in the run, and that it did not end, or was paused.
+    """
 
     model: str = ""
     protocol: Protocol = "tools"
     date: str = ""
     note: str = ""
     made_by: str = "njrt"
+    unfinished: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class RecordedDecision:
+    """The decisions about one effect, in the order in which they were made; none while it is pending.
+
+    `key` is the digest of the conversation that led to the effect, empty for a question of `njrt.llm`; `number` is
+    that of the effect in the model's reply, from 1.
+    """
+
+    place: str
+    key: str
+    number: int
+    effect: Json
+    decisions: tuple[InterceptorDecision, ...] = ()
+
+    @property
+    def is_open(self) -> bool:
+        """Whether the effect is pending: not decided, or paused."""
+        return not self.decisions or isinstance(self.decisions[-1].decision, Pause)
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,6 +167,7 @@ class Recording:
 
     header: RecordingHeader
     entries: tuple[RecordedCall, ...]
+    decisions: tuple[RecordedDecision, ...] = ()
     lines: frozenset[str] = frozenset()
 
 
@@ -136,12 +183,14 @@ def read_recording(path: Path) -> Recording:
             f"the recording {path} is empty; record it again with NJC_RECORD=all:{path} and a model"
         )
     header = _make_header(_parse_line(lines[0], HeaderLine, path, 1)[0], path)
-    entries = tuple(
-        _parse_entry(line, header, path, number)
-        for number, line in enumerate(text.split("\n")[1:], start=2)
-        if line.strip()
-    )
-    return Recording(header, entries, frozenset(lines))
+    entries: list[RecordedCall] = []
+    decisions: list[RecordedDecision] = []
+    for number, line in enumerate(text.split("\n")[1:], start=2):
+        if line.startswith(_DECISION_START):
+            decisions.append(_parse_decision(line, path, number))
+        elif line.strip():
+            entries.append(_parse_entry(line, header, path, number))
+    return Recording(header, tuple(entries), tuple(decisions), frozenset(lines))
 
 
 def recover_recording(path: Path) -> Recording:
@@ -149,12 +198,20 @@ def recover_recording(path: Path) -> Recording:
     try:
         return read_recording(path)
     except RecordingError:
-        return Recording(RecordingHeader(), (), frozenset(_read_existing_lines(path)))
+        return Recording(RecordingHeader(), (), lines=frozenset(_read_existing_lines(path)))
+
+
+_DECISION_START = '{"decided": '
+_LINE_KINDS: dict[type, str] = {
+    HeaderLine: "the header of a recording",
+    EntryLine: "a recorded model call",
+    DecidedLine: "a recorded decision",
+}
 
 
 def _parse_line(line: str, expected: type[T], path: Path, number: int) -> tuple[T, Json]:
     """A line of a recording as the dataclass `expected` and as JSON; a RecordingError names line and field."""
-    kind = "the header of a recording" if expected is HeaderLine else "a recorded model call"
+    kind = _LINE_KINDS[expected]
     try:
         fields = json.loads(line)
         parsed: T = validate_value(fields, expected)
@@ -177,7 +234,9 @@ def _make_header(line: HeaderLine, path: Path) -> RecordingHeader:
         raise RecordingError(
             f"{path}:1: the recording has format {line.format}, newer than this njrt knows ({FORMAT_VERSION}); upgrade njpy"
         )
-    return RecordingHeader(line.model, line.protocol, line.date, line.note, line.made_by)
+    return RecordingHeader(
+        line.model, line.protocol, line.date, line.note, line.made_by, line.unfinished
+    )
 
 
 def _parse_entry(text: str, header: RecordingHeader, path: Path, number: int) -> RecordedCall:
@@ -187,13 +246,42 @@ def _parse_entry(text: str, header: RecordingHeader, path: Path, number: int) ->
     return RecordedCall(line.place, line.turn, line.key, shown, fields["reply"], model)
 
 
+def _parse_decision(text: str, path: Path, number: int) -> RecordedDecision:
+    line, _ = _parse_line(text, DecidedLine, path, number)
+    decided = line.decided
+    try:
+        effect_from_json(decided.effect)
+        decisions = tuple(
+            InterceptorDecision(str(made.get("interceptor", "")), decision_from_json(made))
+            for made in decided.decisions
+        )
+    except InvalidJsonError as error:
+        raise _make_line_error(path, number, f"not a recorded decision ({error})") from None
+    return RecordedDecision(decided.place, decided.key, decided.number, decided.effect, decisions)
+
+
 def format_recording_lines(recording: Recording) -> list[str]:
     """The lines of a recording's file."""
     header = recording.header
     made = {"made_by": header.made_by, "model": header.model, "protocol": header.protocol}
     note = {"note": header.note} if header.note else {}
-    first = {"format": FORMAT_VERSION, **made, "date": header.date, **note}
-    return [format_json_line(first), *(_format_entry(entry, header) for entry in recording.entries)]
+    version = FORMAT_VERSION if recording.decisions else 1
+    unfinished = {"unfinished": True} if header.unfinished else {}
+    first = {"format": version, **made, "date": header.date, **note, **unfinished}
+    return [
+        format_json_line(first),
+        *(_format_entry(entry, header) for entry in recording.entries),
+        *map(_format_decision, recording.decisions),
+    ]
+
+
+def _format_decision(decided: RecordedDecision) -> str:
+    written = {"place": decided.place, "key": decided.key, "number": decided.number}
+    made = [
+        {"interceptor": made.interceptor} | decision_to_json(made.decision)
+        for made in decided.decisions
+    ]
+    return format_json_line({"decided": written | {"effect": decided.effect, "decisions": made}})
 
 
 def _format_entry(entry: RecordedCall, header: RecordingHeader) -> str:
@@ -204,7 +292,10 @@ def _format_entry(entry: RecordedCall, header: RecordingHeader) -> str:
 
 
 def write_recording(path: Path, recording: Recording, old: Recording) -> None:
-    """Replace the file by `recording` and what other processes have added since `old` was read."""
+    """Replace the file by `recording` and what other processes have added since `old` was read.
+
+    `old.lines` are also those that this process has written and replaced since.
+    """
     lines = format_recording_lines(recording)
     try:
         path.parent.mkdir(parents=True, exist_ok=True)

@@ -76,4 +76,5 @@ def _start_question(
         setup.model,
         setup.meter.seconds_left,
         setup.interceptors,
+        setup.record,
     )

@@ -185,7 +185,7 @@ async def answer_step(step: ConversationStep, session: Session) -> StepResult:
         case Request():
             return session.model.ask(step)
         case PendingEffect():
-            return await intercept(step, session.interceptors)
+            return await intercept(step, session.interceptors, session.record)
         case _:
             return await request_execution(step)
 
@@ -202,7 +202,7 @@ async def aanswer_step(step: ConversationStep, session: Session) -> StepResult:
         case Request():
             return await session.model.aask(step)
         case PendingEffect():
-            return await intercept(step, session.interceptors)
+            return await intercept(step, session.interceptors, session.record)
         case _:
             return await aexecute(step, seconds=session.code_seconds())
 

@@ -8,7 +8,8 @@
     inner: Reject, Abort, Pause  decides; outer is not asked
 
 `make_effect_server` yields a `PendingEffect`; the driver passes it to `intercept` and sends back the `Interception`.
-An interceptor is not asked about the blocks that it runs itself.
+An interceptor is not asked about the blocks that it runs itself. What the recording holds of its decisions counts
+as decided.
 """
 
 from __future__ import annotations
@@ -17,7 +18,8 @@ import inspect
 from collections.abc import Sequence
 from contextvars import ContextVar
 from dataclasses import replace
-from typing import cast
+from pathlib import Path
+from typing import TYPE_CHECKING, cast
 
 from njrt.decisions import (
     Abort,
@@ -25,21 +27,31 @@ from njrt.decisions import (
     Decision,
     Edit,
     Interception,
-    Interceptor,
     InterceptorDecision,
+    OpenInterceptor,
     Pause,
     PendingEffect,
     Reject,
-    get_interceptor_name,
 )
+from njrt.effect_json import effect_to_json
 from njrt.effects import EFFECT_KINDS
-from njrt.errors import ConfigurationError, InterceptorError, NaturalError
+from njrt.errors import ConfigurationError, InterceptorError, NaturalError, Paused
+from njrt.message_json import hash_conversation
+from njrt.messages import Reply, Request
+from njrt.models.model import Ask
 
-_asking: ContextVar[tuple[Interceptor, ...]] = ContextVar("njrt.session.interception", default=())
+if TYPE_CHECKING:
+    from njrt.persistence.decision_book import DecidedSlot
+    from njrt.persistence.recorder import Recorder
+    from njrt.persistence.recording_file import RecordedDecision
+
+_asking: ContextVar[tuple[OpenInterceptor, ...]] = ContextVar(
+    "njrt.session.interception", default=()
+)
 """The interceptors that are deciding around this point."""
 
 
-def list_interceptors(opened: Sequence[Interceptor]) -> tuple[Interceptor, ...]:
+def list_interceptors(opened: Sequence[OpenInterceptor]) -> tuple[OpenInterceptor, ...]:
     """Those of the opened interceptors that a block here must ask, innermost first."""
     asking = _asking.get()
     return tuple(
@@ -49,31 +61,149 @@ def list_interceptors(opened: Sequence[Interceptor]) -> tuple[Interceptor, ...]:
     )
 
 
-async def intercept(pending: PendingEffect, interceptors: Sequence[Interceptor]) -> Interception:
+class DecisionRecord:
+    """What a recording holds about the effects of one run (state: the conversation so far).
+
+    It is a layer of the model, so that it sees the conversations.
+    """
+
+    def __init__(self, recorder: Recorder) -> None:
+        self._recorder = recorder
+        self._request: Request | None = None
+        self._count = 0
+
+    @property
+    def has_decisions(self) -> bool:
+        """Whether the recording holds any decisions."""
+        return self._recorder.has_decisions
+
+    @property
+    def path(self) -> Path:
+        """The file of the recording."""
+        return self._recorder.path
+
+    async def answer(self, request: Request, ask: Ask) -> Reply:
+        """Note which conversation the next effects follow."""
+        self._request, self._count = request, 0
+        return await ask(request)
+
+    def take(self, pending: PendingEffect) -> OpenQuestion:
+        """What the recording holds about an effect."""
+        from njrt.persistence.recording_file import RecordedDecision
+
+        self._count += 1
+        key = "" if self._request is None else hash_conversation(self._request.messages)
+        asked = RecordedDecision(pending.place, key, self._count, effect_to_json(pending.effect))
+        slot = self._recorder.take_decision(asked)
+        return OpenQuestion(self._recorder, slot, asked)
+
+
+class OpenQuestion:
+    """One effect in a recording (state: where it is)."""
+
+    def __init__(
+        self, recorder: Recorder, slot: DecidedSlot | None, asked: RecordedDecision
+    ) -> None:
+        self._recorder, self._slot, self._asked = recorder, slot, asked
+
+    @property
+    def is_pending(self) -> bool:
+        """Whether the recorded run ended before this effect."""
+        return self._slot is not None and self._slot.recorded.is_open
+
+    @property
+    def decisions(self) -> tuple[InterceptorDecision, ...]:
+        """What was decided; empty for a pending effect."""
+        if self._slot is None or self._slot.recorded.is_open:
+            return ()
+        return self._slot.recorded.decisions
+
+    def record(self, decisions: Sequence[InterceptorDecision] = ()) -> None:
+        """Write that the effect is pending, or what was decided; nothing in a replay."""
+        if self._recorder.records:
+            decided = replace(self._asked, decisions=tuple(decisions))
+            self._slot = self._recorder.record_decision(self._slot, decided)
+
+
+async def intercept(
+    pending: PendingEffect,
+    interceptors: Sequence[OpenInterceptor],
+    record: DecisionRecord | None = None,
+) -> Interception:
     """Ask the interceptors, innermost first, until one does neither accept nor edit the effect.
 
-    In a sync block nothing is awaited.
+    Those whose decision is recorded are not asked. In a sync block nothing is awaited.
     """
+    question = None if record is None else record.take(pending)
+    decisions, asked = list_recorded_decisions(question, interceptors)
+    if question is not None and question.is_pending and not interceptors:
+        assert record is not None
+        raise Paused(
+            f"{pending.place}: the recording {record.path} ends before this effect, about which nothing was "
+            "decided; run the program with its interceptor to continue"
+        )
+    for made in decisions:
+        if isinstance(made.decision, Edit):
+            check_edit(made.interceptor, made.decision, pending)
+            pending = replace(pending, effect=made.decision.effect)
+    is_decided = bool(decisions) and is_final(decisions[-1].decision)
+    if is_decided or not asked:
+        return Interception(pending.effect, tuple(decisions))
+    if question is not None and not question.decisions:
+        question.record()
+    decisions += await _ask_all(pending, asked, interceptors)
+    if question is not None:
+        question.record(decisions)
+    edits = [made.decision for made in decisions if isinstance(made.decision, Edit)]
+    return Interception(edits[-1].effect if edits else pending.effect, tuple(decisions))
+
+
+def is_final(decision: Decision) -> bool:
+    """Whether no other interceptor is asked after this decision."""
+    return not isinstance(decision, Accept | Edit)
+
+
+def list_recorded_decisions(
+    question: OpenQuestion | None, interceptors: Sequence[OpenInterceptor]
+) -> tuple[list[InterceptorDecision], list[OpenInterceptor]]:
+    """The recorded decisions that hold, and the interceptors that must be asked."""
+    recorded = [] if question is None else list(question.decisions)
+    asked = []
+    for interceptor in interceptors:
+        same = next((made for made in recorded if made.interceptor == interceptor.name), None)
+        if interceptor.asks_again and same is not None:
+            recorded.remove(same)
+        if interceptor.asks_again or same is None:
+            asked.append(interceptor)
+    return recorded, asked
+
+
+async def _ask_all(
+    pending: PendingEffect,
+    asked: Sequence[OpenInterceptor],
+    interceptors: Sequence[OpenInterceptor],
+) -> list[InterceptorDecision]:
     decisions: list[InterceptorDecision] = []
-    for number, interceptor in enumerate(interceptors, start=1):
-        token = _asking.set((*_asking.get(), *interceptors[:number]))
+    for interceptor in asked:
+        inner = interceptors[: interceptors.index(interceptor) + 1]
+        token = _asking.set((*_asking.get(), *inner))
         try:
             decision = await _ask_interceptor(interceptor, pending)
         finally:
             _asking.reset(token)
-        decisions.append(InterceptorDecision(get_interceptor_name(interceptor), decision))
+        decisions.append(InterceptorDecision(interceptor.name, decision))
+        if is_final(decision):
+            break
         if isinstance(decision, Edit):
             pending = replace(pending, effect=decision.effect)
-        elif not isinstance(decision, Accept):
-            break
-    return Interception(pending.effect, tuple(decisions))
+    return decisions
 
 
-async def _ask_interceptor(interceptor: Interceptor, pending: PendingEffect) -> Decision:
+async def _ask_interceptor(interceptor: OpenInterceptor, pending: PendingEffect) -> Decision:
     """The decision of one interceptor; its exceptions become an `InterceptorError`."""
-    name = get_interceptor_name(interceptor)
+    name = interceptor.name
     try:
-        answer = interceptor(pending)
+        answer = interceptor.decide(pending)
         if inspect.isawaitable(answer):
             if not pending.is_async:
                 if inspect.iscoroutine(answer):
@@ -89,22 +219,23 @@ async def _ask_interceptor(interceptor: Interceptor, pending: PendingEffect) -> 
         raise InterceptorError(
             f"the interceptor `{name}` raised {type(error).__name__}: {error}"
         ) from error
-    return _check_decision(name, cast(object, answer), pending)
-
-
-def _check_decision(name: str, decision: object, pending: PendingEffect) -> Decision:
-    """Return a decision, or raise `InterceptorError` where it is none or its effect is not of the block's set."""
+    decision = cast(object, answer)
     if not isinstance(decision, Accept | Edit | Reject | Abort | Pause):
         raise InterceptorError(
             f"the interceptor `{name}` returned {type(decision).__name__}, not Accept(), Edit(...), Reject(...), "
             "Abort(...) or Pause()"
         )
     if isinstance(decision, Edit):
-        kinds = EFFECT_KINDS[pending.effects]
-        if not isinstance(decision.effect, kinds):
-            names = ", ".join(kind.__name__ for kind in kinds)
-            raise InterceptorError(
-                f"the interceptor `{name}` replaced {type(pending.effect).__name__} by "
-                f"{type(decision.effect).__name__}; the effects of `{pending.effects}` are: {names}"
-            )
+        check_edit(name, decision, pending)
     return decision
+
+
+def check_edit(name: str, decision: Edit, pending: PendingEffect) -> None:
+    """Raise `InterceptorError` if the new effect is not of the block's effect set."""
+    kinds = EFFECT_KINDS[pending.effects]
+    if not isinstance(decision.effect, kinds):
+        names = ", ".join(kind.__name__ for kind in kinds)
+        raise InterceptorError(
+            f"the interceptor `{name}` replaced {type(pending.effect).__name__} by "
+            f"{type(decision.effect).__name__}; the effects of `{pending.effects}` are: {names}"
+        )

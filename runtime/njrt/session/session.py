@@ -37,8 +37,8 @@ from njrt.block import Block
 from njrt.decisions import (
     Abort,
     Interception,
-    Interceptor,
     InterceptorDecision,
+    OpenInterceptor,
     Pause,
     PendingEffect,
     Reject,
@@ -53,12 +53,12 @@ from njrt.errors import (
 )
 from njrt.events import Began, Ended, Listener, Performed, RunId, wants_states
 from njrt.messages import Protocol
-from njrt.models.model import Model
+from njrt.models.model import Layer, Model
 from njrt.observability.listeners import Notified
 from njrt.options import OnError, Options
 from njrt.outcome import Outcome, Raised
 from njrt.scope.scope import Scope
-from njrt.session.interception import list_interceptors
+from njrt.session.interception import DecisionRecord, list_interceptors
 from njrt.session.limits import (
     CodeTimeLimit,
     Meter,
@@ -69,6 +69,7 @@ from njrt.session.limits import (
 )
 from njrt.session.settings import (
     Settings,
+    find_recorder,
     get_listener,
     get_settings,
     make_layered_model,
@@ -81,13 +82,15 @@ from njrt.session.states import Observe, observe_nothing, observe_scope, render_
 class Session:
     """One run of a block, ready to be driven.
 
-    It has its conversation, its model, the seconds its code may run, and the interceptors of its effects.
+    It has its conversation, its model, the seconds its code may run, the interceptors of its effects, and what is
+    recorded of their decisions.
     """
 
     conversation: Conversation
     model: Model
     code_seconds: CodeTimeLimit
-    interceptors: tuple[Interceptor, ...]
+    interceptors: tuple[OpenInterceptor, ...]
+    record: DecisionRecord | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,8 +105,10 @@ class RunSetup:
     meter: Meter
     model: Model
     """The model behind all its layers."""
-    interceptors: tuple[Interceptor, ...]
+    interceptors: tuple[OpenInterceptor, ...]
     """Those that are asked about each effect, innermost first."""
+    record: DecisionRecord | None
+    """What the recording holds of their decisions, if there is one."""
     parent: RunId | None
 
     @property
@@ -135,13 +140,18 @@ def set_up_run(
         merged = resolve_options(options, project, settings, place or "njrt.llm")
         run, listener = make_run_id(), get_listener(settings)
         meter = Meter(read_limits(merged), place=place, around=list_open_meters())
-        layers = (Metered(meter), Notified(run, listener))
+        recorder = find_recorder(settings, os.environ)
+        record = DecisionRecord(recorder) if recorder else None
+        layers: list[Layer] = [Metered(meter), Notified(run, listener)]
+        layers += [record] if record else []
         model = make_layered_model(settings, merged, *layers)
     except NaturalError as error:
         raise add_place(error, place or "njrt.llm") from None
     interceptors = list_interceptors(settings.interceptors)
     parent = _current_run.get()
-    return RunSetup(run, place, settings, merged, listener, meter, model, interceptors, parent)
+    return RunSetup(
+        run, place, settings, merged, listener, meter, model, interceptors, record, parent
+    )
 
 
 def make_session(block: Block, scope: Scope, setup: RunSetup, tried: str = "") -> Session:
@@ -169,6 +179,7 @@ def make_session(block: Block, scope: Scope, setup: RunSetup, tried: str = "") -
         setup.model,
         make_code_time_limit(options.max_code_seconds, setup.meter),
         setup.interceptors,
+        setup.record,
     )
 
 
@@ -323,7 +334,8 @@ def make_effect_server(
                 Performed(setup.run, at, turn, effect, result, seconds, observe(), decisions)
             )
 
-        if setup.interceptors and not isinstance(effect, Refusal):
+        is_shown = bool(setup.interceptors) or (setup.record and setup.record.has_decisions)
+        if is_shown and not isinstance(effect, Refusal):
             with meter.stopped():
                 interception = yield describe(effect, turn, number)
             assert isinstance(interception, Interception)
@@ -332,7 +344,7 @@ def make_effect_server(
                 case Reject(words):
                     served = Refusal(words)
                 case Abort() | Pause() as ending:
-                    error = make_ending_error(ending, decisions[-1].interceptor, setup.place)
+                    error = make_ending_error(ending, decisions[-1].interceptor, setup)
                     report(Raised(error), time.monotonic())
                     raise error
                 case _:
@@ -352,9 +364,17 @@ def make_effect_server(
     return serve_effect
 
 
-def make_ending_error(decision: Abort | Pause, interceptor: str, place: str) -> NaturalError:
+def make_ending_error(decision: Abort | Pause, interceptor: str, setup: RunSetup) -> NaturalError:
     """The error by which a decision ends a block."""
-    where = place or "njrt.llm"
+    where = setup.place or "njrt.llm"
     if isinstance(decision, Pause):
-        return Paused(f"{where}: paused by the interceptor `{interceptor}`")
+        path = setup.record.path if setup.record else None
+        way = (
+            f"run the program again with the recording {path} to continue"
+            if path
+            else "there is no recording from which it could continue; make one with NJC_RECORD=new:FILE"
+        )
+        paused = Paused(f"{where}: paused by the interceptor `{interceptor}`; {way}")
+        paused.recording = path
+        return paused
     return decision.error or PolicyError(f"{where}: aborted by the interceptor `{interceptor}`")

@@ -23,7 +23,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, get_args
 
 from njrt.context import Around
-from njrt.decisions import Interceptor
+from njrt.decisions import Interceptor, OpenInterceptor, get_interceptor_name
 from njrt.errors import ConfigurationError
 from njrt.events import Listener
 from njrt.messages import Protocol, Reply, Request
@@ -58,7 +58,7 @@ class Settings:
     cache: bool | str | Path | None = None
     trace: str | None = None
     examples: str | None = None
-    interceptors: tuple[Interceptor, ...] = ()
+    interceptors: tuple[OpenInterceptor, ...] = ()
     """Those of all `with using` around, outermost first."""
 
 
@@ -77,6 +77,7 @@ def using(
     trace: str | Path | None = None,
     examples: str | Path | None = None,
     intercept: Interceptor | None = None,
+    ask_again: bool = False,
     **options: Any,
 ) -> Iterator[None]:
     """Run the blocks inside with these settings.
@@ -84,14 +85,18 @@ def using(
     `model` is a model (`njrt.Scripted([...])`) or the name of one; `record` is the path of a recording,
     replayed and made according to `mode`; `cache` is True, False or the cache's folder; `trace` is the path of
     a trace file, `examples` that of a file of examples for `njc static --learn`; `intercept` is called with each
-    `PendingEffect` and decides about it, before those of the `with using` around; every other keyword is an
-    option of blocks. The settings hold for everything called inside, and for threads started inside while the
+    `PendingEffect` and decides about it, before those of the `with using` around, and with `ask_again` also
+    where the recording has its decision; every other keyword is an option of blocks. The settings hold for everything called inside, and for threads started inside while the
     `with` is open.
     """
     if isinstance(model, str):
         options, model = {**options, "model": model}, None
     around = get_settings()
     recorder = make_recorder(record, mode)
+    interceptors = around.interceptors
+    if intercept is not None:
+        opened = OpenInterceptor(get_interceptor_name(intercept), intercept, ask_again)
+        interceptors = (*interceptors, opened)
     here = Settings(
         model or around.model,
         merge_option_layers(make_options(options, "njrt.using"), around.options),
@@ -99,7 +104,7 @@ def using(
         around.cache if cache is None else cache,
         around.trace if trace is None else str(trace),
         around.examples if examples is None else str(examples),
-        around.interceptors if intercept is None else (*around.interceptors, intercept),
+        interceptors,
     )
     with _open_settings.opened(here):
         try:

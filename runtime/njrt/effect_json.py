@@ -1,0 +1,72 @@
+"""Effects and decisions as JSON, in traces, recordings and files of approvals.
+
+Run("x = 1", True)          {"kind": "Run", "code": "x = 1", "done": true}
+Reject("no")                {"decision": "reject", "words": "no"}
+"""
+
+from __future__ import annotations
+
+from dataclasses import fields, is_dataclass
+from typing import Any, assert_never, get_args
+
+from njrt.decisions import Abort, Accept, Decision, Edit, Pause, Reject
+from njrt.effects import Effect
+from njrt.errors import PolicyError
+from njrt.messages import Json
+from njrt.typed_json import InvalidJsonError, validate_value
+
+_EFFECTS: dict[str, Any] = {kind.__name__: kind for kind in get_args(Effect)}
+
+
+def effect_to_json(effect: Any) -> dict[str, Any]:
+    """An effect by its kind and its fields, which are JSON as the model sent them."""
+    assert is_dataclass(effect)
+    return {"kind": type(effect).__name__} | {
+        part.name: getattr(effect, part.name) for part in fields(effect)
+    }
+
+
+def effect_from_json(value: Json) -> Effect:
+    """The effect that `effect_to_json` wrote; raises `InvalidJsonError`."""
+    rest = dict(value)
+    kind = _EFFECTS.get(rest.pop("kind", ""))
+    if kind is None:
+        raise InvalidJsonError(f"kind: there is no effect {value.get('kind')!r}")
+    effect: Effect = validate_value(rest, kind)
+    return effect
+
+
+def decision_to_json(decision: Decision) -> dict[str, Any]:
+    """A decision by its name and what belongs to it."""
+    match decision:
+        case Edit(effect):
+            return {"decision": "edit", "effect": effect_to_json(effect)}
+        case Reject(words):
+            return {"decision": "reject", "words": words}
+        case Abort(error):
+            return {"decision": "abort"} | ({"words": str(error)} if error else {})
+        case Accept() | Pause():
+            return {"decision": type(decision).__name__.lower()}
+        case _:
+            assert_never(decision)
+
+
+def decision_from_json(value: Json) -> Decision:
+    """The decision that `decision_to_json` wrote, the error of an `Abort` as a `PolicyError`.
+
+    Raises `InvalidJsonError`.
+    """
+    match value:
+        case {"decision": "accept"}:
+            return Accept()
+        case {"decision": "edit", "effect": dict(effect)}:
+            return Edit(effect_from_json(effect))
+        case {"decision": "reject", "words": str(words)}:
+            return Reject(words)
+        case {"decision": "abort", "words": str(words)}:
+            return Abort(PolicyError(words))
+        case {"decision": "abort"}:
+            return Abort()
+        case {"decision": "pause"}:
+            return Pause()
+    raise InvalidJsonError(f"decision: {value.get('decision')!r} is none, or lacks a field")
