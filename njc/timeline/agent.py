@@ -33,11 +33,12 @@ from njc.timeline.standard_streams import flush_streams
 from njc.timeline.steps import CodeLine, ControlLine, PendingLine, Position, Step, StepBuilder
 from njc.timeline.trace_lines import parse_trace_line
 from njrt import Abort, Accept, Decision, Edit, PendingEffect, Reject
+from njrt.effect_json import effect_to_json
 from njrt.effects import Effect
 from njrt.errors import PolicyError
 from njrt.events import Began, Ended, Event, Performed, RunId
 from njrt.execution.source_cache import is_snippet
-from njrt.observability.trace import effect_to_json, format_event_line
+from njrt.observability.trace import format_event_line
 from njrt.outcome import UserValue
 from njrt.persistence.recorder import Recorder
 from njrt.rendering.redaction import Redactor, RedactRule

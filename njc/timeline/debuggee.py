@@ -65,7 +65,7 @@ def main() -> None:
         agent.ending = 1, describe_load_error(error)
         sys.exit(1)
     options: dict[str, Any] = {"max_seconds": _MAX_SECONDS, **start["options"]}
-    with njrt.using(intercept=agent.intercept, **options):
+    with njrt.using(intercept=agent.intercept, ask_again=True, **options):
         raised = run_as_main(code, program, start["arguments"])
     agent.leave()
     agent.ending = report_ending(raised)

@@ -65,6 +65,10 @@ class DecisionBook:
             self.decisions[index] = decided
         return DecidedSlot(index, decided)
 
+    def skip_used(self, other: DecisionBook) -> None:
+        """Go on after the decisions that have been taken from the `other` book."""
+        self._used = dict(other._used)
+
     def list_final(self) -> tuple[RecordedDecision, ...]:
         """The decisions at the end of a run: without open ones that the run did not reach."""
         return tuple(

@@ -89,9 +89,8 @@ class Recorder:
     def protocol(self) -> Protocol | None:
         """The protocol of the recording that is replayed; None if there is none."""
         recording = self._get_open_recording()
-        return (
-            recording.old.header.protocol if recording.replays and recording.old.entries else None
-        )
+        is_known = recording.replays and (recording.old.entries or not recording.records)
+        return recording.old.header.protocol if is_known else None
 
     @property
     def records(self) -> bool:
@@ -292,6 +291,7 @@ class OpenRecording:
         self._used = dict(other._used)
         for *_, entry in other.recorded:
             self._used[entry.key] = self._used.get(entry.key, 0) + 1
+        self.book.skip_used(other.book)
 
     def build(self) -> Recording:
         """The recording to write: old entries that are replayed, and new ones."""

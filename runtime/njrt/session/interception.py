@@ -149,10 +149,13 @@ async def intercept(
     is_decided = bool(decisions) and is_final(decisions[-1].decision)
     if is_decided or not asked:
         return Interception(pending.effect, tuple(decisions))
-    if question is not None and not question.decisions:
+    is_remembered = not all(interceptor.asks_again for interceptor in asked)
+    if question is not None and is_remembered and not question.decisions:
         question.record()
     decisions += await _ask_all(pending, asked, interceptors)
-    if question is not None:
+    if question is not None and (
+        is_remembered or any(made.decision != Accept() for made in decisions)
+    ):
         question.record(decisions)
     edits = [made.decision for made in decisions if isinstance(made.decision, Edit)]
     return Interception(edits[-1].effect if edits else pending.effect, tuple(decisions))
