@@ -25,10 +25,6 @@ An exception that the *block* raises in the program is an exception of the progr
 
 from __future__ import annotations
 
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from pathlib import Path
-
 
 class NaturalError(Exception):
     """Root of the errors that the runtime raises.
@@ -119,7 +115,7 @@ class Paused(NaturalError):
     """
 
     exit_code = 75  # EX_TEMPFAIL of sysexits.h
-    recording: Path | None = None
+    recording: str | None = None
 
 
 class RecordingError(NaturalError):

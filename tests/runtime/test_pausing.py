@@ -208,7 +208,7 @@ def test_a_pending_effect_is_not_carried_out_by_a_replay(tmp_path: Path, ending:
     if ending == "paused":
         with pytest.raises(njrt.Paused) as caught:
             play(path, [FOUR], Pause())
-        assert caught.value.recording == path
+        assert caught.value.recording == str(path)
     else:
 
         def interrupt(pending: PendingEffect) -> Decision:

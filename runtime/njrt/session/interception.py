@@ -18,7 +18,6 @@ import inspect
 from collections.abc import Sequence
 from contextvars import ContextVar
 from dataclasses import replace
-from pathlib import Path
 from typing import TYPE_CHECKING, cast
 
 from njrt.decisions import (
@@ -78,9 +77,9 @@ class DecisionRecord:
         return self._recorder.has_decisions
 
     @property
-    def path(self) -> Path:
+    def path(self) -> str:
         """The file of the recording."""
-        return self._recorder.path
+        return str(self._recorder.path)
 
     async def answer(self, request: Request, ask: Ask) -> Reply:
         """Note which conversation the next effects follow."""
