@@ -271,6 +271,27 @@ def test_questions_of_static_code_and_the_block_behind_it_are_shown() -> None:
     assert y == 4
 
 
+def test_questions_in_the_code_of_a_block_are_shown_and_a_rejection_reaches_the_model() -> None:
+    code, question = "y = ask('Is it?', bool)", AskModel("Is it?", "true | false")
+    script: list[Said] = [run(code, done=True), '{"value": true}']
+    with logged() as log, njrt.using(model=njrt.Scripted(script)):
+        assert sync_block("direct") is True
+    assert [(what, effect) for what, _, effect in log] == [
+        ("shown", Run(code, True)),
+        ("shown", question),
+        ("performed", question),
+        ("performed", Run(code, True)),
+    ]
+    with logged(awaited=True) as log, njrt.using(model=njrt.Scripted(script)):
+        code = script[0].arguments["code"] = "y = await ask('Is it?', bool)"  # type: ignore[union-attr,index]
+        assert asyncio.run(async_block("direct")) is True
+    assert [effect for what, _, effect in log if what == "shown"] == [Run(code, True), question]
+    script = [run("y = ask('Is it?')", done=True), run("y = 6", done=True)]
+    y, model = block_under([Accept(), Reject("decide yourself"), Accept()], script)
+    assert y == 6
+    assert "decide yourself" in str(model.requests[1].messages[-1])
+
+
 def test_blocks_of_other_threads_are_shown() -> None:
     with logged() as log, njrt.using(model=njrt.Scripted([run("y = 4", done=True)])):
         thread = threading.Thread(target=sync_block, args=("direct",))

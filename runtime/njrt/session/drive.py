@@ -153,9 +153,11 @@ def make_asker(scope: Scope, setup: RunSetup, is_async: bool) -> Callable[..., A
         if "ask" not in scope.lent:
             raise RuntimeError("`ask` works only while its block runs")
         find_secrets(scope, redactor)
-        conversation = ask_model(redactor.redact_whole(str(question)), type, setup, is_async)
+        shown = redactor.redact_whole(str(question))
+        # A rejection is an error of the code, so that the model is told of it.
+        conversation = ask_model(shown, type, setup, is_async, rejection=RuntimeError)
         code_seconds = setup.meter.seconds_left
-        session = Session(conversation, setup.model, code_seconds, setup.interceptors)
+        session = Session(conversation, setup.model, code_seconds, setup.interceptors, setup.record)
         return aget_answer(session) if is_async else get_answer(session)
 
     return ask

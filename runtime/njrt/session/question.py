@@ -33,8 +33,14 @@ MAX_ANSWERS = 2
 """Answers that are read: the first, and one more if it does not fit."""
 
 
-def ask_model(prompt: str, wanted: AnswerType, setup: RunSetup, is_async: bool) -> Conversation:
-    """The conversation: one effect, the question; where it is rejected, `PolicyError`."""
+def ask_model(
+    prompt: str,
+    wanted: AnswerType,
+    setup: RunSetup,
+    is_async: bool,
+    rejection: type[Exception] = PolicyError,
+) -> Conversation:
+    """The conversation: one effect, the question; where an interceptor rejects it, a `rejection` is raised."""
     schema = None if wanted is None or wanted is str else make_answer_schema(wanted)
 
     def serve(effect: Effect | Refusal, turn: int) -> ServedEffect:
@@ -42,7 +48,7 @@ def ask_model(prompt: str, wanted: AnswerType, setup: RunSetup, is_async: bool) 
             case AskModel(question):
                 return (yield from ask_until_valid(question, wanted, schema, setup))
             case Refusal(words):
-                raise PolicyError(f"a question to the model was rejected: {words}")
+                raise rejection(f"a question to the model was rejected: {words}")
             case _:
                 raise AssertionError("a question is the only effect of `llm`")
 
