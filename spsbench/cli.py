@@ -5,6 +5,7 @@ $ spsbench run      trials: each program under each method, with a model
 $ spsbench graph    large objects: copied into the prompt, or shared
 $ spsbench gsm8k    school problems, which share no state
 $ spsbench states   the states of an executed program: JSON Lines, or tokens
+$ spsbench repair   buggy programs: repaired by a model, with and without execution traces
 $ spsbench replay   published traces, replayed on this runtime
 $ spsbench report   results beside the paper's tables: text, Markdown, CSV, a page
 """
@@ -13,6 +14,7 @@ from __future__ import annotations
 
 import click
 
+from spsbench.repair import command as repair
 from spsbench.replay import command as replay
 from spsbench.report import command as report
 from spsbench.states import command as states
@@ -36,6 +38,8 @@ def loc() -> None:
 
 main.add_command(graph_command.command)
 main.add_command(gsm8k_command.command)
+main.add_command(repair.command)
+main.add_command(repair.report_command)
 main.add_command(replay.command)
 main.add_command(report.command)
 main.add_command(run.command)

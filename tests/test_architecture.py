@@ -59,6 +59,7 @@ LAYERS: Mapping[str, str] = {
         trials
         studies
         report
+        repair
         cli
         __main__
     """,
@@ -88,6 +89,7 @@ EDGE = """
     spsbench.studies    graph_command gsm8k_command study study_command
     spsbench.replay     command programs
     spsbench.states     command
+    spsbench.repair     command running solving
     spsbench.report     command files
 """
 """The modules that may touch time, disk, network, environment or other processes; all others are handed what they need."""

@@ -18,11 +18,24 @@ from njc.execution_trace import ExecutionTrace
 
 _MAX_VISITS = 3
 """Runs of one line that are shown: the first ones and the last."""
-_MAX_COMMENT_CHARS = 300
+MAX_COMMENT_CHARS = 300
 
 
-def annotate_code(code: str, trace: ExecutionTrace, first_line: int = 1) -> str:
-    """Write the steps of a run as comments into its code, whose first line has the number `first_line`."""
+def annotate_code(
+    code: str,
+    trace: ExecutionTrace,
+    first_line: int = 1,
+    *,
+    max_chars: int = MAX_COMMENT_CHARS,
+) -> str:
+    """Write the steps of a run as comments into its code.
+
+    Args:
+        code: the code; raises SyntaxError where it is not Python.
+        trace: the steps, whose lines are those of the file.
+        first_line: the number of the code's first line in the file.
+        max_chars: the length of a comment.
+    """
     visits: defaultdict[int, list[str]] = defaultdict(list)
     for number, step in enumerate(trace.steps, 1):
         visits[step.line].append(f"({number}) {step.changes}" if step.changes else "")
@@ -37,7 +50,7 @@ def annotate_code(code: str, trace: ExecutionTrace, first_line: int = 1) -> str:
     width = min(max(map(len, lines), default=0), 60)
     shown = []
     for number, line in enumerate(lines, first_line):
-        comment = _format_comment(visits[number]) if number in visits else ""
+        comment = _format_comment(visits[number], max_chars) if number in visits else ""
         if number in statements and number not in known:
             comment = "not reached"
         shown.append(f"{line:{width}}  # {comment}" if comment else line)
@@ -53,9 +66,9 @@ def _is_traceable(statement: ast.stmt) -> bool:
             return not isinstance(statement, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef)
 
 
-def _format_comment(visits: Sequence[str]) -> str:
+def _format_comment(visits: Sequence[str], max_chars: int) -> str:
     texts = [visit for visit in visits if visit]
     if len(texts) > _MAX_VISITS:
         texts = [*texts[: _MAX_VISITS - 2], texts[_MAX_VISITS - 2] + "; ... " + texts[-1]]
     comment = "; ".join(texts)
-    return comment if len(comment) <= _MAX_COMMENT_CHARS else f"{comment[:_MAX_COMMENT_CHARS]}..."
+    return comment if len(comment) <= max_chars else f"{comment[:max_chars]}..."

@@ -1,0 +1,259 @@
+"""`spsbench repair` and `spsbench repair-report`: the repair of buggy programs by a model.
+
+spsbench repair --data humanevalfix.jsonl --model openai/gpt-4.1 --samples 5 --out repairs.jsonl
+spsbench repair --data quixbugs.jsonl --conditions trace,test --sample 20 --seed 1 --model openai/local --out r.jsonl
+spsbench repair --data quixbugs.jsonl --rescore r.jsonl             test the recorded fixes again, without a model
+spsbench repair-report r.jsonl --out report.md
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+from collections.abc import Callable
+from functools import partial
+from pathlib import Path
+from random import Random
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from spsbench import flags
+
+if TYPE_CHECKING:
+    from spsbench.repair.problems import RepairProblem
+    from spsbench.repair.results import RepairResults
+    from spsbench.repair.running import RepairPlan
+
+_FILE = click.Path(path_type=Path, dir_okay=False)
+_EXISTING = click.Path(path_type=Path, dir_okay=False, exists=True)
+EXIT_UNFINISHED = 1
+
+
+@click.command("repair")
+@click.option("--data", multiple=True, required=True, type=_EXISTING, help="Problems (JSON Lines).")
+@click.option(
+    "--conditions",
+    default="trace,test,neither",
+    show_default=True,
+    metavar="LIST",
+    help="What is shown.",
+)
+@flags.model_option()
+@click.option(
+    "--samples",
+    type=flags.POSITIVE_INT,
+    default=1,
+    show_default=True,
+    help="Repairs of a problem, by condition.",
+)
+@click.option("--sample", type=flags.POSITIVE_INT, metavar="N", help="Only N problems, at random.")
+@click.option("--seed", type=int, default=0, show_default=True, help="Seed of --sample.")
+@click.option(
+    "--calls", type=flags.POSITIVE_INT, default=1, show_default=True, help="Calls of a repair."
+)
+@click.option("--tokens", type=flags.POSITIVE_INT, help="Tokens of a repair, in and out.")
+@click.option(
+    "--reply-tokens",
+    type=flags.POSITIVE_INT,
+    default=1024,
+    show_default=True,
+    help="Longest reply.",
+)
+@flags.temperature_option()
+@click.option(
+    "--test-seconds",
+    type=flags.POSITIVE_FLOAT,
+    default=5.0,
+    show_default=True,
+    help="Limit of tests.",
+)
+@click.option("--jobs", type=flags.POSITIVE_INT, metavar="N", help="Parallel repairs (default: 1).")
+@click.option(
+    "--out",
+    type=_FILE,
+    default=Path("repairs.jsonl"),
+    show_default=True,
+    help="Results file; its repairs are skipped.",
+)
+@click.option("--rationales", type=_EXISTING, help="Results with rationales of another model.")
+@click.option("--note", default="", help="What to record of the model's server.")
+@click.option("--rescore", type=_EXISTING, help="Only test the fixes of this file again.")
+@click.option("--scheduler", metavar="tcp://HOST:PORT", help="Run on this Dask cluster.")
+@click.pass_context
+def command(ctx: click.Context, /, rescore: Path | None, **values: Any) -> None:
+    """Have a model repair buggy programs, and test its fixes.
+
+    DATA are files of HumanEvalFix or QuixBugs. The conditions are trace (the failing test, and the steps of its run
+    as comments), test (the failing test), neither, and rationale (the failing test, and a rationale of
+    --rationales). The same command again goes on where the results end.
+    """
+    from spsbench.journal import JournalInUseError
+    from spsbench.repair.problems import RepairProblemError
+    from spsbench.repair.running import OtherSettingsError, run_repairs
+    from spsbench.repair.table import format_repair_tables
+    from spsbench.results import DamagedResultsError
+    from spsbench.trials.workers import NoWorkersError
+
+    show_line = partial(click.echo, err=True)
+    try:
+        problems, digests = _read_data(values["data"])
+        if rescore is not None:
+            _rescore(rescore, problems, values["test_seconds"], show_line)
+            return
+        plan, chosen = _build_plan(values, problems, digests)
+        summary = run_repairs(plan, chosen, show_line)
+        results = _read_results(plan.out)
+    except (
+        DamagedResultsError,
+        JournalInUseError,
+        NoWorkersError,
+        OtherSettingsError,
+        RepairProblemError,
+    ) as error:
+        raise click.ClickException(str(error)) from None
+    if results.results:
+        click.echo(format_repair_tables(results))
+    if summary.left:
+        show_line(
+            f"{summary.problem}; {summary.left} repairs are left; the same command continues with them"
+        )
+        ctx.exit(EXIT_UNFINISHED)
+    show_line(f"{summary.done} repairs are done; results: {plan.out}")
+
+
+def _read_data(paths: tuple[Path, ...]) -> tuple[list[RepairProblem], dict[str, str]]:
+    """The problems of all files, and the digest of each file."""
+    from spsbench.repair.problems import RepairProblemError, parse_repair_problems
+
+    problems: list[RepairProblem] = []
+    digests = {}
+    for path in paths:
+        data = path.read_bytes()
+        digests[path.name] = _compute_digest(data)
+        try:
+            problems += parse_repair_problems(data.decode("utf-8", "replace").splitlines())
+        except RepairProblemError as error:
+            raise RepairProblemError(f"{path}: {error}") from None
+    return problems, digests
+
+
+def _compute_digest(data: bytes) -> str:
+    return hashlib.sha256(data).hexdigest()[:16]
+
+
+def _read_results(path: Path) -> RepairResults:
+    from spsbench.repair.results import read_repairs
+
+    text = path.read_text(encoding="utf-8", errors="replace")
+    return read_repairs(text.splitlines(keepends=True))
+
+
+def _build_plan(
+    values: dict[str, Any], problems: list[RepairProblem], digests: dict[str, str]
+) -> tuple[RepairPlan, tuple[RepairProblem, ...]]:
+    from spsbench.methods import parse_name_list
+    from spsbench.repair.problems import sample_problems
+    from spsbench.repair.results import CONDITIONS, RepairSettings
+    from spsbench.repair.running import RepairPlan
+
+    if values["model"] is None:
+        raise click.UsageError("nothing says which model repairs: --model NAME, or `scripted`")
+    try:
+        names = parse_name_list(values["conditions"], CONDITIONS, "condition")
+    except ValueError as error:
+        raise click.UsageError(str(error)) from None
+    conditions = tuple(condition for condition in CONDITIONS if condition in names)
+    if ("rationale" in conditions) != (values["rationales"] is not None):
+        raise click.UsageError("the condition rationale and --rationales FILE go together")
+    rationales, writer = _read_rationales(values["rationales"])
+    chosen = sample_problems(problems, values["sample"], Random(values["seed"]).sample)
+    settings = RepairSettings(
+        values["calls"],
+        values["tokens"],
+        values["reply_tokens"],
+        values["temperature"],
+        values["test_seconds"],
+    )
+    plan = RepairPlan(
+        conditions,
+        values["model"],
+        values["samples"],
+        settings,
+        values["out"],
+        digests,
+        len(problems),
+        values["sample"],
+        values["seed"],
+        os.environ.get("NJC_BASE_URL"),
+        values["jobs"],
+        values["scheduler"],
+        rationales,
+        writer,
+        values["note"],
+    )
+    return plan, chosen
+
+
+def _read_rationales(path: Path | None) -> tuple[dict[str, str], str]:
+    """The first rationale of each problem, passed or not, and the models that wrote them."""
+    if path is None:
+        return {}, ""
+    rationales: dict[str, str] = {}
+    results = _read_results(path).results
+    for result in sorted(results, key=lambda result: (result.sample, result.condition != "trace")):
+        for reply in result.replies[:1]:
+            rationales.setdefault(result.problem, reply.rationale)
+    return rationales, ", ".join(sorted({result.model for result in results}))
+
+
+def _rescore(
+    path: Path, problems: list[RepairProblem], seconds: float, show_line: Callable[[str], None]
+) -> None:
+    """Test the fixes of a file again; a verdict that differs is an error."""
+    from njc.repair.reply import complete_program
+    from njc.repair.testing import PassedTests, run_tests
+    from spsbench.repair.running import find_differing_verdicts
+
+    def passes(problem: RepairProblem, code: str) -> bool:
+        program = complete_program(code, problem.code)
+        return isinstance(run_tests(program, problem.tests, seconds), PassedTests)
+
+    results = _read_results(path).results
+    differing = list(find_differing_verdicts(results, problems, passes, show_line))
+    for result in differing:
+        recorded = "passes" if result.passed else "fails"
+        click.echo(f"{result.problem} {result.condition} #{result.sample}: recorded as {recorded}")
+    if differing:
+        raise click.ClickException(f"{len(differing)} of {len(results)} verdicts differ")
+    click.echo(f"all {len(results)} verdicts are as recorded")
+
+
+@click.command("repair-report")
+@click.argument("results", nargs=-1, required=True, type=_EXISTING)
+@click.option("--out", type=_FILE, help="Write Markdown into this file.")
+@click.option("--check", is_flag=True, help="Write nothing; exit code 1 where --out differs.")
+def report_command(results: tuple[Path, ...], out: Path | None, check: bool) -> None:
+    """Report RESULTS, files of `spsbench repair`: text, or Markdown with --out."""
+    from spsbench.repair.table import format_repair_tables, render_repair_report
+    from spsbench.results import DamagedResultsError
+
+    if check and out is None:
+        raise click.UsageError("--check compares with a report: name it by --out")
+    try:
+        read = [(path, _read_results(path)) for path in results]
+    except DamagedResultsError as error:
+        raise click.ClickException(str(error)) from None
+    if out is None:
+        for path, found in read:
+            click.echo(f"{path}\n\n{format_repair_tables(found)}\n")
+        return
+    names = " ".join(Path(os.path.relpath(path, out.parent)).as_posix() for path in results)
+    text = render_repair_report(
+        [(path.name, _compute_digest(path.read_bytes()), found) for path, found in read],
+        f"spsbench repair-report {names} --out {out.name}",
+    )
+    if not check:
+        out.write_text(text, encoding="utf-8", newline="\n")
+    elif not out.is_file() or out.read_text(encoding="utf-8") != text:
+        raise click.ClickException(f"{out} differs from the results")

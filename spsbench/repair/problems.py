@@ -1,0 +1,96 @@
+"""Buggy programs with tests, read from the files of HumanEvalFix and QuixBugs.
+
+    {"task_id": "Python/0", "prompt": "def ...", "buggy_solution": "...", "test": "def check(...) ...", ...}
+    {"name": "bitcount", "buggy": "def bitcount(n): ...", "correct": "...", "tests": [[[127], 7], ...]}
+
+    parse_repair_problems(lines)     RepairProblem("humanevalfix/0", code, tests, "has_close_elements", correct), ...
+
+The program of HumanEvalFix has its docstring, and its tests are those of the data set. A test of QuixBugs becomes an
+`assert`: generators are listed, the pairs of `hanoi` compared as lists, and `sqrt` within its epsilon, as QuixBugs's
+own tests do; like these, it leaves out one test each of `knapsack` and `levenshtein`, which take minutes.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+_SLOW_TESTS = {"knapsack": 6404180, "levenshtein": "amanaplanacanalpanama"}
+"""The first argument of tests that are left out."""
+
+
+class RepairProblemError(ValueError):
+    """A line of a data set cannot be read; names the line."""
+
+
+@dataclass(frozen=True, slots=True)
+class RepairProblem:
+    """A buggy program and its tests."""
+
+    name: str
+    code: str
+    tests: str
+    """Python that raises nothing if the program is right."""
+    entry_point: str
+    """The function that is tested."""
+    correct: str
+    """A right program; used only by the scripted model, never shown."""
+
+
+def parse_repair_problems(lines: Iterable[str]) -> Iterator[RepairProblem]:
+    """Read a data set; `RepairProblemError` names a line that is of neither format."""
+    for number, line in enumerate(lines, 1):
+        if not line.strip():
+            continue
+        try:
+            row = json.loads(line)
+            yield _read_humanevalfix(row) if "task_id" in row else _read_quixbugs(row)
+        except (ValueError, LookupError, TypeError, AttributeError) as error:
+            raise RepairProblemError(
+                f"line {number} is of neither HumanEvalFix nor QuixBugs ({type(error).__name__}: {error})"
+            ) from None
+
+
+def _read_humanevalfix(row: dict[str, Any]) -> RepairProblem:
+    return RepairProblem(
+        f"humanevalfix/{row['task_id'].rpartition('/')[2]}",
+        row["prompt"] + row["buggy_solution"],
+        row["test"].strip() + "\n",
+        row["entry_point"],
+        row["prompt"] + row["canonical_solution"],
+    )
+
+
+def _read_quixbugs(row: dict[str, Any]) -> RepairProblem:
+    name, code = row["name"], row["buggy"].strip("\n") + "\n"
+    tests = [
+        _format_quixbugs_test(name, code, arguments, result)
+        for arguments, result in row["tests"]
+        if _SLOW_TESTS.get(name) not in arguments[:1]
+    ]
+    return RepairProblem(
+        f"quixbugs/{name}", code, "\n".join(tests) + "\n", name, row["correct"].strip("\n") + "\n"
+    )
+
+
+def _format_quixbugs_test(name: str, code: str, arguments: Sequence[Any], result: Any) -> str:
+    call = f"{name}({', '.join(map(repr, arguments))})"
+    if name == "sqrt":
+        return f"assert abs({call} - {result!r}) <= {arguments[1]!r}"
+    if name == "hanoi":
+        return f"assert [list(move) for move in {call}] == {result!r}"
+    return f"assert {f'list({call})' if 'yield' in code else call} == {result!r}"
+
+
+def sample_problems(
+    problems: Sequence[RepairProblem],
+    size: int | None,
+    draw: Callable[[Sequence[str], int], Sequence[str]],
+) -> tuple[RepairProblem, ...]:
+    """All problems, or `size` of them that `draw` takes from their sorted names, in the order of the data."""
+    if size is None or size >= len(problems):
+        return tuple(problems)
+    chosen = set(draw(sorted(problem.name for problem in problems), size))
+    return tuple(problem for problem in problems if problem.name in chosen)

@@ -1,0 +1,78 @@
+"""The prompts of a repair: the program, and what the condition shows of its failure.
+
+The comments are the values after each step of the run that failed.      condition `trace`
+
+```python
+def total(prices):                  # (1) prices = [3, 4]
+    spent = 0                       # (2) spent = 0
+    ...
+```
+
+This test fails:                                                         conditions `trace`, `test`, `rationale`
+
+assert total([3, 4]) == 7
+`total([3, 4])` is 4, but should be 7
+
+All conditions have the same system prompt and the same task at the end.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+
+from njc.execution_trace import ExecutionTrace
+from njc.repair.annotate import annotate_code
+from njc.repair.testing import FailedTests
+from spsbench.repair.results import Condition
+
+SYSTEM_PROMPT = """\
+You repair Python programs. The program that you are shown has a mistake. Reply with a rationale first: say in two to \
+four sentences of plain text what the program should do, what it does instead, and why. Then reply with the whole \
+corrected program in one ```python block, without docstrings and comments. Correct the mistake for all values, not \
+only for those of a test."""
+
+MAX_ANNOTATED_CHARS = 6000
+_COMMENT_LIMITS = (300, 120, 60, 30)
+
+
+def make_repair_prompt(
+    condition: Condition, code: str, failure: FailedTests, rationale: str = ""
+) -> str:
+    """The question of a repair; `rationale` is that of the condition `rationale`."""
+    return "\n\n".join(_write_parts(condition, code, failure, rationale))
+
+
+def _write_parts(
+    condition: Condition, code: str, failure: FailedTests, rationale: str
+) -> Iterator[str]:
+    annotated = (
+        annotate_program(code, failure.trace)
+        if condition == "trace" and failure.trace.steps
+        else None
+    )
+    if annotated:
+        yield (
+            "The comments in this program are the values after each step of the run that failed. The numbers are "
+            "those of the steps."
+        )
+    yield f"```python\n{(annotated or code).strip()}\n```"
+    if condition == "neither":
+        yield "A test of this program fails."
+    elif failure.test:
+        yield f"This test fails:\n\n```python\n{failure.test}\n```\n\n{failure.problem}"
+    else:
+        yield f"The program fails: {failure.problem}"
+    if condition == "rationale":
+        yield f"Another engineer says about the mistake: {rationale or '(nothing)'}"
+    yield "Write the rationale, then the whole corrected program."
+
+
+def annotate_program(code: str, trace: ExecutionTrace) -> str | None:
+    """The program with the steps as comments, which are shortened until it fits; None if it is not Python."""
+    try:
+        ast.parse(code)
+    except (SyntaxError, ValueError):
+        return None
+    texts = [annotate_code(code, trace, max_chars=limit) for limit in _COMMENT_LIMITS]
+    return next((text for text in texts if len(text) <= MAX_ANNOTATED_CHARS), texts[-1])

@@ -1,0 +1,161 @@
+"""The lines of a file of repairs: JSON Lines, one for each start of the command and one for each repair.
+
+    {"kind": "repair run", "started": ..., "model": ..., "settings": {...}, "hardware": {...}, ...}
+    {"kind": "repair", "problem": "quixbugs/gcd", "condition": "trace", "model": ..., "sample": 1, "passed": true, ...}
+
+    read_repairs(lines)   ->  RepairResults(runs=(...), results=(...))
+
+A line has what the model wrote, and no text of a data set: `spsbench repair --rescore` tests it again with the data.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import Annotated, Literal
+
+from njrt.typed_json import InvalidJsonError, from_json
+from spsbench.results import DamagedResultsError, Hardware
+
+Condition = Literal["trace", "test", "neither", "rationale"]
+"""What the model is shown with the buggy program.
+
+    trace       the failing test, and the steps of its run as comments in the program
+    test        the failing test
+    neither     that a test fails
+    rationale   the failing test, and the rationale that another model wrote
+"""
+CONDITIONS: tuple[Condition, ...] = ("trace", "test", "neither", "rationale")
+
+
+@dataclass(frozen=True, slots=True)
+class RepairSettings:
+    """The budget of a repair, the same under all conditions."""
+
+    calls: int = 1
+    tokens: int | None = None
+    """Input and output of all calls of a repair; no call is made once they are used."""
+    reply_tokens: int = 1024
+    """The longest reply."""
+    temperature: float | None = None
+    test_seconds: float = 5.0
+
+
+@dataclass(frozen=True, slots=True)
+class RepairTrial:
+    """One repair: what is to be run."""
+
+    problem: str
+    condition: Condition
+    model: str
+    sample: int
+    """From 1."""
+
+
+@dataclass(frozen=True, slots=True)
+class RepairReply:
+    """One reply, and what the tests said of its code."""
+
+    rationale: str
+    code: str
+    """Empty where the reply has no code."""
+    verdict: str
+    """`passes`, or the first problem."""
+
+
+@dataclass(frozen=True, slots=True)
+class RepairResult(RepairTrial):
+    """The result of a repair."""
+
+    kind: Literal["repair"] = field(default="repair", kw_only=True)
+    passed: bool
+    replies: tuple[RepairReply, ...]
+    input_tokens: int
+    output_tokens: int
+    seconds: float
+    """Wall time, tests included."""
+    started: str
+    """ISO 8601, UTC."""
+    error: str = ""
+    """Why the model did not answer, if so: the prompt was too long."""
+
+    @property
+    def trial(self) -> RepairTrial:
+        """What was run."""
+        return RepairTrial(self.problem, self.condition, self.model, self.sample)
+
+
+@dataclass(frozen=True, slots=True)
+class RepairRun:
+    """One start of the command on a file."""
+
+    kind: Literal["repair run"] = field(default="repair run", kw_only=True)
+    started: str
+    """ISO 8601, UTC."""
+    model: str
+    data: Mapping[str, str]
+    """The names of the data files, and the heads of their SHA-256."""
+    problems: int
+    """In the data."""
+    sample: int | None
+    """How many of them were drawn at random; None for all."""
+    seed: int
+    conditions: tuple[str, ...]
+    samples: int
+    """Repairs of each problem under each condition."""
+    settings: RepairSettings
+    rationales: str
+    """The model that wrote the rationales of the condition `rationale`."""
+    note: str
+    """What is known of the model's server."""
+    jobs: int
+    executor: str
+    hardware: Hardware
+    system: str
+    python: str
+    versions: Mapping[str, str]
+
+
+RepairLine = RepairRun | RepairResult
+
+
+@dataclass(frozen=True, slots=True)
+class RepairResults:
+    """All lines of a file; of each trial the last."""
+
+    runs: tuple[RepairRun, ...] = ()
+    results: tuple[RepairResult, ...] = ()
+
+
+def read_repairs(lines: Iterable[str]) -> RepairResults:
+    """Read a file of repairs; a cut-off last line is left out.
+
+    Raises:
+        DamagedResultsError: another line cannot be read; names it.
+    """
+    runs: list[RepairRun] = []
+    results: dict[RepairTrial, RepairResult] = {}
+    for number, line in enumerate(lines, 1):
+        if not line.strip():
+            continue
+        try:
+            entry = from_json(line, _build_line_type())
+        except InvalidJsonError as error:
+            if line.endswith("\n"):
+                raise DamagedResultsError(
+                    f"line {number} is not of a file of repairs ({error}); repair or delete it"
+                ) from None
+            continue
+        if isinstance(entry, RepairRun):
+            runs.append(entry)
+        else:
+            results[entry.trial] = entry
+    return RepairResults(tuple(runs), tuple(results.values()))
+
+
+@functools.cache
+def _build_line_type() -> object:
+    from pydantic import Discriminator
+
+    return Annotated[RepairLine, Discriminator("kind")]

@@ -1,0 +1,355 @@
+"""`spsbench repair`: problems, prompts, budgets, results that go on, and pass rates; on programs of our own."""
+
+from __future__ import annotations
+
+import itertools
+import json
+from collections.abc import Iterable
+from pathlib import Path
+from random import Random
+
+import pytest
+from click.testing import CliRunner, Result
+
+from njc.repair.loop import RepairBudget
+from njc.repair.reply import complete_program, find_program, read_rationale
+from njc.repair.testing import FailedTests, PassedTests, run_tests
+from njc.static.generate import GenerationCost
+from openai_server import OpenAIServer, says
+from spsbench.cli import main
+from spsbench.repair.measures import (
+    compare_conditions,
+    estimate_pass_at_k,
+    summarize_conditions,
+)
+from spsbench.repair.problems import RepairProblem, parse_repair_problems, sample_problems
+from spsbench.repair.prompt import MAX_ANNOTATED_CHARS, make_repair_prompt
+from spsbench.repair.results import CONDITIONS, RepairResult, read_repairs
+from spsbench.report.measures import Uniform
+
+TOTAL = {
+    "name": "total",
+    "buggy": "\ndef total(prices):\n    spent = 0\n    for price in prices:\n        spent = price\n    return spent\n",
+    "correct": "\ndef total(prices):\n    return sum(prices)\n",
+    "tests": [[[[]], 0], [[[3, 4]], 7]],
+}
+FIRST = {
+    "task_id": "Python/7",
+    "prompt": 'from typing import List\n\n\ndef first(items: List[int]) -> int:\n    """The first one."""\n',
+    "buggy_solution": "    return items[1]\n",
+    "canonical_solution": "    return items[0]\n",
+    "test": "\n\ndef check(first):\n    assert first([5, 6]) == 5\n\ncheck(first)",
+    "entry_point": "first",
+}
+PAIRS = {
+    "name": "pairs",
+    "buggy": "def pairs(n):\n    for i in range(n):\n        yield i\n",
+    "correct": "def pairs(n):\n    for i in range(n):\n        yield i + 1\n",
+    "tests": [[[2], [1, 2]]],
+}
+RIGHT = "Each price replaces the sum.\n\n```python\ndef total(prices):\n    return sum(prices)\n```"
+WRONG = "Rationale: no idea.\n\n```python\ndef total(prices):\n    return 7\n```"
+
+
+@pytest.fixture
+def data(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A file of three problems, in an empty working directory."""
+    monkeypatch.chdir(tmp_path)
+    write(tmp_path / "own.jsonl", [TOTAL, FIRST, PAIRS])
+    return tmp_path / "own.jsonl"
+
+
+def write(path: Path, rows: Iterable[object]) -> Path:
+    path.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    return path
+
+
+def repair(*arguments: object) -> Result:
+    return CliRunner().invoke(main, ["repair", *map(str, arguments)])
+
+
+def parse(*rows: object) -> list[RepairProblem]:
+    return list(parse_repair_problems(map(json.dumps, rows)))
+
+
+@pytest.mark.parametrize("row", [TOTAL, FIRST, PAIRS])
+def test_problems_fail_as_they_are_and_pass_when_right(row: object) -> None:
+    (problem,) = parse(row)
+    assert isinstance(run_tests(problem.code, problem.tests), FailedTests)
+    assert run_tests(problem.correct, problem.tests) == PassedTests()
+
+
+def test_a_line_that_is_no_problem_is_named(data: Path) -> None:
+    write(data, [TOTAL, {"name": "x"}])
+    result = repair("--data", data, "--model", "scripted")
+    assert result.exit_code == 1
+    assert (
+        "own.jsonl: line 2 is of neither HumanEvalFix nor QuixBugs (KeyError: 'buggy')"
+        in result.output
+    )
+
+
+def test_a_sample_depends_on_its_seed_alone() -> None:
+    problems = parse(TOTAL, FIRST, PAIRS)
+    pick = Random(0).sample
+    first = sample_problems(problems, 2, Random(4).sample)
+    assert first == sample_problems(problems, 2, Random(4).sample)
+    assert set(first) <= set(problems)
+    assert len({sample_problems(problems, 1, Random(seed).sample) for seed in range(9)}) == 3
+    assert (
+        sample_problems(problems, None, pick)
+        == sample_problems(problems, 5, pick)
+        == tuple(problems)
+    )
+
+
+def test_conditions_show_more_and_more() -> None:
+    (problem,) = parse(TOTAL)
+    failure = run_tests(problem.code, problem.tests, traces=True)
+    assert isinstance(failure, FailedTests)
+    shown = {
+        condition: make_repair_prompt(condition, problem.code, failure, "It forgets.")
+        for condition in CONDITIONS
+    }
+    has = {
+        "def total(prices):": set(CONDITIONS),
+        "assert total([3, 4]) == 7": {"trace", "test", "rationale"},
+        "`total([3, 4])` is 4, but should be 7": {"trace", "test", "rationale"},
+        "# (4) spent = 3; (6) spent = 4": {"trace"},
+        "(1) prices = [3, 4]": {"trace"},
+        "It forgets.": {"rationale"},
+    }
+    for text, conditions in has.items():
+        assert {name for name, prompt in shown.items() if text in prompt} == conditions, text
+
+
+def test_a_long_trace_is_shortened() -> None:
+    lines = "".join(f"    x{i} = [n] * {i + 40}\n" for i in range(60))
+    code = f"def f(n):\n{lines}    return n\n"
+    failure = run_tests(code, "assert f(123456) == 0", traces=True)
+    assert isinstance(failure, FailedTests)
+    assert len(make_repair_prompt("trace", code, failure)) < MAX_ANNOTATED_CHARS + 500
+
+
+REPLIES = {
+    "two blocks": (
+        "a\n```python\nx = 1\n```\nb\n```python\ndef f(): pass\n```",
+        "a",
+        "def f(): pass\n",
+    ),
+    "example after": ("```\ndef f(): pass\n```\n```python\nprint(f())\n```", "", "def f(): pass\n"),
+    "cut off": (
+        "Because.\n```python\ndef f():\n    return 1",
+        "Because.",
+        "def f():\n    return 1\n",
+    ),
+    "heading": (
+        "### Rationale:\nBecause.\n```py\ndef f(): pass\n```",
+        "Because.",
+        "def f(): pass\n",
+    ),
+    "bold heading": ("**Rationale**: So.\n```\ndef f(): pass\n```", "So.", "def f(): pass\n"),
+    "no code": ("I cannot.", "I cannot.", ""),
+    "other language": (
+        "x\n```bash\nls\n```\n```python\ndef f(): pass\n```",
+        "x",
+        "def f(): pass\n",
+    ),
+}
+
+
+@pytest.mark.parametrize("name", REPLIES)
+def test_replies_are_read(name: str) -> None:
+    text, rationale, code = REPLIES[name]
+    assert (read_rationale(text), find_program(text, "f")) == (rationale, code)
+
+
+def test_what_a_reply_leaves_out_is_completed() -> None:
+    program = "from typing import List\nimport math\n\nN = 3\n\ndef helper(): return N\n\ndef f(): return 0\n"
+    completed = complete_program("import math\n\ndef f(x: List): return helper()\n", program)
+    assert completed.splitlines()[:4] == [
+        "from typing import List",
+        "N = 3",
+        "def helper(): return N",
+        "import math",
+    ]
+    assert complete_program("not python", program) == "not python"
+
+
+def test_a_budget_ends_by_calls_and_by_tokens() -> None:
+    budget = RepairBudget(3, tokens=100, temperature=0.5)
+    assert budget.allows(2, GenerationCost(60, 39))
+    assert not budget.allows(2, GenerationCost(60, 40))
+    assert not budget.allows(3, GenerationCost())
+    assert [budget.choose_temperature(calls) for calls in range(3)] == [0.5, 0.8, 1.0]
+    assert RepairBudget(1).choose_temperature(0) is None
+
+
+def test_the_scripted_model_repairs_everything_and_the_fixes_can_be_scored_again(
+    data: Path,
+) -> None:
+    result = repair(
+        *("--data", data, "--model", "scripted", "--jobs", "2", "--out", "r.jsonl"),
+        *("--conditions", "test"),
+    )
+    assert result.exit_code == 0, result.output
+    read = read_repairs(Path("r.jsonl").read_text().splitlines(keepends=True))
+    assert len(read.results) == 3
+    assert all(found.passed for found in read.results)
+    assert read.runs[0].problems == 3
+    again = repair("--data", data, "--rescore", "r.jsonl")
+    assert (again.exit_code, "all 3 verdicts are as recorded" in again.output) == (0, True)
+    text = Path("r.jsonl").read_text()
+    Path("r.jsonl").write_text(text.replace('"passed": true', '"passed": false', 1))
+    again = repair("--data", data, "--rescore", "r.jsonl")
+    assert again.exit_code == 1
+    assert "1 of 3 verdicts differ" in again.output
+
+
+def test_a_second_call_follows_a_wrong_fix_and_a_killed_run_goes_on(
+    data: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    write(data, [TOTAL])
+    answers = [says(WRONG), says(RIGHT), says("I cannot."), says(WRONG), says(RIGHT)]
+    with OpenAIServer(answers, vendor=False, models=("local",)) as server:
+        monkeypatch.setenv("NJC_BASE_URL", server.base_url)
+        flags = ("--data", data, "--model", "openai/local", "--calls", "2", "--temperature", "0")
+        result = repair(*flags, "--conditions", "test,neither", "--out", "r.jsonl")
+        assert result.exit_code == 0, result.output
+        lines = Path("r.jsonl").read_text().splitlines(keepends=True)
+        Path("r.jsonl").write_text("".join(lines[:2]) + lines[2][:30])  # killed while it wrote
+        result = repair(*flags, "--conditions", "test,neither", "--out", "r.jsonl")
+    assert result.exit_code == 0, result.output
+    read = read_repairs(Path("r.jsonl").read_text().splitlines(keepends=True))
+    by_condition = {found.condition: found for found in read.results}
+    assert by_condition["test"].passed
+    assert [reply.verdict for reply in by_condition["test"].replies] == [
+        "assert total([]) == 0: `total([])` is 7, but should be 0",
+        "passes",
+    ]
+    assert by_condition["test"].replies[0].rationale == "no idea."
+    assert by_condition["neither"].replies[-1].verdict == "passes"
+    assert len(server.seen) == 5, "the repair that was written down is not run again"
+    assert [seen.body["temperature"] for seen in server.seen] == [0, 0.3, 0, 0.3, 0]
+
+
+def test_other_settings_are_not_mixed(data: Path) -> None:
+    write(data, [TOTAL])
+    flags = ("--data", data, "--model", "scripted", "--out", "r.jsonl", "--conditions", "neither")
+    assert repair(*flags).exit_code == 0
+    result = repair(*flags, "--calls", "2")
+    assert (result.exit_code, "another budget" in result.output) == (1, True)
+    write(data, [FIRST])
+    result = repair(*flags)
+    assert (result.exit_code, "repairs of another own.jsonl" in result.output) == (1, True)
+
+
+def test_a_server_that_fails_ends_the_run_with_its_results(
+    data: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    write(data, [TOTAL])
+    with OpenAIServer([says(RIGHT)], vendor=False, models=("local",)) as server:
+        monkeypatch.setenv("NJC_BASE_URL", server.base_url)
+    result = repair("--data", data, "--model", "openai/local", "--out", "r.jsonl")
+    assert result.exit_code == 1
+    assert "3 repairs are left; the same command continues with them" in result.output
+
+
+def test_rationales_of_another_model_are_shown(data: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    write(data, [TOTAL])
+    with OpenAIServer(
+        [says(RIGHT), says(WRONG)], vendor=False, models=("local", "small")
+    ) as server:
+        monkeypatch.setenv("NJC_BASE_URL", server.base_url)
+        flags = ("--data", data, "--out")
+        repair(*flags, "big.jsonl", "--model", "openai/local", "--conditions", "test")
+        result = repair(
+            *(*flags, "small.jsonl", "--model", "openai/small"),
+            *("--conditions", "rationale", "--rationales", "big.jsonl"),
+        )
+    assert result.exit_code == 0, result.output
+    assert "Another engineer says about the mistake: Each price replaces the sum." in json.dumps(
+        server.seen[1].body
+    )
+    run = read_repairs(Path("small.jsonl").read_text().splitlines(keepends=True)).runs[0]
+    assert run.rationales == "openai/local"
+
+
+def test_pass_at_k_is_the_share_of_subsets_with_a_pass() -> None:
+    for samples in range(1, 6):
+        for passed, k in itertools.product(range(samples + 1), range(1, samples + 1)):
+            subsets = list(
+                itertools.combinations([True] * passed + [False] * (samples - passed), k)
+            )
+            expected = sum(map(any, subsets)) / len(subsets)
+            assert estimate_pass_at_k(samples, passed, k) == pytest.approx(expected)
+    with pytest.raises(ValueError, match=r"no pass@3 from 1 of 2"):
+        estimate_pass_at_k(2, 1, 3)
+
+
+def result_of(problem: str, condition: str, sample: int, passed: bool) -> RepairResult:
+    return RepairResult(
+        *(problem, condition, "m", sample),  # type: ignore[arg-type]
+        passed=passed,
+        replies=(),
+        input_tokens=10,
+        output_tokens=1,
+        seconds=1.0,
+        started="2026-01-01T00:00:00Z",
+    )
+
+
+def test_summaries_and_paired_differences() -> None:
+    results = [
+        result_of(f"p{number}", condition, sample, passed)
+        for number in range(8)
+        for sample in (1, 2)
+        for condition, passed in (("trace", number < 6), ("test", number < 4 and sample == 1))
+    ]
+    trace, test = summarize_conditions(results, iter_uniform())
+    assert (trace.condition, trace.problems, trace.samples) == ("trace", 8, 2)
+    assert trace.pass_at == {1: 0.75, 2: 0.75}
+    assert test.pass_at == {1: 0.25, 2: 0.5}
+    assert trace.low < 0.75 < trace.high
+    (difference,) = compare_conditions(results, iter_uniform())
+    assert (difference.first, difference.second) == ("trace", "test")
+    assert difference.difference == pytest.approx(0.5)
+    assert 0.2 < difference.low < 0.5 < difference.high < 0.8
+    assert (difference.only_first, difference.only_second) == (6, 0)
+
+
+def iter_uniform() -> Uniform:
+    return Random(1).random
+
+
+def test_the_report_is_the_same_for_the_same_results(data: Path) -> None:
+    write(data, [TOTAL])
+    repair("--data", data, "--model", "scripted", "--out", "r.jsonl", "--conditions", "trace,test")
+    flags = ["repair-report", "r.jsonl", "--out", "report.md"]
+    assert CliRunner().invoke(main, flags).exit_code == 0
+    assert CliRunner().invoke(main, [*flags, "--check"]).exit_code == 0
+    text = Path("report.md").read_text()
+    assert "| scripted | trace | 1 | 1 | 1.000 | 1.000 to 1.000 |" in text
+    assert "all 1 problems" in text
+    Path("report.md").write_text(text + "more\n")
+    assert CliRunner().invoke(main, [*flags, "--check"]).exit_code == 1
+
+
+def test_repairs_run_on_a_cluster(data: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    distributed = pytest.importorskip("distributed")
+    monkeypatch.setenv("DASK_TEMPORARY_DIRECTORY", str(data.parent))
+    with distributed.LocalCluster(
+        n_workers=1,
+        threads_per_worker=2,
+        processes=False,
+        dashboard_address=None,
+        protocol="tcp://",
+        host="127.0.0.1",
+    ) as cluster:
+        result = repair(
+            *("--data", data, "--model", "scripted", "--out", "r.jsonl"),
+            *("--scheduler", cluster.scheduler_address, "--conditions", "test"),
+        )
+    assert result.exit_code == 0, result.output
+    read = read_repairs(Path("r.jsonl").read_text().splitlines(keepends=True))
+    assert (len(read.results), read.runs[0].executor) == (3, "dask")
