@@ -33,7 +33,7 @@ LAYERS: Mapping[str, str] = {
         effect_json models
         observability scope
         execution persistence
-        agent
+        agent approval
         session
         __init__ pytest_plugin
     """,
@@ -68,6 +68,7 @@ LAYERS: Mapping[str, str] = {
 EDGE = """
     njrt                timeouts private_files pytest_plugin
     njrt.agent          references
+    njrt.approval       approvals_file terminal
     njrt.execution      interruptions source_cache tracebacks
     njrt.execution.guard effects
     njrt.models         anthropic fallback network openai remote scripted

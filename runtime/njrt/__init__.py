@@ -6,6 +6,7 @@
     njrt.using(model=..., record=..., max_calls=...)    settings for the blocks inside a `with`
     njrt.limit(usd=0.50)                                a budget for all blocks inside a `with`
     njrt.using(intercept=decide)                        accept, edit or reject each effect (njrt.decisions)
+    njrt.approve(decisions="approvals.jsonl")           an interceptor that asks a person on the terminal
     njrt.watch(), njrt.last_run()                       calls, tokens, cost, seconds of the blocks run
     njrt.Scripted([...])                                a model for tests, whose replies are given
     njrt.NaturalError                                   the root of the runtime's errors (njrt.errors)
@@ -44,6 +45,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
+    from njrt.approval.terminal import approve
     from njrt.decisions import Abort, Accept, Decision, Edit, Pause, PendingEffect, Reject
     from njrt.models.scripted import Scripted
     from njrt.observability.accounts import last_run, watch
@@ -93,6 +95,7 @@ __all__ = [
     "TokenLimitError",
     "allm",
     "allm_at",
+    "approve",
     "arun",
     "attempt",
     "attempts",
@@ -118,6 +121,7 @@ _LOADED_LATER = {
     "Scripted": "njrt.models.scripted",
     "allm": "njrt.session.ask",
     "allm_at": "njrt.session.ask",
+    "approve": "njrt.approval.terminal",
     "arun": "njrt.session.drive",
     "attempt": "njrt.session.attempt",
     "attempts": "njrt.session.attempt",
