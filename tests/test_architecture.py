@@ -47,7 +47,7 @@ LAYERS: Mapping[str, str] = {
         repair
         learning run
         timeline
-        trace_view
+        trace_view dap
         commands
         cli
         __main__
@@ -85,6 +85,7 @@ EDGE = """
     njc.timeline        agent checkpoints controller debuggee happenings places processes standard_streams trace_lines
     njc.trace_view      index page
     njc.commands        build cache check clean compare console doctor flags init lock migrate repeat run sandbox_flags show static trace where
+    njc.dap             adapter requests stop_view
     spsbench            journal
     spsbench.trials     answering building command executing interpreter interpreter_process machine playing running trial workers
     spsbench.studies    graph_command gsm8k_command study study_command

@@ -34,6 +34,7 @@ COMMANDS = (
     "cache",
     "explain",
     "init",
+    "dap",
 )
 """The names of the commands, in the order of the help."""
 

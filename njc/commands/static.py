@@ -84,7 +84,7 @@ def command(
     attempts: int,
     **flags: Any,
 ) -> None:
-    """Test static code on recorded runs or by a command; have the model fix failures.
+    """Test static code on recorded runs or by a command; fix failures.
 
     TRACES is a file or a folder of runs that were recorded with NJC_EXAMPLES=FILE. COMMAND has the compiled
     files first on PYTHONPATH; `{out}` in it stands for their directory.

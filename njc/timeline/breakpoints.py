@@ -11,7 +11,8 @@ Python expressions over the variables of the block.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+import re
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Annotated, Literal, assert_never
 
@@ -78,6 +79,14 @@ class RefusalBreakpoint:
 
 
 @dataclass(frozen=True, slots=True)
+class TypeBreakpoint:
+    """After an effect that was refused because an output does not fit its type, or at an exit by that error."""
+
+    condition: str = ""
+    kind: Literal["type"] = "type"
+
+
+@dataclass(frozen=True, slots=True)
 class LimitBreakpoint:
     """At the exit of a block that exceeded a limit."""
 
@@ -96,11 +105,12 @@ class TokenBreakpoint:
 
 Breakpoint = (
     LineBreakpoint | BlockBreakpoint | EffectBreakpoint | JumpBreakpoint
-    | VariableBreakpoint | RefusalBreakpoint | LimitBreakpoint | TokenBreakpoint
+    | VariableBreakpoint | RefusalBreakpoint | TypeBreakpoint | LimitBreakpoint | TokenBreakpoint
 )  # fmt: skip
 BREAKPOINTS: TypeAdapter[list[Breakpoint]] = TypeAdapter(
     list[Annotated[Breakpoint, Discriminator("kind")]]
 )
+_TYPE_REFUSAL = re.compile(r"does not fit its type|does not have the form")
 
 
 def find_hits(breakpoints: Iterable[Breakpoint], step: Step) -> list[Breakpoint]:
@@ -126,6 +136,9 @@ def is_hit(breakpoint: Breakpoint, step: Step) -> bool:
             return is_change and is_here and variable in step.changes
         case RefusalBreakpoint():
             return step.is_done and step.is_refused
+        case TypeBreakpoint():
+            is_misfit = step.is_refused and bool(_TYPE_REFUSAL.search(step.result))
+            return step.is_done and (is_misfit or step.error.startswith("OutputTypeError"))
         case LimitBreakpoint():
             return step.kind == "exit" and "LimitError" in step.error.partition(":")[0]
         case TokenBreakpoint(above=above):
@@ -159,6 +172,8 @@ def describe_breakpoint(breakpoint: Breakpoint) -> str:
             text = f"variable {variable}"
         case RefusalBreakpoint():
             text = "refusal"
+        case TypeBreakpoint():
+            text = "type"
         case LimitBreakpoint():
             text = "limit"
         case TokenBreakpoint(above=above):
@@ -166,3 +181,52 @@ def describe_breakpoint(breakpoint: Breakpoint) -> str:
         case _:
             assert_never(breakpoint)
     return f"{text} if {breakpoint.condition}" if breakpoint.condition else text
+
+
+def parse_breakpoint(text: str) -> Breakpoint:
+    """Read a breakpoint as `describe_breakpoint` writes it.
+
+    Raises:
+        ValueError: it is not one; the message says what can be written.
+    """
+    words, _, condition = text.strip().partition(" if ")
+    kind, _, rest = words.strip().partition(" ")
+    rest, condition = rest.strip(), condition.strip()
+    make = _PARSERS.get(kind)
+    breakpoint = make(rest, condition) if make is not None else None
+    if breakpoint is None:
+        raise ValueError(f"`{text.strip()}` is not a breakpoint; write one of: {BREAKPOINT_FORMS}")
+    return breakpoint
+
+
+BREAKPOINT_FORMS = (
+    "line FILE:LINE, block [FILE:LINE], effect [KIND], jump [KIND], variable NAME, refusal, type, limit, "
+    "tokens above N; each with `if EXPRESSION`"
+)
+
+
+def _parse_line(rest: str, condition: str) -> Breakpoint | None:
+    file, _, line = rest.rpartition(":")
+    return LineBreakpoint(file, int(line), condition) if file and line.isdecimal() else None
+
+
+def _parse_variable(rest: str, condition: str) -> Breakpoint | None:
+    return VariableBreakpoint(rest, condition=condition) if rest.isidentifier() else None
+
+
+def _parse_tokens(rest: str, condition: str) -> Breakpoint | None:
+    number = rest.removeprefix("above").strip()
+    return TokenBreakpoint(int(number), condition) if number.isdecimal() else None
+
+
+_PARSERS: Mapping[str, Callable[[str, str], Breakpoint | None]] = {
+    "line": _parse_line,
+    "block": BlockBreakpoint,
+    "effect": EffectBreakpoint,
+    "jump": JumpBreakpoint,
+    "variable": _parse_variable,
+    "refusal": lambda rest, condition: None if rest else RefusalBreakpoint(condition),
+    "type": lambda rest, condition: None if rest else TypeBreakpoint(condition),
+    "limit": lambda rest, condition: None if rest else LimitBreakpoint(condition),
+    "tokens": _parse_tokens,
+}

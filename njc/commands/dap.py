@@ -1,0 +1,20 @@
+"""`njc dap`: the debug adapter that editors start, on standard input and output."""
+
+from __future__ import annotations
+
+import sys
+
+import click
+
+from njc.commands.flags import console_flags
+
+
+@click.command("dap")
+@console_flags
+def command() -> None:
+    """Serve an editor by the Debug Adapter Protocol on stdio."""
+    from njc.dap.adapter import Adapter
+
+    outgoing = sys.stdout.buffer
+    sys.stdout = sys.stderr  # nothing but messages may be written to standard output
+    Adapter(sys.stdin.buffer, outgoing).serve()

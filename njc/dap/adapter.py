@@ -1,0 +1,420 @@
+"""The Debug Adapter Protocol for natural code: `njc dap`.
+
+    {"command": "launch", "arguments": {"program": "mail.njpy"}}    RunController(RunSettings(...))
+    {"command": "stepIn"}                                           controller.step_into()
+    Stopped(step, "effect Run")                                     {"event": "stopped", "body": {...}}
+
+An adapter serves one client, whose requests are carried out one by one. What happens in the program is reported by a
+thread of its own, between two requests: the response to a request comes before the events that it causes. Lines of
+Python are not stopped at: that is what Python's own debuggers are for.
+
+Protocol: https://microsoft.github.io/debug-adapter-protocol/specification
+"""
+
+from __future__ import annotations
+
+import itertools
+import queue
+import threading
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any, BinaryIO, assert_never
+
+from pydantic import BaseModel, ValidationError
+
+from njc.dap import requests
+from njc.dap.breakpoint_sets import BreakpointSets
+from njc.dap.console import run_console_command
+from njc.dap.framing import MessageError, MessageReader, write_message
+from njc.dap.requests import RequestError
+from njc.dap.stack import BlockFrame
+from njc.dap.stop_view import StopView
+from njc.timeline.controller import RunControlError, RunController
+from njc.timeline.happenings import (
+    Diverged,
+    Happening,
+    InputWanted,
+    Noticed,
+    OutputWritten,
+    ProgramEnded,
+    RunSettings,
+    Stepped,
+    Stopped,
+)
+
+THREAD = 1
+"""The identifier of the one thread: natural blocks are stepped through in the order of their steps."""
+
+CAPABILITIES: Mapping[str, Any] = {
+    "supportsConfigurationDoneRequest": True,
+    "supportsStepBack": True,
+    "supportsSetVariable": True,
+    "supportsConditionalBreakpoints": True,
+    "supportsFunctionBreakpoints": True,
+    "supportsDataBreakpoints": True,
+    "supportsRestartFrame": True,
+    "supportsRestartRequest": True,
+    "supportsTerminateRequest": True,
+    "supportsEvaluateForHovers": True,
+    "supportsCompletionsRequest": True,
+    "supportsExceptionInfoRequest": True,
+    "exceptionBreakpointFilters": [
+        {
+            "filter": "refusal",
+            "label": "Refused effects",
+            "description": "After an effect of the model that was refused",
+        },
+        {
+            "filter": "type",
+            "label": "Values of a wrong type",
+            "description": "After an output that does not have its type",
+        },
+        {
+            "filter": "limit",
+            "label": "Limits",
+            "description": "At the exit of a block that exceeded a limit",
+        },
+        {
+            "filter": "divergence",
+            "label": "Divergence",
+            "description": "Where a repeated step is not what it was",
+            "default": True,
+        },
+    ],
+}
+
+
+class Adapter:
+    """Serves a client (state: the run under control, the breakpoints, what identifiers stand for)."""
+
+    def __init__(self, incoming: BinaryIO, outgoing: BinaryIO) -> None:
+        self._reader = MessageReader(incoming)
+        self._outgoing = outgoing
+        self._sequence = itertools.count(1)
+        self._turn = threading.RLock()
+        """Held while a request is carried out, and while an event is sent."""
+        self._happenings: queue.SimpleQueue[Happening | None] = queue.SimpleQueue()
+        self._client = requests.InitializeArguments()
+        self._controller: RunController | None = None
+        self._launch: requests.LaunchArguments | None = None
+        self._breakpoints = BreakpointSets()
+        self._opened_view: StopView | None = None
+        self._stop: Stopped | None = None
+        self._has_diverged = self._is_first_stop = False
+        self._is_done = False
+
+    # ── the loop ─────────────────────────────────────────────────────────────────────────────────
+
+    def serve(self) -> None:
+        """Serve requests until the client disconnects or the stream ends."""
+        relay = threading.Thread(target=self._relay_happenings, name="dap events", daemon=True)
+        relay.start()
+        try:
+            while not self._is_done:
+                try:
+                    message = self._reader.read()
+                except MessageError as error:
+                    self._send_output("important", f"{error}\n")
+                    continue
+                if message is None:
+                    return
+                if message.get("type") == "request":
+                    with self._turn:
+                        self._serve_request(message)
+        finally:
+            self._happenings.put(None)
+            if self._controller is not None:
+                self._controller.close()
+            relay.join(5.0)
+
+    def _serve_request(self, message: Mapping[str, Any]) -> None:
+        command = str(message.get("command"))
+        response: dict[str, Any] = {
+            "type": "response",
+            "request_seq": message.get("seq"),
+            "command": command,
+        }
+        after: Callable[[], object] | None = None
+        try:
+            kind, serve = self._handlers.get(command, (None, None))
+            if kind is None or serve is None:
+                raise RequestError(f"njc dap does not serve `{command}`")
+            body = serve(kind.model_validate(message.get("arguments") or {}))
+            if callable(body):
+                body, after = None, body
+            response |= {"success": True, "body": body or {}}
+        except (RequestError, RunControlError, ValidationError, OSError) as error:
+            text = _describe_error(error)
+            details = {"error": {"id": 1, "format": "{text}", "variables": {"text": text}}}
+            response |= {"success": False, "message": text, "body": details}
+        self._send(response)
+        if after is not None:
+            try:
+                after()
+            except RunControlError as error:
+                self._send_output("important", f"{error}\n")
+
+    @property
+    def _handlers(
+        self,
+    ) -> Mapping[str, tuple[type[BaseModel], Callable[[Any], Any]]]:
+        """For each request its arguments, and what serves it: it gives the body, or what to do after the response."""
+        none = requests.NoArguments
+        return {
+            "initialize": (requests.InitializeArguments, self._initialize),
+            "launch": (requests.LaunchArguments, self._prepare_launch),
+            "configurationDone": (none, lambda _: self._start),
+            "setBreakpoints": (requests.SetBreakpointsArguments, self._set_line_breakpoints),
+            "setFunctionBreakpoints": (
+                requests.SetFunctionBreakpointsArguments,
+                self._apply(self._breakpoints.set_functions),
+            ),
+            "setExceptionBreakpoints": (
+                requests.SetExceptionBreakpointsArguments,
+                self._apply(self._breakpoints.set_exceptions),
+            ),
+            "setDataBreakpoints": (
+                requests.SetDataBreakpointsArguments,
+                self._apply(self._breakpoints.set_data),
+            ),
+            "dataBreakpointInfo": (
+                requests.DataBreakpointInfoArguments,
+                lambda arguments: self._view.describe_data_breakpoint(arguments),
+            ),
+            "threads": (none, lambda _: {"threads": [{"id": THREAD, "name": "natural blocks"}]}),
+            "stackTrace": (
+                requests.StackTraceArguments,
+                lambda arguments: self._view.list_frames(arguments),
+            ),
+            "scopes": (
+                requests.FrameArguments,
+                lambda arguments: self._view.list_scopes(arguments),
+            ),
+            "variables": (
+                requests.VariablesArguments,
+                lambda arguments: self._view.list_variables(arguments),
+            ),
+            "setVariable": (
+                requests.SetVariableArguments,
+                lambda arguments: self._view.set_variable(arguments),
+            ),
+            "evaluate": (requests.EvaluateArguments, self._evaluate),
+            "completions": (
+                requests.CompletionsArguments,
+                lambda arguments: self._view.complete(arguments),
+            ),
+            "source": (
+                requests.SourceArguments,
+                lambda arguments: self._view.get_source(arguments),
+            ),
+            "exceptionInfo": (none, self._describe_exception),
+            "next": (none, lambda _: self._move(RunController.step_over)),
+            "stepIn": (none, lambda _: self._move(RunController.step_into)),
+            "stepOut": (none, lambda _: self._move(RunController.step_out)),
+            "continue": (none, lambda _: self._move(RunController.run_on)),
+            "stepBack": (none, lambda _: self._move(RunController.step_back_over, back=True)),
+            "reverseContinue": (none, lambda _: self._move(RunController.run_back, back=True)),
+            "restartFrame": (requests.FrameArguments, self._restart_frame),
+            "pause": (none, lambda _: self._run.pause),
+            "restart": (none, lambda _: self._restart),
+            "terminate": (none, lambda _: self._terminate),
+            "disconnect": (none, self._disconnect),
+        }
+
+    @property
+    def _run(self) -> RunController:
+        if self._controller is None:
+            raise RequestError("no program has been launched")
+        return self._controller
+
+    @property
+    def _view(self) -> StopView:
+        if self._opened_view is None:
+            raise RequestError("no program has been launched")
+        return self._opened_view
+
+    # ── starting and ending ──────────────────────────────────────────────────────────────────────
+
+    def _initialize(self, arguments: requests.InitializeArguments) -> Mapping[str, Any]:
+        self._client = arguments
+        return CAPABILITIES
+
+    def _prepare_launch(self, arguments: requests.LaunchArguments) -> Callable[[], object]:
+        folder = arguments.cwd or Path()
+        program = folder / arguments.program
+        if not program.is_file():
+            raise RequestError(f"there is no program {program}")
+        self._launch = arguments
+        settings = RunSettings(
+            program.absolute(),
+            arguments.args,
+            arguments.model,
+            None if arguments.recording is None else folder / arguments.recording,
+            arguments.replay_only,
+            arguments.options,
+            {name: value for name, value in arguments.env.items() if value is not None},
+            folder.absolute(),
+        )
+        self._controller = RunController(settings, self._happenings.put)
+        self._opened_view = StopView(self._controller, self._client)
+        return lambda: self._send_event("initialized")
+
+    def _start(self) -> None:
+        launch = self._launch
+        if launch is None:
+            raise RunControlError("no program has been launched")
+        self._run.set_breakpoints(self._breakpoints.collect())
+        self._is_first_stop = launch.stop_on_entry
+        self._run.start(stops=launch.stop_on_entry)
+
+    def _restart(self) -> None:
+        assert self._launch is not None
+        self._is_first_stop = self._launch.stop_on_entry
+        self._run.restart(stops=self._launch.stop_on_entry)
+
+    def _terminate(self) -> None:
+        if self._run.state == "ended":
+            self._send_event("terminated")
+        self._run.terminate()
+
+    def _disconnect(self, _: requests.NoArguments) -> None:
+        self._is_done = True
+
+    # ── breakpoints, the console ─────────────────────────────────────────────────────────────────
+
+    def _set_line_breakpoints(self, arguments: requests.SetBreakpointsArguments) -> Any:
+        return self._apply(self._breakpoints.set_in_file)(arguments, self._client)
+
+    def _apply(self, change: Callable[..., Any]) -> Callable[..., Any]:
+        """Change the breakpoints, and those of the program too if it has been launched."""
+
+        def apply(*arguments: requests.Arguments) -> Any:
+            answer = change(*arguments)
+            if self._controller is not None:
+                self._controller.set_breakpoints(self._breakpoints.collect())
+            return answer
+
+        return apply
+
+    def _evaluate(self, arguments: requests.EvaluateArguments) -> Any:
+        expression = arguments.expression.strip()
+        if arguments.context != "repl" or not expression.startswith("/"):
+            text = self._run.evaluate(expression).text
+            return {"result": text, "variablesReference": 0}
+        text = run_console_command(self._run, expression)
+        if self._client.supports_invalidated_event:
+            self._send_event("invalidated", {"areas": ["all"]})
+        return {"result": text, "variablesReference": 0}
+
+    def _describe_exception(self, _: requests.NoArguments) -> Any:
+        step = self._stop.step if self._stop is not None else None
+        if step is None:
+            raise RequestError("the program is not stopped at a failure")
+        steps = self._run.timeline[: step.number + 1]
+        failed = next((s for s in reversed(steps) if s.is_refused or s.error), step)
+        text = failed.error or failed.result
+        name = failed.error.partition(":")[0] if failed.error else "refusal"
+        return {"exceptionId": name, "description": text, "breakMode": "always"}
+
+    # ── moving ───────────────────────────────────────────────────────────────────────────────────
+
+    def _move(
+        self, movement: Callable[[RunController], None], back: bool = False
+    ) -> Callable[[], None]:
+        run = self._run
+        if run.state != "stopped" and not (back and run.state == "ended"):
+            raise RequestError(f"the program is not stopped: it is {run.state}")
+        return lambda: movement(run)
+
+    def _restart_frame(self, arguments: requests.FrameArguments) -> Callable[[], None]:
+        frame = self._view.get_frame(arguments.frame_id)
+        if not isinstance(frame, BlockFrame):
+            raise RequestError("only a natural block can be started again")
+        return self._move(lambda run: run.run_to(frame.entry))
+
+    # ── what happens in the program ──────────────────────────────────────────────────────────────
+
+    def _relay_happenings(self) -> None:
+        while (happening := self._happenings.get()) is not None:
+            with self._turn:
+                try:
+                    self._report(happening)
+                except OSError:  # the client has gone
+                    return
+
+    def _report(self, happening: Happening) -> None:
+        match happening:
+            case Stopped():
+                self._report_stop(happening)
+            case Stepped():
+                pass
+            case OutputWritten(stream=stream, text=text):
+                self._send_output(stream, text)
+            case InputWanted():
+                text = "the program waits for input: `/input TEXT` in the console gives it a line, `/eof` ends it\n"
+                self._send_output("important", text)
+            case Diverged(divergence=divergence):
+                self._has_diverged = True
+                self._send_output("important", f"{divergence}\n")
+            case Noticed(text=text):
+                self._send_output("important", f"{text}\n")
+            case ProgramEnded():
+                self._report_end(happening)
+            case _:
+                assert_never(happening)
+
+    def _report_stop(self, stopped: Stopped) -> None:
+        self._stop = stopped
+        self._view.forget()
+        has_diverged, self._has_diverged = self._has_diverged, False
+        if (
+            has_diverged
+            and stopped.reason == "pause"
+            and "divergence" not in self._breakpoints.filters
+        ):
+            self._run.run_on()
+            return
+        is_entry, self._is_first_stop = self._is_first_stop, False
+        reason = "exception" if has_diverged else choose_stop_reason(stopped.reason, is_entry)
+        text = "the run diverges" if has_diverged else stopped.reason
+        body = {"reason": reason, "description": text, "text": text}
+        self._send_event("stopped", {**body, "threadId": THREAD, "allThreadsStopped": True})
+
+    def _report_end(self, ended: ProgramEnded) -> None:
+        if ended.error:
+            self._send_output("console", f"{ended.error}\n")
+        if self._launch is not None and self._launch.stop_at_end:
+            body = {"reason": "pause", "description": "the program has ended"}
+            self._send_event("stopped", {**body, "threadId": THREAD, "allThreadsStopped": True})
+            return
+        self._send_event("exited", {"exitCode": ended.code if ended.code is not None else 1})
+        self._send_event("terminated")
+
+    # ── sending ──────────────────────────────────────────────────────────────────────────────────
+
+    def _send_output(self, stream: str, text: str) -> None:
+        with self._turn:
+            self._send_event("output", {"category": stream, "output": text})
+
+    def _send_event(self, event: str, body: Mapping[str, Any] | None = None) -> None:
+        self._send({"type": "event", "event": event, "body": body or {}})
+
+    def _send(self, message: Mapping[str, Any]) -> None:
+        write_message(self._outgoing, {"seq": next(self._sequence), **message})
+
+
+def choose_stop_reason(reason: str, is_entry: bool = False) -> str:
+    """The protocol's word for why the program is stopped."""
+    kind = reason.partition(" ")[0]
+    words = {"step": "entry" if is_entry else "step", "back": "step", "pause": "pause"}
+    words |= {"variable": "data breakpoint", "effect": "function breakpoint"}
+    words |= {"refusal": "exception", "limit": "exception", "type": "exception"}
+    return words.get(kind, "breakpoint")
+
+
+def _describe_error(error: Exception) -> str:
+    if isinstance(error, ValidationError):
+        first = error.errors(include_url=False)[0]
+        place = ".".join(map(str, first["loc"]))
+        return f"{place}: {first['msg']}" if place else str(first["msg"])
+    return str(error)

@@ -1,0 +1,107 @@
+"""The stack at a stop, and what each frame shows.
+
+    build_stack(timeline, step)      [EffectFrame("Run", code), BlockFrame("mail.njpy:12", run 2), BlockFrame(run 1)]
+    list_outputs(instruction)        ("topic",), the names that the prompt binds
+    describe_effect(step)            [("kind", "Run"), ("turn", "1"), ("tokens", "212 in, 34 out"), ...]
+
+Only the frames of the run at the stop have live variables; those of the runs around it are shown as they were when
+they called the block.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from njc.frontend.references import Reference, find_tags
+from njc.timeline.steps import Position, Step, Timeline
+
+_CODE_FIELDS = ("code", "expression")
+
+
+@dataclass(frozen=True, slots=True)
+class EffectFrame:
+    """An effect that is about to be carried out, or a line of its code."""
+
+    name: str
+    text: str
+    line: int
+    position: Position
+
+
+@dataclass(frozen=True, slots=True)
+class BlockFrame:
+    """A natural block; `is_current` for that of the stop."""
+
+    place: str
+    kind: str
+    """The kind of the step: at an exit the frame is at the last line of the prompt."""
+    position: Position
+    entry: Position
+    is_current: bool
+
+
+Frame = EffectFrame | BlockFrame
+
+
+def build_stack(timeline: Timeline, step: Step) -> list[Frame]:
+    """The frames from the innermost one on."""
+    frames: list[Frame] = []
+    if step.kind in ("effect", "line") and step.effect is not None:
+        kind = str(step.effect.get("kind", "effect"))
+        frames.append(EffectFrame(kind, get_text(step.effect), step.code_line or 1, step.position))
+    run: int | None = step.run
+    while run is not None:
+        steps = [
+            other for other in timeline if other.run == run and other.position <= step.position
+        ]
+        last = step if run == step.run else steps[-1]
+        frames.append(
+            BlockFrame(last.place, last.kind, last.position, steps[0].position, run == step.run)
+        )
+        run = last.parent
+    return frames
+
+
+def get_text(effect: Mapping[str, Any]) -> str:
+    """The code of an effect; of one without code, its fields as JSON."""
+    for name in _CODE_FIELDS:
+        if isinstance(effect.get(name), str):
+            return str(effect[name])
+    fields = {name: value for name, value in effect.items() if name != "kind"}
+    return json.dumps(fields, indent=2, ensure_ascii=False)
+
+
+def list_outputs(instruction: str) -> tuple[str, ...]:
+    """The variables that a prompt binds."""
+    tags = find_tags(instruction)
+    names = (tag.root for tag in tags if isinstance(tag, Reference) and tag.writes)
+    return tuple(dict.fromkeys(names))
+
+
+def describe_effect(step: Step) -> list[tuple[str, str]]:
+    """What is known of an effect: what the model asks for, what it cost, and what came of it."""
+    effect = step.effect or {}
+    rows = [(name, _format_field(value)) for name, value in effect.items()]
+    rows += [("turn", str(step.turn)), ("model", step.model)]
+    rows += [("tokens", f"{step.input_tokens} in, {step.output_tokens} out")] * bool(step.tokens)
+    rows += [("result", step.result)] * step.is_done
+    return rows
+
+
+def describe_messages(step: Step) -> list[tuple[str, str]]:
+    """The messages to the model that were new in this turn, and its reply."""
+    rows = [(str(number), _format_field(message)) for number, message in enumerate(step.shown, 1)]
+    return rows + ([("reply", _format_field(step.reply))] if step.reply is not None else [])
+
+
+def _format_field(value: Any) -> str:
+    if isinstance(value, str):
+        return value
+    if isinstance(value, Mapping) and len(value) == 1:  # {"user": ["line", ...]}
+        ((role, content),) = value.items()
+        if isinstance(content, list) and all(isinstance(line, str) for line in content):
+            return f"{role}: " + "\n".join(content)
+    return json.dumps(value, ensure_ascii=False)

@@ -1,0 +1,50 @@
+"""Breakpoints in words."""
+
+from __future__ import annotations
+
+import pytest
+
+from njc.timeline.breakpoints import describe_breakpoint, parse_breakpoint
+
+TEXTS = [
+    "line mail.njpy:12",
+    "line a:b/mail.njpy:12 if n > 3",
+    "block",
+    "block mail.njpy:12",
+    "effect",
+    "effect Run if len(code) > 3",
+    "jump",
+    "jump returned",
+    "variable total",
+    "variable total if total if total else 0",
+    "refusal",
+    "type",
+    "limit",
+    "tokens above 500",
+]
+
+
+@pytest.mark.parametrize("text", TEXTS)
+def test_reading_what_was_written(text: str) -> None:
+    assert describe_breakpoint(parse_breakpoint(text)) == text
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "",
+        "line",
+        "line mail.njpy",
+        "line mail.njpy:x",
+        "variable",
+        "variable a b",
+        "tokens",
+        "tokens above",
+        "refusals",
+        "refusal x",
+        "effekt Run",
+    ],
+)
+def test_what_is_not_a_breakpoint(text: str) -> None:
+    with pytest.raises(ValueError, match="is not a breakpoint; write one of: line FILE:LINE"):
+        parse_breakpoint(text)
