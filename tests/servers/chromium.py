@@ -11,11 +11,13 @@ https://chromedevtools.github.io/devtools-protocol/
 from __future__ import annotations
 
 import base64
+import fcntl
 import json
 import os
 import select
 import shutil
 import subprocess
+import sys
 import tempfile
 import time
 from pathlib import Path
@@ -23,6 +25,14 @@ from types import TracebackType
 from typing import Any
 
 PROGRAMS = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
+
+_START = """\
+import os, sys
+os.dup2(int(sys.argv[1]), 3)
+os.dup2(int(sys.argv[2]), 4)
+os.execv(sys.argv[3], sys.argv[3:])
+"""
+"""Puts the pipes where the browser expects them: it reads descriptor 3 and writes descriptor 4."""
 
 
 def find_chromium() -> str | None:
@@ -45,22 +55,16 @@ class Chromium:
         ]
         commands_in, self._write = os.pipe()
         self._read, answers_out = os.pipe()
-
-        def connect() -> None:
-            # The browser reads descriptor 3 and writes descriptor 4.
-            commands, answers = os.dup(commands_in), os.dup(answers_out)
-            commands = os.dup(commands) if commands == 4 else commands
-            os.dup2(commands, 3)
-            os.dup2(answers, 4)
-
+        inherited = [fcntl.fcntl(pipe, fcntl.F_DUPFD, 10) for pipe in (commands_in, answers_out)]
         self._process = subprocess.Popen(
-            [program, *flags, "about:blank"],
-            preexec_fn=connect,
-            close_fds=False,
+            [sys.executable, "-c", _START, *map(str, inherited), program, *flags, "about:blank"],
+            pass_fds=inherited,
             stdin=subprocess.DEVNULL,
             stdout=subprocess.DEVNULL,
             stderr=subprocess.DEVNULL,
         )
+        for pipe in inherited:
+            os.close(pipe)
         os.close(commands_in)
         os.close(answers_out)
         self._number = 0
