@@ -71,7 +71,7 @@ EDGE = """
     njrt.approval       approvals_file terminal
     njrt.execution      interruptions source_cache tracebacks
     njrt.execution.guard effects
-    njrt.models         anthropic fallback network openai remote scripted
+    njrt.models         anthropic fallback network openai remote scripted streaming
     njrt.observability  listeners trace
     njrt.persistence    folder_lock recorder recording_file store
     njrt.session        attempt drive session settings

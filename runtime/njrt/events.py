@@ -116,6 +116,20 @@ class Ended:
     state: StateChange | None = None
 
 
+@dataclass(frozen=True, slots=True)
+class Streamed:
+    """A part of the reply of this turn has come: `text` is all of it so far.
+
+    It is no `Event`: only listeners with a method `receive_streamed` get it, and only if one has that method is the
+    model asked to stream its replies.
+    """
+
+    run: RunId
+    at: float
+    turn: int
+    text: str
+
+
 Event = Began | Asked | Replied | Unanswered | Performed | Ended
 
 Listener = Callable[[Event], None]
@@ -127,12 +141,23 @@ def wants_states(listener: Listener) -> bool:
     return bool(getattr(listener, "wants_states", False))
 
 
+StreamListener = Callable[[Streamed], None]
+"""Called as a reply comes in, in another thread than that of the run; must be quick and never raise."""
+
+
+def find_stream_listener(listener: Listener) -> StreamListener | None:
+    """The method of a listener that gets replies as they come in, if it has one."""
+    found: StreamListener | None = getattr(listener, "receive_streamed", None)
+    return found
+
+
 @dataclass(frozen=True, slots=True)
 class CombinedListener:
     """A listener that calls others, in their order."""
 
     listeners: tuple[Listener, ...]
     wants_states: bool
+    receive_streamed: StreamListener | None = None
 
     def __call__(self, event: Event) -> None:
         """Pass an event on."""
@@ -144,4 +169,11 @@ def combine_listeners(*listeners: Listener) -> Listener:
     """One listener that calls all of `listeners`, in their order."""
     if len(listeners) == 1:
         return listeners[0]
-    return CombinedListener(listeners, any(map(wants_states, listeners)))
+    streamed = [found for found in map(find_stream_listener, listeners) if found is not None]
+
+    def receive_streamed(event: Streamed) -> None:
+        for receive in streamed:
+            receive(event)
+
+    wanted = any(map(wants_states, listeners))
+    return CombinedListener(listeners, wanted, receive_streamed if streamed else None)

@@ -9,7 +9,7 @@ translate; nothing else in the runtime knows a wire format.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
@@ -97,7 +97,8 @@ class Request:
     limit for all models together, None for no limit. `place` is that of the block (`file.njpy:line`), `turn` the
     number of the request in this run, from 1; both are for errors, recordings and traces, are never sent to a model
     and are not part of a cache key. `schema` is the JSON schema that the text of the reply must fit; adapters have the
-    server enforce it where it can.
+    server enforce it where it can. `on_text` is called with the text of the reply so far, in another thread, while the
+    reply comes in; None, or a model that replies at once: never.
     """
 
     system: str
@@ -110,6 +111,7 @@ class Request:
     place: str = ""
     turn: int = 1
     schema: Json | None = None
+    on_text: Callable[[str], None] | None = field(default=None, compare=False, repr=False)
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,9 +1,10 @@
-"""What the tests of the models share: every exchange is tried from a thread and from an event loop."""
+"""What the tests of the models share: every exchange is tried from a thread, from an event loop, and streamed."""
 
 from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable
+from dataclasses import replace
 
 import pytest
 
@@ -13,8 +14,10 @@ from njrt.models.model import Model
 Ask = Callable[[Model, Request], Reply]
 
 
-@pytest.fixture(params=["sync", "async"])
+@pytest.fixture(params=["sync", "async", "streamed"])
 def ask(request: pytest.FixtureRequest) -> Ask:
     if request.param == "sync":
         return lambda model, question: model.ask(question)
+    if request.param == "streamed":
+        return lambda model, question: model.ask(replace(question, on_text=lambda text: None))
     return lambda model, question: asyncio.run(model.aask(question))

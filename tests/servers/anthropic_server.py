@@ -8,8 +8,9 @@ in it must come back exactly as it was.
 
 from __future__ import annotations
 
+import json
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 from loopback import Answer, Loopback, Response, Seen, Status
@@ -19,7 +20,7 @@ KEY = "sk-ant-loopback-0123456789abcdef"
 MODELS = ("claude-sonnet-4-6", "claude-sonnet-5-5")
 VERSIONS = ("2023-06-01", "2026-10-21")
 
-FIELDS = {"model", "max_tokens", "messages", "system", "tools", "tool_choice"}
+FIELDS = {"model", "max_tokens", "messages", "system", "tools", "tool_choice", "stream"}
 SAMPLING_FIELDS = {"temperature", "top_p", "top_k"}
 BLOCK_FIELDS = {
     "text": {"type", "text", "cache_control"},
@@ -81,6 +82,9 @@ class AnthropicServer(Loopback):
         self.key = key
         self._thought: dict[str, list[Any]] = {}
 
+    def split_answer(self, body: Any) -> Sequence[Any]:
+        return list(split_message(body))
+
     def choose_response(self, seen: Seen) -> Response:
         response = super().choose_response(seen)
         if isinstance(response, Answer):
@@ -129,6 +133,47 @@ class AnthropicServer(Loopback):
             same = last_said and uses and uses == _of_type(last_said, "tool_use")
             if same and last_said["content"] != sent:
                 yield "Expected `thinking`, but found `tool_use`."
+
+
+def split_message(body: Any, size: int = 5) -> Iterator[Any]:
+    """A message as the events of a stream, in pieces of so many characters."""
+    counted = body["usage"] or {}
+    begin = counted | {"output_tokens": 1} if counted else None
+    head = {"content": [], "stop_reason": None, "usage": begin}
+    yield {"type": "message_start", "message": body | head}
+    yield {"type": "ping"}
+    for index, block in enumerate(body["content"]):
+        empty = {
+            "text": {"text": ""},
+            "tool_use": {"input": {}},
+            "thinking": {"thinking": "", "signature": ""},
+        }
+        yield {
+            "type": "content_block_start",
+            "index": index,
+            "content_block": block | empty[block["type"]],
+        }
+        for kind, name, whole in _list_parts(block):
+            for start in range(0, len(whole), size):
+                delta = {"type": kind, name: whole[start : start + size]}
+                yield {"type": "content_block_delta", "index": index, "delta": delta}
+        yield {"type": "content_block_stop", "index": index}
+    used = {"output_tokens": counted["output_tokens"]} if counted else None
+    yield {"type": "message_delta", "delta": {"stop_reason": body["stop_reason"]}, "usage": used}
+    yield {"type": "message_stop"}
+
+
+def _list_parts(block: dict[str, Any]) -> list[tuple[str, str, str]]:
+    match block["type"]:
+        case "text":
+            return [("text_delta", "text", block["text"])]
+        case "tool_use":
+            return [("input_json_delta", "partial_json", json.dumps(block["input"]))]
+        case _:
+            return [
+                ("thinking_delta", "thinking", block["thinking"]),
+                ("signature_delta", "signature", block["signature"]),
+            ]
 
 
 def _of_type(turn: dict[str, Any], kind: str) -> list[dict[str, Any]]:

@@ -13,10 +13,10 @@ from __future__ import annotations
 import json
 import threading
 import time
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from typing import Any
+from typing import Any, Literal
 
 
 @dataclass(frozen=True)
@@ -69,7 +69,16 @@ class Trickle:
     pause: float = 0.05
 
 
-Response = Answer | Status | Raw | Garbage | Drop | Hang | Trickle
+@dataclass(frozen=True)
+class Stream:
+    """Answer with server-sent events, `pause` seconds apart; then `end` the answer, cut it off, or `stall`."""
+
+    events: Sequence[Any]
+    pause: float = 0.0
+    then: Literal["end", "cut", "stall"] = "end"
+
+
+Response = Answer | Status | Raw | Garbage | Drop | Hang | Trickle | Stream
 
 
 @dataclass(frozen=True)
@@ -106,6 +115,9 @@ class Loopback:
 
     def answer_without_script(self, seen: Seen) -> Response | None:
         """The answer to requests that take nothing from the script."""
+
+    def split_answer(self, body: Any) -> Sequence[Any] | None:
+        """The events of an answer to a client that asked for a stream; None: this server does not stream."""
 
     def choose_response(self, seen: Seen) -> Response:
         with self._lock:
@@ -159,7 +171,11 @@ def _handler(loopback: Loopback) -> type[BaseHTTPRequestHandler]:
 
         def _do(self, body: Any) -> None:
             headers = {name.lower(): value for name, value in self.headers.items()}
-            match loopback.choose_response(Seen(self.command, self.path, headers, body)):
+            response = loopback.choose_response(Seen(self.command, self.path, headers, body))
+            if isinstance(response, Answer) and isinstance(body, dict) and body.get("stream"):
+                events = loopback.split_answer(response.body)
+                response = Stream(events) if events else response
+            match response:
                 case Answer(answer):
                     self._send(200, json.dumps(answer))
                 case Status(status, retry_after, answer):
@@ -177,6 +193,8 @@ def _handler(loopback: Loopback) -> type[BaseHTTPRequestHandler]:
                     self.close_connection = True
                 case Trickle(pause):
                     self._trickle(pause)
+                case Stream(events, pause, then):
+                    self._stream(events, pause, then)
 
         def _send(
             self, status: int, body: str | bytes, extra: Mapping[str, str] | None = None
@@ -188,6 +206,30 @@ def _handler(loopback: Loopback) -> type[BaseHTTPRequestHandler]:
                 self.send_header(name, value)
             self.end_headers()
             self.wfile.write(data)
+
+        def _stream(self, events: Sequence[Any], pause: float, then: str) -> None:
+            self.close_connection = True
+            self.send_response(200)
+            self.send_header("content-type", "text/event-stream; charset=utf-8")
+            self.send_header("transfer-encoding", "chunked")
+            self.end_headers()
+            try:
+                for event in events:
+                    loopback.closing.wait(pause)
+                    name = (
+                        f"event: {event['type']}\n"
+                        if isinstance(event, dict) and "type" in event
+                        else ""
+                    )
+                    text = event if isinstance(event, str) else json.dumps(event)
+                    data = f": a comment\n{name}data: {text}\n\n".encode()
+                    self.wfile.write(f"{len(data):x}\r\n".encode() + data + b"\r\n")
+                if then == "stall":
+                    loopback.closing.wait()
+                elif then == "end":
+                    self.wfile.write(b"0\r\n\r\n")
+            except OSError:
+                loopback.abandoned.set()
 
         def _trickle(self, pause: float) -> None:
             self.close_connection = True

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 from loopback import Answer, Loopback, Response, Seen, Status
@@ -27,6 +27,8 @@ FIELDS = {
     "temperature",
     "max_tokens",
     "response_format",
+    "stream",
+    "stream_options",
 }
 VENDOR_FIELDS = FIELDS | {"max_completion_tokens", "reasoning_effort", "parallel_tool_calls"}
 MESSAGE_FIELDS = {
@@ -85,9 +87,11 @@ class OpenAIServer(Loopback):
         key: str | None = KEY,
         models: tuple[str, ...] = MODELS,
         enforces_schemas: bool = True,
+        streams: bool = True,
     ) -> None:
         super().__init__(script)
         self.enforces_schemas = enforces_schemas
+        self.streams = streams
         self.vendor = vendor
         self.key = key if vendor else None
         self.models = models
@@ -109,14 +113,45 @@ class OpenAIServer(Loopback):
             return _error(404, f"The model `{model}` does not exist", "model_not_found")
         if "response_format" in seen.body and not self.enforces_schemas:
             return _error(400, "'response_format' is not supported with this model.")
+        if "stream" in seen.body and not self.streams:
+            return _error(400, "Unrecognized request argument supplied: stream")
         complaint = next(complaints(seen.body, self.vendor), None)
         return _error(400, complaint) if complaint else None
+
+    def split_answer(self, body: Any) -> Sequence[Any]:
+        return list(split_completion(body))
 
     def answer_without_script(self, seen: Seen) -> Answer | None:
         if seen.path != "/v1/models":
             return None
         listed = [{"id": model, "object": "model"} for model in self.models]
         return Answer({"object": "list", "data": listed})
+
+
+def split_completion(body: Any, size: int = 5) -> Iterator[Any]:
+    """A completion as the events of a stream, in pieces of so many characters."""
+    choice, head = body["choices"][0], {"id": body["id"], "model": body["model"]}
+    message = choice["message"]
+
+    def make_event(delta: Any, finish: str | None = None) -> Any:
+        return head | {"choices": [{"index": 0, "delta": delta, "finish_reason": finish}]}
+
+    yield make_event({"role": "assistant", "content": ""})
+    for name in ("content", "refusal"):
+        for start in range(0, len(message.get(name) or ""), size):
+            yield make_event({name: message[name][start : start + size]})
+    for index, call in enumerate(message.get("tool_calls") or ()):
+        function = call["function"]
+        begin = {"index": index, "id": call["id"], "type": "function"}
+        yield make_event(
+            {"tool_calls": [begin | {"function": {"name": function["name"], "arguments": ""}}]}
+        )
+        for start in range(0, len(function["arguments"]), size):
+            piece = {"arguments": function["arguments"][start : start + size]}
+            yield make_event({"tool_calls": [{"index": index, "function": piece}]})
+    yield make_event({}, choice["finish_reason"])
+    yield head | {"choices": [], "usage": body["usage"]}
+    yield "[DONE]"
 
 
 def _error(status: int, message: str, code: str | None = None) -> Status:

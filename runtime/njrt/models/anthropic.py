@@ -44,6 +44,7 @@ from njrt.models.remote import (
     make_missing_key_error,
 )
 from njrt.models.response import MalformedReplyError, check_token_counts, validate_reply
+from njrt.models.streaming import MessageAssembler
 from njrt.models.strict_schema import make_strict_schema, restore_strict_reply
 
 Body = dict[str, Any]
@@ -95,11 +96,11 @@ class Anthropic(RemoteModel):
         return super().explain_sdk_error(error)
 
     async def exchange(self, request: Request) -> Reply:
-        call = self.get_client().messages.with_raw_response.create
+        messages = self.get_client().messages
 
         async def exchange(request: Request) -> Reply:
             body = make_message_body(request, self._model)
-            response = await self.call_server(call, **body, timeout=request.timeout)
+            response = await self.call_or_stream(messages, request, body, MessageAssembler())
             reply = self._make_reply(response)
             return reply if request.schema is None else restore_strict_reply(reply, request.schema)
 

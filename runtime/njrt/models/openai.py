@@ -16,9 +16,9 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
-from typing import Any, Literal, assert_never
+from typing import Any, ClassVar, Literal, assert_never
 
 from njrt.errors import ModelNotFoundError
 from njrt.messages import (
@@ -38,6 +38,7 @@ from njrt.models.network import Client
 from njrt.models.prices import compute_cost
 from njrt.models.remote import MAX_RETRIES, OWN_KEY_VARIABLE, THINKING_TOKENS, RemoteModel, Server
 from njrt.models.response import MalformedReplyError, check_token_counts, validate_reply
+from njrt.models.streaming import CompletionAssembler
 from njrt.models.strict_schema import make_strict_schema, restore_strict_reply
 
 Body = dict[str, Any]
@@ -84,6 +85,10 @@ class OpenAI(RemoteModel):
     """
 
     sdk = "openai"
+    stream_fields: ClassVar[Mapping[str, Any]] = {
+        "stream": True,
+        "stream_options": {"include_usage": True},
+    }
 
     def __init__(
         self,
@@ -134,8 +139,8 @@ class OpenAI(RemoteModel):
 
         async def exchange(request: Request) -> Reply:
             body = make_completion_body(request, model, self._is_own_server)
-            call = client.chat.completions.with_raw_response.create
-            response = await self.call_server(call, **body, timeout=request.timeout)
+            completions = client.chat.completions
+            response = await self.call_or_stream(completions, request, body, CompletionAssembler())
             reply = self._make_reply(validate_reply(response, Completion), request, model)
             if request.schema is None or self._is_own_server:
                 return reply

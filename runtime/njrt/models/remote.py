@@ -14,7 +14,7 @@ import asyncio
 import importlib.util
 import ipaddress
 from abc import ABC, abstractmethod
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar
@@ -31,6 +31,7 @@ from njrt.errors import (
 from njrt.messages import Protocol, Reply, Request
 from njrt.models.network import Client, get_network
 from njrt.models.response import MalformedReplyError, escape_surrogates, parse_json
+from njrt.models.streaming import BrokenStreamError, OnText, ReplyAssembler, assemble_reply
 
 MAX_RETRIES = 3
 """Retries of the SDK after a dropped connection or HTTP 408, 409, 429, 5xx."""
@@ -40,6 +41,9 @@ OWN_KEY_VARIABLE = "NJC_API_KEY"
 
 THINKING_TOKENS = 16_384
 """Tokens that a thinking model may use beyond `max_reply_tokens`; an upper bound."""
+
+REJECTED_FIELD_STATUSES = frozenset({400, 404, 422, 501})
+"""The HTTP statuses by which servers reject a field that they do not know."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,6 +64,9 @@ class RemoteModel(ABC):
     sdk: ClassVar[str]
     """The name of the vendor's SDK: of its package, and of the extra that installs it."""
 
+    stream_fields: ClassVar[Mapping[str, Any]] = {"stream": True}
+    """The fields of a request's body that ask for a stream."""
+
     def __init__(self, name: str, protocol: Protocol, server: Server, key: str | None) -> None:
         if importlib.util.find_spec(self.sdk) is None:
             raise ConfigurationError(
@@ -70,6 +77,7 @@ class RemoteModel(ABC):
         self.protocol: Protocol = protocol
         self.server = server
         self.enforces_schemas = True
+        self.can_stream = True
         self._key = key
 
     def ask(self, request: Request) -> Reply:
@@ -109,6 +117,54 @@ class RemoteModel(ABC):
             raise self.explain_sdk_error(error) from None
         return parse_json(response.http_response.content)
 
+    async def call_or_stream(
+        self, api: Any, request: Request, body: Mapping[str, Any], assembler: ReplyAssembler
+    ) -> Any:
+        """The JSON of the response of `api.create`; streamed if the request wants that and the server can.
+
+        A stream that breaks off is asked for again as a whole, with the SDK's retries.
+        """
+        refused_stream = False
+        if request.on_text is not None and self.can_stream:
+            try:
+                return await self._stream(api, request, body, assembler, request.on_text)
+            except self.get_failure_types() as failure:
+                refused_stream = get_status(failure) in REJECTED_FIELD_STATUSES
+                if not refused_stream:
+                    raise
+            except (BrokenStreamError, MalformedReplyError):
+                pass
+        call = api.with_raw_response.create
+        response = await self.call_server(call, **body, timeout=request.timeout)
+        self.can_stream = self.can_stream and not refused_stream
+        return response
+
+    async def _stream(
+        self,
+        api: Any,
+        request: Request,
+        body: Mapping[str, Any],
+        assembler: ReplyAssembler,
+        on_text: OnText,
+    ) -> Any:
+        arguments = escape_surrogates(dict(body)) | self.stream_fields
+        has_begun = False
+        try:
+            create = api.with_streaming_response.create
+            async with create(**arguments, timeout=request.timeout) as answer:
+                has_begun, response = True, answer.http_response
+                if "event-stream" not in response.headers.get("content-type", ""):
+                    return parse_json(await response.aread())
+                return await assemble_reply(response.aiter_lines(), assembler, on_text)
+        except (BrokenStreamError, MalformedReplyError):
+            raise
+        except Exception as error:  # of the connection, whose library is the SDK's choice
+            if has_begun:
+                raise BrokenStreamError(type(error).__name__) from None
+            if isinstance(error, self.get_failure_types()):
+                raise
+            raise self.explain_sdk_error(error) from None
+
     def explain_sdk_error(self, error: Exception) -> ModelError:
         """The error for an exception that the SDK does not document; its message may hold the key."""
         return ServerError(
@@ -128,7 +184,7 @@ class RemoteModel(ABC):
         try:
             return await exchange(request)
         except self.get_failure_types() as failure:
-            if getattr(failure, "status_code", None) not in (400, 404, 422, 501):
+            if get_status(failure) not in REJECTED_FIELD_STATUSES:
                 raise
             reply = await exchange(replace(request, schema=None))
             self.enforces_schemas = False
@@ -152,6 +208,12 @@ class RemoteModel(ABC):
             ) from None
         except failures as failure:
             raise make_model_error(failure, self.name, self.server, self._key) from None
+
+
+def get_status(failure: Exception) -> int | None:
+    """The HTTP status of an SDK's exception, if it has one."""
+    status = getattr(failure, "status_code", None)
+    return status if isinstance(status, int) else None
 
 
 def check_server(name: str, server: Server, key: str | None) -> None:

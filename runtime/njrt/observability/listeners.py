@@ -10,8 +10,9 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
-from dataclasses import dataclass
-from functools import lru_cache
+from dataclasses import dataclass, replace
+from functools import lru_cache, partial
+from typing import TypeVar
 
 from njrt.events import (
     Asked,
@@ -19,8 +20,11 @@ from njrt.events import (
     Listener,
     Replied,
     RunId,
+    Streamed,
+    StreamListener,
     Unanswered,
     combine_listeners,
+    find_stream_listener,
     wants_states,
 )
 from njrt.messages import Reply, Request
@@ -28,6 +32,8 @@ from njrt.models.model import Ask
 from njrt.observability.accounts import record_event
 from njrt.observability.logs import log_event, warn
 from njrt.observability.telemetry import Telemetry
+
+EventT = TypeVar("EventT")
 
 _telemetry = Telemetry()
 _added: tuple[Listener, ...] = ()
@@ -66,11 +72,16 @@ class SafeListener:
         self.wants_states = wants_states(listener)
         self._listener = listener
         self._has_failed = False
+        streamed = find_stream_listener(listener)
+        self.receive_streamed: StreamListener | None = streamed and partial(self._pass, streamed)
 
     def __call__(self, event: Event) -> None:
         """Pass an event on."""
+        self._pass(self._listener, event)
+
+    def _pass(self, receive: Callable[[EventT], None], event: EventT) -> None:
         try:
-            self._listener(event)
+            receive(event)
         except Exception as error:
             if not self._has_failed:
                 self._has_failed = True
@@ -92,8 +103,14 @@ class Notified:
     async def answer(self, request: Request, ask: Ask) -> Reply:
         began = time.monotonic()
         self.listener(Asked(self.run, time.time(), request))
+        streamed = find_stream_listener(self.listener)
+
+        def report_text(text: str) -> None:
+            assert streamed is not None
+            streamed(Streamed(self.run, time.time(), request.turn, text))
+
         try:
-            reply = await ask(request)
+            reply = await ask(replace(request, on_text=report_text) if streamed else request)
         except BaseException as error:
             seconds = time.monotonic() - began
             self.listener(Unanswered(self.run, time.time(), request.turn, error, seconds))

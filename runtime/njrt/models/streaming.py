@@ -1,0 +1,256 @@
+"""Replies that come in pieces, as server-sent events, put together as if they had come whole.
+
+    data: {"choices": [{"delta": {"content": "total = "}}]}
+    data: {"choices": [{"delta": {"content": "7"}, "finish_reason": "stop"}]}
+    data: [DONE]
+        ->  {"choices": [{"message": {"content": "total = 7", ...}, "finish_reason": "stop"}], ...}
+
+The formats are those of the vendors: https://platform.openai.com/docs/api-reference/chat-streaming and
+https://docs.anthropic.com/en/docs/build-with-claude/streaming. A stream that breaks off, that has an error in it or that
+does not have this format is a `BrokenStreamError`.
+"""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import AsyncIterator, Callable
+from dataclasses import dataclass, field
+from typing import Any, Protocol
+
+from njrt.models.response import MalformedReplyError, parse_json, validate_reply
+
+REPORT_SECONDS = 0.1
+"""The least time between two reports of a text so far."""
+
+OnText = Callable[[str], None]
+"""Called with the text of a reply so far, in the thread of the network."""
+
+
+class BrokenStreamError(Exception):
+    """A streamed reply has no end that can be used."""
+
+
+class ReplyAssembler(Protocol):
+    """Puts the events of a stream together."""
+
+    @property
+    def text(self) -> str:
+        """What the model has written so far: text, then the arguments of tool calls."""
+
+    @property
+    def is_complete(self) -> bool:
+        """Whether the last event has come."""
+
+    def add(self, event: Any) -> None:
+        """Add an event, which is any JSON; raises MalformedReplyError or BrokenStreamError."""
+
+    def build(self) -> Any:
+        """The reply as the server would have sent it whole."""
+
+
+async def assemble_reply(
+    lines: AsyncIterator[str], assembler: ReplyAssembler, on_text: OnText
+) -> Any:
+    """The reply that a stream's lines make; `on_text` is told of the text so far as it grows."""
+    reported = 0.0
+    async for data in read_event_data(lines):
+        if data == "[DONE]":
+            break
+        assembler.add(parse_json(data))
+        if time.monotonic() - reported >= REPORT_SECONDS and assembler.text:
+            reported = time.monotonic()
+            on_text(assembler.text)
+    if not assembler.is_complete:
+        raise BrokenStreamError("it ended too early")
+    on_text(assembler.text)
+    return assembler.build()
+
+
+async def read_event_data(lines: AsyncIterator[str]) -> AsyncIterator[str]:
+    """The data of each event; https://html.spec.whatwg.org/multipage/server-sent-events.html."""
+    data: list[str] = []
+    async for line in lines:
+        line = line.rstrip("\r\n")
+        if line.startswith("data:"):
+            data.append(line.removeprefix("data:").removeprefix(" "))
+        elif not line and data:
+            yield "\n".join(data)
+            data = []
+    if data:
+        yield "\n".join(data)
+
+
+@dataclass(frozen=True, slots=True)
+class ChunkFunction:
+    """A piece of the function that a model calls."""
+
+    name: str | None = None
+    arguments: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class ChunkCall:
+    """A piece of a tool call; `index` tells which."""
+
+    index: int = 0
+    id: str | None = None
+    function: ChunkFunction | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Delta:
+    """A piece of a message."""
+
+    content: str | None = None
+    refusal: str | None = None
+    tool_calls: list[ChunkCall] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class ChunkChoice:
+    """A piece of a choice; only the first choice is used."""
+
+    index: int = 0
+    delta: Delta | None = None
+    finish_reason: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class CompletionChunk:
+    """An event of a streamed completion; the usage comes with the last."""
+
+    choices: list[ChunkChoice] | None = None
+    usage: dict[str, Any] | None = None
+    model: str | None = None
+
+
+@dataclass(slots=True)
+class _CallParts:
+    """A tool call, as far as it has come."""
+
+    id: str | None = None
+    name: str = ""
+    arguments: list[str] = field(default_factory=list)
+
+
+class CompletionAssembler:
+    """Puts a completion of OpenAI's API together (state: what has come)."""
+
+    def __init__(self) -> None:
+        self.is_complete = False
+        self._content: list[str] = []
+        self._refusal: list[str] = []
+        self._calls: dict[int, _CallParts] = {}
+        self._finish_reason: str | None = None
+        self._usage: dict[str, Any] | None = None
+        self._model: str | None = None
+
+    @property
+    def text(self) -> str:
+        arguments = ["".join(call.arguments) for call in self._calls.values()]
+        return "\n".join(filter(None, ["".join(self._content), *arguments]))
+
+    def add(self, event: Any) -> None:
+        if isinstance(event, dict) and event.get("error"):
+            raise BrokenStreamError("the server sent an error")
+        chunk = validate_reply(event, CompletionChunk)
+        self._model = chunk.model or self._model
+        self._usage = chunk.usage or self._usage
+        for choice in chunk.choices or ():
+            if choice.index == 0:
+                self._add_delta(choice.delta or Delta())
+                self._finish_reason = choice.finish_reason or self._finish_reason
+        self.is_complete = self._finish_reason is not None
+
+    def _add_delta(self, delta: Delta) -> None:
+        self._content.append(delta.content or "")
+        self._refusal.append(delta.refusal or "")
+        for piece in delta.tool_calls or ():
+            call = self._calls.setdefault(piece.index, _CallParts())
+            function = piece.function or ChunkFunction()
+            call.id = call.id or piece.id
+            call.name += function.name or ""
+            call.arguments.append(function.arguments or "")
+
+    def build(self) -> Any:
+        calls = [
+            {"id": call.id, "function": {"name": call.name, "arguments": "".join(call.arguments)}}
+            for _, call in sorted(self._calls.items())
+        ]
+        message = {
+            "content": "".join(self._content) or None,
+            "refusal": "".join(self._refusal) or None,
+            "tool_calls": calls or None,
+        }
+        choice = {"message": message, "finish_reason": self._finish_reason}
+        return {"choices": [choice], "usage": self._usage, "model": self._model}
+
+
+class MessageAssembler:
+    """Puts a message of Anthropic's API together (state: what has come)."""
+
+    def __init__(self) -> None:
+        self.is_complete = False
+        self._message: dict[str, Any] = {}
+        self._usage: dict[str, Any] = {}
+        self._blocks: dict[int, dict[str, Any]] = {}
+        self._inputs: dict[int, list[str]] = {}
+
+    @property
+    def text(self) -> str:
+        texts = [block.get("text") for block in self._blocks.values()]
+        inputs = ["".join(parts) for parts in self._inputs.values()]
+        return "\n".join(part for part in (*texts, *inputs) if part)
+
+    def add(self, event: Any) -> None:
+        match event:
+            case {"type": "message_start", "message": dict(message)}:
+                self._message = message
+                self._add_usage(message.get("usage"))
+            case {"type": "content_block_start", "index": int(index), "content_block": dict(block)}:
+                self._blocks[index] = dict(block)
+            case {"type": "content_block_delta", "index": int(index), "delta": dict(delta)}:
+                self._add_delta(index, delta)
+            case {"type": "message_delta", "delta": dict(delta)}:
+                self._message |= delta
+                self._add_usage(event.get("usage"))
+            case {"type": "message_stop"}:
+                self.is_complete = True
+            case {"type": "error"}:
+                raise BrokenStreamError("the server sent an error")
+            case {"type": str()}:  # ping, content_block_stop, and what may be added
+                pass
+            case _:
+                raise MalformedReplyError("an event without a type")
+
+    def _add_delta(self, index: int, delta: dict[str, Any]) -> None:
+        if index not in self._blocks:
+            raise MalformedReplyError("a piece of a block that has not begun")
+        block = self._blocks[index]
+        match delta:
+            case {"type": "input_json_delta", "partial_json": str(text)}:
+                self._inputs.setdefault(index, []).append(text)
+            case (
+                {"type": "text_delta", "text": str(text)}
+                | {"type": "thinking_delta", "thinking": str(text)}
+                | {"type": "signature_delta", "signature": str(text)}
+            ):
+                name = str(delta["type"]).removesuffix("_delta")
+                block[name] = str(block.get(name) or "") + text
+            case _:  # citations, and what may be added
+                pass
+
+    def _add_usage(self, usage: Any) -> None:
+        if isinstance(usage, dict):
+            self._usage |= {name: value for name, value in usage.items() if value is not None}
+
+    def build(self) -> Any:
+        for index, parts in self._inputs.items():
+            text = "".join(parts)
+            try:
+                self._blocks[index]["input"] = json.loads(text) if text else {}
+            except ValueError:  # cut off by the token limit
+                self._blocks[index]["input"] = text
+        content = [block for _, block in sorted(self._blocks.items())]
+        return self._message | {"content": content, "usage": self._usage or None}

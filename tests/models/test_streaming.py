@@ -1,0 +1,236 @@
+"""Replies that come in pieces: the same reply as whole, whatever the server does; and who hears of the pieces."""
+
+from __future__ import annotations
+
+import itertools
+import json
+import threading
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import njrt
+from anthropic_server import KEY as ANTHROPIC_KEY
+from anthropic_server import AnthropicServer, message, split_message, text, thinking, tool_use
+from conversations import PLAIN, TOOLS
+from loopback import Stream
+from njrt.errors import ModelError, ServerError
+from njrt.events import Event, Streamed
+from njrt.messages import Request
+from njrt.models.anthropic import Anthropic
+from njrt.models.openai import OpenAI
+from njrt.models.streaming import CompletionAssembler, MessageAssembler
+from njrt.observability.listeners import add_listener
+from openai_server import KEY as OPENAI_KEY
+from openai_server import OpenAIServer, calls, completion, says, split_completion
+
+pytest.importorskip("openai")
+pytest.importorskip("anthropic")
+
+
+def openai(server: Any, **settings: Any) -> OpenAI:
+    return OpenAI("gpt-4.1", vendor_url=f"{server.url}/v1", key=OPENAI_KEY, **settings)
+
+
+def anthropic(server: Any, **settings: Any) -> Anthropic:
+    return Anthropic("claude-sonnet-5-5", vendor_url=server.url, key=ANTHROPIC_KEY, **settings)
+
+
+def streamed(request: Request, heard: list[str] | None = None) -> Request:
+    return replace(request, on_text=(heard if heard is not None else []).append)
+
+
+CODE = json.dumps({"code": "total = sum(prices)\nprint('é 東京')", "done": True})
+COMPLETIONS = {
+    "text": says("Good morning, 東京. " * 9),
+    "empty": says(""),
+    "one call": calls(("run", CODE)),
+    "two calls": calls(("run", CODE), ("run", '{"code": "x'), ids=False),
+    "text and call": completion(
+        {"content": "Now:", "tool_calls": [{"id": "c", "type": "function", "function": {"name": "run", "arguments": CODE}}]}
+    ),
+    "cut off": completion({"role": "assistant", "content": "half"}, "length"),
+    "refused": says(None, refusal="I would rather not."),
+    "no usage": completion({"role": "assistant", "content": "x"}, usage=None),
+}  # fmt: skip
+MESSAGES = {
+    "text": message(text("Good morning, 東京. " * 9)),
+    "call": message(tool_use("t1", "run", json.loads(CODE))),
+    "call without arguments": message(tool_use("t1", "run", {})),
+    "text and calls": message(text("Now:"), tool_use("t1", "run", {"code": "x"}), tool_use("t2", "run", {"code": "y"})),
+    "thinking": message(thinking("c2lnbmF0dXJl" * 9), text("So."), tool_use("t1", "run", {"code": "x"})),
+    "cut off": message(text("half"), stop="max_tokens"),
+    "no usage": message(text("x"), usage=None),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("answer", COMPLETIONS.values(), ids=COMPLETIONS)
+def test_a_streamed_completion_is_the_same_reply(answer: Any) -> None:
+    heard: list[str] = []
+    with OpenAIServer([answer, answer]) as server:
+        model = openai(server)
+        assert model.ask(streamed(TOOLS, heard)) == model.ask(TOOLS)
+        assert [seen.body.get("stream") for seen in server.seen] == [True, None]
+        assert server.seen[0].body["stream_options"] == {"include_usage": True}
+    assert all(later.startswith(sooner) for sooner, later in itertools.pairwise(heard))
+
+
+@pytest.mark.parametrize("answer", MESSAGES.values(), ids=MESSAGES)
+def test_a_streamed_message_is_the_same_reply(answer: Any) -> None:
+    with AnthropicServer([answer, answer]) as server:
+        model = anthropic(server)
+        one, other = model.ask(streamed(TOOLS)), model.ask(TOOLS)
+        assert one == other
+        assert one.message.vendor_content == other.message.vendor_content
+        assert [seen.body.get("stream") for seen in server.seen] == [True, None]
+
+
+def test_the_text_is_heard_while_it_comes() -> None:
+    heard: list[str] = []
+    has_heard = threading.Event()
+
+    def hear(said: str) -> None:
+        heard.append(said)
+        has_heard.set()
+
+    events = list(split_completion(says("Good morning").body))
+    with OpenAIServer([Stream(events[:3], then="stall")]) as server:
+        model = openai(server, retries=0)
+        with pytest.raises(ServerError, match=r"no reply .* within 0\.7 s"):
+            model.ask(replace(PLAIN, on_text=hear, timeout=0.7))
+    assert has_heard.is_set()
+    assert heard[0] in ("Good ", "Good morni")
+    assert len(server.seen) == 1
+
+
+def test_arguments_of_tool_calls_are_heard_too() -> None:
+    heard: list[str] = []
+    with OpenAIServer([calls(("run", CODE))]) as server:
+        openai(server).ask(streamed(TOOLS, heard))
+    with AnthropicServer([message(text("Now:"), tool_use("t1", "run", {"code": "x"}))]) as server:
+        anthropic(server).ask(streamed(TOOLS, heard))
+    assert CODE in heard
+    assert heard[-1] == 'Now:\n{"code": "x"}'
+
+
+HALF = list(split_completion(says("Good morning, all of you").body))[:4]
+HALF_MESSAGE = list(split_message(message(text("Good morning, all of you")).body))[:5]
+BROKEN: dict[str, Callable[[list[Any]], Stream]] = {
+    "cut off": lambda half: Stream(half, then="cut"),
+    "ended too early": lambda half: Stream(half),
+    "no events": lambda half: Stream([]),
+    "an error": lambda half: Stream([*half, {"type": "error", "error": {"message": "Overloaded"}}]),
+    "not JSON": lambda half: Stream([*half, "{nonsense"]),
+    "not an event": lambda half: Stream([*half, [1, 2]]),
+    "other types": lambda half: Stream([*half, {"type": 3, "choices": [{"delta": {"content": 7}}]}]),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("broken", BROKEN.values(), ids=BROKEN)
+def test_a_broken_stream_is_asked_for_as_a_whole(broken: Callable[[list[Any]], Stream]) -> None:
+    with OpenAIServer([broken(HALF), says("whole")]) as server:
+        assert openai(server).ask(streamed(PLAIN)).message.text == "whole"
+        assert [seen.body.get("stream") for seen in server.seen] == [True, None]
+    with AnthropicServer([broken(HALF_MESSAGE), message(text("whole"))]) as server:
+        assert anthropic(server).ask(streamed(PLAIN)).message.text == "whole"
+
+
+@pytest.mark.parametrize("broken", BROKEN.values(), ids=BROKEN)
+def test_a_server_that_stays_broken_is_a_model_error(
+    broken: Callable[[list[Any]], Stream],
+) -> None:
+    with OpenAIServer([broken(HALF), broken(HALF)]) as server, pytest.raises(ModelError):
+        openai(server, retries=0).ask(streamed(PLAIN))
+    with AnthropicServer([broken(HALF_MESSAGE)] * 2) as server, pytest.raises(ModelError):
+        anthropic(server, retries=0).ask(streamed(PLAIN))
+
+
+def test_a_server_that_does_not_stream_is_asked_for_it_once() -> None:
+    with OpenAIServer([says("one"), says("two")], streams=False) as server:
+        model = openai(server)
+        assert [model.ask(streamed(PLAIN)).message.text for _ in range(2)] == ["one", "two"]
+        assert ["stream" in seen.body for seen in server.seen] == [True, False, False]
+
+
+def test_a_server_that_ignores_the_wish_for_a_stream_is_understood() -> None:
+    class Whole(OpenAIServer):
+        def split_answer(self, body: Any) -> None:
+            return None
+
+    with Whole([says("whole")]) as server:
+        assert openai(server).ask(streamed(PLAIN)).message.text == "whole"
+        assert len(server.seen) == 1
+
+
+def test_nothing_is_streamed_unless_somebody_listens() -> None:
+    class Hearer:
+        def __init__(self) -> None:
+            self.heard: list[Streamed] = []
+
+        def __call__(self, event: Event) -> None:
+            pass
+
+        def receive_streamed(self, event: Streamed) -> None:
+            self.heard.append(event)
+
+    hearer = Hearer()
+    with OpenAIServer([says("one"), says("two"), says("three")]) as server:
+        with njrt.using(model=openai(server)):
+            assert njrt.llm("Count.") == "one"
+            remove = add_listener(hearer)
+            try:
+                assert njrt.llm("Count.") == "two"
+            finally:
+                remove()
+            assert njrt.llm("Count.") == "three"
+        assert [seen.body.get("stream") for seen in server.seen] == [None, True, None]
+    assert [event.text for event in hearer.heard][-1] == "two"
+    assert {event.turn for event in hearer.heard} == {1}
+
+
+def test_a_listener_that_fails_does_not_break_the_reply() -> None:
+    class Failing:
+        def __call__(self, event: Event) -> None:
+            pass
+
+        def receive_streamed(self, event: Streamed) -> None:
+            raise RuntimeError
+
+    remove = add_listener(Failing())
+    try:
+        with OpenAIServer([says("one")]) as server, njrt.using(model=openai(server)):
+            assert njrt.llm("Count.") == "one"
+            assert len(server.seen) == 1
+    finally:
+        remove()
+
+
+json_values = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.text(max_size=5),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.sampled_from(
+        ["type", "index", "delta", "choices", "content", "text", "content_block", "message", "usage", "tool_calls",
+         "function", "arguments", "partial_json", "id", "name", "error"]), inner, max_size=4),
+    max_leaves=9,
+)  # fmt: skip
+
+
+@given(st.lists(json_values, max_size=4), st.integers(0, 8))
+def test_no_event_breaks_an_assembler(hostile: list[Any], place: int) -> None:
+    """Any JSON is an error with a message, or leads to JSON; nothing else is raised."""
+    from njrt.models.response import MalformedReplyError
+    from njrt.models.streaming import BrokenStreamError
+
+    wholes = [split_completion(calls(("run", CODE)).body), split_message(MESSAGES["thinking"].body)]
+    for assembler, whole in zip((CompletionAssembler(), MessageAssembler()), wholes, strict=True):
+        events = [event for event in whole if event != "[DONE]"]
+        try:
+            for event in [*events[:place], *hostile, *events[place:]]:
+                assembler.add(event)
+                assert isinstance(assembler.text, str)
+            json.dumps(assembler.build())
+        except (MalformedReplyError, BrokenStreamError):
+            pass
