@@ -6,6 +6,7 @@ $ spsbench graph    large objects: copied into the prompt, or shared
 $ spsbench gsm8k    school problems, which share no state
 $ spsbench states   the states of an executed program: JSON Lines, or tokens
 $ spsbench repair   buggy programs: repaired by a model, with and without execution traces
+$ spsbench crux     predicting outputs, inputs and states of CruxEval's functions
 $ spsbench replay   published traces, replayed on this runtime
 $ spsbench report   results beside the paper's tables: text, Markdown, CSV, a page
 """
@@ -14,6 +15,7 @@ from __future__ import annotations
 
 import click
 
+from spsbench.crux import command as crux
 from spsbench.repair import command as repair
 from spsbench.replay import command as replay
 from spsbench.report import command as report
@@ -36,6 +38,7 @@ def loc() -> None:
     click.echo(format_length_table(count_lengths()))
 
 
+main.add_command(crux.command)
 main.add_command(graph_command.command)
 main.add_command(gsm8k_command.command)
 main.add_command(repair.command)

@@ -17,7 +17,7 @@ from __future__ import annotations
 import functools
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
-from typing import Annotated, Literal, TypeVar
+from typing import Annotated, Any, Literal, Protocol, TypeVar
 
 from annotated_types import MinLen
 
@@ -264,7 +264,17 @@ class Gsm8kResult(StudyResult):
 
 
 ResultLine = BenchmarkRun | TrialResult | GraphResult | Gsm8kResult
-Finished = TypeVar("Finished", TrialResult, GraphResult, Gsm8kResult)
+
+
+class FinishedTrial(Protocol):
+    """A result that says what was run."""
+
+    @property
+    def trial(self) -> Any:
+        """What was run: hashable, and the same for a second run."""
+
+
+Finished = TypeVar("Finished", bound=FinishedTrial)
 
 
 @dataclass(frozen=True, slots=True)
@@ -282,27 +292,33 @@ class ResultSet:
 
 def read_results(lines: Iterable[str]) -> ResultSet:
     """Read a results file; `DamagedResultsError` names a line that cannot be read."""
-    entries: list[ResultLine] = []
+    entries, remarks = read_lines(lines, _build_line_type())
+    return ResultSet(
+        tuple(entry for entry in entries if isinstance(entry, BenchmarkRun)),
+        select_last_results(entries, TrialResult),
+        select_last_results(entries, GraphResult),
+        select_last_results(entries, Gsm8kResult),
+        remarks,
+        sum((entry.cost or 0.0 for entry in entries if isinstance(entry, TrialResult)), 0.0),
+    )
+
+
+def read_lines(lines: Iterable[str], line_type: object) -> tuple[list[Any], tuple[str, ...]]:
+    """The entries of a file that only grows, and remarks; `DamagedResultsError` names a line that cannot be read."""
+    entries: list[Any] = []
     remarks: list[str] = []
     for number, line in enumerate(lines, 1):
         if not line.strip():
             continue
         try:
-            entries.append(from_json(line, _build_line_type()))
+            entries.append(from_json(line, line_type))
         except InvalidJsonError as error:
             if line.endswith("\n"):
                 raise DamagedResultsError(
                     f"line {number} of the results is damaged ({error}); repair or delete it"
                 ) from None
             remarks.append(f"line {number}, the last, was cut off and is left out")
-    return ResultSet(
-        tuple(entry for entry in entries if isinstance(entry, BenchmarkRun)),
-        select_last_results(entries, TrialResult),
-        select_last_results(entries, GraphResult),
-        select_last_results(entries, Gsm8kResult),
-        tuple(remarks),
-        sum((entry.cost or 0.0 for entry in entries if isinstance(entry, TrialResult)), 0.0),
-    )
+    return entries, tuple(remarks)
 
 
 @functools.cache

@@ -60,6 +60,7 @@ LAYERS: Mapping[str, str] = {
         studies
         report
         repair
+        crux
         cli
         __main__
     """,
@@ -93,6 +94,7 @@ EDGE = """
     spsbench.states     command
     spsbench.repair     command running solving
     spsbench.report     command files
+    spsbench.crux       actions asking command judge judge_process problems running
 """
 """The modules that may touch time, disk, network, environment or other processes; all others are handed what they need."""
 

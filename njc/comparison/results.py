@@ -113,7 +113,7 @@ class ModeSummary:
         return compute_pass_interval(self.passed, len(self.runs))
 
 
-def compute_pass_interval(passed: int, runs: int, z: float = 1.96) -> tuple[float, float]:
+def compute_pass_interval(passed: float, runs: int, z: float = 1.96) -> tuple[float, float]:
     """Compute the 95 % interval of a pass rate by Wilson (1927), which suits few runs too."""
     if not runs:
         return 0.0, 1.0

@@ -1,0 +1,1 @@
+"""CruxEval: models that predict outputs, inputs and states of programs."""

@@ -1,0 +1,102 @@
+"""The actions of a debugger, as steps between the states of a trace.
+
+    find_target(states, 1, "step_over")        the index of the next state that is not deeper
+    find_target(states, 9, "inv_step_call")    the index of the call of the function that state 9 belongs to
+
+    forward  step_into      the next state
+             step_over      the next state that is not deeper
+             step_return    the return of this function
+             breakpoint     the next time a line is about to run
+    inverse  inv_step_into  the state before
+             inv_step_over  the last state before that is not deeper
+             inv_step_call  the call of this function
+
+The names are those of "Towards a Neural Debugger for Python" (arXiv 2603.09951). Predicting what CruxEval asks for is
+`step_return` from the call (outputs) and `inv_step_call` from the return (inputs).
+"""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Literal, get_args
+
+from spsbench.states.trace import ProgramState
+
+Action = Literal[
+    "step_into",
+    "step_over",
+    "step_return",
+    "breakpoint",
+    "inv_step_into",
+    "inv_step_over",
+    "inv_step_call",
+]
+ACTIONS: tuple[Action, ...] = get_args(Action)
+
+
+@dataclass(frozen=True, slots=True)
+class ActionStep:
+    """An action in a state of a trace; `line` is that of a breakpoint."""
+
+    index: int
+    action: Action
+    line: int | None = None
+
+    def __str__(self) -> str:
+        return self.action if self.line is None else f"{self.action} {self.line}"
+
+
+def find_target(states: Sequence[ProgramState], step: ActionStep) -> int | None:
+    """The index of the state that an action leads to; None at the end of the trace."""
+    depth = states[step.index].depth
+    if is_inverse(step.action):
+        candidates: Iterable[int] = range(step.index - 1, -1, -1)
+    else:
+        candidates = range(step.index + 1, len(states))
+    return next((index for index in candidates if _stops_at(states[index], step, depth)), None)
+
+
+def is_inverse(action: Action) -> bool:
+    """Whether an action goes back in time."""
+    return action.startswith("inv_")
+
+
+def _stops_at(state: ProgramState, step: ActionStep, depth: int) -> bool:
+    match step.action:
+        case "step_into" | "inv_step_into":
+            return True
+        case "step_over" | "inv_step_over":
+            return state.depth <= depth
+        case "step_return":
+            return state.depth == depth and state.event == "return"
+        case "inv_step_call":
+            return state.depth == depth and state.event == "call"
+        case "breakpoint":
+            return state.event == "line" and state.line == step.line
+
+
+def list_steps(states: Sequence[ProgramState], action: Action) -> list[ActionStep]:
+    """All steps of a trace by one action: from each state that it leads away from, a breakpoint on each line ahead.
+
+    A return has no `step_return` and a call no `inv_step_call`: those of their own function are behind.
+    """
+    skipped = {"step_return": "return", "inv_step_call": "call"}.get(action)
+    steps = [
+        ActionStep(index, action, line)
+        for index, state in enumerate(states)
+        if state.event != skipped
+        for line in (_list_lines_ahead(states, index) if action == "breakpoint" else (None,))
+    ]
+    return [step for step in steps if find_target(states, step) is not None]
+
+
+def _list_lines_ahead(states: Sequence[ProgramState], index: int) -> list[int]:
+    return sorted({state.line for state in states[index + 1 :] if state.event == "line"})
+
+
+def choose_step(states: Sequence[ProgramState], action: Action, seed: str) -> ActionStep | None:
+    """A random step of a trace by an action, the same for the same seed; None where there is none."""
+    steps = list_steps(states, action)
+    return random.Random(seed).choice(steps) if steps else None

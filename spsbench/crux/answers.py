@@ -1,0 +1,135 @@
+"""Finding the answer in a reply, and refusing answers that are more than values.
+
+    find_output("assert f([1]) == [2]  # as f adds one")     "[2]"
+    find_call("[ANSWER]assert f([1]) == [2][/ANSWER]")       "f([1])"
+
+An answer is run. An output must be a value: literals, operators, and calls of Python's own types. The arguments of a
+call may be any expression, as those of CruxEval are (`lambda x: x < 2`), but without names that give access to the
+program or the machine, without private names, and without assignments.
+"""
+
+from __future__ import annotations
+
+import ast
+import re
+import warnings
+from collections.abc import Iterator
+
+CONSTRUCTORS = {
+    *("bool", "bytearray", "bytes", "complex", "dict", "float", "frozenset", "int", "list"),
+    *("range", "set", "str", "tuple"),
+}
+FORBIDDEN_NAMES = {
+    *("breakpoint", "compile", "delattr", "dir", "eval", "exec", "exit", "f", "getattr", "globals"),
+    *("help", "input", "locals", "memoryview", "object", "open", "quit", "setattr", "type", "vars"),
+}
+PLAIN_NODES = (
+    *(
+        ast.Expression,
+        ast.Constant,
+        ast.List,
+        ast.Tuple,
+        ast.Set,
+        ast.Dict,
+        ast.Starred,
+        ast.keyword,
+    ),
+    *(ast.UnaryOp, ast.BinOp, ast.unaryop, ast.operator, ast.Load),
+)
+_TAG = re.compile(r"\[ANSWER\](.*?)(?:\[/ANSWER\]|\Z)", re.DOTALL)
+_FENCE = re.compile(r"```(?:python)?\n?(.*?)(?:```|\Z)", re.DOTALL)
+
+
+def find_output(reply: str) -> str | None:
+    """The value that a reply says, on the right side of an assertion or bare; None where it says none."""
+    for text in _list_candidates(reply):
+        side = _split_assertion(text)
+        if is_value(found := side[1] if side else text):
+            return found
+    return None
+
+
+def find_call(reply: str) -> str | None:
+    """The call of `f` that a reply says, in an assertion, bare, or as its arguments; None where it says none."""
+    for text in _list_candidates(reply):
+        side = _split_assertion(text)
+        for found in (side[0],) if side else (text, f"f({text})"):
+            if is_harmless_call(found):
+                return found
+    return None
+
+
+def _list_candidates(reply: str) -> Iterator[str]:
+    """Texts that may be the answer: tagged, fenced, all of the reply, each line."""
+    for pattern in (_TAG, _FENCE):
+        for found in pattern.findall(reply):
+            yield found.strip()
+    yield reply.strip()
+    yield from (line.strip() for line in reply.splitlines() if line.strip())
+
+
+def _split_assertion(text: str) -> tuple[str, str] | None:
+    """The two sides of `assert f(...) == ...`, the last one in a text; None where there is none."""
+    module = _parse_as(text, "exec")
+    for statement in reversed(module.body) if isinstance(module, ast.Module) else ():
+        test = (
+            statement.test
+            if isinstance(statement, ast.Assert)
+            else getattr(statement, "value", None)
+        )
+        if isinstance(test, ast.Compare) and len(test.ops) == 1 and isinstance(test.ops[0], ast.Eq):
+            left, right = test.left, test.comparators[0]
+            if not _is_call_of_f(left) and _is_call_of_f(right):
+                left, right = right, left
+            return ast.unparse(left), ast.unparse(right)
+    return None
+
+
+def _parse(text: str) -> ast.expr | None:
+    found = _parse_as(text, "eval")
+    return found.body if isinstance(found, ast.Expression) else None
+
+
+def _parse_as(text: str, mode: str) -> ast.AST | None:
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # a reply's `'\['` is not the user's
+        try:
+            return ast.parse(text, mode=mode)
+        except (SyntaxError, ValueError, MemoryError, RecursionError):
+            return None
+
+
+def _is_call_of_f(node: ast.expr | None) -> bool:
+    return isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == "f"
+
+
+def is_value(text: str) -> bool:
+    """Whether a text is an expression that is only a value."""
+    node = _parse(text)
+    return node is not None and _is_plain_node(node)
+
+
+def is_harmless_call(text: str) -> bool:
+    """Whether a text is a call of `f`, with arguments that cannot reach what decides about the answer."""
+    node = _parse(text)
+    if not isinstance(node, ast.Call) or not _is_call_of_f(node):
+        return False
+    return not any(
+        isinstance(part, (ast.NamedExpr, ast.Await, ast.Yield, ast.YieldFrom))
+        or (isinstance(part, ast.Name) and is_forbidden(part.id))
+        or (isinstance(part, ast.Attribute) and is_forbidden(part.attr))
+        for argument in (*node.args, *node.keywords)
+        for part in ast.walk(argument)
+    )
+
+
+def is_forbidden(name: str) -> bool:
+    """Whether a name gives access to more than values."""
+    return name.startswith("_") or name in FORBIDDEN_NAMES
+
+
+def _is_plain_node(node: ast.AST) -> bool:
+    if isinstance(node, ast.Call):
+        is_known = isinstance(node.func, ast.Name) and node.func.id in CONSTRUCTORS
+        return is_known and all(map(_is_plain_node, (*node.args, *node.keywords)))
+    return isinstance(node, PLAIN_NODES) and all(map(_is_plain_node, ast.iter_child_nodes(node)))

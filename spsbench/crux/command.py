@@ -1,0 +1,254 @@
+"""`spsbench crux`: predicting outputs, inputs and states of the functions of CruxEval.
+
+spsbench crux --data cruxeval.jsonl --model openai/local --sample 100 --out crux.jsonl
+spsbench crux --data cruxeval.jsonl --model openai/local --tasks states --states 50
+spsbench crux --data cruxeval.jsonl --score generations_output.json
+spsbench crux --report crux.jsonl > crux.md
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+from collections.abc import Mapping
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from spsbench import flags
+
+if TYPE_CHECKING:
+    from spsbench.crux.planning import CruxPlan
+    from spsbench.crux.problems import CruxProblem
+    from spsbench.crux.results import GenerationsResult
+
+EXIT_UNFINISHED = 1
+EXISTING_FILE = click.Path(path_type=Path, exists=True, dir_okay=False)
+
+
+@click.command("crux")
+@click.option("--data", type=EXISTING_FILE, help="Problems in the format of CruxEval.")
+@click.option(
+    "--tasks",
+    default="output,input,states",
+    show_default=True,
+    metavar="LIST",
+    help="What to ask for.",
+)
+@click.option(
+    "--forms",
+    default="direct,action,path,trace",
+    show_default=True,
+    metavar="LIST",
+    help="How to ask for it.",
+)
+@flags.model_option()
+@click.option("--sample", type=flags.POSITIVE_INT, metavar="N", help="Problems (default: all).")
+@click.option(
+    "--states",
+    type=flags.POSITIVE_INT,
+    default=100,
+    show_default=True,
+    help="Steps for each action.",
+)
+@click.option("--seed", type=int, default=1, show_default=True, help="Seed of the sample.")
+@flags.repeats_option(1)
+@click.option("--jobs", type=flags.POSITIVE_INT, metavar="N", help="Questions at a time.")
+@click.option(
+    "--out",
+    type=click.Path(path_type=Path, dir_okay=False),
+    default=Path("crux.jsonl"),
+    show_default=True,
+    help="Results file; its questions are skipped.",
+)
+@click.option(
+    "--temperature",
+    type=click.FloatRange(min=0),
+    default=0.0,
+    show_default=True,
+    help="Temperature.",
+)
+@click.option(
+    "--max-steps",
+    type=flags.POSITIVE_INT,
+    default=40,
+    show_default=True,
+    help="Replies on one path.",
+)
+@click.option(
+    "--seconds",
+    type=flags.POSITIVE_FLOAT,
+    default=120.0,
+    show_default=True,
+    help="Limit of wall time for one reply.",
+)
+@click.option(
+    "--executor",
+    type=click.Choice(["threads", "dask"]),
+    default="threads",
+    show_default=True,
+    help="Ask from here or from a Dask cluster.",
+)
+@click.option("--scheduler", metavar="tcp://HOST:PORT", help="Scheduler of the cluster.")
+@click.option(
+    "--score",
+    type=EXISTING_FILE,
+    multiple=True,
+    metavar="GENERATIONS",
+    help="Score this file; ask nothing.",
+)
+@click.option(
+    "--task",
+    type=click.Choice(["output", "input"]),
+    help="What --score has (default: by its name).",
+)
+@click.option("--report", type=EXISTING_FILE, help="Print the report on results as Markdown.")
+@click.pass_context
+def command(ctx: click.Context, /, **values: Any) -> None:
+    """Ask a model for outputs, inputs and states.
+
+    The same command again goes on where the results end. --score and --report ask nothing.
+    """
+    from spsbench.crux.problems import BadProblemError
+    from spsbench.journal import JournalInUseError
+    from spsbench.results import DamagedResultsError
+    from spsbench.trials.schedule import OtherConditionsError
+    from spsbench.trials.workers import NoWorkersError
+
+    try:
+        if values["report"] is not None:
+            print_report(values["report"])
+        elif values["data"] is None:
+            raise click.UsageError("--data names the file of problems, such as cruxeval.jsonl")
+        elif values["score"]:
+            score_files(values)
+        else:
+            ctx.exit(ask_questions(values))
+    except (
+        BadProblemError,
+        DamagedResultsError,
+        JournalInUseError,
+        NoWorkersError,
+        OtherConditionsError,
+    ) as problem:
+        raise click.ClickException(str(problem)) from None
+
+
+def print_report(file: Path) -> None:
+    """Print the report on a results file."""
+    from spsbench.crux.results import read_crux_results
+    from spsbench.crux.tables import render_crux_markdown
+
+    with file.open(encoding="utf-8") as lines:
+        results = read_crux_results(lines)
+    click.echo(render_crux_markdown(results, file.name), nl=False)
+
+
+def read_data(file: Path) -> tuple[dict[str, CruxProblem], str]:
+    """The problems of a file, and its digest."""
+    from spsbench.crux.problems import read_problems
+
+    data = file.read_bytes()
+    problems = read_problems(data.decode("utf-8", "replace").splitlines())
+    return problems, hashlib.sha256(data).hexdigest()[:16]
+
+
+def score_files(values: Mapping[str, Any]) -> None:
+    """Score files of generations, and append the scores to the results file if one is named."""
+    from spsbench.crux.results import CruxResultSet, read_crux_results
+    from spsbench.crux.tables import render_crux_text
+    from spsbench.journal import Journal
+
+    problems, _ = read_data(values["data"])
+    found = [score_file(file, values["task"], problems) for file in values["score"]]
+    context = click.get_current_context()
+    if context.get_parameter_source("out") is click.core.ParameterSource.COMMANDLINE:
+        with Journal(values["out"], read_crux_results) as journal:
+            for result in found:
+                journal.append(result)
+    click.echo(render_crux_text(CruxResultSet(generations=tuple(found))), nl=False)
+
+
+def score_file(
+    file: Path, task: str | None, problems: Mapping[str, CruxProblem]
+) -> GenerationsResult:
+    """Score a file of generations."""
+    from spsbench.crux.judge import Judge
+    from spsbench.crux.results import GenerationsResult
+    from spsbench.crux.scoring import read_generations, score_generations
+
+    named = [name for name in ("output", "input") if name in file.name]
+    if task is None and len(named) != 1:
+        raise click.UsageError(f"say by --task whether {file.name} has outputs or inputs")
+    kind: Any = task or named[0]
+    text = file.read_text(encoding="utf-8")
+    generations = read_generations(text)
+    with Judge() as judge:
+        scores = score_generations(generations.raw_generations, problems, kind, judge)
+    published = generations.raw_scored_generations
+    return GenerationsResult(
+        task=kind,
+        file=file.name,
+        sha256=hashlib.sha256(text.encode()).hexdigest()[:16],
+        problems=len(scores.passed),
+        answers=sum(map(len, generations.raw_generations.values())),
+        pass_at_1=scores.pass_at_1,
+        pass_at_5=scores.pass_at_5,
+        published_pass_at_1=generations.pass_at_1,
+        published_pass_at_5=generations.pass_at_5,
+        differing=None
+        if published is None
+        else sum(
+            tuple(published.get(name, ())) != passed for name, passed in scores.passed.items()
+        ),
+    )
+
+
+def ask_questions(values: Mapping[str, Any]) -> int:
+    """Ask the remaining questions and print the tables; returns the exit code."""
+    from spsbench.crux.running import run_crux
+    from spsbench.crux.tables import render_crux_text
+
+    plan = build_crux_plan(values)
+    problems, digest = read_data(values["data"])
+    show = partial(click.echo, err=True)
+    summary = run_crux(plan, problems, digest, values["out"], show)
+    click.echo(render_crux_text(summary.results), nl=False)
+    if summary.is_down:
+        show("the model's server failed repeatedly; check it first")
+    if summary.left:
+        show(f"{summary.left} questions are left; the same command continues with them")
+        return EXIT_UNFINISHED
+    return 0
+
+
+def build_crux_plan(values: Mapping[str, Any]) -> CruxPlan:
+    """The plan that the flags request."""
+    from spsbench.crux.planning import CruxPlan
+    from spsbench.methods import parse_name_list
+    from spsbench.trials.command import refuse_unknown_model
+
+    if values["model"] is None:
+        raise click.UsageError("--model names a model, such as openai/NAME, or `scripted`")
+    if (values["executor"] == "dask") != (values["scheduler"] is not None):
+        raise click.UsageError("--executor dask and --scheduler tcp://HOST:PORT go together")
+    refuse_unknown_model(values["model"], os.environ, None)
+    try:
+        tasks: Any = parse_name_list(values["tasks"], ("output", "input", "states"), "task")
+        forms: Any = parse_name_list(values["forms"], ("direct", "action", "path", "trace"), "form")
+    except ValueError as problem:
+        raise click.UsageError(str(problem)) from None
+    return CruxPlan(
+        tuple(tasks),
+        tuple(forms),
+        base_url=os.environ.get("NJC_BASE_URL"),
+        **{
+            name: values[name]
+            for name in (
+                *("model", "sample", "states", "seed", "repeats", "temperature"),
+                *("max_steps", "seconds", "jobs", "scheduler"),
+            )
+        },
+    )

@@ -1,0 +1,183 @@
+"""The questions: what a model is asked for each task and form, and how its replies become an answer.
+
+    conversation = converse("output", "action", problem, trace, max_steps=40)
+    question = next(conversation)            Question(system, messages=("PROGRAM ...",), right='{"event": "return", ...}')
+    conversation.send(reply)                 StopIteration("[2]"): the answer
+
+A conversation never calls a model. Each question has the right reply with it, from the trace: without a model, that is
+what is replied.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Generator
+from dataclasses import dataclass
+
+from spsbench.crux.actions import ActionStep, find_target
+from spsbench.crux.answers import find_call, find_output
+from spsbench.crux.inline import annotate_source
+from spsbench.crux.prediction import (
+    PredictedState,
+    StateScore,
+    build_call,
+    parse_prediction,
+    score_prediction,
+    show_state,
+)
+from spsbench.crux.problems import CruxProblem
+from spsbench.crux.results import CruxForm
+from spsbench.crux.scoring import CruxTask
+from spsbench.states.trace import StateTrace, list_locals
+
+OUTPUT_SYSTEM = """\
+You execute Python code. Replace ?? with the value that the call returns, as a Python literal.
+Reply with the completed assertion in [ANSWER] and [/ANSWER], and nothing else. Example:
+
+def f(s):
+    return s + "a"
+assert f("x9j") == ??
+
+[ANSWER]assert f("x9j") == "x9ja"[/ANSWER]"""
+
+INPUT_SYSTEM = """\
+You execute Python code. Replace ?? with arguments, as Python literals, so that the assertion holds.
+Any arguments that make it true are right.
+Reply with the completed assertion in [ANSWER] and [/ANSWER], and nothing else. Example:
+
+def f(a, b):
+    return a + b
+assert f(??) == "banana"
+
+[ANSWER]assert f("ba", "nana") == "banana"[/ANSWER]"""
+
+TRACE_NOTE = """
+A comment `# (3) n = 1` says that step 3 of the execution was this line, and that it set n to 1.
+"""
+
+DEBUGGER_SYSTEM = """\
+You are a Python debugger. You get a program with line numbers, a state of its execution, and an action.
+Reply with the state after the action as one JSON object, and nothing else.
+
+States:
+{"event": "call", "line": 1, "locals": {"n": "3"}}  a function is entered; its arguments
+{"event": "line", "line": 2, "locals": {"n": "3"}}  line 2 is about to run; all variables of the function
+{"event": "return", "line": 2, "value": "4"}  a function is left at line 2; its value
+{"event": "exception", "line": 2, "value": "KeyError('a')"}  an exception
+
+Values are strings with the Python literal.
+
+Actions:
+step_into  the next state
+step_over  the next state in this function or its caller
+step_return  the return of this function
+breakpoint N  the next state in which line N is about to run
+inv_step_into  the state before
+inv_step_over  the state before, in this function or its caller
+inv_step_call  the call of this function"""
+
+
+@dataclass(frozen=True, slots=True)
+class Question:
+    """One question to a model."""
+
+    system: str
+    messages: tuple[str, ...]
+    """Of the user and the model in turn, the user's first and last."""
+    right: str
+    """A right reply."""
+
+
+Conversation = Generator[Question, str, str | None]
+"""Yields questions, is sent replies, and returns the answer, or None."""
+
+
+def converse(
+    task: CruxTask, form: CruxForm, problem: CruxProblem, trace: StateTrace, max_steps: int
+) -> Conversation:
+    """The conversation about the output or the input of a problem."""
+    if form in ("direct", "trace"):
+        return _ask_directly(task, problem, trace if form == "trace" else None)
+    is_output = task == "output"
+    if form == "action":
+        action = (
+            ActionStep(0, "step_return")
+            if is_output
+            else ActionStep(len(trace.states) - 1, "inv_step_call")
+        )
+        return _ask_for_end(task, problem, trace, action, 1)
+    step = (
+        ActionStep(0, "step_over")
+        if is_output
+        else ActionStep(len(trace.states) - 1, "inv_step_over")
+    )
+    return _ask_for_end(task, problem, trace, step, max_steps)
+
+
+def _ask_directly(task: CruxTask, problem: CruxProblem, trace: StateTrace | None) -> Conversation:
+    code, note = problem.code, ""
+    if trace is not None:
+        asked = len(trace.states) - 1 if task == "output" else 0
+        code, note = annotate_source(trace, hidden=[asked]), TRACE_NOTE
+    right = f"[ANSWER]assert {problem.call} == {problem.output}[/ANSWER]"
+    if task == "output":
+        text = f"{code}\nassert {problem.call} == ??"
+        reply = yield Question(OUTPUT_SYSTEM + note, (text,), right)
+        return find_output(reply)
+    text = f"{code}\nassert f(??) == {problem.output}"
+    reply = yield Question(INPUT_SYSTEM + note, (text,), right)
+    return find_call(reply)
+
+
+def _ask_for_end(
+    task: CruxTask, problem: CruxProblem, trace: StateTrace, step: ActionStep, max_steps: int
+) -> Conversation:
+    """Ask for state after state, until the model says that the function is left, or entered."""
+    messages = [_describe_step(trace, step)]
+    for _ in range(max_steps):
+        reply = yield Question(DEBUGGER_SYSTEM, tuple(messages), _find_right_reply(trace, step))
+        predicted = parse_prediction(reply)
+        if predicted is None:
+            return None
+        if task == "output" and predicted.event == "return":
+            return find_output(predicted.value or "")
+        if task == "input" and predicted.event == "call":
+            call = build_call(problem.code, predicted.locals)
+            return None if call is None else find_call(call)
+        messages += [reply, f"ACTION {step}"]
+        step = ActionStep(_find_index(trace, step), step.action)
+    return None
+
+
+def _find_index(trace: StateTrace, step: ActionStep) -> int:
+    """The state after a step; at the end of the trace the same."""
+    found = find_target(trace.states, step)
+    return step.index if found is None else found
+
+
+def _find_right_reply(trace: StateTrace, step: ActionStep) -> str:
+    index = _find_index(trace, step)
+    return show_state(trace.states[index], list_locals(trace.states)[index])
+
+
+def _describe_step(trace: StateTrace, step: ActionStep) -> str:
+    """The program, a state and an action, as a message."""
+    lines = trace.source.rstrip("\n").split("\n")
+    numbered = "\n".join(f"{number:3} {line}" for number, line in enumerate(lines, 1))
+    state = show_state(trace.states[step.index], list_locals(trace.states)[step.index])
+    return f"PROGRAM\n{numbered}\n\nSTATE {state}\nACTION {step}"
+
+
+def ask_for_state(trace: StateTrace, step: ActionStep) -> Question:
+    """The question for the state after one step."""
+    return Question(DEBUGGER_SYSTEM, (_describe_step(trace, step),), _find_right_reply(trace, step))
+
+
+def score_state(trace: StateTrace, step: ActionStep, reply: str) -> StateScore:
+    """How right the reply to `ask_for_state` is."""
+    index = _find_index(trace, step)
+    held = list_locals(trace.states)
+    is_same_function = trace.states[index].depth == trace.states[step.index].depth
+    predicted: PredictedState | None = parse_prediction(reply)
+    return score_prediction(
+        predicted, trace.states[index], held[index], held[step.index] if is_same_function else {}
+    )

@@ -1,0 +1,165 @@
+"""Predicted states: what a model is shown and says, and how much of it is right.
+
+    show_state(states, locals, 2)     {"event": "line", "line": 4, "locals": {"n": "1"}}
+    parse_prediction(reply)           PredictedState("line", 3, {"n": "1", "total": "1"})
+    score_prediction(predicted, ...)  StateScore(event=True, line=True, locals={"n": True, "total": False}, ...)
+
+Values are compared as Python reads them, so that neither quotes nor spaces matter; text that is no literal is compared
+as it is.
+"""
+
+from __future__ import annotations
+
+import ast
+import json
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from spsbench.states.tokens import UNCHANGED
+from spsbench.states.trace import Locals, ProgramState
+from spsbench.states.values import render_value
+
+MAX_LITERAL_CHARS = 100_000
+
+
+@dataclass(frozen=True, slots=True)
+class PredictedState:
+    """A state as a model has described it; parts that it left out are None or empty."""
+
+    event: str | None = None
+    line: int | None = None
+    locals: Mapping[str, str] = field(default_factory=dict)
+    value: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class StateScore:
+    """Which parts of a predicted state are right."""
+
+    event: bool
+    line: bool
+    locals: Mapping[str, bool]
+    """The variables of the state, and others that were predicted, which are wrong."""
+    value: bool | None
+    """None where the state has no value."""
+
+    @property
+    def exact(self) -> bool:
+        """Whether everything is right."""
+        return all(self.list_parts())
+
+    @property
+    def partial(self) -> float:
+        """The share of the parts that are right: event, line, each variable, the value."""
+        parts = self.list_parts()
+        return sum(parts) / len(parts)
+
+    def list_parts(self) -> list[bool]:
+        """Every part."""
+        value = [] if self.value is None else [self.value]
+        return [self.event, self.line, *self.locals.values(), *value]
+
+
+def show_state(state: ProgramState, held: Locals) -> str:
+    """A state as JSON: `held` are the variables of its function."""
+    shown: dict[str, Any] = {"event": state.event, "line": state.line}
+    if state.event in ("call", "line"):
+        shown["locals"] = dict(held)
+    elif state.value is not None:
+        shown["value"] = state.value
+    return json.dumps(shown, ensure_ascii=False)
+
+
+def parse_prediction(reply: str) -> PredictedState | None:
+    """The state in a reply, which may have other text around it; None where there is none."""
+    found = next(_find_objects(reply), None)
+    if found is None:
+        return None
+    line, held, value = found.get("line"), found.get("locals"), found.get("value")
+    return PredictedState(
+        found["event"] if isinstance(found.get("event"), str) else None,
+        line if type(line) is int else None,
+        {name: to_text(part) for name, part in held.items()} if isinstance(held, dict) else {},
+        None if value is None else to_text(value),
+    )
+
+
+def _find_objects(reply: str) -> Iterator[dict[str, Any]]:
+    decoder = json.JSONDecoder(strict=False)
+    for opening in re.finditer(r"\{", reply):
+        try:
+            found, _ = decoder.raw_decode(reply, opening.start())
+        except (ValueError, RecursionError):
+            continue
+        if isinstance(found, dict):
+            yield found
+
+
+def to_text(value: object) -> str:
+    """A predicted value as text: models also write values as JSON, not as the text of one."""
+    return value if isinstance(value, str) else render_value(value)
+
+
+def score_prediction(
+    predicted: PredictedState | None, state: ProgramState, held: Locals, shown: Locals
+) -> StateScore:
+    """Compare a prediction with a state; `shown` are the variables that `..` stands for."""
+    predicted = predicted or PredictedState()
+    has_locals = state.event in ("call", "line")
+    truth = held if has_locals else {}
+    said = {
+        name: shown.get(name, text) if text == UNCHANGED else text
+        for name, text in predicted.locals.items()
+        if has_locals
+    }
+    return StateScore(
+        predicted.event == state.event,
+        predicted.line == state.line,
+        {
+            name: name in truth and name in said and is_same_value(said[name], truth[name])
+            for name in sorted(truth.keys() | said.keys())
+        },
+        None
+        if state.value is None
+        else predicted.value is not None and is_same_value(predicted.value, state.value),
+    )
+
+
+def is_same_value(one: str, other: str) -> bool:
+    """Whether two texts are the same value."""
+    return one == other or normalize_value(one) == normalize_value(other)
+
+
+def normalize_value(text: str) -> str:
+    """The text of a literal as Python writes it; any other text without spaces around it."""
+    try:
+        return render_value(ast.literal_eval(text.strip()), MAX_LITERAL_CHARS)
+    except (ValueError, SyntaxError, MemoryError, RecursionError, TypeError):
+        return text.strip()
+
+
+def build_call(code: str, held: Mapping[str, str]) -> str | None:
+    """The call of `f` that begins with these variables: `f(1, *(2, 3), sep=',')`; None without a function `f`."""
+    function = next(
+        (
+            node
+            for node in ast.parse(code).body
+            if isinstance(node, ast.FunctionDef) and node.name == "f"
+        ),
+        None,
+    )
+    return None if function is None else f"f({', '.join(_list_arguments(function.args, held))})"
+
+
+def _list_arguments(parameters: ast.arguments, held: Mapping[str, str]) -> Sequence[str]:
+    positional = [parameter.arg for parameter in (*parameters.posonlyargs, *parameters.args)]
+    keywords = [parameter.arg for parameter in parameters.kwonlyargs]
+    arguments = [held[name] for name in positional if name in held]
+    if parameters.vararg and parameters.vararg.arg in held:
+        arguments.append(f"*{held[parameters.vararg.arg]}")
+    arguments += [f"{name}={held[name]}" for name in keywords if name in held]
+    if parameters.kwarg and parameters.kwarg.arg in held:
+        arguments.append(f"**{held[parameters.kwarg.arg]}")
+    return arguments

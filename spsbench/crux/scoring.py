@@ -1,0 +1,99 @@
+"""Scores of answers: pass@k, and whole files of generations in the format of CruxEval.
+
+    score_generations({"sample_0": ["[1]", "[2]"], ...}, problems, "output", judge)
+        ->  GenerationScores({"sample_0": (True, False), ...}, pass_at_1=..., pass_at_5=...)
+
+The rules are those of `evaluation/` in github.com/facebookresearch/cruxeval, so that its published scores can be
+reproduced: an answer to an output problem that repeats the call is not counted, nor is one to an input problem that
+has no call; where none of the others is right, all are wrong.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Annotated, Literal
+
+from annotated_types import MinLen
+
+from njrt.typed_json import InvalidJsonError, from_json
+from spsbench.crux.judge import Judge
+from spsbench.crux.problems import BadProblemError, CruxProblem
+from spsbench.repair.measures import estimate_pass_at_k
+
+CruxTask = Literal["output", "input"]
+AnswersByProblem = Mapping[str, Annotated[Sequence[str], MinLen(1)]]
+
+
+def compute_pass_at_k(answers: int, right: int, k: int) -> float:
+    """pass@k as CruxEval counts it: 1.0 also where there are fewer than `k` answers."""
+    return 1.0 if answers - right < k else estimate_pass_at_k(answers, right, k)
+
+
+@dataclass(frozen=True, slots=True)
+class PublishedGenerations:
+    """A file of generations; the scores are there in files that CruxEval's scorer has written."""
+
+    raw_generations: AnswersByProblem
+    raw_scored_generations: Mapping[str, Sequence[bool]] | None = None
+    pass_at_1: float | None = None
+    pass_at_5: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class GenerationScores:
+    """Which answers are right. pass@k in per cent."""
+
+    passed: Mapping[str, tuple[bool, ...]]
+    pass_at_1: float
+    pass_at_5: float | None
+    """None where a problem has fewer than five answers."""
+
+
+def read_generations(text: str) -> PublishedGenerations:
+    """Read generations: with scores, or only answers by problem."""
+    try:
+        found: PublishedGenerations = from_json(text, PublishedGenerations)
+        return found
+    except InvalidJsonError as error:
+        try:
+            return PublishedGenerations(from_json(text, AnswersByProblem))
+        except InvalidJsonError:
+            raise BadProblemError(f"not a file of generations: {error}") from None
+
+
+def score_generations(
+    generations: Mapping[str, Sequence[str]],
+    problems: Mapping[str, CruxProblem],
+    task: CruxTask,
+    judge: Judge,
+) -> GenerationScores:
+    """Score the answers to each of the problems."""
+    if unknown := generations.keys() - problems.keys():
+        raise BadProblemError(f"the problems have no {min(unknown)}; is this their file?")
+    if missing := problems.keys() - generations.keys():
+        raise BadProblemError(f"the generations have no answers to {min(missing)}")
+    passed = {
+        name: score_answers(generations[name], problem, task, judge)
+        for name, problem in problems.items()
+    }
+    counts = [(len(found), sum(found)) for found in passed.values()]
+    # As CruxEval's scorer adds them up, to the last digit.
+    first, fifth = (
+        sum(compute_pass_at_k(*count, k) for count in counts) / len(counts) * 100 for k in (1, 5)
+    )
+    has_five = all(len(answers) >= 5 for answers in generations.values())
+    return GenerationScores(passed, first, fifth if has_five else None)
+
+
+def score_answers(
+    answers: Sequence[str], problem: CruxProblem, task: CruxTask, judge: Judge
+) -> tuple[bool, ...]:
+    """Which of the counted answers are right."""
+    counted = [
+        answer
+        for answer in answers
+        if (problem.call not in answer if task == "output" else "f(" in answer)
+    ]
+    passed = tuple(judge.accepts(problem.code, problem.output, answer) for answer in counted)
+    return passed if any(passed) else (False,) * len(answers)
