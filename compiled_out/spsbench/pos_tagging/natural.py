@@ -1,4 +1,4 @@
-# compiled by njc 0.2.0 from pos_tagging/natural.njpy (sha256 ba4addd7c332721a, abi 1)
+# compiled by njc 0.2.0 from pos_tagging/natural.njpy (sha256 d01a51962205b440, abi 1)
 # do not edit: change pos_tagging/natural.njpy and build again
 # pyright: reportUnboundVariable=false
 """Taggers made to measure: show a text, get a function that tags and translates its language."""
@@ -32,29 +32,18 @@ def tag(sentence: str, language: str) -> list[Word]:
 
 
 def tagger_for(sample: str) -> Callable[[str], list[Word]]:
-    language: str
-    _nj.run(
-        """natural
-    Find out which <:language: str> the <sample> is written in.
-    """,
-        lambda: (language, sample),
-        writes="language",
-        types=lambda: {"language": str},
-        at="pos_tagging/natural.njpy:23",
-        effects="answer",
-    )
     tagger: Callable[[str], list[Word]]
     _nj.run(
         """natural
-    Define a function <:tagger: Callable[[str], list[Word]]> of a sentence, which is in this <language>, whose result
-    is what <tag> gives for it.
+    Find out which language the <sample> is written in, and define a function <:tagger: Callable[[str], list[Word]]>
+    of a sentence of that language, whose result is what <tag> gives for it.
     """,
-        lambda: (tagger, language, tag),
+        lambda: (sample, tagger, tag),
         writes="tagger",
         types=lambda: {"tagger": Callable[[str], list[Word]]},
-        at="pos_tagging/natural.njpy:26",
+        at="pos_tagging/natural.njpy:23",
     )
     return tagger
 
 
-# njc lines 1=1 4:1 6=3 7:3 19=14 21:15 25=14 31:19 36=23 38:24 40=23 46:26 47=26 49:27 52=26 57:30 58=31 sha256 c6df116539aec6c5
+# njc lines 1=1 4:1 6=3 7:3 19=14 21:15 25=14 31:19 36=23 38:24 41=23 46:27 47=28 sha256 7af9cfbf88d706d8

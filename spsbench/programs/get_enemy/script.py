@@ -4,11 +4,8 @@ from spsbench.script import CaseScript, Mistake, Script
 
 
 def invented(name: str, description: str) -> CaseScript:
-    code = (
-        f"enemy = Enemy({name!r}, {description!r})",
-        "def get_enemy():\n    return enemy",
-    )
-    return CaseScript(({"name": name, "description": description},), code)
+    code = f"enemy = Enemy({name!r}, {description!r})\ndef get_enemy():\n    return enemy"
+    return CaseScript(({"name": name, "description": description},), (code,))
 
 
 MOTH = invented("Gloom Moth", "A moth the size of a barn that eats lamplight.")

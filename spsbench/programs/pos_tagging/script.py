@@ -6,9 +6,9 @@ from spsbench.script import CaseScript, Mistake, Script
 def lines(language: str, *words: str) -> CaseScript:
     """Each word as `text/TAG/english`."""
     split = [word.split("/") for word in words]
-    tagger = "def tagger(sentence):\n    return tag(sentence, language)"
+    tagger = f"def tagger(sentence):\n    return tag(sentence, {language!r})"
     tagged = f"words = [Word(*word) for word in {split!r}]"
-    return CaseScript((language, split), (f"language = {language!r}", tagger, tagged))
+    return CaseScript((language, split), (tagger, tagged))
 
 
 SCRIPT = Script(
