@@ -69,7 +69,7 @@ def run_program(inserted: str) -> tuple[list[str], list[str], object]:
 
 def test_without_inserted_text_the_output_must_be_bound_and_the_rest_is_refused() -> None:
     shown, results, result = run_program("")
-    line = "count = ...  # to be bound anew"
+    line = "count, to be bound anew"
     assert shown == [f"\nnumber: int = {number}\n{line}" for number in (0, 1)]
     assert len(results) == 2 * (len(CODES) - 1)
     assert result == (1, 7)

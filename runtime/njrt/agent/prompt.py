@@ -3,7 +3,7 @@
     Put the sum of <prices> into <:total>.       the instruction
     ---
     prices: list[int], 3 items = [3, 4, 5]       an input: its type and value
-    total: float = ...  # to be bound                   an output
+    total: float, to be bound                    an output
     jumps: break, continue                       the legal jumps
 
 The system prompts are byte-stable, so that a vendor's prompt cache can hold them. They are short: a small
@@ -36,11 +36,9 @@ JUDGEMENT_RULES = """\
 - You judge, classify, extract, translate and write texts yourself: read the values, decide, and put only \
 your decision into the code. Use code for what can be computed."""
 
-DIRECT_RULES = """\
-- The variables exist: use them by name, never write their values or classes out again. Change objects in place.
-- Judge, extract, translate and write texts yourself: read the values, decide, and put your decision into the code. \
-Code only computes; it cannot understand texts.
-- Builtins and imports of the standard library are available; names that you invent are yours alone.
+DIRECT_RULES = f"""\
+{JUDGEMENT_RULES}
+- Builtins and imports of the standard library are there, too.
 - `break`, `continue`, `return VALUE` and `raise` at the top level act on the program around you. Use one only if \
 it is listed (`raise` always is) and the instruction asks for it in this case."""
 
@@ -62,12 +60,18 @@ Note in <votes> what the <reply> wants, and put its tone into <:tone>. Continue 
 ---
 votes: dict[str, int], 2 keys = {{'tea': 3, 'coffee': 0}}
 reply: str = 'Two of us would take coffee, please.'
-tone: str = ...  # to be bound
+tone: str, to be bound
 jumps: continue
 
 ```python
 votes["coffee"] += 2
 tone = "polite"
+```
+
+The same with reply: str = '':
+
+```python
+continue
 ```
 """
 
@@ -169,7 +173,7 @@ def format_example_block(effects: EffectSet) -> str:
         "Put the mood of <note> into <:mood: str>.",
         "---",
         note,
-        "mood: str = ...  # to be bound",
+        "mood: str, to be bound",
         "",
     ]
     for call, answer in EXAMPLE_CALLS[effects]:
@@ -244,7 +248,7 @@ def format_output_line(
     """
     declared = scope.types.get(path)
     typed = path if declared is None else f"{path}: {format_type(declared)}"
-    line = f"{typed} = ...  # to be {'set' if '.' in path else 'bound'}"
+    line = f"{typed}, to be {'set' if '.' in path else 'bound'}"
     if typing.get_origin(declared) is Callable:
         line = f"{_format_definition(path, declared)}  # to be defined"
     if "." in path or not isinstance(found := scope.lookup(path), Bound):
