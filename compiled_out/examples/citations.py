@@ -1,4 +1,4 @@
-# compiled by njc 0.2.0 from citations.njpy (sha256 910c9a770adb966d, abi 1)
+# compiled by njc 0.2.0 from citations.njpy (sha256 30676949a92fb827, abi 1)
 # do not edit: change citations.njpy and build again
 # pyright: reportUnboundVariable=false
 """Query and edit a graph of papers in a loop, until the user is done."""
@@ -34,7 +34,7 @@ def converse(queries: list[str], cited_by: Citations) -> list[str]:
 if __name__ == "__main__":
     graph = {14: {3, 8}, 3: {8}}
     queries = [
-        "Add 5 to the papers citing paper 14.",
+        "Add 20 to the papers citing paper 14.",
         "How many papers cite paper 14?",
         "Goodbye, I am done.",
         "How many papers cite paper 3?",
@@ -44,4 +44,4 @@ if __name__ == "__main__":
     print("paper 14 is now cited by", sorted(graph[14]))
 
 
-# njc lines 1=1 4:1 5=2 7:2 16=10 19:11 22=10 30:14 45=29 sha256 e18b104768e9afff
+# njc lines 1=1 4:1 5=2 7:2 16=10 19:11 22=10 30:14 45=29 sha256 b30c28f48612f963

@@ -1,4 +1,4 @@
-# compiled by njc 0.2.0 from rules.njpy (sha256 32ad3bc0169bf2d7, abi 1)
+# compiled by njc 0.2.0 from rules.njpy (sha256 c00b3d6bfd9fd785, abi 1)
 # do not edit: change rules.njpy and build again
 # pyright: reportUnboundVariable=false
 """A function factory: the block defines a function that closes over the program's own variables."""
@@ -16,14 +16,15 @@ def make_rule(wish: str) -> tuple[Rule, Callable[[int], None]]:
         nonlocal shortest
         shortest = length
 
-    rule: _nj.Any
+    rule: Rule
     _nj.run(
         """natural
-    Define <:rule>, a function of one word: it tells whether the word has at least <shortest> letters
+    Define <:rule: Rule>, a function of one word: it tells whether the word has at least <shortest> letters
     and whether this holds for it: <wish>.
     """,
         lambda: (rule, shortest, wish),
         writes="rule",
+        types=lambda: {"rule": Rule},
         at="rules.njpy:15",
     )
     return rule, allow
@@ -37,4 +38,4 @@ if __name__ == "__main__":
     print([word for word in words if is_palindrome(word)])
 
 
-# njc lines 1=1 4:1 6=3 7:3 20=15 22:16 25=15 29:19 38=28 sha256 c320d65cc608550c
+# njc lines 1=1 4:1 6=3 7:3 20=15 22:16 25=15 30:19 39=28 sha256 2e30ce21be95d300
