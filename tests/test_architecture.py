@@ -26,7 +26,7 @@ FOLDERS = {"njrt": "runtime/njrt", "njc": "njc", "spsbench": "spsbench"}
 
 LAYERS: Mapping[str, str] = {
     "njrt": """
-        errors jumps messages outcome context timeouts private_names private_files
+        errors jumps prediction messages outcome context timeouts private_names private_files
         effects message_json options values
         decisions
         block events rendering typed_json
@@ -75,7 +75,7 @@ EDGE = """
     njrt.models         anthropic fallback network openai remote scripted streaming
     njrt.observability  listeners trace
     njrt.persistence    folder_lock recorder recording_file store
-    njrt.session        attempt drive session settings
+    njrt.session        attempt drive prediction session settings
     njc                 cli doctor hatch_plugin hook run setuptools_plugin worker
     njc.project         build config load outputs units wheel where
     njc.repair          command testing tests_worker time_limit

@@ -98,6 +98,7 @@ class PerformedLine:
     changes: StateTexts | None = None
     digest: str = ""
     printed: str = ""
+    prediction: dict[str, Any] | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -16,6 +16,7 @@ from njrt.decisions import InterceptorDecision
 from njrt.effects import Effect, EffectResult, Refusal
 from njrt.messages import Reply, Request
 from njrt.outcome import Outcome
+from njrt.prediction import Prediction
 
 RunId = str
 """Identifies one run of one block; unique among all processes that may write to the same trace."""
@@ -103,6 +104,8 @@ class Performed:
     seconds: float
     state: StateChange | None = None
     decisions: tuple[InterceptorDecision, ...] = ()
+    prediction: Prediction | None = None
+    """What `njrt.using(predict=...)` predicted of the effect; None without it."""
 
 
 @dataclass(frozen=True, slots=True)

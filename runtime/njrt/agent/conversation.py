@@ -33,6 +33,7 @@ from njrt.messages import (
     ToolResult,
     UserMessage,
 )
+from njrt.models.model import Model
 from njrt.options import EffectSet
 from njrt.outcome import Outcome
 
@@ -43,7 +44,15 @@ MAX_UNUSABLE_REPLIES = 3
 """Consecutive replies without anything to carry out before the block fails."""
 
 
-ConversationStep = Request | Snippet | PendingEffect
+@dataclass(frozen=True, slots=True)
+class PredictionRequest:
+    """A question to the model that predicts effects (`njrt.using(predict=...)`)."""
+
+    model: Model
+    request: Request
+
+
+ConversationStep = Request | Snippet | PendingEffect | PredictionRequest
 StepResult = Reply | Execution | Interception
 Conversation = Generator[ConversationStep, StepResult, Outcome]
 

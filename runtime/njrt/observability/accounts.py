@@ -23,6 +23,7 @@ from njrt.errors import NaturalError
 from njrt.events import Asked, Began, Ended, Event, Performed, Replied, RunId, Unanswered
 from njrt.messages import Reply, Request
 from njrt.outcome import Broke, Completed, Continued, Outcome, Raised, Returned
+from njrt.prediction import Prediction
 from njrt.rendering.one_line import write_brief
 from njrt.rendering.writer import clip
 
@@ -54,6 +55,8 @@ class PerformedEffect:
     result: str
     is_refused: bool
     seconds: float
+    prediction: Prediction | None = None
+    """That of `njrt.using(predict=...)`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,6 +78,10 @@ class Totals:
     """Runs in which such code raised and its changes were undone."""
     needed_code: int = 0
     """Runs that began without code and continued with it, because the model asked for it."""
+    predicted: int = 0
+    """Effects whose prediction was compared (`njrt.using(predict=...)`)."""
+    surprises: int = 0
+    """Those of them that were predicted wrong."""
 
     @property
     def tokens(self) -> int:
@@ -94,6 +101,8 @@ class Totals:
             self.unfit + other.unfit,
             self.raised + other.raised,
             self.needed_code + other.needed_code,
+            self.predicted + other.predicted,
+            self.surprises + other.surprises,
         )
 
     def __str__(self) -> str:
@@ -109,6 +118,8 @@ class Totals:
             words.append(f"{self.by_code:,} by code ({self.unfit:,} unfit, {self.raised:,} raised)")
         if self.needed_code:
             words.append(f"{self.needed_code:,} needed code")
+        if self.predicted:
+            words.append(f"{self.surprises:,} of {self.predicted:,} effects not as predicted")
         return ", ".join(words)
 
 
@@ -136,6 +147,7 @@ class BlockRun:
     def totals(self) -> Totals:
         """What the run used."""
         replies = [call.reply for call in self.calls if call.reply is not None]
+        predictions = [effect.prediction for effect in self.effects if effect.prediction]
         return Totals(
             runs=1,
             calls=len(self.calls),
@@ -148,6 +160,8 @@ class BlockRun:
             unfit=int(self.tried == "unfit"),
             raised=int(self.tried == "raised"),
             needed_code=sum(isinstance(effect.effect, NeedsCode) for effect in self.effects),
+            predicted=sum(not prediction.problem for prediction in predictions),
+            surprises=sum(prediction.is_surprise for prediction in predictions),
         )
 
 
@@ -208,8 +222,9 @@ def record_event(event: Event) -> None:
         case Unanswered(error=error, seconds=seconds) if run.asked is not None:
             run.calls.append(ModelCall(run.asked.request, None, format_error_line(error), seconds))
         case Performed(effect=effect, result=result, seconds=seconds):
-            refused = isinstance(result, Refusal)
-            run.effects.append(PerformedEffect(effect, summarize_result(result), refused, seconds))
+            refused, summary = isinstance(result, Refusal), summarize_result(result)
+            done = PerformedEffect(effect, summary, refused, seconds, event.prediction)
+            run.effects.append(done)
         case Ended():
             _close_run(run, event)
 

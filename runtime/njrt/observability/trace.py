@@ -16,6 +16,7 @@ from __future__ import annotations
 
 import os
 import threading
+from dataclasses import asdict
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, assert_never
@@ -131,6 +132,8 @@ def event_to_json(event: Event) -> dict[str, Any]:
                     {"interceptor": made.interceptor} | decision_to_json(made.decision)
                     for made in event.decisions
                 ]
+            if event.prediction:
+                fields["prediction"] = asdict(event.prediction)
             return fields | state_to_json(event.state, "changes")
         case Ended(outcome=outcome, seconds=seconds):
             name, message = name_ending(outcome)

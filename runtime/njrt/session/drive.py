@@ -28,7 +28,7 @@ from functools import partial
 from types import TracebackType
 from typing import Any, assert_never, cast
 
-from njrt.agent.conversation import ConversationStep, StepResult
+from njrt.agent.conversation import ConversationStep, PredictionRequest, StepResult
 from njrt.agent.handlers import find_secrets
 from njrt.block import Block, extract_instruction
 from njrt.decisions import PendingEffect
@@ -186,6 +186,8 @@ async def answer_step(step: ConversationStep, session: Session) -> StepResult:
     match step:
         case Request():
             return session.model.ask(step)
+        case PredictionRequest(model, request):
+            return model.ask(request)
         case PendingEffect():
             return await intercept(step, session.interceptors, session.record)
         case _:
@@ -203,6 +205,8 @@ async def aanswer_step(step: ConversationStep, session: Session) -> StepResult:
     match step:
         case Request():
             return await session.model.aask(step)
+        case PredictionRequest(model, request):
+            return await model.aask(request)
         case PendingEffect():
             return await intercept(step, session.interceptors, session.record)
         case _:

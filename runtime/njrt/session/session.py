@@ -67,6 +67,7 @@ from njrt.session.limits import (
     make_code_time_limit,
     read_limits,
 )
+from njrt.session.prediction import EffectPredictor, OpenPrediction
 from njrt.session.settings import (
     Settings,
     find_recorder,
@@ -165,7 +166,13 @@ def make_session(block: Block, scope: Scope, setup: RunSetup, tried: str = "") -
     def begin(block: Block, form: AnswerForm | None, first_turn: int) -> AnswerConversation:
         handlers = Handlers(block, scope)
         serve = make_effect_server(
-            handlers.serve, setup, partial(make_pending_effect, block, scope, setup), observe
+            handlers.serve,
+            setup,
+            partial(make_pending_effect, block, scope, setup),
+            observe,
+            EffectPredictor(setup.settings.predictor, block, scope)
+            if setup.settings.predictor
+            else None,
         )
         opening = build_opening(block, scope, form.text if form else "", handlers.redactor)
         return converse(block, setup.protocol, opening, serve, form, first_turn)
@@ -316,22 +323,28 @@ def make_effect_server(
     setup: RunSetup,
     describe: Callable[[Effect, int, int], PendingEffect],
     observe: Observe = observe_nothing,
+    predictor: EffectPredictor | None = None,
 ) -> EffectServer:
     """The one way to a handler: each effect of each set, and each question of `llm`, passes the inner function.
 
-    It is counted, shown to the interceptors, served or refused, and reported with its result.
+    It is counted, shown to the interceptors, predicted, served or refused, and reported with its result.
     """
     meter = setup.meter
 
     def serve_effect(effect: Effect | Refusal, turn: int) -> ServedEffect:
         number = meter.count_effect()
         decisions: tuple[InterceptorDecision, ...] = ()
+        opened: OpenPrediction | None = None
         served = effect
 
         def report(result: EffectResult, began: float) -> None:
             at, seconds = time.time(), time.monotonic() - began
+            prediction = predictor.compare(opened, result) if predictor and opened else None
             setup.listener(
-                Performed(setup.run, at, turn, effect, result, seconds, observe(), decisions)
+                Performed(
+                    *(setup.run, at, turn, effect, result, seconds, observe(), decisions),
+                    prediction,
+                )
             )
 
         is_shown = bool(setup.interceptors) or (setup.record and setup.record.has_decisions)
@@ -349,6 +362,9 @@ def make_effect_server(
                     raise error
                 case _:
                     served = interception.effect
+        if predictor and not isinstance(served, Refusal):
+            with meter.stopped():
+                opened = yield from predictor.predict(served)
         began = time.monotonic()
         try:
             result = yield from serve(served, turn)

@@ -60,6 +60,8 @@ class Settings:
     examples: str | None = None
     interceptors: tuple[OpenInterceptor, ...] = ()
     """Those of all `with using` around, outermost first."""
+    predictor: Model | None = None
+    """The model that predicts effects."""
 
 
 NO_SETTINGS = Settings()
@@ -78,6 +80,7 @@ def using(
     examples: str | Path | None = None,
     intercept: Interceptor | None = None,
     ask_again: bool = False,
+    predict: Model | str | None = None,
     **options: Any,
 ) -> Iterator[None]:
     """Run the blocks inside with these settings.
@@ -86,8 +89,9 @@ def using(
     replayed and made according to `mode`; `cache` is True, False or the cache's folder; `trace` is the path of
     a trace file, `examples` that of a file of examples for `njc static --learn`; `intercept` is called with each
     `PendingEffect` and decides about it, before those of the `with using` around, and with `ask_again` also
-    where the recording has its decision; every other keyword is an option of blocks. The settings hold for everything called inside, and for threads started inside while the
-    `with` is open.
+    where the recording has its decision; `predict` is a model, or the name of one, that predicts what each effect
+    does to the variables (`njrt.prediction`); every other keyword is an option of blocks. The settings hold for
+    everything called inside, and for threads started inside while the `with` is open.
     """
     if isinstance(model, str):
         options, model = {**options, "model": model}, None
@@ -105,6 +109,7 @@ def using(
         around.trace if trace is None else str(trace),
         around.examples if examples is None else str(examples),
         interceptors,
+        choose_predictor(predict, around),
     )
     with _open_settings.opened(here):
         try:
@@ -112,6 +117,17 @@ def using(
         finally:
             if recorder is not None and recorder is not record:
                 recorder.close()
+
+
+def choose_predictor(predict: Model | str | None, around: Settings) -> Model | None:
+    """The model that predicts effects: the given one, one of a name, or that of the `with using` around."""
+    if predict is None:
+        return around.predictor
+    if not isinstance(predict, str):
+        return predict
+    named = make_options({"model": predict}, "njrt.using")
+    environment = read_environment_options(dict(read_option_variables()))
+    return choose_model(merge_option_layers(named, environment, DEFAULTS), os.environ)
 
 
 def make_recorder(record: str | Path | Recorder | None, mode: RecordMode) -> Recorder | None:

@@ -1,0 +1,183 @@
+"""Predicting an effect before it is carried out, and comparing afterwards.
+
+    instruction, variables, effect  ->  Request  ->  "total = 7\\nEND: goes on"  ->  Prediction(mismatches=(...))
+
+Values are compared as Python literals where they are some, else as text, in the bounded form of
+`njrt.rendering.one_line`. Not seen: values that are cut off in it, variables that neither the prompt nor the block
+names, and what the effect prints or does outside of the program.
+"""
+
+from __future__ import annotations
+
+import ast
+import re
+import time
+from collections.abc import Generator, Iterator, Mapping
+from contextlib import suppress
+from dataclasses import dataclass, replace
+
+from njrt.agent.conversation import PredictionRequest
+from njrt.block import Block
+from njrt.effect_json import effect_to_json
+from njrt.effects import Effect, EffectResult, NeedsCode, Refusal, Run
+from njrt.errors import NaturalError
+from njrt.message_json import format_json_line
+from njrt.messages import Reply, Request, UserMessage
+from njrt.models.model import Model
+from njrt.outcome import Broke, Continued, Raised, Returned, UserValue
+from njrt.prediction import Prediction
+from njrt.rendering.one_line import write_brief
+from njrt.rendering.redaction import Redactor
+from njrt.scope.scope import Scope
+
+SYSTEM_PROMPT = """\
+You predict what one step of a program does to its variables. You are shown an instruction, the variables before the \
+step, and the step. Say what the variables are after the step if it does what the instruction asks. Reply with one \
+line `NAME = VALUE`, in Python, for each variable that is new or different, and with a last line: `END: goes on`, \
+`END: break`, `END: continue`, `END: return VALUE` or `END: raise NAME`. Reply with nothing else."""
+
+MAX_VALUE_CHARS = 300
+MAX_REPLY_TOKENS = 512
+GOES_ON = "goes on"
+_CHANGE = re.compile(r"^[`\s]*([^\W\d]\w*)\s*=\s*(.+?)[`\s]*$")
+_ENDING = re.compile(r"^[`\s]*END:\s*(.+?)[`\s]*$")
+
+
+@dataclass(frozen=True, slots=True)
+class OpenPrediction:
+    """A prediction that has not been compared yet; `before` are the variables before the effect."""
+
+    prediction: Prediction
+    before: Mapping[str, str]
+
+
+class EffectPredictor:
+    """Predicts the effects of one run of a block (state: the secrets seen so far)."""
+
+    def __init__(self, model: Model, block: Block, scope: Scope) -> None:
+        self._model, self._block, self._scope = model, block, scope
+        rule = block.options.redact
+        self._redactor = Redactor(True if rule is None else rule)
+
+    def predict(self, effect: Effect) -> Generator[PredictionRequest, Reply, OpenPrediction]:
+        """Ask the model; its errors are a problem of the prediction, never one of the block."""
+        before = self._render_variables()
+        began = time.monotonic()
+        try:
+            reply = yield PredictionRequest(self._model, self._make_request(effect, before))
+        except NaturalError as error:
+            return OpenPrediction(Prediction(problem=f"no prediction: {error}"), before)
+        prediction = replace(
+            read_prediction(reply.message.text),
+            input_tokens=reply.usage.input,
+            output_tokens=reply.usage.output,
+            seconds=time.monotonic() - began,
+        )
+        return OpenPrediction(prediction, before)
+
+    def compare(self, opened: OpenPrediction, result: EffectResult) -> Prediction:
+        """Compare a prediction with what the effect did."""
+        prediction = opened.prediction
+        if prediction.problem:
+            return prediction
+        if isinstance(result, Refusal | NeedsCode):
+            return replace(prediction, problem="the effect was refused")
+        mismatches = [
+            *find_mismatches(prediction.expected, opened.before, self._render_variables()),
+            *find_ending_mismatch(prediction.ending, self._describe_ending(result)),
+        ]
+        return replace(prediction, mismatches=tuple(mismatches))
+
+    def _render_variables(self) -> dict[str, str]:
+        variables = self._scope.list_variables()
+        self._redactor.scan(variables.items())
+        return {
+            name: self._render(name, value)
+            for name, value in variables.items()
+            if not callable(value)
+        }
+
+    def _render(self, name: str, value: UserValue) -> str:
+        def write() -> str:
+            return write_brief(value, MAX_VALUE_CHARS)
+
+        return self._redactor.redact_whole(self._redactor.write_named(name, value, write))
+
+    def _describe_ending(self, result: EffectResult) -> str:
+        match result:
+            case Broke():
+                return "break"
+            case Continued():
+                return "continue"
+            case Returned(value):
+                return f"return {self._render('', value)}"
+            case Raised(error):
+                return f"raise {type(error).__name__}"
+            case _:
+                return GOES_ON
+
+    def _make_request(self, effect: Effect, before: Mapping[str, str]) -> Request:
+        variables = "\n".join(f"{name} = {text}" for name, text in before.items()) or "(none)"
+        step = effect.code if isinstance(effect, Run) else format_json_line(effect_to_json(effect))
+        text = (
+            f"Instruction:\n\n{self._redactor.redact_whole(self._block.instruction)}\n\n"
+            f"Variables before the step:\n\n{variables}\n\nStep:\n\n{self._redactor.redact_whole(step)}"
+        )
+        options = self._block.options
+        return Request(
+            SYSTEM_PROMPT,
+            (UserMessage(text),),
+            temperature=0.0 if self._model.protocol == "text" else None,
+            max_reply_tokens=MAX_REPLY_TOKENS,
+            timeout=options.max_call_seconds or 120.0,
+            place=self._block.place,
+        )
+
+
+def read_prediction(text: str) -> Prediction:
+    """The prediction in a reply; lines that say nothing of it are left out."""
+    expected: dict[str, str] = {}
+    ending = ""
+    for line in text.splitlines():
+        if found := _ENDING.match(line):
+            ending = found[1]
+        elif found := _CHANGE.match(line):
+            expected[found[1]] = found[2]
+    if not expected and not ending:
+        return Prediction(problem="the reply has no prediction")
+    return Prediction(expected, ending)
+
+
+def find_mismatches(
+    expected: Mapping[str, str], before: Mapping[str, str], after: Mapping[str, str]
+) -> Iterator[str]:
+    """Where variables are not as predicted; what is predicted of unknown names does not count."""
+    for name, text in after.items():
+        predicted = expected.get(name, before.get(name))
+        if predicted is None:
+            yield f"{name} = {text}, not predicted"
+        elif not is_same_text(text, predicted):
+            yield f"{name} = {text}, predicted {predicted}"
+    for name in before.keys() - after.keys():
+        yield f"{name} is not bound any more"
+
+
+def find_ending_mismatch(predicted: str, actual: str) -> Iterator[str]:
+    """Whether the step ended in another way than predicted."""
+    word, _, value = (predicted or GOES_ON).partition(" ")
+    actual_word, _, actual_value = actual.partition(" ")
+    is_same = word == actual_word and (
+        word != "return" or is_same_text(actual_value, value or "None")
+    )
+    if not is_same:
+        yield f"it ended by `{actual}`, predicted `{predicted or GOES_ON}`"
+
+
+def is_same_text(actual: str, predicted: str) -> bool:
+    """Whether two written values are equal; one that is cut off cannot be compared, and counts as equal."""
+    if "..." in actual or actual == predicted:
+        return True
+    with suppress(ValueError, SyntaxError, TypeError, MemoryError, RecursionError):
+        found, wanted = ast.literal_eval(actual), ast.literal_eval(predicted)
+        return bool(found == wanted and isinstance(found, bool) == isinstance(wanted, bool))
+    return actual.split() == predicted.split()
