@@ -77,7 +77,7 @@ def load_migrated_program(trace: Trace, programs: Path) -> RunChecks:
     code = require_compiled_code(compile_source(migration.source, project=options))
 
     def play() -> CheckOutcomes:
-        # Not the name of a module of Python: the guard would take its classes for Python's.
+        # Not the name of a module that Python's library imports.
         module = make_program_module(f"replayed.{name}", code, f"{name}.njpy")
         try:
             _, _, checks = module.run()

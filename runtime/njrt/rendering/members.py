@@ -12,7 +12,6 @@ the libraries in `introspection._LIBRARY_MODULES`. Not seen: members that a meta
 
 from __future__ import annotations
 
-import sys
 import types
 from collections.abc import Iterable, Iterator
 from enum import EnumMeta
@@ -38,6 +37,7 @@ from njrt.values.introspection import (
     get_mro,
     is_a,
     is_exactly,
+    is_standard_module,
     is_user_class,
     read_attributes,
 )
@@ -89,7 +89,7 @@ def describe_module(module: types.ModuleType, writer: ValueWriter) -> Iterator[s
     """The public functions and classes that one of the program's own modules defines."""
     names = read_attributes(module)
     name = names.get("__name__")
-    if type(name) is not str or name.partition(".")[0] in sys.stdlib_module_names:
+    if type(name) is not str or is_standard_module(name):
         return
     for public, value in list(islice(names.items(), MAX_MEMBERS)):
         if type(public) is not str or public.startswith("_"):

@@ -12,9 +12,11 @@ fields of extension types.
 
 from __future__ import annotations
 
+import os
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import suppress
+from importlib.machinery import ModuleSpec
 from types import FunctionType, GetSetDescriptorType, MemberDescriptorType, ModuleType
 from typing import Any, TypeGuard
 
@@ -28,7 +30,8 @@ _get_bases = type.__dict__["__bases__"].__get__
 _get_module = type.__dict__["__module__"].__get__
 _get_module_namespace = vars(ModuleType)["__dict__"].__get__
 
-_LIBRARY_MODULES = sys.stdlib_module_names | {
+_STANDARD_FOLDER = os.path.join(os.path.dirname(os.__file__), "")
+_LIBRARIES = {
     "pydantic",
     "pydantic_core",
     "attr",
@@ -76,9 +79,35 @@ def get_module_name(cls: type) -> str:
     return name if type(name) is str else ""
 
 
+def is_standard_module(name: str) -> bool:
+    """Whether a module that is loaded under this name is one of Python's library, not the program's own `calendar.py`.
+
+    A module that is not loaded is judged by its name, an extension module too.
+    """
+    top = name.partition(".")[0]
+    if top not in sys.stdlib_module_names:
+        return False
+    module = sys.modules.get(top)
+    if module is None:
+        return True
+    namespace = _get_module_namespace(module) if is_a(module, ModuleType) else {}
+    spec = namespace.get("__spec__")
+    return is_standard_origin(spec.origin if is_a(spec, ModuleSpec) else namespace.get("__file__"))
+
+
+def is_standard_origin(origin: Any) -> bool:
+    """Whether a module of this origin (`ModuleSpec.origin`) and a name of the library is Python's own."""
+    if type(origin) is not str:
+        return False
+    is_installed = "-packages" in origin.removeprefix(_STANDARD_FOLDER)
+    is_source = origin.endswith((".py", ".pyc", ".njpy"))
+    return not is_source or (origin.startswith(_STANDARD_FOLDER) and not is_installed)
+
+
 def is_user_class(cls: type) -> bool:
     """Whether a class is the program's own, rather than Python's or a schema library's."""
-    return get_module_name(cls).partition(".")[0] not in _LIBRARY_MODULES
+    name = get_module_name(cls)
+    return name.partition(".")[0] not in _LIBRARIES and not is_standard_module(name)
 
 
 def find_member(cls: type, name: str) -> Any:

@@ -20,14 +20,13 @@ from types import ModuleType
 
 from njrt.effects import Refusal
 from njrt.execution.guard.allowed import (
-    IMPORTABLE_MODULES,
     REFUSED_ATTRIBUTES,
     REFUSED_BINDINGS,
     REFUSED_BUILTINS,
     SUBMODULES,
     is_checked_name,
 )
-from njrt.execution.guard.modules import open_module
+from njrt.execution.guard.modules import is_importable, open_module
 from njrt.execution.guard.runtime import CHECKED_BUILTINS, ComputingModule, find_refused_attribute
 from njrt.execution.symbols import SnippetNames, format_line_prefix
 from njrt.outcome import UserValue
@@ -132,7 +131,7 @@ def list_program_modules(scope: Scope) -> tuple[str, ...]:
 
 def _find_import_problems(path: str, node: ast.AST, scope: Scope) -> Iterator[str]:
     top = path.partition(".")[0]
-    if path in IMPORTABLE_MODULES | SUBMODULES or top in list_program_modules(scope):
+    if is_importable(path) or top in list_program_modules(scope):
         return
     usual = "re, json, math, datetime, collections, itertools and others that only compute"
     yield (
@@ -144,7 +143,7 @@ def _find_import_problems(path: str, node: ast.AST, scope: Scope) -> Iterator[st
 def _find_from_import_problems(path: str, node: ast.ImportFrom, scope: Scope) -> Iterator[str]:
     yield from _find_import_problems(path, node, scope)
     is_program_module = path.partition(".")[0] in list_program_modules(scope)
-    if path in IMPORTABLE_MODULES | SUBMODULES and path != "__future__" and not is_program_module:
+    if is_importable(path) and path != "__future__" and not is_program_module:
         module = open_module(path)
         for alias in node.names:
             yield from _find_member_problems(module, alias.name, node)
@@ -169,12 +168,13 @@ def find_modules(nodes: Sequence[ast.AST], scope: Scope) -> dict[str, ModuleType
             for alias in node.names:
                 name = alias.asname or alias.name.partition(".")[0]
                 path = alias.name if alias.asname else name
-                if path in IMPORTABLE_MODULES | SUBMODULES:
+                if is_importable(path):
                     modules[name] = open_module(path)
         elif isinstance(node, ast.ImportFrom):
             for alias in node.names:
-                if f"{node.module}.{alias.name}" in SUBMODULES:
-                    modules[alias.asname or alias.name] = open_module(f"{node.module}.{alias.name}")
+                path = f"{node.module}.{alias.name}"
+                if path in SUBMODULES and is_importable(path):
+                    modules[alias.asname or alias.name] = open_module(path)
     for value, target in find_assignments(nodes):
         if is_a(module := resolve_member(value, modules), ModuleType):
             modules[target.id] = module

@@ -14,8 +14,10 @@ import copy
 import dataclasses
 import functools
 import importlib
+import importlib.util
 import keyword
 import operator
+import sys
 from collections.abc import Callable, Iterator
 from functools import lru_cache
 from types import FunctionType, ModuleType
@@ -38,7 +40,13 @@ from njrt.execution.guard.runtime import (
     read_attribute,
 )
 from njrt.outcome import UserValue
-from njrt.values.introspection import get_class_namespace, get_mro, is_a
+from njrt.values.introspection import (
+    get_class_namespace,
+    get_mro,
+    is_a,
+    is_standard_module,
+    is_standard_origin,
+)
 
 _getattr: Callable[..., UserValue] = CHECKED_BUILTINS["getattr"]
 
@@ -60,10 +68,23 @@ def import_member(path: str, name: str) -> UserValue:
         raise ImportError(str(error)) from None
 
 
+def is_importable(path: str) -> bool:
+    """Whether a block may import a module unless the prompt names it: those of the program's own are not listed."""
+    if path not in IMPORTABLE_MODULES | SUBMODULES:
+        return False
+    top = path.partition(".")[0]
+    if top == "typing_extensions":
+        return True
+    if top in sys.modules:
+        return is_standard_module(top)
+    spec = importlib.util.find_spec(top)
+    return spec is not None and is_standard_origin(spec.origin)
+
+
 @lru_cache(maxsize=128)
 def open_module(path: str) -> ComputingModule:
     """The form of an importable module that blocks see."""
-    if path not in IMPORTABLE_MODULES | SUBMODULES:
+    if not is_importable(path):
         raise ImportError(f"`{path}` cannot be imported in a block")
     real = importlib.import_module(path)
     opened = ComputingModule(path, real.__doc__)

@@ -43,9 +43,13 @@ from njrt.execution.guard.allowed import (
 )
 from njrt.execution.source_cache import is_snippet
 from njrt.outcome import UserValue
-from njrt.values.introspection import get_class_namespace, get_module_name, get_mro, is_a
-
-_LIBRARY = sys.stdlib_module_names | {"njrt"}
+from njrt.values.introspection import (
+    get_class_namespace,
+    get_module_name,
+    get_mro,
+    is_a,
+    is_standard_module,
+)
 
 _REFUSED_IN_FORMAT = re.compile(
     rf"\{{[^{{}}]*[.\[]\s*(?P<name>{'|'.join(sorted(REFUSED_ATTRIBUTES))})\b"
@@ -153,7 +157,11 @@ def _list_classes_after(proxy: Any) -> tuple[type, ...]:
 
 def is_library_class(cls: type) -> bool:
     """Whether a class belongs to Python, its standard library or the runtime."""
-    return get_module_name(cls).partition(".")[0] in _LIBRARY
+    return _is_library_module(get_module_name(cls))
+
+
+def _is_library_module(name: str) -> bool:
+    return name.partition(".")[0] == "njrt" or is_standard_module(name)
 
 
 _internal_names: dict[int, tuple[weakref.ref[type], frozenset[str] | None]] = {}
@@ -213,7 +221,7 @@ def check_store(value: UserValue, name: str = "") -> UserValue:
     if is_a(value, type):
         is_library = is_library_class(value)
     elif cls is FunctionType:
-        is_library = (value.__module__ or "").partition(".")[0] in _LIBRARY
+        is_library = _is_library_module(value.__module__ or "")
     else:
         is_library = cls is ComputingModule or is_a(value, Field)
     if is_library:
