@@ -66,6 +66,7 @@ def find_guard_problems(
         if name in REFUSED_BUILTINS and not scope.is_referenced(name) and name not in names.bound:
             yield format_refusal(name, node)
     modules = find_modules(nodes, scope)
+    positions = {id(target) for target in _find_positions(nodes)}
     for node in nodes:
         match node:
             case ast.Import(names=aliases):
@@ -78,7 +79,7 @@ def find_guard_problems(
                     yield from _find_from_import_problems(module, node, scope)
             case ast.ClassDef():
                 yield from _find_class_problems(node, scope)
-            case ast.Name(id=name, ctx=ast.Store()):
+            case ast.Name(id=name, ctx=ast.Store()) if id(node) not in positions:
                 if name in REFUSED_BINDINGS or (
                     name.startswith("__") and name in REFUSED_ATTRIBUTES
                 ):
@@ -110,6 +111,20 @@ def find_guard_problems(
                     yield from _find_annotation_problems(node.returns)
             case _:
                 continue
+
+
+def _find_positions(nodes: Sequence[ast.AST]) -> Iterator[ast.Name]:
+    """The bindings of `__match_args__` to names that may be read."""
+    for node in nodes:
+        match node:
+            case ast.Assign([ast.Name("__match_args__") as target], ast.Tuple(elements)) if all(
+                isinstance(name, ast.Constant)
+                and type(name.value) is str
+                and name.value.isidentifier()
+                and not (name.value in REFUSED_ATTRIBUTES or is_checked_name(name.value))
+                for name in elements
+            ):
+                yield target
 
 
 def list_program_modules(scope: Scope) -> tuple[str, ...]:
@@ -218,18 +233,24 @@ def _find_class_problems(node: ast.ClassDef, scope: Scope) -> Iterator[str]:
         if isinstance(inner, ast.Match):
             yield from _find_class_patterns(inner)
         elif isinstance(inner, ast.Name) and isinstance(inner.ctx, ast.Load):
-            is_bound = any(
-                (
-                    isinstance(other, ast.Name)
-                    and other.id == inner.id
-                    and other.ctx is not inner.ctx
-                )
-                or getattr(other, "name", None) == inner.id
-                for other in _walk_class_body(node)
-            )
+            is_bound = any(_binds(other, inner.id) for other in _walk_class_body(node))
             is_refused = inner.id in REFUSED_BUILTINS or inner.id in CHECKED_BUILTINS
             if is_bound and is_refused and not scope.is_referenced(inner.id):
                 yield format_refusal(inner.id, inner)
+
+
+def _binds(node: ast.AST, name: str) -> bool:
+    """Whether a node of a class body binds a name, deletes it, or declares where it is bound."""
+    match node:
+        case ast.Name(id=bound, ctx=ast.Store() | ast.Del()):
+            return bound == name
+        case ast.alias(name=path, asname=other):
+            return (other or path.partition(".")[0]) == name
+        case ast.MatchMapping(rest=rest):
+            return rest == name
+        case ast.Global(names=names) | ast.Nonlocal(names=names):
+            return name in names
+    return getattr(node, "name", None) == name
 
 
 def _walk_class_body(node: ast.AST) -> Iterator[ast.AST]:

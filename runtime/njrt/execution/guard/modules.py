@@ -20,7 +20,7 @@ import operator
 import sys
 from collections.abc import Callable, Iterator
 from functools import lru_cache
-from types import FunctionType, ModuleType
+from types import FunctionType, ModuleType, SimpleNamespace
 from typing import Any
 
 from njrt.execution.guard.allowed import (
@@ -169,6 +169,11 @@ def _dataclass(cls: type | None = None, /, **options: Any) -> Any:
 
     def decorate(decorated: type) -> type:
         _check_dataclass(decorated)
+        annotations = get_class_namespace(decorated).get("__annotations__")
+        if (
+            annotations is not None
+        ):  # a copy: the code may have kept the dict, and change it meanwhile
+            type.__setattr__(decorated, "__annotations__", dict(annotations))
         return dataclasses.dataclass(decorated, **options)
 
     return decorate if cls is None else decorate(cls)
@@ -179,10 +184,10 @@ def _check_dataclass(cls: type) -> None:
         raise TypeError("dataclass() decorates classes")
     check_metaclass(cls)
     for base in get_mro(cls):
-        annotations = get_class_namespace(base).get("__annotations__", {})
-        if type(annotations) is not dict:
-            raise make_refusal_error("__annotations__")
-        for name in annotations:
+        for name in ("__annotations__", "__dataclass_fields__"):
+            if type(get_class_namespace(base).get(name, {})) is not dict:
+                raise make_refusal_error(name)
+        for name in get_class_namespace(base).get("__annotations__", {}):
             _check_field_name(cls, name)
     for name in dataclasses_annotations(cls):
         _check_field_name(cls, name)
@@ -219,9 +224,36 @@ def _check_instances(function: Callable[..., Any]) -> Callable[..., Any]:
     return checked
 
 
+def _rebuild_functions(module: ModuleType, **replaced: Any) -> dict[str, Any]:
+    """The namespace of a module with other globals under some names, for its own functions too."""
+    namespace = dict(vars(module), **replaced)
+
+    def rebuild(value: Any) -> Any:
+        is_own = type(value) is FunctionType and value.__module__ == module.__name__
+        if not is_own or value.__closure__:
+            return value
+        defaults = tuple(map(rebuild, value.__defaults__ or ()))
+        own = FunctionType(value.__code__, namespace, value.__name__, defaults)
+        own.__doc__, own.__kwdefaults__ = value.__doc__, value.__kwdefaults__
+        return own
+
+    for name, value in namespace.items():
+        if name.endswith("_dispatch"):
+            namespace[name] = {key: rebuild(function) for key, function in value.items()}
+        else:
+            namespace[name] = rebuild(value)
+    return namespace
+
+
+_copy = _rebuild_functions(copy, setattr=CHECKED_BUILTINS["setattr"])
+"""Copying calls `setattr` with the names that an object gives as its state."""
+_dataclasses = _rebuild_functions(dataclasses, copy=SimpleNamespace(**_copy))
+
 _REPLACED: dict[str, Any] = {
-    "dataclasses.asdict": _check_instances(dataclasses.asdict),
-    "dataclasses.astuple": _check_instances(dataclasses.astuple),
+    "copy.copy": _copy["copy"],
+    "copy.deepcopy": _copy["deepcopy"],
+    "dataclasses.asdict": _check_instances(_dataclasses["asdict"]),
+    "dataclasses.astuple": _check_instances(_dataclasses["astuple"]),
     "dataclasses.dataclass": _dataclass,
     "dataclasses.replace": _check_instances(dataclasses.replace),
     "functools.wraps": _wraps,

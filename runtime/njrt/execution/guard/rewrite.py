@@ -46,6 +46,7 @@ class _Rewriter(ast.NodeTransformer):
         self.class_name = class_name
         self.program_modules = program_modules
         self.match_classes = 0
+        self.in_class_body = False
 
     def visit_Name(self, node: ast.Name) -> ast.AST:
         return node
@@ -60,22 +61,43 @@ class _Rewriter(ast.NodeTransformer):
         if isinstance(node.ctx, ast.Load):
             if not is_checked:
                 return node
-            return _call(".read", [node.value, ast.Constant(name)], node)
+            return self.call(".read", [node.value, ast.Constant(name)], node)
         arguments = [node.value, ast.Constant(name)] if is_checked else [node.value]
-        node.value = _call(".store", arguments, node)
+        node.value = self.call(".store", arguments, node)
         return node
 
     def visit_ClassDef(self, node: ast.ClassDef) -> ast.AST:
-        parts: list[tuple[Any, str | None]] = [
-            *((item, self.class_name) for item in node.decorator_list),
-        ]
-        node.decorator_list = [self.visit(item) for item, _ in parts]
+        node.decorator_list = [self.visit(item) for item in node.decorator_list]
         node.bases = [self.visit(base) for base in node.bases]
         node.keywords = [self.visit(item) for item in node.keywords]
-        around, self.class_name = self.class_name, node.name
+        around = self.class_name, self.in_class_body
+        self.class_name, self.in_class_body = node.name, True
         node.body = [statement for old in node.body for statement in _as_list(self.visit(old))]
-        self.class_name = around
+        self.class_name, self.in_class_body = around
         return node
+
+    def visit_FunctionDef(self, node: ast.FunctionDef | ast.AsyncFunctionDef) -> ast.AST:
+        body, node.body = node.body, []
+        self.generic_visit(node)
+        around, self.in_class_body = self.in_class_body, False
+        node.body = [statement for old in body for statement in _as_list(self.visit(old))]
+        self.in_class_body = around
+        return node
+
+    visit_AsyncFunctionDef = visit_FunctionDef
+
+    def call(self, function: str, arguments: list[ast.expr], node: ast.AST) -> ast.expr:
+        """A call of a check. The namespace of a class body may be the code's own, but a lambda does not read it."""
+        called: ast.expr = ast.Name(function, ast.Load())
+        if self.in_class_body:
+            rest = ast.Name("values", ast.Load())
+            parameters = ast.arguments([], [], ast.arg("values"), [], [], None, [])
+            called = ast.Lambda(parameters, ast.Call(called, [ast.Starred(rest, ast.Load())], []))
+        call = ast.Call(called, arguments, [])
+        for made in ast.walk(call):
+            if not hasattr(made, "lineno"):
+                ast.copy_location(made, node)
+        return call
 
     def visit_Import(self, node: ast.Import) -> ast.AST | list[ast.stmt]:
         if any(self.is_program_module(alias.name) for alias in node.names):
@@ -83,7 +105,7 @@ class _Rewriter(ast.NodeTransformer):
         return [
             _assign(
                 alias.asname or alias.name.partition(".")[0],
-                _call(
+                self.call(
                     ".import", [ast.Constant(alias.name), ast.Constant(bool(alias.asname))], node
                 ),
                 node,
@@ -101,7 +123,7 @@ class _Rewriter(ast.NodeTransformer):
         return [
             _assign(
                 alias.asname or alias.name,
-                _call(".member", [ast.Constant(node.module), ast.Constant(alias.name)], node),
+                self.call(".member", [ast.Constant(node.module), ast.Constant(alias.name)], node),
                 node,
             )
             for alias in node.names
@@ -115,7 +137,7 @@ class _Rewriter(ast.NodeTransformer):
                 if isinstance(pattern, ast.MatchClass) and pattern.patterns:
                     self.match_classes += 1
                     name = f".class{self.match_classes}"
-                    checks.append(_assign(name, _call(".match", [pattern.cls], node), node))
+                    checks.append(_assign(name, self.call(".match", [pattern.cls], node), node))
                     pattern.cls = ast.copy_location(ast.Name(name, ast.Load()), node)
         return [*checks, node]
 
@@ -125,14 +147,6 @@ class _Rewriter(ast.NodeTransformer):
 
 def _as_list(visited: Any) -> list[ast.stmt]:
     return visited if isinstance(visited, list) else [visited]
-
-
-def _call(function: str, arguments: list[ast.expr], node: ast.AST) -> ast.expr:
-    call = ast.Call(ast.Name(function, ast.Load()), arguments, [])
-    for made in (call, call.func, *arguments):
-        if not hasattr(made, "lineno"):
-            ast.copy_location(made, node)
-    return call
 
 
 def _assign(name: str, value: ast.expr, node: ast.stmt) -> ast.stmt:

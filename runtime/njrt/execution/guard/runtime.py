@@ -26,10 +26,12 @@ from string import Formatter
 from types import (
     BuiltinFunctionType,
     FunctionType,
+    GetSetDescriptorType,
     MappingProxyType,
     MethodDescriptorType,
     MethodType,
     ModuleType,
+    WrapperDescriptorType,
 )
 from typing import Any
 
@@ -202,7 +204,9 @@ def read_namespace(value: UserValue) -> Mapping[str, UserValue]:
     is_library = is_a(value, type) and is_library_class(value)
     names = [name for name in namespace if type(name) is str and name]
     shown = {
-        name: namespace[name]
+        name: dict(namespace[name])
+        if name in REFUSED_BINDINGS and is_a(namespace[name], dict)
+        else namespace[name]
         for name in names
         if name not in REFUSED_ATTRIBUTES
         and not (is_library and name in FORMAT_METHODS | LOOP_METHODS)
@@ -263,13 +267,20 @@ def check_metaclass(cls: type) -> None:
     """Raise AttributeError if the metaclass can answer for attributes that the class does not have."""
     for base in get_mro(type(cls)):
         namespace = get_class_namespace(base)
-        for hook in () if is_library_class(base) else _METACLASS_HOOKS:
-            if hook in namespace and not _is_program_function(namespace[hook]):
+        for hook in _METACLASS_HOOKS:
+            if hook in namespace and not _is_written_elsewhere(namespace[hook], base):
                 raise make_refusal_error(hook)
 
 
-def _is_program_function(value: UserValue) -> bool:
-    return type(value) is FunctionType and not is_snippet(value.__code__.co_filename)
+def _is_written_elsewhere(value: UserValue, owner: type) -> bool:
+    """Whether a member of a class was written in C for this class, or in Python but not in a block.
+
+    The name of the module of a class is no proof: the code of a block can set it.
+    """
+    if type(value) is FunctionType:
+        return not is_snippet(value.__code__.co_filename)
+    is_native = type(value) in (WrapperDescriptorType, GetSetDescriptorType)
+    return is_native and value.__objclass__ is owner
 
 
 def get_format_method(value: UserValue, name: str) -> Callable[..., UserValue]:
@@ -352,7 +363,8 @@ def _check_stored_name(value: UserValue, name: UserValue) -> str:
     plain = get_plain_name(name)
     if type(plain) is str and plain in REFUSED_ATTRIBUTES | REFUSED_BINDINGS | {"__dict__"}:
         raise make_refusal_error(plain)
-    check_store(value)
+    is_checked = type(plain) is str and plain != "" and is_checked_name(plain)
+    check_store(value, plain if is_checked else "")
     stored: str = plain
     return stored
 
