@@ -124,7 +124,12 @@ def main() -> None:
     policy, folder = sys.argv[1:]
     marker = os.path.join(folder, "marker")
     os.environ[SECRET_NAME] = SECRET
-    words = {"COMMAND": f"echo fired > {marker}", "MARKER": marker, "SECRET_NAME": SECRET_NAME, "CHANGED": SECRET}
+    words = {
+        "COMMAND": f"echo fired > {marker}",
+        "MARKER": marker,
+        "SECRET_NAME": SECRET_NAME,
+        "CHANGED": SECRET,
+    }
     results = []
     for source in json.load(sys.stdin):
         for word, value in words.items():
