@@ -91,7 +91,7 @@ def is_standard_module(name: str) -> bool:
     if module is None:
         return True
     namespace = _get_module_namespace(module) if is_a(module, ModuleType) else {}
-    spec = namespace.get("__spec__")
+    spec: Any = namespace.get("__spec__")
     return is_standard_origin(spec.origin if is_a(spec, ModuleSpec) else namespace.get("__file__"))
 
 
