@@ -12,7 +12,7 @@ fields of extension types.
 
 from __future__ import annotations
 
-import os
+import enum
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import suppress
@@ -30,7 +30,7 @@ _get_bases = type.__dict__["__bases__"].__get__
 _get_module = type.__dict__["__module__"].__get__
 _get_module_namespace = vars(ModuleType)["__dict__"].__get__
 
-_STANDARD_FOLDER = os.path.join(os.path.dirname(os.__file__), "")
+_STANDARD_FOLDER = enum.__file__.rpartition("enum.")[0]
 _LIBRARIES = {
     "pydantic",
     "pydantic_core",
