@@ -85,7 +85,7 @@ EDGE = """
     njc.learning        by_command runner study
     njc.timeline        agent checkpoints controller debuggee happenings places processes standard_streams trace_lines
     njc.trace_view      index page
-    njc.commands        build cache check clean compare console doctor flags init lock migrate repeat run sandbox_flags show static trace where
+    njc.commands        build cache check clean compare console doctor flags init lock migrate repeat run sandbox_flags show static status_line trace trace_status where
     njc.dap             adapter requests stop_view
     spsbench            journal
     spsbench.trials     answering building command executing interpreter interpreter_process machine playing running trial workers

@@ -25,6 +25,8 @@ from njc.commands.flags import (
     project_flags,
     resolve_project,
 )
+from njc.commands.status_line import show_status
+from njc.commands.trace_status import show_status_of_trace
 from njc.comparison.results import (
     ComparedRun,
     ModeBuild,
@@ -112,7 +114,8 @@ def command(
         kind, learned = MODES[mode]
         options = replace(project.options, mode=kind)
         target = replace(project, options=options, out=(folder / mode).absolute())
-        build = _build_mode(console, sources, target, mode, learned, attempts, jobs)
+        with show_status(console):
+            build = _build_mode(console, sources, target, mode, learned, attempts, jobs)
         done = () if build.failure else tuple(_run_all(console, target, mode, words, runs))
         rows.append(ModeSummary(mode, build, done))
     console.result(format_comparison_text(rows))
@@ -221,7 +224,7 @@ def _run_all(
     done = {run.number: run for run in earlier if run.mode == mode}
     for number in range(1, runs + 1):
         if number not in done:
-            done[number] = _run_command(mode, number, words, project.out)
+            done[number] = _run_command(console, mode, number, words, project.out)
             with results.open("a", encoding="utf-8") as file:
                 # A killed process may have left a line without its end.
                 file.write("\n" * (text[-1:] not in ("", "\n")) + to_json(done[number]) + "\n")
@@ -234,12 +237,15 @@ def _run_all(
         yield run
 
 
-def _run_command(mode: str, number: int, words: Sequence[str], out: Path) -> ComparedRun:
+def _run_command(
+    console: Console, mode: str, number: int, words: Sequence[str], out: Path
+) -> ComparedRun:
     trace = out.parent / f"{mode}-{number}.trace.jsonl"
     trace.unlink(missing_ok=True)
     path = os.pathsep.join(filter(None, [str(out), os.environ.get("PYTHONPATH")]))
     began = time.monotonic()
-    with (out.parent / f"{mode}-{number}.log").open("wb") as log:
+    log_file = out.parent / f"{mode}-{number}.log"
+    with log_file.open("wb") as log, show_status_of_trace(console, trace):
         code = subprocess.run(
             [word.replace("{out}", str(out)) for word in words],
             # The pytest plugin would replay recordings in place of asking the model.

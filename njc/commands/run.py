@@ -24,6 +24,7 @@ from njc.commands.sandbox_flags import (
     run_in_sandbox,
     sandbox_flags,
 )
+from njc.commands.status_line import show_status
 from njc.project.build import Finding, read_source
 from njc.project.load import NaturalSyntaxError, load_code
 from njc.project.report import format_findings, summarize_findings
@@ -67,7 +68,9 @@ def command(
     is_sandboxed = is_sandbox_requested(settings)
     _set_flags_before_environment(flags["options"])
     if is_module and not is_sandboxed:
-        ctx.exit(_report_exception(console, run_module_as_main(str(source), arguments)))
+        with show_status(console):
+            error = run_module_as_main(str(source), arguments)
+        ctx.exit(_report_exception(console, error))
     file = _find_module_file(str(source)) if is_module else source
     project = resolve_project([file], flags)
     if file.is_dir():
@@ -82,7 +85,9 @@ def command(
         _show_findings(console, uncompilable.findings)
         ctx.exit(1)
     _show_findings(console, warnings)
-    ctx.exit(_report_exception(console, run_as_main(code, source, arguments)))
+    with show_status(console):
+        error = run_as_main(code, source, arguments)
+    ctx.exit(_report_exception(console, error))
 
 
 def _find_module_file(name: str) -> Path:

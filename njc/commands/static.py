@@ -10,7 +10,7 @@ from __future__ import annotations
 import shlex
 import shutil
 import time
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -26,6 +26,7 @@ from njc.commands.flags import (
     resolve_project,
 )
 from njc.commands.lock import find_named_hole
+from njc.commands.status_line import show_status
 from njc.comparison.text import format_text_table
 from njc.learning.by_command import (
     CommandRepairResult,
@@ -121,12 +122,15 @@ def command(
         program = TestedProgram(
             tuple(files), tuple(units), project, lock, TestCommand(tuple(words), seconds)
         )
-        has_failed = _show_command_repair(console, repair_by_command(program, request))
+        with show_status(console):
+            repaired = list(repair_by_command(program, request))
+        has_failed = _show_command_repair(console, repaired)
     else:
         examples = read_examples(traces)
         count = format_count(len(examples), "recorded run")
         console.note(f"{count} in {', '.join(map(str, traces))}")
-        results = list(learn_from_examples(files, lock, examples, request, repairs=repair))
+        with show_status(console):
+            results = list(learn_from_examples(files, lock, examples, request, repairs=repair))
         has_failed = _show_learning(console, results, repair)
     ctx.exit(int(has_failed))
 
@@ -145,9 +149,8 @@ def _show_learning(console: Console, results: Sequence[LearningResult], repairs:
     return any(result.score and result.score.wrong for result in results)
 
 
-def _show_command_repair(console: Console, results: Iterable[CommandRepairResult]) -> bool:
+def _show_command_repair(console: Console, done: Sequence[CommandRepairResult]) -> bool:
     """Print the results of a test command; returns whether it still fails."""
-    done = list(results)
     rows = [
         (
             result.hole.name,

@@ -15,6 +15,7 @@ from njc.static.fit import StaticFile
 from njc.static.holes import Hole
 from njrt.messages import Reply, Request
 from njrt.models.model import Model
+from njrt.observability.listeners import Notified, make_added_listener
 from njrt.options import DEFAULTS, merge_option_layers, read_environment_options
 from njrt.session.limits import Meter, Metered, list_open_meters, read_limits
 from njrt.session.settings import find_recorder, get_settings, make_layered_model
@@ -65,7 +66,9 @@ def choose_author(file: StaticFile, hole: Hole) -> Author:
         DEFAULTS,
     )
     meter = Meter(read_limits(options), place=hole.place, around=list_open_meters())
-    model = make_layered_model(settings, options, Metered(meter))
+    listener = make_added_listener()
+    notified = (Notified(hole.place, listener),) if listener else ()
+    model = make_layered_model(settings, options, Metered(meter), *notified)
     temperature = options.temperature
     if temperature is None and model.protocol == "text":
         temperature = 0.0

@@ -21,9 +21,10 @@ from typing import Any, Literal
 
 @dataclass(frozen=True)
 class Answer:
-    """Answer with this JSON."""
+    """Answer with this JSON, so many seconds later."""
 
     body: Any
+    after: float = 0.0
 
 
 @dataclass(frozen=True)
@@ -176,7 +177,8 @@ def _handler(loopback: Loopback) -> type[BaseHTTPRequestHandler]:
                 events = loopback.split_answer(response.body)
                 response = Stream(events) if events else response
             match response:
-                case Answer(answer):
+                case Answer(answer, after):
+                    loopback.closing.wait(after)
                     self._send(200, json.dumps(answer))
                 case Status(status, retry_after, answer):
                     extra = {} if retry_after is None else {"retry-after": f"{retry_after:g}"}

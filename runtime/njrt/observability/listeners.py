@@ -54,6 +54,11 @@ def add_listener(listener: Listener) -> Callable[[], None]:
     return remove
 
 
+def make_added_listener() -> Listener | None:
+    """The added listeners alone, for what asks a model outside of a block; None if there are none."""
+    return combine_listeners(*_added) if _added else None
+
+
 @lru_cache(maxsize=16)
 def make_listener(trace: str | None = None) -> Listener:
     """The listener of a process, which also writes to the file `trace` if it is given."""

@@ -1,0 +1,233 @@
+"""A line on the terminal while a model is asked: which block, which model, for how long, what has been used.
+
+    mailbox.njpy:17  gpt-4.1  12 s  5 calls  2,158 tokens  $0.0131  …elf.folders[topic].append(mail)
+
+    with show_status(console): ...          for all blocks of this process
+
+The line is painted on standard error, below the cursor, half a second after a model is asked, and is gone before the
+program goes on; nothing is painted if standard error is not a terminal. What the program prints meanwhile first removes
+the line. Not seen: what other processes and code outside of Python print meanwhile; it may mix with the line.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import sys
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager, suppress
+from dataclasses import dataclass
+from typing import Any, TextIO, cast
+
+from njc.commands.console import Console
+from njc.trace_view.tables import cut_text
+from njrt.events import Asked, Began, Ended, Event, Replied, Streamed, Unanswered
+from njrt.observability.listeners import add_listener
+from njrt.rendering.writer import escape_unprintable
+
+DELAY_SECONDS = 0.5
+"""A call that takes less time is not shown."""
+
+REPAINT_SECONDS = 0.25
+
+_SHOWN_TEXT_CHARS = 200
+"""Characters of a reply that is coming in; the last ones are shown as far as the terminal is wide."""
+
+_MAKE_ROOM = "\x1bD\x1b[A"
+"""Scroll if the cursor is on the last line of the terminal, and stay in the same column (ECMA-48)."""
+
+_WRITE_BELOW = "\x1b7\x1b[B\r\x1b[2K{}\x1b8"
+"""Replace the line below the cursor's and return; the cursor is saved and restored as by DEC's VT100."""
+
+
+@dataclass(slots=True)
+class _OpenCall:
+    place: str
+    began: float
+    text: str = ""
+
+
+class StatusLine:
+    """The line (state: the calls that are open, what was used, whether it is painted)."""
+
+    def __init__(self, terminal: TextIO) -> None:
+        self._terminal = terminal
+        self._calls: dict[str, _OpenCall] = {}
+        self._models: dict[str, str] = {}
+        self._finished = self._tokens = 0
+        self._usd: float | None = None
+        self._is_painted = False
+        self._lock = threading.RLock()
+        self._changed = threading.Condition(self._lock)
+        self._streams = ExitStack()
+        self._is_closed = False
+        self._thread = threading.Thread(target=self._repaint, name="njc-status", daemon=True)
+        self._thread.start()
+
+    def begin_run(self, run: str, model: str) -> None:
+        """Remember which model a run asks."""
+        with self._lock:
+            self._models[run] = model
+
+    def begin_call(self, run: str, place: str) -> None:
+        """A model is asked."""
+        with self._lock:
+            self._calls[run] = _OpenCall(place, time.monotonic())
+            self._changed.notify()
+
+    def set_text(self, run: str, text: str) -> None:
+        """A part of the reply has come."""
+        with self._lock:
+            if call := self._calls.get(run):
+                call.text = text[-_SHOWN_TEXT_CHARS:]
+
+    def end_call(self, run: str, tokens: int = 0, usd: float | None = None) -> None:
+        """The model has replied, or failed to."""
+        with self._lock:
+            if self._calls.pop(run, None) is None:
+                return
+            self._finished += 1
+            self._tokens += tokens
+            if usd is not None:
+                self._usd = (self._usd or 0.0) + usd
+            if not self._calls:
+                self.erase()
+                self._streams.close()
+
+    def close(self) -> None:
+        """Remove the line, for good."""
+        with self._lock:
+            self._is_closed = True
+            self.erase()
+            self._streams.close()
+            self._changed.notify()
+        self._thread.join(2)
+
+    def erase(self) -> None:
+        """Remove the line until it is painted again."""
+        with self._lock:
+            if self._is_painted:
+                self._is_painted = False
+                self._write("")
+
+    def _repaint(self) -> None:
+        with self._lock:
+            while not self._is_closed:
+                self._changed.wait(REPAINT_SECONDS if self._calls else None)
+                oldest = min((call.began for call in self._calls.values()), default=None)
+                if oldest is None or time.monotonic() - oldest < DELAY_SECONDS or self._is_closed:
+                    continue
+                if not self._is_painted:
+                    self._watch_streams()
+                self._is_painted = True
+                width = shutil.get_terminal_size().columns - 1
+                self._write(cut_text(self.describe(time.monotonic()), width))
+
+    def describe(self, now: float) -> str:
+        """The text of the line."""
+        run, call = next(iter(self._calls.items()))
+        count = self._finished + len(self._calls)
+        parts = [
+            call.place,
+            f"and {len(self._calls) - 1} more" if len(self._calls) > 1 else "",
+            self._models.get(run, ""),
+            f"{now - call.began:.0f} s",
+            f"{count:,} call" + ("" if count == 1 else "s"),
+            f"{self._tokens:,} tokens" if self._tokens else "",
+            "" if self._usd is None else f"${self._usd:.4f}",
+        ]
+        line = "  ".join(escape_unprintable(part) for part in parts if part)
+        room = shutil.get_terminal_size().columns - 1 - len(line) - 3
+        text = escape_unprintable(" ".join(call.text.split()))
+        return f"{line}  …{text[-room:]}" if text and room > 8 else line
+
+    def _write(self, text: str) -> None:
+        with suppress(OSError, ValueError):  # the terminal is gone, or the program has closed it
+            self._terminal.write((_MAKE_ROOM if text else "") + _WRITE_BELOW.format(text))
+            self._terminal.flush()
+
+    def _watch_streams(self) -> None:
+        """Have what the program prints remove the line, until the call is over."""
+        self._streams.close()
+        for name in ("stdout", "stderr"):
+            stream = getattr(sys, name)
+            if stream is not None:
+                watched = _WatchedStream(stream, self)
+                setattr(sys, name, watched)
+                self._streams.callback(_restore_stream, name, watched, stream)
+
+
+def _restore_stream(name: str, watched: _WatchedStream, stream: TextIO) -> None:
+    if getattr(sys, name) is watched:  # the program may have set its own since
+        setattr(sys, name, stream)
+
+
+class _WatchedStream:
+    """A stream that removes the line before it is written to."""
+
+    def __init__(self, stream: TextIO, line: StatusLine) -> None:
+        self._stream = stream
+        self._line = line
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._stream, name)
+
+    def write(self, text: str) -> int:
+        """Write a text."""
+        self._line.erase()
+        return self._stream.write(text)
+
+    def writelines(self, lines: Any) -> None:
+        """Write texts."""
+        self._line.erase()
+        self._stream.writelines(lines)
+
+
+class StatusListener:
+    """A listener that shows the calls of blocks on a line."""
+
+    def __init__(self, line: StatusLine) -> None:
+        self._line = line
+
+    def __call__(self, event: Event) -> None:
+        """Show what follows from an event."""
+        match event:
+            case Began(run=run, model=model):
+                self._line.begin_run(run, model)
+            case Asked(run=run, request=request):
+                self._line.begin_call(run, request.place)
+            case Replied(run=run, reply=reply):
+                usage, is_free = reply.usage, reply.source == "cache"
+                self._line.end_call(run, usage.input + usage.output, 0.0 if is_free else usage.usd)
+            case Unanswered(run=run) | Ended(run=run):
+                self._line.end_call(run)
+            case _:
+                pass
+
+    def receive_streamed(self, event: Streamed) -> None:
+        """Show the end of a text that is coming in."""
+        self._line.set_text(event.run, event.text)
+
+
+def is_status_shown(console: Console) -> bool:
+    """Whether there is a terminal that can show the line, and nobody wants less output."""
+    stream = sys.stderr
+    is_terminal = stream is not None and stream.isatty() and os.environ.get("TERM") != "dumb"
+    return console.verbosity > -1 and is_terminal
+
+
+@contextmanager
+def show_status(console: Console) -> Iterator[None]:
+    """Show the line while blocks of this process ask models."""
+    if not is_status_shown(console):
+        yield
+        return
+    line = StatusLine(cast(TextIO, sys.stderr))
+    remove = add_listener(StatusListener(line))
+    try:
+        yield
+    finally:
+        remove()
+        line.close()

@@ -1,0 +1,68 @@
+"""The status line for a process that writes a trace.
+
+with show_status_of_trace(console, trace):
+    subprocess.run(command, env={"NJC_TRACE": trace, ...})
+"""
+
+from __future__ import annotations
+
+import sys
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import TextIO, cast
+
+from njc.commands.console import Console
+from njc.commands.status_line import REPAINT_SECONDS, StatusLine, is_status_shown
+from njc.timeline.trace_lines import (
+    AskedLine,
+    BeganLine,
+    RepliedLine,
+    TraceLine,
+    TraceReader,
+    UnansweredLine,
+)
+from njc.trace_view.steps import read_cost
+
+
+@contextmanager
+def show_status_of_trace(console: Console, trace: Path) -> Iterator[None]:
+    """Show the line while another process writes a trace, which need not exist yet."""
+    if not is_status_shown(console):
+        yield
+        return
+    line = StatusLine(cast(TextIO, sys.stderr))
+    ended = threading.Event()
+    follower = threading.Thread(target=_follow_trace, args=(trace, line, ended), daemon=True)
+    follower.start()
+    try:
+        yield
+    finally:
+        ended.set()
+        follower.join(2)
+        line.close()
+
+
+def _follow_trace(trace: Path, line: StatusLine, ended: threading.Event) -> None:
+    reader, places = TraceReader(trace), dict[str, str]()
+    while not ended.wait(REPAINT_SECONDS):
+        with suppress(FileNotFoundError):
+            for read in reader.read_new():
+                _show_trace_line(read, line, places)
+
+
+def _show_trace_line(read: TraceLine, line: StatusLine, places: dict[str, str]) -> None:
+    match read:
+        case BeganLine(run=run, place=place, model=model):
+            places[run] = place
+            line.begin_run(run, model)
+        case AskedLine(run=run):
+            line.begin_call(run, places.get(run, ""))
+        case RepliedLine(run=run):
+            cost = read_cost(read)
+            line.end_call(run, cost.input + cost.output, cost.usd)
+        case UnansweredLine(run=run):
+            line.end_call(run)
+        case _:
+            pass

@@ -1,0 +1,217 @@
+"""The line on the terminal while a model is asked: painted, kept out of what the program prints, gone at the end."""
+
+from __future__ import annotations
+
+import io
+import os
+import pty
+import re
+import select
+import subprocess
+import sys
+import time
+from collections.abc import Mapping
+
+import pytest
+from workplace import Workplace, clean_environment
+
+from loopback import Answer, Stream
+from njc.commands.console import Console
+from njc.commands.status_line import StatusLine, is_status_shown
+from openai_server import OpenAIServer, says, split_completion
+
+pytest.importorskip("openai")
+
+PROGRAM = '''\
+import sys, threading, time
+
+def greet(name: str) -> str:
+    """natural
+    Greet <name> in <:greeting: str>.
+    """
+    return greeting
+
+if __name__ == "__main__":
+    print("first")
+    print("no end of line:", end=" ", flush=True)
+    if "--beside" in sys.argv:
+        def talk():
+            for number in range(4):
+                time.sleep(0.4)
+                print(f"beside {number}")
+        beside = threading.Thread(target=talk)
+        beside.start()
+    print(greet("Ida"))
+    if "--beside" in sys.argv:
+        beside.join()
+    print("last")
+'''
+REPLY = '{"greeting": "Good morning, Ida"}'
+
+
+def slowly(seconds: float) -> Stream:
+    events = list(split_completion(says(REPLY).body))
+    return Stream(events, pause=seconds / len(events))
+
+
+class Screen:
+    """The lines of a terminal, as far as njc uses its codes."""
+
+    TOKEN = re.compile(r"\x1b(?:[D78]|\[A|\[B|\[2K)|[^\x1b]", re.DOTALL)
+
+    def __init__(self, written: str) -> None:
+        self.lines = [""] * 200
+        self.row = self.column = 0
+        self.saved = (0, 0)
+        assert not self.TOKEN.sub("", written), "an unknown code"
+        for token in self.TOKEN.findall(written):
+            self._take(token)
+
+    def _take(self, token: str) -> None:
+        match token:
+            case "\n" | "\x1bD" | "\x1b[B":
+                self.row += 1
+            case "\r":
+                self.column = 0
+            case "\x1b[A":
+                self.row -= 1
+            case "\x1b7":
+                self.saved = (self.row, self.column)
+            case "\x1b8":
+                self.row, self.column = self.saved
+            case "\x1b[2K":
+                self.lines[self.row] = ""
+            case _:
+                line = self.lines[self.row].ljust(self.column)
+                self.lines[self.row] = line[: self.column] + token + line[self.column + 1 :]
+                self.column += 1
+
+    @property
+    def text(self) -> str:
+        return "\n".join(self.lines).rstrip("\n")
+
+
+def run_on_terminal(
+    here: Workplace, *arguments: str, environ: Mapping[str, str], columns: int = 80
+) -> str:
+    """What a command writes to a terminal."""
+    leader, follower = pty.openpty()
+    env = clean_environment() | {"TERM": "xterm", "COLUMNS": str(columns)} | dict(environ)
+    process = subprocess.Popen(
+        [sys.executable, "-m", "njc", *arguments],
+        cwd=here.folder, env=env, stdin=follower, stdout=follower, stderr=follower,
+    )  # fmt: skip
+    os.close(follower)
+    written = b""
+    until = time.monotonic() + 60
+    try:
+        while time.monotonic() < until:
+            if not select.select([leader], [], [], 1)[0]:
+                continue
+            try:
+                got = os.read(leader, 65536)
+            except OSError:  # the last one has closed the terminal
+                break
+            if not got:
+                break
+            written += got
+        assert process.wait(10) == 0, written.decode()
+    finally:
+        process.kill()
+        process.wait(10)
+        os.close(leader)
+    return written.decode()
+
+
+def ask_server(server: OpenAIServer) -> dict[str, str]:
+    return {"NJC_BASE_URL": server.base_url, "NJC_MODEL": "local"}
+
+
+def find_painted(written: str) -> list[str]:
+    return [text for text in re.findall(r"\x1b\[2K(.*?)\x1b8", written) if text]
+
+
+def test_a_slow_call_is_shown_and_leaves_no_trace(here: Workplace) -> None:
+    here.write({"prog.njpy": PROGRAM})
+    with OpenAIServer([slowly(2)], vendor=False, models=("local",)) as server:
+        written = run_on_terminal(here, "run", "prog.njpy", environ=ask_server(server), columns=60)
+        assert server.seen[0].body["stream"] is True
+    painted = find_painted(written)
+    assert re.match(r"prog\.njpy:4  openai/local  \d+ s  1 call", painted[-1])
+    assert any("Good mo" in text.partition("…")[2] for text in painted)
+    assert max(map(len, painted)) < 60
+    assert Screen(written).text == "first\nno end of line: Good morning, Ida\nlast"
+
+
+def test_what_the_program_prints_meanwhile_is_kept_whole(here: Workplace) -> None:
+    here.write({"prog.njpy": PROGRAM})
+    with OpenAIServer([slowly(2.2)], vendor=False, models=("local",)) as server:
+        written = run_on_terminal(here, "run", "prog.njpy", "--beside", environ=ask_server(server))
+    assert len(find_painted(written)) > 2
+    assert Screen(written).text == (
+        "first\nno end of line: beside 0\nbeside 1\nbeside 2\nbeside 3\nGood morning, Ida\nlast"
+    )
+
+
+def test_nothing_is_painted_if_less_output_is_wanted(here: Workplace) -> None:
+    here.write({"prog.njpy": PROGRAM})
+    slow = Answer(says(REPLY).body, after=1.2)
+    with OpenAIServer([slow], vendor=False, models=("local",)) as server:
+        written = run_on_terminal(here, "run", "-q", "prog.njpy", environ=ask_server(server))
+        assert "stream" not in server.seen[0].body
+    assert written == "first\r\nno end of line: Good morning, Ida\r\nlast\r\n"
+
+
+def test_a_quick_call_is_not_shown() -> None:
+    terminal = io.StringIO()
+    line = StatusLine(terminal)
+    for number in range(50):
+        line.begin_call("r-1", f"shop.njpy:{number}")
+        line.end_call("r-1")
+    line.close()
+    assert terminal.getvalue() == ""
+
+
+def test_nothing_is_painted_or_streamed_in_a_pipe(here: Workplace) -> None:
+    here.write({"prog.njpy": PROGRAM})
+    with OpenAIServer([Answer(says(REPLY).body)], vendor=False, models=("local",)) as server:
+        result = here.process("run", "prog.njpy", environ=ask_server(server))
+        assert "stream" not in server.seen[0].body
+    assert (result.stdout, result.stderr) == (
+        "first\nno end of line: Good morning, Ida\nlast\n",
+        "",
+    )
+
+
+def test_compare_shows_the_calls_of_the_command(here: Workplace) -> None:
+    here.write({"prog.njpy": PROGRAM})
+    slow = Answer(says(REPLY).body, after=1.6)
+    arguments = ["--modes", "live", "-n", "1", "prog.njpy", "--", sys.executable, "{out}/prog.py"]
+    with OpenAIServer([slow], vendor=False, models=("local",)) as server:
+        written = run_on_terminal(here, "compare", *arguments, environ=ask_server(server))
+    assert any(text.startswith("prog.njpy:4") for text in find_painted(written))
+    assert "live 1/1: passed" in Screen(written).text
+
+
+def test_the_line_counts_calls_tokens_and_cost() -> None:
+    with open(os.devnull, "w") as terminal:
+        line = StatusLine(terminal)
+        try:
+            line.begin_run("r-1", "gpt-4.1")
+            line.begin_call("r-1", "shop.njpy:3")
+            line.end_call("r-1", 1200, 0.25)
+            line.end_call("r-1", 99, 9.0)  # there is no such call any more
+            line.begin_call("r-1", "shop.njpy:3")
+            line.begin_call("r-2", "other.njpy:7")
+            line.set_text("r-1", "total = 7\n\x1b[2J" + "x" * 500)
+            shown = line.describe(time.monotonic() + 12)
+        finally:
+            line.close()
+    assert shown.startswith(
+        "shop.njpy:3  and 1 more  gpt-4.1  12 s  3 calls  1,200 tokens  $0.2500"
+    )
+    assert "\x1b" not in shown
+
+
+def test_no_line_without_a_terminal() -> None:
+    assert not is_status_shown(Console())
