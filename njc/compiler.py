@@ -181,9 +181,9 @@ def _find_output_error(compilation: Compilation) -> SyntaxError | None:
     """Find why Python does not compile the output; the line of the error is the one of the source."""
     assert compilation.output is not None, "there is an output to compile"
     text = SourceFile(compilation.source.path, compilation.output).text
+    if find_compile_error(text) is None:  # faster than by way of a tree
+        return None
     try:
-        if find_compile_error(parse_quietly(text)) is None:
-            return None
         return find_compile_error(parse_compiled_tree(compilation))
     except SyntaxError as error:
         error.lineno = find_source_line(compilation.line_map, error.lineno or 1)

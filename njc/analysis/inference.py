@@ -98,6 +98,10 @@ class TypeReader(TypeDefinitions):
         return self._bindings_by_scope[scope]
 
     @cached_property
+    def _has_final(self) -> bool:
+        return "Final" in self.text
+
+    @cached_property
     def _rebound_elsewhere(self) -> frozenset[str]:
         """The names that some function declares global or nonlocal, and so may bind anew."""
         if not re.search(r"\b(?:global|nonlocal)\b", self.text):
@@ -158,7 +162,7 @@ class TypeReader(TypeDefinitions):
     def _typing_annotations(self, scope: NameScope) -> Mapping[str, ast.expr]:
         """The annotations of a scope's variables, but for a `Final` that leaves the type to the value."""
         annotations = scope.bindings.annotations
-        if "Final" not in self.text:
+        if not self._has_final:
             return annotations
         return {
             name: annotation
@@ -186,7 +190,7 @@ class TypeReader(TypeDefinitions):
             case ast.AnnAssign():
                 return
             case _:
-                for name in list_bound_names(statement, ":=" in self.text):
+                for name in list_bound_names(statement, self.has_walrus):
                     yield name, _unknown
 
     def _bindings_of_loop(

@@ -113,10 +113,15 @@ class TypeDefinitions:
         if scope not in self._statements_by_scope:
             by_name: dict[str, list[ast.stmt]] = {}
             for statement in walk_statements(scope):
-                for bound in list_bound_names(statement, ":=" in self.text):
+                for bound in list_bound_names(statement, self.has_walrus):
                     by_name.setdefault(bound, []).append(statement)
             self._statements_by_scope[scope] = by_name
         return self._statements_by_scope[scope].get(name, [])
+
+    @cached_property
+    def has_walrus(self) -> bool:
+        """Whether an expression of the module may bind a name."""
+        return ":=" in self.text
 
     @cached_property
     def _statements_by_scope(self) -> dict[NameScope, dict[str, list[ast.stmt]]]:

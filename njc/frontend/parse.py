@@ -75,12 +75,12 @@ def parse_quietly(text: str) -> ast.Module:
         return ast.parse(text)
 
 
-def find_compile_error(tree: ast.Module) -> SyntaxError | None:
-    """Find what only Python's compiler refuses, such as `return` outside of a function."""
+def find_compile_error(program: ast.Module | str) -> SyntaxError | None:
+    """Find what Python's compiler refuses; of a tree, what only that does, such as `return` outside of a function."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         try:
-            compile(tree, "<source>", "exec", dont_inherit=True)
+            compile(program, "<source>", "exec", dont_inherit=True)
         except SyntaxError as error:
             return error
         except (ValueError, RecursionError, MemoryError) as error:
