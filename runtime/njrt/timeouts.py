@@ -196,13 +196,14 @@ class _Alarm:
 @types.coroutine
 def _drive_steps(coroutine: Coroutine[Any, Any, T], alarm: _Alarm) -> Generator[Any, Any, T]:
     """Drive a coroutine, every step of it in a region of its own; waiting is not limited."""
-    # The next step is removed before it is called: an exception to be thrown would otherwise keep the frames alive
-    # that it passes through, and they would keep it alive.
-    following: list[Callable[[], Any]] = [partial(coroutine.send, None)]
+    # An exception is removed before it is thrown: it would otherwise keep the frames alive that it passes through,
+    # and they would keep it alive.
+    thrown: list[BaseException] = []
+    step: Callable[[], Any] = partial(coroutine.send, None)
     while True:
         left = max(alarm.deadline - read_clock(), _GRACE_SECONDS)
         try:
-            awaited = call_with_timeout(left, lambda: following.pop()())
+            awaited = call_with_timeout(left, step)
         except StopIteration as stop:
             result: T = stop.value
             return result
@@ -213,13 +214,14 @@ def _drive_steps(coroutine: Coroutine[Any, Any, T], alarm: _Alarm) -> Generator[
         if alarm.rung > 1:  # it has swallowed its cancellation and an interruption
             _abandon_coroutine(coroutine)
         try:
-            following.append(partial(coroutine.send, (yield awaited)))
+            step = partial(coroutine.send, (yield awaited))
         except GeneratorExit:
             coroutine.close()
             raise
         except BaseException as error:
             # The first time it is the cancellation, which code may catch; after that an interruption.
-            following.append(partial(coroutine.throw, Interruption() if alarm.rung > 1 else error))
+            thrown.append(Interruption() if alarm.rung > 1 else error)
+            step = lambda: coroutine.throw(thrown.pop())  # noqa: E731
 
 
 def _abandon_coroutine(coroutine: Coroutine[Any, Any, Any]) -> None:

@@ -75,49 +75,48 @@ def execute(snippet: Snippet, *, seconds: float | None = None) -> Execution:
     Raises what is no mistake of the model: KeyboardInterrupt, SystemExit, GeneratorExit, cancellation, an error
     of the runtime from a nested block, and `CodeTimeLimitError` when the time is up.
     """
-    snippet.raised.start()
     try:
-        result = call_with_timeout(seconds, _make_runner(snippet))
+        result = call_with_timeout(seconds, start_snippet(snippet))
     except BaseException as error:
-        if seconds is not None and isinstance(error, DeadlineExceeded):
-            raise make_time_limit_error(error) from None
-        if _is_passed_on(error, snippet):
-            raise
-        return _classify_error(error, snippet)
-    finally:
-        snippet.raised.clear()
-    return _make_execution(result, snippet)
+        return end_by_error(snippet, error)
+    return end_by_result(snippet, result)
 
 
 async def aexecute(snippet: Snippet, *, seconds: float | None = None) -> Execution:
     """Run a snippet of an async block; see `execute`."""
     if not snippet.is_async:
         return execute(snippet, seconds=seconds)
-    snippet.raised.start()
     try:
-        result = await await_with_timeout(seconds, _make_runner(snippet)())
+        result = await await_with_timeout(seconds, start_snippet(snippet)())
     except BaseException as error:
+        return end_by_error(snippet, error)
+    return end_by_result(snippet, result)
+
+
+def start_snippet(snippet: Snippet) -> Callable[[], Any]:
+    """Make the function that runs the code; its end is the business of `end_by_result` or `end_by_error`."""
+    code, scope = snippet.code, snippet.scope
+    snippet.raised.start()
+    if scope.namespace is not None:
+        return partial(_run_in_class, snippet)
+    return FunctionType(code, scope.module, code.co_name, None, snippet.closure)
+
+
+def end_by_error(snippet: Snippet, error: BaseException) -> Execution:
+    """What an exception makes of a snippet; raises it again where it is no mistake of the model (see `execute`)."""
+    try:
         if isinstance(error, DeadlineExceeded):
             raise make_time_limit_error(error) from None
         if _is_passed_on(error, snippet):
-            raise
+            raise error
         return _classify_error(error, snippet)
     finally:
         snippet.raised.clear()
-    return _make_execution(result, snippet)
 
 
 def make_time_limit_error(error: DeadlineExceeded) -> CodeTimeLimitError:
     """Make the error for code that was stopped."""
     return CodeTimeLimitError(f"{error} and was stopped; the option max_code_seconds allows more")
-
-
-def _make_runner(snippet: Snippet) -> Callable[[], Any]:
-    """Make the function that runs the code."""
-    code, scope = snippet.code, snippet.scope
-    if scope.namespace is not None:
-        return partial(_run_in_class, snippet)
-    return FunctionType(code, scope.module, code.co_name, None, snippet.closure)
 
 
 def _run_in_class(snippet: Snippet) -> tuple[int, UserValue]:
@@ -132,7 +131,9 @@ def _run_in_class(snippet: Snippet) -> tuple[int, UserValue]:
     return snippet.exit_kind.cell_contents or ExitKind.VALUE, value
 
 
-def _make_execution(result: tuple[int, UserValue] | None, snippet: Snippet) -> Execution:
+def end_by_result(snippet: Snippet, result: tuple[int, UserValue] | None) -> Execution:
+    """What the result of the function of `start_snippet` says."""
+    snippet.raised.clear()
     printed = snippet.scope.transcript.take()
     exit_kind, value = result if result is not None else (ExitKind.FELL_OFF, None)
     match ExitKind(exit_kind):

@@ -13,6 +13,7 @@ computed is described by its type.
 
 from __future__ import annotations
 
+import itertools
 import linecache
 import os
 import sys
@@ -65,8 +66,11 @@ def format_error(error: BaseException) -> str:
 
 
 def has_left_block(error: BaseException) -> bool:
-    """Whether an exception passed through the run of a block, so that it is of the program and not of one snippet."""
-    frames = traceback.walk_tb(error.__traceback__)
+    """Whether an exception passed through the run of a block, so that it is of the program and not of one snippet.
+
+    The first frame is the one that handles it: that of the run of this very snippet.
+    """
+    frames = itertools.islice(traceback.walk_tb(error.__traceback__), 1, None)
     return any(frame.f_globals.get("__name__") in _RUN_MODULES for frame, _ in frames)
 
 

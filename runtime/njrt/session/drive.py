@@ -33,7 +33,14 @@ from njrt.agent.handlers import find_secrets
 from njrt.block import Block, extract_instruction
 from njrt.decisions import PendingEffect
 from njrt.errors import NaturalError
-from njrt.execution.execute import Execution, Snippet, aexecute, execute
+from njrt.execution.execute import (
+    Execution,
+    Snippet,
+    aexecute,
+    end_by_error,
+    end_by_result,
+    start_snippet,
+)
 from njrt.jumps import Break, Continue, Return
 from njrt.messages import Request
 from njrt.outcome import Broke, Completed, Continued, Outcome, Raised, Returned, UserValue
@@ -43,6 +50,7 @@ from njrt.session.interception import intercept
 from njrt.session.question import ask_model
 from njrt.session.session import RunSetup, Session, add_place_note, make_session, set_up_run
 from njrt.session.structured_output import AnswerType
+from njrt.timeouts import call_with_timeout
 
 StepAnswerer = Callable[[ConversationStep, Session], Coroutine[Any, Any, StepResult]]
 """Gives the conversation what it asks for, with or without awaiting it."""
@@ -84,9 +92,36 @@ def run(
     `NaturalError` when the block cannot be carried out. With `reraises`, as in an `except*` suite, it returns
     True where the program is to execute `raise`; otherwise False.
     """
+    # The code is run here, not in the coroutine, and by as few calls as possible: blocks may call each other
+    # recursively, and each level of that should cost little of Python's recursion limit.
+    snippet = execution = None
+    ending: list[Outcome] = []
     with hidden_frames:
         session = start_session(prompt, variables, at=at, is_async=False, **arguments)
-        return apply_outcome(drive(session), at, reraises)
+        coroutine = drive_conversation(session, answer_step)
+        try:
+            snippet = coroutine.send(None)
+            while True:
+                try:
+                    try:
+                        result = call_with_timeout(session.code_seconds(), start_snippet(snippet))
+                    except BaseException as error:
+                        execution = end_by_error(snippet, error)
+                    else:
+                        execution = end_by_result(snippet, result)
+                        del result
+                except BaseException as error:
+                    snippet = coroutine.throw(error)
+                else:
+                    snippet = coroutine.send(execution)
+        except StopIteration as end:
+            ending.append(end.value)
+        finally:
+            del (
+                snippet,
+                execution,
+            )  # an exception in them keeps this frame alive, and so the program's values
+        return apply_outcome(ending.pop(), at, reraises)
 
 
 async def arun(
@@ -104,30 +139,17 @@ async def arun(
 
 
 def drive(session: Session) -> Outcome:
-    """Carry out a session in this thread, without an event loop.
-
-    Code is run here and not in the coroutine: blocks that call each other recursively get deeper so.
-    """
-    coroutine = drive_conversation(session, answer_step)
-    execution = None
+    """Carry out a session that runs no code, in this thread, without an event loop."""
     try:
-        snippet = coroutine.send(None)
-        while True:
-            try:
-                execution = execute(snippet, seconds=session.code_seconds())
-            except BaseException as error:
-                snippet = coroutine.throw(error)
-            else:
-                snippet = coroutine.send(execution)
+        drive_conversation(session, answer_step).send(None)
     except StopIteration as end:
         return cast(Outcome, end.value)
-    finally:
-        del execution  # an exception in it keeps this frame alive
+    raise AssertionError("a session without code never waits")
 
 
-async def adrive(session: Session) -> Outcome:
+def adrive(session: Session) -> Coroutine[Any, Any, Outcome]:
     """Carry out a session without blocking the event loop while the model answers or code awaits."""
-    return await drive_conversation(session, aanswer_step)
+    return drive_conversation(session, aanswer_step)
 
 
 def get_answer(session: Session) -> UserValue:
@@ -182,7 +204,7 @@ async def drive_conversation(session: Session, answer: StepAnswerer) -> Outcome:
 
 
 async def answer_step(step: ConversationStep, session: Session) -> StepResult:
-    """Ask the model or the interceptors in this thread, or have `drive` run the code."""
+    """Ask the model or the interceptors in this thread, or have `run` run the code."""
     match step:
         case Request():
             return session.model.ask(step)
@@ -196,21 +218,21 @@ async def answer_step(step: ConversationStep, session: Session) -> StepResult:
 
 @types.coroutine
 def request_execution(snippet: Snippet) -> Generator[Snippet, Execution, Execution]:
-    """Suspend the coroutine until `drive` has run the code."""
+    """Suspend the coroutine until `run` has run the code."""
     return (yield snippet)
 
 
-async def aanswer_step(step: ConversationStep, session: Session) -> StepResult:
+def aanswer_step(step: ConversationStep, session: Session) -> Coroutine[Any, Any, StepResult]:
     """Ask the model or the interceptors or run the code, without blocking the event loop."""
     match step:
         case Request():
-            return await session.model.aask(step)
+            return session.model.aask(step)
         case PredictionRequest(model, request):
-            return await model.aask(request)
+            return model.aask(request)
         case PendingEffect():
-            return await intercept(step, session.interceptors, session.record)
+            return intercept(step, session.interceptors, session.record)
         case _:
-            return await aexecute(step, seconds=session.code_seconds())
+            return aexecute(step, seconds=session.code_seconds())
 
 
 def apply_outcome(outcome: Outcome, place: str, reraises: bool = False) -> bool:
