@@ -22,14 +22,14 @@ from njc.compiler import Compilation, compile_source
 from njc.frontend.source import SourceFile
 from njrt.messages import Request, ToolCall, UserMessage
 from njrt.models.scripted import Scripted, run
-from njrt.options import Options
+from njrt.options import Jumps, Options
 from njrt.session.settings import using
 
 
-def compiled(text: str, path: str = "program.njpy") -> Compilation:
+def compiled(text: str, path: str = "program.njpy", jumps: Jumps = "all") -> Compilation:
     """Compile a program; warnings are fine, errors are not."""
     compilation = compile_source(
-        SourceFile(path, text.encode()), project=Options(authority="code", jumps="all")
+        SourceFile(path, text.encode()), project=Options(authority="code", jumps=jumps)
     )
     errors = [
         diagnostic for diagnostic in compilation.diagnostics if diagnostic.severity == "error"
@@ -46,9 +46,9 @@ def answer(request: Request) -> ToolCall:
     return run(textwrap.dedent(code).strip("\n"), done=True)
 
 
-def outcome_of(text: str, name: str = "scripted_program") -> dict[str, Any]:
+def outcome_of(text: str, name: str = "scripted_program", jumps: Jumps = "all") -> dict[str, Any]:
     """Compile a program, run it with the scripted model, and give its module's variables."""
-    output = compiled(textwrap.dedent(text)).output
+    output = compiled(textwrap.dedent(text), jumps=jumps).output
     assert output is not None
     with warnings.catch_warnings():
         warnings.simplefilter("error")
