@@ -7,6 +7,7 @@ $ spsbench gsm8k    school problems, which share no state
 $ spsbench states   the states of an executed program: JSON Lines, or tokens
 $ spsbench repair   buggy programs: repaired by a model, with and without execution traces
 $ spsbench crux     predicting outputs, inputs and states of CruxEval's functions
+$ spsbench surprise planted wrong effects, and whether a prediction notices them
 $ spsbench replay   published traces, replayed on this runtime
 $ spsbench report   results beside the paper's tables: text, Markdown, CSV, a page
 """
@@ -21,6 +22,7 @@ from spsbench.replay import command as replay
 from spsbench.report import command as report
 from spsbench.states import command as states
 from spsbench.studies import graph_command, gsm8k_command
+from spsbench.surprise import command as surprise
 from spsbench.trials import command as run
 
 
@@ -43,6 +45,7 @@ main.add_command(graph_command.command)
 main.add_command(gsm8k_command.command)
 main.add_command(repair.command)
 main.add_command(repair.report_command)
+main.add_command(surprise.command)
 main.add_command(replay.command)
 main.add_command(report.command)
 main.add_command(run.command)

@@ -59,7 +59,7 @@ LAYERS: Mapping[str, str] = {
         trials
         studies
         report
-        repair
+        repair surprise
         crux
         cli
         __main__
@@ -93,6 +93,7 @@ EDGE = """
     spsbench.replay     command programs
     spsbench.states     command
     spsbench.repair     command running solving
+    spsbench.surprise   command
     spsbench.report     command files
     spsbench.crux       actions asking command judge judge_process problems running
 """

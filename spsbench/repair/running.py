@@ -103,12 +103,16 @@ def run_repairs(
 def list_repair_trials(
     plan: RepairPlan, problems: Sequence[RepairProblem]
 ) -> tuple[RepairTrial, ...]:
-    """All repairs: sample by sample, problem by problem, condition by condition."""
+    """All repairs: sample by sample, problem by problem, condition by condition.
+
+    The condition `rationale` is left out for problems without one.
+    """
     return tuple(
         RepairTrial(problem.name, condition, plan.model, sample)
         for sample in range(1, plan.samples + 1)
         for problem in problems
         for condition in plan.conditions
+        if condition != "rationale" or (plan.rationales or {}).get(problem.name)
     )
 
 

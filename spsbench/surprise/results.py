@@ -1,0 +1,111 @@
+"""The lines of a file of surprises, JSON Lines: one for each start of the command, one for each predicted effect.
+
+{"kind": "surprise run", "model": ..., "effects": 118, "sample": 10, "seed": 1, "hardware": {...}, ...}
+{"kind": "surprise", "program": "menu", "case": "one", "piece": 1, "planted": "wrong value", "is_surprise": true, ...}
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import Annotated, Literal
+
+from njrt.typed_json import InvalidJsonError, from_json
+from spsbench.results import DamagedResultsError, Hardware
+from spsbench.surprise.mutations import MutationKind
+
+Planted = Literal["none"] | MutationKind
+
+
+@dataclass(frozen=True, slots=True)
+class SurpriseTrial:
+    """One predicted effect: what is to be run."""
+
+    program: str
+    case: str
+    piece: int
+    """The number of the effect among those of the case, from 1."""
+    planted: Planted
+    model: str
+
+
+@dataclass(frozen=True, slots=True)
+class SurpriseResult(SurpriseTrial):
+    """What the prediction of an effect said."""
+
+    kind: Literal["surprise"] = field(default="surprise", kw_only=True)
+    is_surprise: bool
+    mismatches: tuple[str, ...]
+    problem: str
+    """Why the prediction was not compared, if so; an effect that the runtime refused is such a case."""
+    input_tokens: int
+    output_tokens: int
+    seconds: float
+    """Of the prediction."""
+    started: str
+
+    @property
+    def trial(self) -> SurpriseTrial:
+        """What was run."""
+        return SurpriseTrial(self.program, self.case, self.piece, self.planted, self.model)
+
+
+@dataclass(frozen=True, slots=True)
+class SurpriseRun:
+    """One start of the command on a file."""
+
+    kind: Literal["surprise run"] = field(default="surprise run", kw_only=True)
+    started: str
+    model: str
+    effects: int
+    """Effects of the perfect scripts that have a mutation."""
+    sample: int | None
+    """How many of them were drawn at random; None for all."""
+    seed: int
+    note: str
+    hardware: Hardware
+    system: str
+    python: str
+    versions: Mapping[str, str]
+
+
+@dataclass(frozen=True, slots=True)
+class SurpriseResults:
+    """All lines of a file; of each trial the last."""
+
+    runs: tuple[SurpriseRun, ...] = ()
+    results: tuple[SurpriseResult, ...] = ()
+
+
+def read_surprises(lines: Iterable[str]) -> SurpriseResults:
+    """Read a file of surprises; a cut-off last line is left out.
+
+    Raises:
+        DamagedResultsError: another line cannot be read; names it.
+    """
+    runs: list[SurpriseRun] = []
+    results: dict[SurpriseTrial, SurpriseResult] = {}
+    for number, line in enumerate(lines, 1):
+        if not line.strip():
+            continue
+        try:
+            entry = from_json(line, _build_line_type())
+        except InvalidJsonError as error:
+            if line.endswith("\n"):
+                raise DamagedResultsError(
+                    f"line {number} is not of a file of surprises ({error}); repair or delete it"
+                ) from None
+            continue
+        if isinstance(entry, SurpriseRun):
+            runs.append(entry)
+        else:
+            results[entry.trial] = entry
+    return SurpriseResults(tuple(runs), tuple(results.values()))
+
+
+@functools.cache
+def _build_line_type() -> object:
+    from pydantic import Discriminator
+
+    return Annotated[SurpriseRun | SurpriseResult, Discriminator("kind")]

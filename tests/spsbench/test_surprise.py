@@ -1,0 +1,161 @@
+"""`spsbench surprise`: mistakes are planted one at a time, effects predicted one at a time, alarms counted."""
+
+from __future__ import annotations
+
+import ast
+from pathlib import Path
+from random import Random
+
+import pytest
+from click.testing import CliRunner
+
+import njrt
+from njrt.messages import Request
+from openai_server import OpenAIServer, says
+from spsbench.cli import main
+from spsbench.suite import TASK_NAMES, load_script
+from spsbench.surprise.mutations import PlantedMutation, list_mutations
+from spsbench.surprise.playing import PlantedEffect, list_planted_effects, play_effect
+from spsbench.surprise.results import SurpriseResult, read_surprises
+from spsbench.surprise.table import format_surprise_table
+
+
+def test_each_mutation_changes_one_place() -> None:
+    code = "total = 3\nboxes['a'].append(True)\nif total:\n    break\ncount += total"
+    assert [(found.kind, found.code.split("\n")) for found in list_mutations(code)] == [
+        ("dropped statement", ["total = 3", "pass", "if total:", "    break", "count += total"]),
+        (
+            "dropped statement",
+            ["total = 3", "boxes['a'].append(True)", "if total:", "    break", "pass"],
+        ),
+        (
+            "wrong value",
+            ["total = 4", "boxes['a'].append(True)", "if total:", "    break", "count += total"],
+        ),
+        (
+            "dropped jump",
+            ["total = 3", "boxes['a'].append(True)", "if total:", "    pass", "count += total"],
+        ),
+        (
+            "wrong value",
+            ["total = 3", "boxes['a'].append(False)", "if total:", "    break", "count += total"],
+        ),
+        (
+            "wrong value",
+            ["total = 3", "boxes['ax'].append(True)", "if total:", "    break", "count += total"],
+        ),
+    ]
+
+
+def test_mutations_of_all_scripts_are_python_and_differ() -> None:
+    pieces = [
+        piece
+        for name in TASK_NAMES
+        for lines in load_script(name).lines.values()
+        for piece in lines.code
+    ]
+    mutated = [(piece, found) for piece in pieces for found in list_mutations(piece)]
+    assert len(mutated) > 100
+    for piece, found in mutated:
+        assert ast.dump(ast.parse(found.code)) != ast.dump(ast.parse(piece))
+
+
+def test_effects_and_mistakes_depend_on_the_seed_alone() -> None:
+    effects = list(list_planted_effects(Random(3).randrange))
+    assert effects == list(list_planted_effects(Random(3).randrange))
+    assert effects != list(list_planted_effects(Random(4).randrange))
+    assert {effect.mutation.kind for effect in effects} == {
+        "wrong value",
+        "dropped statement",
+        "dropped jump",
+    }
+
+
+AVERAGE = PlantedEffect(
+    "average_of_three",
+    next(iter(load_script("average_of_three").lines)),
+    1,
+    PlantedMutation("wrong value", "average = 99.0"),
+)
+
+
+def predict_average(request: Request) -> str:
+    return "average = 2.0\nEND: goes on"
+
+
+def test_a_right_prediction_is_an_alarm_for_the_wrong_effect_only() -> None:
+    model = njrt.Scripted(predict_average, protocol="text")
+    right, wrong = play_effect(AVERAGE, False, model), play_effect(AVERAGE, True, model)
+    assert right is not None
+    assert wrong is not None
+    assert not right.problem
+    assert not right.is_surprise
+    assert wrong.mismatches == ("average = 99.0, predicted 2.0",)
+    assert len(model.requests) == 2
+
+
+def test_only_the_wanted_effect_is_predicted() -> None:
+    effect = next(
+        effect for effect in list_planted_effects(Random(0).randrange) if effect.piece == 2
+    )
+    model = njrt.Scripted(lambda request: "END: goes on", protocol="text")
+    assert play_effect(effect, False, model) is not None
+    assert len(model.requests) == 1
+
+
+def result_of(number: int, planted: str, is_surprise: bool, problem: str = "") -> SurpriseResult:
+    return SurpriseResult(
+        *("menu", "one", number, planted, "m"),  # type: ignore[arg-type]
+        is_surprise=is_surprise,
+        mismatches=(),
+        problem=problem,
+        input_tokens=300,
+        output_tokens=20,
+        seconds=2.0,
+        started="2026-01-01T00:00:00Z",
+    )
+
+
+def test_precision_and_recall() -> None:
+    results = [
+        *(result_of(n, "none", n < 1) for n in range(4)),
+        *(result_of(n, "wrong value", n < 3) for n in range(4)),
+        result_of(9, "dropped jump", False, "the effect was refused"),
+    ]
+    text = format_surprise_table(results)
+    assert "precision 0.75 (3 of 4 alarms, 0.30 to 0.95)" in text
+    assert "recall 0.75 (3 of 4 wrong effects compared, 0.30 to 0.95)" in text
+    assert "300 tokens in, 20 out, 2.0 s" in text
+
+
+def test_the_command_goes_on_where_it_was_killed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    answers = [says("END: goes on")] * 9
+    flags = ["surprise", "--model", "openai/local", "--sample", "2", "--out", "s.jsonl"]
+    with OpenAIServer(answers, vendor=False, models=("local",)) as server:
+        monkeypatch.setenv("NJC_BASE_URL", server.base_url)
+        result = CliRunner().invoke(main, flags)
+        assert result.exit_code == 0, result.output
+        asked = len(server.seen)
+        lines = Path("s.jsonl").read_text().splitlines(keepends=True)
+        assert len(lines) == 1 + 4
+        Path("s.jsonl").write_text("".join(lines[:-1]) + lines[-1][:9])
+        result = CliRunner().invoke(main, flags)
+        assert result.exit_code == 0, result.output
+        assert len(server.seen) <= asked + 1
+    read = read_surprises(Path("s.jsonl").read_text().splitlines(keepends=True))
+    assert (len(read.runs), len(read.results)) == (2, 4)
+    assert "precision" in result.output
+
+
+def test_a_server_that_is_down_ends_the_command(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    with OpenAIServer([], vendor=False, models=("local",)) as server:
+        monkeypatch.setenv("NJC_BASE_URL", server.base_url)
+    result = CliRunner().invoke(main, ["surprise", "--model", "openai/local", "--sample", "1"])
+    assert result.exit_code == 1
+    assert "the same command goes on from here" in result.output
