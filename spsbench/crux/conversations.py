@@ -17,7 +17,6 @@ from spsbench.crux.actions import ActionStep, find_target
 from spsbench.crux.answers import find_call, find_output
 from spsbench.crux.inline import annotate_source
 from spsbench.crux.prediction import (
-    PredictedState,
     StateScore,
     build_call,
     parse_prediction,
@@ -117,7 +116,7 @@ def _ask_directly(task: CruxTask, problem: CruxProblem, trace: StateTrace | None
     code, note = problem.code, ""
     if trace is not None:
         asked = len(trace.states) - 1 if task == "output" else 0
-        code, note = annotate_source(trace, hidden=[asked]), TRACE_NOTE
+        code, note = annotate_source(trace, hidden=asked), TRACE_NOTE
     right = f"[ANSWER]assert {problem.call} == {problem.output}[/ANSWER]"
     if task == "output":
         text = f"{code}\nassert {problem.call} == ??"
@@ -177,7 +176,9 @@ def score_state(trace: StateTrace, step: ActionStep, reply: str) -> StateScore:
     index = _find_index(trace, step)
     held = list_locals(trace.states)
     is_same_function = trace.states[index].depth == trace.states[step.index].depth
-    predicted: PredictedState | None = parse_prediction(reply)
     return score_prediction(
-        predicted, trace.states[index], held[index], held[step.index] if is_same_function else {}
+        parse_prediction(reply),
+        trace.states[index],
+        held[index],
+        held[step.index] if is_same_function else {},
     )

@@ -32,7 +32,7 @@ from spsbench.crux.problems import CruxProblem, read_problems, sample_problems, 
 from spsbench.crux.results import CruxResultSet, read_crux_results
 from spsbench.crux.scoring import compute_pass_at_k, score_generations
 from spsbench.states.programs import record_call
-from spsbench.states.trace import ProgramState
+from spsbench.states.trace import ProgramState, StateTrace
 
 OWN = Path(__file__).parent / "crux_functions.jsonl"
 PROBLEMS = read_problems(OWN.read_text().splitlines())
@@ -191,53 +191,76 @@ def test_the_right_reply_to_every_step_is_exact_and_another_is_not(name: str) ->
                 assert not score_state(trace, step, json.dumps(more)).exact
 
 
-@pytest.mark.parametrize("task", ["output", "input"])
-@pytest.mark.parametrize("form", ["direct", "action", "path", "trace"])
-@pytest.mark.parametrize("name", PROBLEMS)
-def test_right_replies_lead_to_right_answers(judge: Judge, name: str, form: Any, task: Any) -> None:
-    problem = PROBLEMS[name]
-    conversation = converse(task, form, problem, TRACES[name], max_steps=40)
-    answer = None
+def reply_rightly(task: Any, form: Any, problem: CruxProblem, trace: StateTrace) -> str | None:
+    """The answer of a conversation in which all replies are right."""
+    conversation = converse(task, form, problem, trace, max_steps=1000)
     try:
         question = next(conversation)
         while True:
             assert len(question.messages) % 2 == 1
             question = conversation.send(question.right)
     except StopIteration as end:
-        answer = end.value
+        found: str | None = end.value
+        return found
+
+
+@pytest.mark.parametrize("task", ["output", "input"])
+@pytest.mark.parametrize("form", ["direct", "action", "path", "trace"])
+@pytest.mark.parametrize("name", PROBLEMS)
+def test_right_replies_lead_to_right_answers(judge: Judge, name: str, form: Any, task: Any) -> None:
+    problem = PROBLEMS[name]
+    answer = reply_rightly(task, form, problem, TRACES[name])
     if name == NO_EXPRESSION and task == "input" and form in ("action", "path"):
         assert answer is None
     else:
+        assert answer is not None
         assert judge.accepts(problem.code, problem.output, answer)
+
+
+@pytest.mark.timeout(900)
+@pytest.mark.skipif(CRUXEVAL not in os.environ, reason=f"{CRUXEVAL} names no file")
+def test_right_replies_lead_to_right_answers_on_all_of_cruxeval(judge: Judge) -> None:
+    wrong = []
+    for problem in read_problems(Path(os.environ[CRUXEVAL]).read_text().splitlines()).values():
+        trace = trace_problem(problem)
+        for task in ("output", "input"):
+            for form in ("direct", "action", "trace"):
+                answer = reply_rightly(task, form, problem, trace)
+                if answer is None or not judge.accepts(problem.code, problem.output, answer):
+                    wrong.append((problem.id, task, form))
+    assert wrong == [(name, "input", "action") for name in ("sample_344", "sample_364")]
 
 
 @pytest.mark.parametrize("name", PROBLEMS)
 def test_the_annotated_program_does_not_have_what_is_asked_for(name: str) -> None:
     trace = TRACES[name]
-    value = trace.states[-1].value
-    assert f"return {value}" in annotate_source(trace)
-    assert f"return {value}" not in annotate_source(trace, [len(trace.states) - 1])
-    [argument, *_] = trace.states[0].changed.values()
-    assert f"(0) {next(iter(trace.states[0].changed))} = {argument}" in annotate_source(trace)
-    assert "(0)" not in annotate_source(trace, [0])
+    result = f"return {trace.states[-1].value}"
+    argument = " = ".join(next(iter(trace.states[0].changed.items())))
+    whole = annotate_source(trace)
+    assert result in whole
+    assert f"(1) {argument}" in whole
+    assert result not in annotate_source(trace, len(trace.states) - 1)
+    assert "(1)" not in annotate_source(trace, 0)
 
 
 def test_the_annotated_program_is_that_of_next() -> None:
     source = "def f(nums):\n    total = 0\n    for n in nums:\n        total += n\n    return total"
     assert annotate_source(record_call(source, "f([1, 2, 3, 4, 5])").trace) == (
-        "def f(nums):        # (0) nums = [1, 2, 3, 4, 5]\n"
-        "    total = 0       # (1) total = 0\n"
-        "    for n in nums:  # (2) n = 1; (4) n = 2; (6) n = 3; ...; (12)\n"
-        "        total += n  # (3) total = 1; (5) total = 3; (7) total = 6; ...; (11) total = 15\n"
-        "    return total    # (13); (14) return 15"
+        "def f(nums):        # (1) nums = [1, 2, 3, 4, 5]\n"
+        "    total = 0       # (2) total = 0\n"
+        "    for n in nums:  # (3) n = 1; (5) n = 2; ... (11) n = 5\n"
+        "        total += n  # (4) total = 1; (6) total = 3; ... (12) total = 15\n"
+        "    return total    # (15) return 15"
     )
     raising = (
-        "def f(n):\n    try:\n        n = 1 // n\n    except ArithmeticError:\n        del n\n"
+        "def f(n):\n    try:\n        n = 1 // n\n        return n\n"
+        "    except ArithmeticError as error:\n        del n\n    return error\n"
     )
-    assert annotate_source(record_call(raising, "f(0)").trace).split("\n")[2:5] == [
-        "        n = 1 // n           # (2); (3) raise ZeroDivisionError('integer division or modulo by zero')",
-        "    except ArithmeticError:  # (4)",
-        "        del n                # (5); (6) return None",
+    assert annotate_source(record_call(raising, "f(0)").trace).split("\n")[2:6] == [
+        "        n = 1 // n                    # (4) raise ZeroDivisionError('integer division or modulo by zero')",
+        "        return n                      # not reached",
+        "    except ArithmeticError as error:  # (5) error = ZeroDivisionError('integer division or modulo by zero')",
+        "        del n                         # (6) del error, del n",
     ]
 
 
