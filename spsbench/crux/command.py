@@ -104,6 +104,7 @@ EXISTING_FILE = click.Path(path_type=Path, exists=True, dir_okay=False)
     type=click.Choice(["output", "input"]),
     help="What --score has (default: by its name).",
 )
+@click.option("--note", default="", metavar="TEXT", help="Say this in the report.")
 @click.option("--report", type=EXISTING_FILE, help="Print the report on results as Markdown.")
 @click.pass_context
 def command(ctx: click.Context, /, **values: Any) -> None:
@@ -139,11 +140,17 @@ def command(ctx: click.Context, /, **values: Any) -> None:
 def print_report(file: Path) -> None:
     """Print the report on a results file."""
     from spsbench.crux.results import read_crux_results
-    from spsbench.crux.tables import render_crux_markdown
+    from spsbench.crux.tables import render_crux_report
 
-    with file.open(encoding="utf-8") as lines:
-        results = read_crux_results(lines)
-    click.echo(render_crux_markdown(results, file.name), nl=False)
+    text = file.read_text(encoding="utf-8")
+    results = read_crux_results(text.splitlines(keepends=True))
+    digest = hashlib.sha256(text.encode()).hexdigest()[:16]
+    try:
+        click.echo(render_crux_report(results, file.name, digest), nl=False)
+    except ModuleNotFoundError as missing:
+        raise click.ClickException(
+            f'the report needs {missing.name}; run `pip install "njpy[bench]"`'
+        ) from None
 
 
 def read_data(file: Path) -> tuple[dict[str, CruxProblem], str]:
@@ -248,7 +255,7 @@ def build_crux_plan(values: Mapping[str, Any]) -> CruxPlan:
             name: values[name]
             for name in (
                 *("model", "sample", "states", "seed", "repeats", "temperature"),
-                *("max_steps", "seconds", "jobs", "scheduler"),
+                *("max_steps", "seconds", "jobs", "scheduler", "note"),
             )
         },
     )

@@ -52,6 +52,7 @@ class CruxPlan:
     base_url: str | None = None
     jobs: int | None = None
     scheduler: str | None = None
+    note: str = ""
 
 
 def plan_trials(

@@ -139,6 +139,8 @@ class CruxRun:
     system: str
     python: str
     versions: Mapping[str, str]
+    note: str = ""
+    """What else a reader should know, by `--note`."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -150,4 +150,5 @@ def build_crux_run(plan: CruxPlan, problems: int, digest: str) -> CruxRun:
         system=f"{platform.system()} {platform.release()} {platform.machine()}",
         python=platform.python_version(),
         versions=read_package_versions(),
+        note=plan.note,
     )

@@ -22,7 +22,7 @@ from spsbench.crux.results import (
     GenerationsResult,
     StateResult,
 )
-from spsbench.report.forms import format_table_as_markdown, format_table_as_text
+from spsbench.report.forms import format_table_as_text
 from spsbench.report.tables import Cell, Table, TableRow
 
 INTERVAL_NOTE = "Interval: Wilson, 95 %, over problems."
@@ -75,7 +75,7 @@ def build_answer_table(answers: Sequence[AnswerResult]) -> Table:
         (*columns, "calls", "tokens in", "tokens out", "seconds"),
         3,
         tuple(rows),
-        (INTERVAL_NOTE, "Calls, tokens and seconds of one answer: means."),
+        (INTERVAL_NOTE,),
     )
 
 
@@ -206,16 +206,26 @@ def render_crux_text(results: CruxResultSet) -> str:
     return "\n\n\n".join(map(format_table_as_text, build_tables(results))) + "\n"
 
 
-def render_crux_markdown(results: CruxResultSet, source: str) -> str:
-    """The report on a results file, as a Markdown document."""
-    facts = [f"- {name}: {text}" for name, text in list_crux_facts(results, source)]
-    tables = [format_table_as_markdown(table) for table in build_tables(results)]
-    return (
-        "\n\n".join(["# Predicting outputs, inputs and states", "\n".join(facts), *tables]) + "\n"
+def render_crux_report(results: CruxResultSet, source: str, digest: str) -> str:
+    """The report on a results file, in Markdown; needs jinja2 (the extra `bench`)."""
+    from jinja2 import Environment, PackageLoader, StrictUndefined
+
+    environment = Environment(
+        loader=PackageLoader("spsbench.crux"),
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+        keep_trailing_newline=True,
+    )
+    return environment.get_template("report.md").render(
+        facts=list(list_crux_facts(results)),
+        tables=build_tables(results),
+        source=source,
+        digest=digest,
     )
 
 
-def list_crux_facts(results: CruxResultSet, source: str) -> Iterator[tuple[str, str]]:
+def list_crux_facts(results: CruxResultSet) -> Iterator[tuple[str, str]]:
     """Where, when and how the questions were asked, as recorded in the results."""
     for model in dict.fromkeys(run.model for run in results.runs):
         runs = [run for run in results.runs if run.model == model]
@@ -234,9 +244,10 @@ def list_crux_facts(results: CruxResultSet, source: str) -> Iterator[tuple[str, 
         yield "Measured", dates[0] if len(dates) == 1 else f"{dates[0]} to {dates[-1]}"
         yield "Machine", "; ".join(dict.fromkeys(map(describe_crux_machine, runs)))
         yield "Versions", f"Python {last.python}, {versions}"
+        for note in dict.fromkeys(run.note for run in runs if run.note):
+            yield "Note", note
     if results.remarks:
         yield "Remarks", "; ".join(results.remarks)
-    yield "Results", f"{source}; this report: `spsbench crux --report {source}`"
 
 
 def describe_crux_machine(run: CruxRun) -> str:

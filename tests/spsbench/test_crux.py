@@ -514,14 +514,18 @@ def test_questions_run_on_a_dask_cluster() -> None:
 
 
 def test_the_report_is_made_from_the_lines_alone() -> None:
-    done = spsbench("--data", str(OWN), "--model", "scripted", "--sample", "1", "--states", "1")
+    note = ("--note", "No model was asked.")
+    done = spsbench(
+        "--data", str(OWN), "--model", "scripted", "--sample", "1", "--states", "1", *note
+    )
     assert done.exit_code == 0, done.output
     answers = {name: [problem.output] * 5 for name, problem in PROBLEMS.items()}
     Path("output.json").write_text(json.dumps(answers))
     done = spsbench("--data", str(OWN), "--score", "output.json", "--out", "crux.jsonl")
     assert done.exit_code == 0, done.output
-    report = spsbench("--report", "crux.jsonl").output.replace("**", "")
+    report = spsbench("--report", "crux.jsonl").output
     assert "- Sample: 1 of 6 problems, drawn at random (seed 1), and 7 steps;" in report
+    assert "- Note: No model was asked.\n\n## Outputs and inputs\n\n| model |" in report
     for row in (
         "| scripted | output | path | 1 | 1.000 | 0.207-1.000 | 0 |",
         "| scripted | inv_step_over | 1 | 1.000 |",
