@@ -3,7 +3,7 @@ VENV   ?= .venv
 BIN    := $(VENV)/bin
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-all format lint types tests fresh bench clean
+.PHONY: help demo test test-all format lint types tests fresh bench walk clean
 
 help: ## list the targets
 	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' Makefile | expand -t 12
@@ -67,6 +67,9 @@ test-all: ## run the tests on every installed Python from 3.11 on (PATH and pyen
 
 bench: $(VENV)/.dev ## measure the figures that README and docs quote
 	@for file in bench/*.py; do $(BIN)/python $$file || exit 1; done
+
+walk: $(VENV)/.dev ## walk through programs at random, forward and back, under the debugger's core
+	$(BIN)/python tests/timeline/walking.py --steps 10000
 
 clean: ## remove the virtual environments, caches and build folders
 	rm -rf $(VENV) $(VENV)-3.* build dist .njc_cache .mypy_cache .ruff_cache .pytest_cache .hypothesis

@@ -21,7 +21,8 @@ Steps. A step is the entry of a block (`enter`), an `effect`, the `exit`, or a `
 is stopped *before* a step: at an entry the model has not been asked, at an effect it has not been carried out, at an
 exit the block has not been left. A `Position(number, line)` names a step; entries, effects and exits have numbers from
 0 and line 0; lines of code have the number of the step before them and count from 1. `Step.is_done` says whether
-`changes`, `result`, `printed`, `seconds` and `digest` are known.
+`changes`, `result`, `printed`, `seconds` and `digest` are known; after going back they are, unless something was
+changed.
 
 The controller. `start()` stops at the first entry. `step_into`, `step_over`, `step_out`, `run_on` and `run_to` go
 forward; `step_back_into`, `step_back_over`, `step_back_out`, `run_back` and `run_to` go back; `pause`, `restart`,
@@ -37,6 +38,6 @@ follows is asked of the model where the recording has no reply; with `is_replay_
 
 Going back. A live run is recorded as it goes. Going back is a replay, in a copy of the process that waits at a
 checkpoint (see `checkpoints`), or else in a fresh process. Repeated steps are compared with what they were; the first
-difference is a `Diverged`, and the program stops there. Output of repeated steps is not written again, input is given
+difference is a `Diverged`, and the program stops at one of the next steps. Output of repeated steps is not written again, input is given
 again. What a program does to the world outside, such as to files, is done again.
 """

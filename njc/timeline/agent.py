@@ -13,9 +13,11 @@ from __future__ import annotations
 import os
 import sys
 import threading
+import traceback
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import asdict
+from pathlib import Path
 from types import FrameType
 from typing import Any, get_args
 
@@ -30,7 +32,15 @@ from njc.timeline.checkpoints import (
 from njc.timeline.inspection import EvaluationError, evaluate, expand, list_variables, show_variable
 from njc.timeline.modes import Mode
 from njc.timeline.standard_streams import flush_streams
-from njc.timeline.steps import CodeLine, ControlLine, PendingLine, Position, Step, StepBuilder
+from njc.timeline.steps import (
+    CodeLine,
+    CodeLinesEnd,
+    ControlLine,
+    PendingLine,
+    Position,
+    Step,
+    StepBuilder,
+)
 from njc.timeline.trace_lines import parse_trace_line
 from njrt import Abort, Accept, Decision, Edit, PendingEffect, Reject
 from njrt.effect_json import effect_to_json
@@ -46,6 +56,9 @@ from njrt.scope.scope import Scope
 from njrt.session.session import get_current_run
 from njrt.session.states import StateObserver
 from njrt.timeouts import clock
+
+_DENSE_INTERVAL = 5
+"""Steps between two checkpoints just before a position to which the user has gone back."""
 
 
 class Agent:
@@ -75,7 +88,9 @@ class Agent:
         self._is_muted = self._is_scanning = self._is_detached = self._is_forking = False
         self.ending: tuple[int, str] = (1, "")
         """The exit code and the error of the program, once they are known."""
-        self._checkpoint_interval, self._last_checkpoint = 0, 0
+        self._checkpoint_interval = 0
+        self._checkpoints: set[int] = set()
+        """The steps that have a checkpoint."""
         self._obstacle: str | None = None
         self._scopes: dict[RunId, tuple[Scope, RedactRule | None]] = {}
         self._observers: dict[RunId, StateObserver] = {}
@@ -91,6 +106,13 @@ class Agent:
         """An event has happened: the listener of the process."""
         if self._is_detached:
             return
+        try:
+            self._take_event(event)
+        except Exception:  # the program must not go on without control
+            traceback.print_exc()
+            os._exit(70)
+
+    def _take_event(self, event: Event) -> None:
         text = format_event_line(event)
         line = parse_trace_line(text.encode() + b"\n", 0)
         assert line is not None
@@ -195,6 +217,7 @@ class Agent:
         if not is_on:
             if sys.gettrace() == self._trace_call:
                 sys.settrace(None)
+                self._add(CodeLinesEnd(), {"code_end": True}, "")
             return
         sys.settrace(self._trace_call)
         frame: FrameType | None = sys._getframe()
@@ -255,6 +278,7 @@ class Agent:
         self._is_muted = bool(command.get("mute"))
         self._is_scanning = bool(command.get("scan"))
         self._checkpoint_interval = command.get("checkpoint_interval", 0)
+        self._checkpoints = set(command.get("checkpoints", ()))
 
     def set_breakpoints(self, command: Json) -> None:
         """Stop at these from now on, and at no others."""
@@ -374,9 +398,13 @@ class Agent:
     def _make_checkpoint_if_due(self) -> None:
         number = self._builder.state.next.number
         interval = self._checkpoint_interval
-        if not interval or number - self._last_checkpoint < interval:
+        if self._mode.target is not None and number > self._mode.target.number - interval:
+            interval = min(interval, _DENSE_INTERVAL)  # the user may go back further
+        if not interval or not self._checkpoints.isdisjoint(
+            range(number - interval + 1, number + 1)
+        ):
             return
-        self._last_checkpoint = number
+        self._checkpoints.add(number)
         obstacle = find_obstacle({self._channel.fileno()})
         if obstacle:
             if obstacle != self._obstacle:
@@ -396,11 +424,12 @@ class Agent:
             return
         self._wait_as_checkpoint(number)
         restore_file_positions(positions)
+        if is_tracing:
+            sys.settrace(self._trace_call)
 
     def _wait_as_checkpoint(self, number: int) -> None:
         """In a copy: wait; return in a copy of the copy, which goes on."""
-        with suppress(OSError):
-            os.close(self._channel.fileno())
+        self._channel.close()
         try:
             channel = self._reconnect()
             channel.send({"hello": "checkpoint", "number": number, "pid": os.getpid()})
@@ -422,7 +451,7 @@ class Agent:
         self.set_breakpoints(command)
         self.go(command)
         if (recorder := self._recorder()) is not None and command.get("reopen"):
-            recorder.reopen(**command["reopen"])
+            recorder.reopen(Path(command["reopen"]["path"]), command["reopen"]["mode"])
 
 
 def count_code_frames(frame: FrameType | None) -> int:

@@ -23,7 +23,7 @@ from njc.timeline.steps import Step
 
 @dataclass(frozen=True, slots=True)
 class LineBreakpoint:
-    """At the entry of the block that has this line of a `.njpy` file; `last_line` is filled in when it is set."""
+    """At the entry of the block that has this line of a `.njpy` file; `first_line` is filled in when it is set."""
 
     file: str
     line: int

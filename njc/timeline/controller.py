@@ -121,7 +121,10 @@ class RunController:
 
     def run_to(self, position: Position) -> None:
         """Go on, or back, to a position."""
-        if position <= self.position or self.state == "ended":
+        self._check_halted()
+        nearest = max((n for n in self._pool.checkpoints if n <= position.number), default=-1)
+        is_known = self.timeline.at(position) is not None
+        if position <= self.position or (is_known and nearest > self.position.number):
             self._go_back(position)
         else:
             self._go("to", target=asdict(position))
@@ -134,6 +137,7 @@ class RunController:
     def restart(self, stops: bool = True) -> None:
         """Start the program from its beginning, without the changes that were made."""
         self._pool.stop()
+        self._pool.forget_checkpoints(-1)
         self._drop_edits(Position(-1))
         self._start_process({"mode": "into" if stops else "run"})
 
@@ -249,12 +253,14 @@ class RunController:
 
     def go_live(self) -> None:
         """Ask a model from here on where nothing is recorded; a recording that is only replayed is copied first."""
+        self._check_stopped()
         if self._record_mode == "new":
             return
         copy = Path(self._folder.name) / "recording.jsonl"
         if self._recording.exists():
             shutil.copyfile(self._recording, copy)
         self._recording, self._record_mode = copy, "new"
+        self._forget_after(self.position)
         self._restore(self.position)
 
     # ── the program's input, what happens ────────────────────────────────────────────────────────
@@ -304,12 +310,17 @@ class RunController:
             for edit in self.edits
         ]
         interval = self.settings.checkpoint_interval
-        return {"command": "go", "edits": edits, "checkpoint_interval": interval, **fields}
+        return {
+            "command": "go",
+            "edits": edits,
+            "checkpoint_interval": interval,
+            "checkpoints": self._pool.checkpoints,
+            **fields,
+        }
 
     def _start_process(self, go: Json) -> None:
         settings = self.settings
         self._follower.begin()
-        self._pool.forget_checkpoints(-1)
         self._set_running()
         program = settings.program if settings.folder is None else settings.program.absolute()
         environment = {"NJC_RECORD": f"{self._record_mode}:{self._recording}"}
@@ -407,7 +418,7 @@ class RunController:
 
     def _decide(self, fields: Json) -> None:
         step = self.step
-        if step is None or step.kind != "effect" or step.is_refused:
+        if step is None or step.kind != "effect" or (step.effect or {}).get("kind") == "Refusal":
             raise RunControlError("no effect is pending here")
         self._ask({"command": "decide", **fields})
         self.edits = tuple(

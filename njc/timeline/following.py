@@ -15,6 +15,7 @@ from njc.timeline.happenings import Diverged, Happening, Stepped
 from njc.timeline.navigation import find_difference
 from njc.timeline.steps import (
     CodeLine,
+    CodeLinesEnd,
     ControlLine,
     PendingLine,
     Position,
@@ -36,7 +37,7 @@ class Follower:
 
     def begin(self) -> None:
         """The next messages are those of a fresh process."""
-        self._builder, self._states = StepBuilder(), {}
+        self._builder = StepBuilder()
 
     def note_checkpoint(self, number: int) -> None:
         """A copy of the program waits before step `number`, which is the next."""
@@ -80,6 +81,8 @@ def read_line(message: Json) -> ControlLine | None:
         return parse_trace_line(message["trace"].encode("utf-8", "replace") + b"\n", 0)
     if "pending" in message:
         return PendingLine(**message["pending"])
+    if "code_end" in message:
+        return CodeLinesEnd()
     return CodeLine(**message["code"]) if "code" in message else None
 
 

@@ -251,7 +251,12 @@ class CodeLine:
     digest: str
 
 
-ControlLine = TraceLine | PendingLine | CodeLine
+@dataclass(frozen=True, slots=True)
+class CodeLinesEnd:
+    """A run under control: lines of code are no longer steps."""
+
+
+ControlLine = TraceLine | PendingLine | CodeLine | CodeLinesEnd
 
 
 @dataclass(frozen=True, slots=True)
@@ -285,6 +290,9 @@ class StepBuilder:
     def add(self, line: ControlLine) -> Iterator[Step]:
         """Give the steps that this line begins or finishes; lines of unknown runs give none."""
         if isinstance(line, UnreadableLine):
+            return
+        if isinstance(line, CodeLinesEnd):
+            self._runs = {key: replace(run, line=None) for key, run in self._runs.items()}
             return
         if isinstance(line, BeganLine):
             yield from self._begin(line)

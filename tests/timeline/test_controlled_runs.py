@@ -2,11 +2,19 @@
 
 from __future__ import annotations
 
+import json
+import os
+import re
+import subprocess
+import sys
+import textwrap
+import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
 
+from loopback import Answer
 from njc.timeline.breakpoints import (
     BlockBreakpoint,
     Breakpoint,
@@ -21,12 +29,15 @@ from njc.timeline.controller import RunControlError, RunController
 from njc.timeline.happenings import (
     Diverged,
     Happening,
+    InputWanted,
+    Noticed,
     OutputWritten,
     ProgramEnded,
     RunSettings,
     Stopped,
 )
 from njc.timeline.steps import Position, Step
+from openai_server import KEY, OpenAIServer, calls
 
 SECONDS = 60.0
 
@@ -190,3 +201,569 @@ def test_breakpoints_stop_forward_and_backward(name: str, control: Control) -> N
 def test_a_breakpoint_outside_of_prompts_is_refused(control: Control) -> None:
     with pytest.raises(RunControlError, match=r"there is no prompt at program.njpy:1$"):
         control().set_breakpoints((LineBreakpoint("program.njpy", 1),))
+
+
+def test_variables_are_listed_expanded_and_evaluated(control: Control) -> None:
+    controller = control(SHOP)
+    controller.start()
+    stop(controller)
+    shown = {
+        variable.name: (variable.text, variable.has_parts) for variable in controller.variables()
+    }
+    assert shown["shop"][1]
+    assert shown["price"] == ("int = 3", False)
+    parts = [part.name for part in controller.expand("shop")]
+    assert parts == [".items", ".password"]
+    assert [part.text for part in controller.expand("shop", ".items")] == [
+        "str = 'lamp'",
+        "int = 7",
+    ]
+    assert controller.expand("shop")[1].text == "str = <redacted>"
+    assert not controller.expand("shop")[1].has_parts
+    assert controller.evaluate("price + len(shop.items)").text == "int = 5"
+    for expression, problem in {
+        "price +": "invalid syntax",
+        "nothing": "NameError: name 'nothing' is not defined",
+        "price / 0": "ZeroDivisionError: division by zero",
+    }.items():
+        with pytest.raises(RunControlError, match=problem):
+            controller.evaluate(expression)
+    with pytest.raises(RunControlError, match="there is no variable `foo` here"):
+        controller.expand("foo")
+    assert controller.state == "stopped"
+
+
+SHOP = '''\
+import njrt
+from njrt.models.scripted import Scripted, run
+
+
+class Shop:
+    def __init__(self):
+        self.items = ["lamp", 7]
+        self.password = "hunter22"
+
+    @property
+    def boom(self):
+        raise SystemExit("a property was evaluated")
+
+
+shop, price = Shop(), 3
+with njrt.using(model=Scripted([run("total = price * 2; shop.items.append(total)", done=True)] * 4)):
+    for round in range(2):
+        """natural
+        Add twice the <price> to <shop> and put it into <:total>.
+        """
+        print(round, price, total, shop.items)
+'''
+
+
+def test_a_variable_that_is_set_counts_and_is_set_again_when_steps_are_repeated(
+    control: Control,
+) -> None:
+    controller = control(SHOP, checkpoint_interval=1)
+    controller.start()
+    stop(controller)
+    controller.step_over()
+    assert stop(controller).kind == "effect"
+    assert controller.set_variable("price", "price + 97").text == "int = 100"
+    for _ in range(2):
+        controller.step_over()
+        assert stop(controller).kind == "exit"
+        assert controller.evaluate("total").text == "int = 200"
+        assert controller.timeline[1].changes["total"] == "int = 200"
+        controller.step_back_over()
+        assert stop(controller).number == 1
+        assert controller.evaluate("price").text == "int = 100"
+    controller.step_back_over()
+    assert stop(controller).number == 0
+    assert controller.edits == ()
+    assert controller.evaluate("price").text == "int = 3"
+    controller.run_on()
+    ended, happenings = end(controller)
+    assert ended == ProgramEnded(0)
+    assert write_output(happenings) == "0 3 6 ['lamp', 7, 6]\n1 3 6 ['lamp', 7, 6, 6]\n"
+    with pytest.raises(RunControlError, match="the program is not stopped: it is ended"):
+        controller.set_variable("price", "1")
+
+
+@pytest.mark.parametrize("interval", [0, 1])
+def test_effects_are_edited_rejected_and_aborted(control: Control, interval: int) -> None:
+    controller = control(SHOP, checkpoint_interval=interval)
+    controller.start()
+    stop(controller)
+    with pytest.raises(RunControlError, match="no effect is pending here"):
+        controller.reject_effect("no")
+    controller.step_over()
+    stop(controller)
+    controller.reject_effect("take three times the price")
+    controller.step_over()
+    again = stop(controller)
+    assert controller.timeline[1].is_refused
+    assert controller.timeline[1].result == "take three times the price"
+    assert again.turn == 2
+    controller.edit_effect({"kind": "Run", "code": "total = price * 3", "done": True})
+    controller.step_over()
+    assert stop(controller).kind == "exit"
+    assert controller.evaluate("total").text == "int = 9"
+    controller.step_back_over()
+    assert stop(controller).number == 2
+    controller.step_over()
+    stop(controller)
+    assert controller.evaluate("total").text == "int = 9", "the edit is repeated"
+    controller.run_to(Position(2))
+    stop(controller)
+    controller.accept_effect()
+    controller.abort_effect("enough")
+    controller.run_on()
+    ended, _ = end(controller)
+    assert (ended.code, ended.error) == (3, "PolicyError: enough")
+    assert controller.timeline[-1].jump == "failed"
+    controller.run_to(Position(1))
+    stop(controller)
+    controller.accept_effect()
+    controller.run_on()
+    ended, happenings = end(controller)
+    assert write_output(happenings).startswith("0 3 6 ['lamp', 7, 6]\n")
+
+
+def test_what_is_not_an_effect_is_refused(control: Control) -> None:
+    controller = control(SHOP)
+    controller.start()
+    stop(controller)
+    controller.step_over()
+    stop(controller)
+    for effect in ({"kind": "Nothing"}, {"kind": "Run"}, {"kind": "Run", "codes": "x"}):
+        with pytest.raises(RunControlError, match="not an effect"):
+            controller.edit_effect(effect)
+    assert controller.edits == ()
+    controller.run_on()
+    assert end(controller)[0] == ProgramEnded(0)
+
+
+DIVERGING = '''\
+import os, random, njrt
+from njrt.models.scripted import Scripted, run
+with njrt.using(model=Scripted([run("total = start + 1", done=True)] * 4)):
+    for round in range(3):
+        start = {start}
+        """natural
+        Put one more than <start> into <:total>.
+        """
+'''
+
+
+@pytest.mark.parametrize(("interval", "target", "first"), [(0, 7, 0), (2, 5, 6)])
+def test_a_program_that_depends_on_chance_is_found_out(
+    interval: int, target: int, first: int, control: Control
+) -> None:
+    """A fresh process differs from the beginning, a copy of the process only after the copy was made."""
+    text = DIVERGING.format(start="random.SystemRandom().random()")
+    controller = control(text, checkpoint_interval=interval)
+    controller.start(stops=False)
+    assert end(controller)[0] == ProgramEnded(0)
+    controller.run_to(Position(target))
+    if interval:
+        assert stop(controller).number == target
+        controller.run_on()
+    happening = controller.wait(SECONDS)
+    assert isinstance(happening, Diverged)
+    divergence = happening.divergence
+    assert divergence.what == "variable `start`"
+    assert (divergence.step.number, divergence.step.kind) == (first, "enter")
+    assert "float = 0." in divergence.before
+    assert divergence.before != divergence.now
+    assert "the program depends on more than its recording" in str(divergence)
+    stopped = controller.wait_for_stop(SECONDS)
+    if isinstance(stopped, Stopped):  # it may have ended first
+        assert stopped.step.position >= divergence.step.position
+        controller.run_on()
+        assert end(controller)[0] == ProgramEnded(0)
+    assert controller.timeline[first].changes["start"] == divergence.now
+
+
+def test_a_program_that_ends_earlier_is_found_out(control: Control, tmp_path: Path) -> None:
+    text = DIVERGING.format(start="1 if not os.path.exists('gone') or round == 0 else exit(3)")
+    controller = control(text, checkpoint_interval=0)
+    controller.start(stops=False)
+    assert end(controller)[0] == ProgramEnded(0)
+    (tmp_path / "gone").write_text("")
+    controller.run_to(Position(7))
+    diverged, ended = controller.wait(SECONDS), controller.wait(SECONDS)
+    assert isinstance(diverged, Diverged)
+    assert (diverged.divergence.what, diverged.divergence.step.number) == ("end", 3)
+    assert ended == ProgramEnded(3)
+    assert len(controller.timeline) == 3
+
+
+LIVE = '''\
+answers = []
+for question in ("2 + 2", "3 + 3"):
+    """natural
+    Put the value of <question> into <:answer>.
+    """
+    answers.append(answer)
+print(answers)
+'''
+
+
+def answer(code: str) -> Answer:
+    return calls(("run", json.dumps({"code": code, "done": True})))
+
+
+def make_live_settings(server: OpenAIServer) -> dict[str, object]:
+    return {
+        "model": "openai/gpt-4.1",
+        "environment": {"NJC_BASE_URL": server.base_url, "NJC_API_KEY": KEY},
+    }
+
+
+def test_a_live_run_is_recorded_and_a_fork_asks_only_what_is_new(
+    control: Control, tmp_path: Path
+) -> None:
+    script = [answer("answer = 4"), answer("answer = 6"), answer("answer = 18")]
+    with OpenAIServer(script) as server:
+        settings = make_live_settings(server)
+        controller = control(LIVE, recording=tmp_path / "live.jsonl", **settings)
+        controller.start(stops=False)
+        assert write_output(end(controller)[1]) == "[4, 6]\n"
+        assert len(server.seen) == 2
+        for _ in range(7):
+            if controller.position.number:
+                controller.step_back_into()
+                stop(controller)
+        assert len(server.seen) == 2, "going back asks nobody"
+        controller.run_to(Position(3))
+        stop(controller)
+        controller.set_variable("question", "'9 + 9'")
+        controller.run_on()
+        assert write_output(end(controller)[1]) == "[4, 18]\n"
+        assert len(server.seen) == 3
+        controller.run_to(Position(0))
+        stop(controller)
+        controller.run_on()
+        assert write_output(end(controller)[1]) == "[4, 6]\n", "without the change"
+        assert len(server.seen) == 3
+    assert len((tmp_path / "live.jsonl").read_text().splitlines()) == 4
+
+
+def test_a_recording_that_is_only_replayed_is_left_alone_by_a_live_fork(
+    control: Control, tmp_path: Path
+) -> None:
+    recording = tmp_path / "recording.jsonl"
+    with OpenAIServer([answer("answer = 4"), answer("answer = 6")]) as server:
+        controller = control(LIVE, recording=recording, **make_live_settings(server))
+        controller.start(stops=False)
+        end(controller)
+    kept = recording.read_bytes()
+    with OpenAIServer([answer("answer = 18")]) as server:
+        settings = make_live_settings(server)
+        controller = control(LIVE, recording=recording, is_replay_only=True, **settings)
+        controller.start()
+        stop(controller)
+        controller.run_to(Position(3))
+        stop(controller)
+        controller.set_variable("question", "'9 + 9'")
+        controller.run_on()
+        assert "RecordingMismatchError" in end(controller)[0].error
+        controller.run_to(Position(3))
+        stop(controller)
+        controller.go_live()
+        assert controller.position == Position(3)
+        assert controller.evaluate("question").text == "str = '9 + 9'"
+        controller.run_on()
+        assert write_output(end(controller)[1]) == "[4, 18]\n"
+        assert len(server.seen) == 1
+    assert recording.read_bytes() == kept
+
+
+def test_a_recording_of_another_program_is_said(control: Control, tmp_path: Path) -> None:
+    recording = tmp_path / "other.jsonl"
+    recording.write_text('{"format": 1, "protocol": "tools"}\n')
+    controller = control(LIVE, recording=recording, is_replay_only=True)
+    controller.start()
+    assert stop(controller).kind == "enter"
+    controller.run_on()
+    ended, _ = end(controller)
+    assert ended.code not in (0, None)
+    assert "this block is not in the recording" in ended.error
+    assert controller.timeline[-1].error in ended.error
+    controller.step_back_into()
+    assert stop(controller).kind == "exit"
+
+
+BLOCK = '"""natural\nPut 1 into <:one>.\n"""\n'
+HEAD = """\
+import njrt, os, sys
+from njrt.models.scripted import Scripted, run
+with njrt.using(model=Scripted([run("one = 1", done=True)] * 9)):
+"""
+
+
+def make_program(*parts: str) -> str:
+    """A program of parts; "BLOCK" stands for a block."""
+    text = "".join(BLOCK if part == "BLOCK" else part + "\n" for part in parts)
+    return HEAD + textwrap.indent(text, "    ")
+
+
+ENDINGS: dict[str, tuple[str, int | None, str, str]] = {
+    "sys.exit": ("sys.exit(7)", 7, "", ""),
+    "a message": ("sys.exit('bad luck')", 1, "bad luck", "bad luck\n"),
+    "os._exit": ("print('a', flush=True); os._exit(7)", 7, "the program called os._exit(7)", "a\n"),
+    "a signal": ("os.kill(os.getpid(), 9)", -9, "the process was ended by signal 9", ""),
+    "an exception": ("{}[1]", 1, "KeyError: 1", "KeyError: 1\n"),
+    "an interrupt": ("raise KeyboardInterrupt", 130, "KeyboardInterrupt", ""),
+    "atexit": ("import atexit; atexit.register(print, 'late')", 0, "", "late\n"),
+}
+
+
+@pytest.mark.parametrize("name", ENDINGS)
+def test_every_ending_is_reported_and_nothing_is_lost(name: str, control: Control) -> None:
+    code, exit_code, error, output = ENDINGS[name]
+    controller = control(make_program("BLOCK", code))
+    controller.start()
+    stop(controller)
+    controller.run_on()
+    ended, happenings = end(controller)
+    assert ended == ProgramEnded(exit_code, error)
+    assert write_output(happenings).endswith(output)
+    controller.step_back_over()
+    assert stop(controller).kind == "exit"
+    controller.run_on()
+    again, happenings = end(controller)
+    assert (again.code in (exit_code, None), write_output(happenings)[-len(output) :]) == (
+        True,
+        output[-len(output) :],
+    )
+
+
+def test_a_program_that_cannot_be_compiled_is_said(control: Control) -> None:
+    controller = control('"""natural\nPut <nothing> into <:one>.\n"""\nfoo(\n')
+    controller.start()
+    ended, _ = end(controller)
+    assert ended.code == 1
+    assert "error[NJ" in ended.error
+    with pytest.raises(RunControlError, match="this is the beginning"):
+        controller.step_back_into()
+
+
+def test_a_missing_program_is_said(tmp_path: Path) -> None:
+    with RunController(RunSettings(tmp_path / "none.njpy")) as controller:
+        controller.start()
+        ended, _ = end(controller)
+    assert (ended.code, "FileNotFoundError" in ended.error) == (1, True)
+
+
+def test_a_program_that_forks_goes_on_and_its_child_runs_free(control: Control) -> None:
+    code = """\
+print("parent", flush=True)
+pid = os.fork()
+if pid == 0:
+    BLOCK_HERE
+    os.write(1, f"child {one}\\n".encode())
+    os._exit(0)
+os.waitpid(pid, 0)"""
+    code = code.replace("BLOCK_HERE", BLOCK.replace("\n", "\n    ").rstrip())
+    controller = control(make_program("BLOCK", code, "BLOCK", "print('end', one)"))
+    controller.start(stops=False)
+    ended, happenings = end(controller)
+    assert ended == ProgramEnded(0)
+    assert sorted(write_output(happenings).split("\n")) == ["", "child 1", "end 1", "parent"]
+    assert [item for item in happenings if isinstance(item, Noticed)] == [
+        Noticed("the program has forked; its child runs without the debugger")
+    ]
+    assert len(controller.timeline) == 6
+    controller.step_back_over()
+    assert stop(controller).number == 5
+
+
+@pytest.mark.parametrize("interval", [0, 1])
+def test_input_is_asked_for_and_given_again(control: Control, interval: int) -> None:
+    parts = ("BLOCK", "name = input('name? ')", "BLOCK", "rest = sys.stdin.read()", "BLOCK")
+    controller = control(make_program(*parts, "print(name, rest)"), checkpoint_interval=interval)
+    controller.start()
+    stop(controller)
+    controller.run_on()
+    asked = [controller.wait(SECONDS) for _ in range(4)]
+    while not isinstance(asked[-1], InputWanted):
+        asked.append(controller.wait(SECONDS))
+    assert write_output(asked) == "name? "
+    controller.pause()
+    controller.send_input("Zoë\nmore\n")
+    assert stop(controller).number == 3
+    controller.run_on()
+    while not isinstance(controller.wait(SECONDS), InputWanted):
+        pass
+    controller.close_input()
+    assert write_output(end(controller)[1]) == "Zoë more\n\n"
+    controller.run_to(Position(3))
+    stop(controller)
+    controller.run_on()
+    assert write_output(end(controller)[1]) == "Zoë more\n\n"
+
+
+OBSTACLES = {
+    "import threading; t = threading.Timer(60, print); t.daemon = True; t.start(); after = t.cancel, t.join": (
+        "the program has threads"
+    ),
+    "import socket; s = socket.socket(); after = s.close,": "the program has an open socket",
+    "ends = os.pipe(); after = lambda: os.close(ends[0]), lambda: os.close(ends[1])": (
+        "the program has an open pipe"
+    ),
+    "import select; e = select.epoll(); after = e.close,": "the program has an open event queue",
+    "import subprocess; c = subprocess.Popen(['sleep', '60']); after = c.kill, c.wait": (
+        "the program has child processes"
+    ),
+    "f = open(sys.executable, 'rb'); after = f.close,": None,
+    "import sqlite3; after = ()": "the program uses sqlite3",
+}
+
+
+def test_copies_are_made_only_where_that_is_safe() -> None:
+    lines = ["import os, sys", "from njc.timeline.checkpoints import find_obstacle"]
+    for code in OBSTACLES:
+        lines += [code, "print(find_obstacle(set()))", "for undo in after: undo()"]
+    done = subprocess.run(
+        [sys.executable, "-c", "\n".join(lines)], capture_output=True, text=True, timeout=60
+    )
+    assert done.stdout.splitlines() == [str(text) for text in OBSTACLES.values()], done.stderr
+
+
+def test_where_a_copy_is_not_safe_going_back_replays(control: Control) -> None:
+    program = make_program("ends = os.pipe()", "BLOCK", "BLOCK")
+    controller = control(program, checkpoint_interval=1)
+    controller.start()
+    stop(controller)
+    controller.run_to(Position(5))
+    stop(controller)
+    assert controller.checkpoint_obstacle == "the program has an open pipe"
+    controller.step_back_over()
+    assert (stop(controller).number, controller.evaluate("one").text) == (4, "int = 1")
+    controller.run_on()
+    assert end(controller)[0] == ProgramEnded(0)
+
+
+def test_files_are_read_on_where_a_copy_goes_on(control: Control, tmp_path: Path) -> None:
+    (tmp_path / "lines.txt").write_text("first\nsecond\nthird\n")
+    program = make_program(
+        "file = open('lines.txt', 'rb', buffering=0)",
+        *("one = 0", "BLOCK", "one = file.readline()") * 1,
+        "BLOCK",
+        "print(one, file.readline())",
+        "BLOCK",
+        "print(file.readline())",
+    )
+    controller = control(program, checkpoint_interval=1)
+    controller.start()
+    stop(controller)
+    controller.run_on()
+    assert write_output(end(controller)[1]) == "1 b'second\\n'\nb'third\\n'\n"
+    controller.run_to(Position(5))
+    stop(controller)
+    assert not controller.checkpoint_obstacle
+    controller.run_on()
+    assert write_output(end(controller)[1]) == "1 b'second\\n'\nb'third\\n'\n"
+
+
+def test_async_programs_are_controlled(control: Control) -> None:
+    text = """\
+import asyncio, njrt
+from njrt.models.scripted import Scripted, run
+async def work(number):
+    await asyncio.sleep(0)
+    \"\"\"natural
+    Put twice <number> into <:doubled>.
+    \"\"\"
+    return doubled
+async def main():
+    with njrt.using(model=Scripted([run("await_ = 1\\ndoubled = number * 2", done=True)] * 3)):
+        print([await work(number) for number in (1, 2)])
+asyncio.run(main())
+"""
+    controller = control(text)
+    controller.start()
+    stop(controller)
+    kinds = []
+    while True:
+        controller.step_into()
+        happening = controller.wait_for_stop(SECONDS)
+        if isinstance(happening, ProgramEnded):
+            break
+        kinds.append(happening.step.kind)
+    assert kinds == ["effect", "line", "line", "exit", "enter", "effect", "line", "line", "exit"]
+    for kind in ("exit", "line"):
+        controller.step_back_into()
+        assert stop(controller).kind == kind
+
+
+def test_a_run_is_paused_restarted_and_terminated(control: Control) -> None:
+    parts = "import time", "while one:", "    time.sleep(0.01)"
+    looping = BLOCK.replace("\n", "\n    ").rstrip() + "\n"
+    program = make_program("BLOCK", *parts, "    " + looping).replace("* 9", "* 9999")
+    controller = control(program)
+    controller.start()
+    stop(controller)
+    controller.run_on()
+    with pytest.raises(RunControlError, match="the program is not stopped: it is running"):
+        controller.step_into()
+    controller.pause()
+    stopped = controller.wait_for_stop(SECONDS)
+    assert isinstance(stopped, Stopped)
+    assert stopped.reason == "pause"
+    controller.restart()
+    assert stop(controller).number == 0
+    controller.run_on()
+    controller.terminate()
+    assert end(controller)[0] == ProgramEnded(None, "ended by the debugger")
+    controller.run_to(Position(1))
+    assert stop(controller).number == 1
+
+
+def test_output_and_input_are_the_terminals_where_they_are_not_captured(tmp_path: Path) -> None:
+    (tmp_path / "program.njpy").write_text(make_program("BLOCK", "print('seen', one)"))
+    driver = """
+from pathlib import Path
+from njc.timeline.controller import RunController
+from njc.timeline.happenings import RunSettings
+with RunController(RunSettings(Path("program.njpy"), captures_output=False)) as controller:
+    controller.start(stops=False)
+    print(controller.wait_for_stop(60), flush=True)
+    controller.step_back_over()
+    controller.wait_for_stop(60)
+"""
+    done = subprocess.run(
+        [sys.executable, "-c", driver], cwd=tmp_path, capture_output=True, text=True, timeout=120
+    )
+    assert done.stdout == "seen 1\nProgramEnded(code=0, error='')\n", done.stderr
+    assert done.stderr == ""
+
+
+def test_nothing_is_left_running(control: Control) -> None:
+    controller = control(make_program(*["BLOCK"] * 9), checkpoint_interval=1)
+    controller.start()
+    stop(controller)
+    controller.run_to(Position(20))
+    stop(controller)
+    listed = subprocess.run(["ps", "-eo", "pid,args"], capture_output=True, text=True, check=True)
+    pids = re.findall(r"^ *(\d+) .*njc\.timeline\.debuggee$", listed.stdout, re.MULTILINE)
+    ours = {int(pid) for pid in pids if is_descendant(int(pid), controller)}
+    assert len(ours) > 5
+    controller.close()
+    deadline = time.monotonic() + 10
+    while any(map(is_alive, ours)):
+        assert time.monotonic() < deadline, "processes are left"
+        time.sleep(0.05)
+
+
+def is_descendant(pid: int, controller: RunController) -> bool:
+    try:
+        return os.getpgid(pid) in controller._pool._groups
+    except ProcessLookupError:
+        return False
+
+
+def is_alive(pid: int) -> bool:
+    try:
+        return " Z " not in Path(f"/proc/{pid}/stat").read_text()
+    except FileNotFoundError:
+        return False

@@ -1,0 +1,17 @@
+"""A natural program of spsbench with all its cases, on a perfect model: `perfect_program.py NAME EFFECTS`."""
+
+import sys
+
+import njrt
+from spsbench.checks import check_case
+from spsbench.perfect import make_perfect_model
+from spsbench.suite import load_natural_program, load_script, load_task
+
+name, effects = sys.argv[1:]
+script = load_script(name)
+program = load_natural_program(name)
+for case in load_task(name).cases:
+    model = make_perfect_model(script.lines[case.name], effects)
+    with njrt.using(model=model, effects=effects):
+        failed = [str(result) for result in check_case(case, program) if not result.passed]
+    print(case.name, failed or "ok")

@@ -1,0 +1,281 @@
+"""The timeline of a trace: steps in the order in which they began, and the variables at each."""
+
+from __future__ import annotations
+
+from itertools import pairwise
+from pathlib import Path
+
+import pytest
+
+import njrt
+from njc.timeline.breakpoints import is_place
+from njc.timeline.navigation import find_difference, find_step_back_out, find_step_back_over
+from njc.timeline.places import BlockLines, find_block_at, find_block_lines, find_source
+from njc.timeline.processes import choose_superfluous
+from njc.timeline.steps import Position, Step, Timeline, build_timeline
+from njc.timeline.trace_lines import parse_trace, read_trace
+from njrt.models.scripted import Scripted, run
+from njrt.persistence.recorder import Recorder
+from njrt.scope.scope import make_scope
+from njrt.timeouts import DeadlineExceeded, StoppableClock, call_with_timeout, clock
+
+
+def double(number: int) -> int:
+    doubled = 0
+    njrt.run(
+        "natural\nDouble <number> into <:doubled>.",
+        lambda: (number, doubled),
+        writes="doubled",
+        at="shop.njpy:2",
+    )
+    return doubled
+
+
+REPLIES = [
+    run("partial = double(4)\nprint('half')"),
+    run("doubled = number * 2", done=True),
+    run("1 / 0"),
+    run("del partial\ntotal = double(5)", done=True),
+    run("doubled = 10", done=True),
+]
+
+
+@pytest.fixture
+def trace(tmp_path: Path) -> Path:
+    """The trace of a block that calls another one twice."""
+    path, total = tmp_path / "trace.jsonl", 0
+    with njrt.using(model=Scripted(REPLIES), trace=path):
+        njrt.run(
+            "natural\nAdd <double> of 4 to <:total>.",
+            lambda: (double, total),
+            writes="total",
+            at="shop.njpy:9",
+        )
+    assert total == 10
+    return path
+
+
+def test_the_steps_of_a_trace_are_in_the_order_of_their_beginning(trace: Path) -> None:
+    timeline = build_timeline(read_trace(trace))
+    assert [(step.kind, step.run, step.parent, step.depth) for step in timeline] == [
+        ("enter", 1, None, 0),
+        ("effect", 1, None, 0),
+        ("enter", 2, 1, 1),
+        ("effect", 2, 1, 1),
+        ("exit", 2, 1, 1),
+        ("effect", 1, None, 0),
+        ("effect", 1, None, 0),
+        ("enter", 3, 1, 1),
+        ("effect", 3, 1, 1),
+        ("exit", 3, 1, 1),
+        ("exit", 1, None, 0),
+    ]
+    assert [step.position for step in timeline] == [Position(number) for number in range(11)]
+    assert all(step.is_done for step in timeline)
+    first, refused, last = timeline[1], timeline[5], timeline[10]
+    assert (first.turn, first.printed, first.place) == (1, "half\n", "shop.njpy:9")
+    assert first.changes == {"partial": "int = 8"}
+    assert first.effect is not None
+    assert first.effect["kind"] == "Run"
+    assert (refused.is_refused, refused.turn) == (True, 2)
+    assert refused.result.startswith("ZeroDivisionError")
+    assert (last.result, last.jump) == ("completed", "")
+    assert {run: len(steps) for run, steps in timeline.runs().items()} == {1: 5, 2: 3, 3: 3}
+
+
+def test_the_variables_at_a_step_are_those_of_its_run(trace: Path) -> None:
+    timeline = build_timeline(read_trace(trace))
+    function = "function double(number: int) -> int"
+    start = {"double": function, "total": "int = 0"}
+    assert timeline.variables_before(Position(0)) == {}
+    assert timeline.variables_before(Position(1)) == timeline.variables_after(Position(0)) == start
+    assert timeline.variables_before(Position(3)) == {"number": "int = 4", "doubled": "int = 0"}
+    assert timeline.variables_before(Position(5)) == start | {"partial": "int = 8"}
+    assert timeline.variables_after(Position(6)) == start | {"total": "int = 10"}
+    assert timeline.variables_before(Position(99)) == {}
+
+
+def test_a_trace_that_is_cut_off_or_old_is_a_timeline_as_far_as_it_goes(trace: Path) -> None:
+    data = trace.read_bytes()
+    timeline = build_timeline(parse_trace(data[: len(data) * 2 // 3].splitlines(keepends=True)))
+    assert 3 < len(timeline) < 11
+    assert [problem.problem for problem in timeline.problems] == ["cut off: the line has no end"]
+    late = data.splitlines(keepends=True)[3:]
+    assert build_timeline(parse_trace(late))[0].kind == "enter", (
+        "the lines of the first run have no entry"
+    )
+    old = b'{"event": "began", "run": "r", "at": "2026-03-01T09:30:00Z", "place": "a.njpy:1"}\n'
+    (step,) = build_timeline(parse_trace([old]))
+    assert (step.kind, step.changes, step.digest) == ("enter", {}, "")
+
+
+def test_going_back_over_and_out_leads_past_called_blocks(trace: Path) -> None:
+    timeline = build_timeline(read_trace(trace))
+    over = [find_step_back_over(timeline, Position(number)) for number in range(12)]
+    assert [position and position.number for position in over] == [
+        None, 0, 1, 2, 3, 1, 5, 6, 7, 8, 6, 10,
+    ]  # fmt: skip
+    out = [find_step_back_out(timeline, Position(number)) for number in range(12)]
+    assert [position and position.number for position in out] == [
+        None, 0, 1, 2, 2, 0, 0, 6, 7, 7, 0, 10,
+    ]  # fmt: skip
+
+
+def make_step(**fields: object) -> Step:
+    return Step(
+        **{"position": Position(1), "kind": "effect", "run": 1, "place": "a.njpy:1", **fields}
+    )  # type: ignore[arg-type]
+
+
+DIFFERENCES: dict[str, tuple[dict[str, object], dict[str, object], str | None]] = {
+    "nothing": ({}, {}, None),
+    "kind": ({}, {"kind": "exit"}, "kind was effect, now exit"),
+    "effect": (
+        {"effect": {"kind": "Eval"}},
+        {"effect": {"kind": "Done"}},
+        'effect was {"kind": "Eval"}, now {"kind": "Done"}',
+    ),
+    "variable": (
+        {"is_done": True, "changes": {"a": "1", "b": "2"}},
+        {"is_done": True, "changes": {"a": "1", "b": None}},
+        "variable `b` was 2, now None",
+    ),
+    "not bound": (
+        {"is_done": True, "changes": {"a": "1"}},
+        {"is_done": True},
+        "variable `a` was 1, now (nothing)",
+    ),
+    "digest": (
+        {"is_done": True, "digest": "x"},
+        {"is_done": True, "digest": "y"},
+        "a variable, beyond what is shown, was x, now y",
+    ),
+    "not yet done": ({"is_done": True, "digest": "x"}, {"digest": ""}, None),
+}
+
+
+@pytest.mark.parametrize("name", DIFFERENCES)
+def test_the_first_difference_of_a_step_is_named(name: str) -> None:
+    known, repeated, expected = DIFFERENCES[name]
+    found = find_difference(make_step(**known), make_step(**repeated))
+    if expected is None:
+        assert found is None
+    else:
+        assert expected in str(found)
+
+
+def test_lines_of_code_are_between_steps() -> None:
+    timeline = Timeline()
+    for number in range(3):
+        timeline.put(make_step(position=Position(number)))
+        for line in (1, 2):
+            timeline.put(make_step(position=Position(number, line), kind="line"))
+    assert timeline.before(Position(2)) == Position(1, 2)
+    assert timeline.before(Position(1, 1)) == Position(1)
+    assert timeline.before(Position(0)) is None
+    timeline.cut(Position(1, 2))
+    assert (len(timeline), len(timeline.lines_after(1)), len(timeline.lines_after(0))) == (2, 1, 2)
+    assert timeline.before(Position(9)) == Position(1, 1)
+
+
+@pytest.mark.parametrize(
+    ("place", "wanted", "expected"),
+    [
+        ("mail.njpy:3", "mail.njpy:3", True),
+        ("shop/mail.njpy:3", "mail.njpy:3", True),
+        ("shop/mail.njpy:3", "/home/anna/shop/mail.njpy:3", True),
+        ("shop\\mail.njpy:3", "shop/mail.njpy:3", True),
+        ("mail.njpy:3", "mail.njpy:13", False),
+        ("gmail.njpy:3", "mail.njpy:3", False),
+        ("a/mail.njpy:3", "b/mail.njpy:3", False),
+    ],
+)
+def test_places_are_compared_by_the_parts_that_both_have(
+    place: str, wanted: str, expected: bool
+) -> None:
+    assert is_place(place, wanted) is expected
+
+
+def test_blocks_are_found_by_their_lines(tmp_path: Path) -> None:
+    file = tmp_path / "a.njpy"
+    file.write_text('x = 1\n"""natural\nPut <x>\ninto <:y>.\n"""\nz = """not one"""\n')
+    assert [find_block_at(file, line) for line in (1, 2, 5, 6)] == [
+        None,
+        BlockLines(2, 5),
+        BlockLines(2, 5),
+        None,
+    ]
+    assert find_block_lines(file, 2) == BlockLines(2, 5)
+    assert find_block_lines(file, 3) is None
+    assert find_source("a.njpy:2", [tmp_path / "none", tmp_path]) == file
+    file.write_text("foo(")
+    assert find_block_at(file, 1) is None
+    assert find_block_at(tmp_path / "none.njpy", 1) is None
+
+
+def test_checkpoints_get_sparser_with_their_distance() -> None:
+    numbers: list[int] = []
+    for number in range(0, 2000, 10):
+        numbers.append(number)
+        if len(numbers) > 20:
+            numbers.remove(choose_superfluous(numbers, number))
+    assert numbers[0] == 0
+    assert numbers[-3:] == [1970, 1980, 1990]
+    gaps = [after - before for before, after in pairwise(numbers)]
+    assert max(gaps) < 1000
+    assert gaps[0] > gaps[-1]
+
+
+def test_a_stopped_clock_does_not_count(monkeypatch: pytest.MonkeyPatch) -> None:
+    own = StoppableClock()
+    own.stop()
+    stopped = own.read()
+    own.stop()
+    assert own.read() == stopped
+    own.start()
+    own.start()
+    assert stopped <= own.read() < stopped + 60
+
+    def think() -> str:
+        clock.stop()
+        for _ in range(400_000):
+            pass
+        clock.start()
+        return "done"
+
+    assert call_with_timeout(0.005, think) == "done"
+    with pytest.raises(DeadlineExceeded):
+        call_with_timeout(0.05, lambda: [None for _ in iter(int, 1)])
+
+
+def test_a_debugger_binds_what_a_prompt_only_reads() -> None:
+    price, total = 3, 0
+    scope = make_scope(lambda: (price, total, EXAMPLE), writes="total")
+    for name in ("price", "total", "own"):
+        scope.rebind(name, 7)
+    scope.rebind("EXAMPLE", 8)
+    assert (price, total, EXAMPLE, scope.list_variables()["own"]) == (7, 7, 8, 7)
+
+
+EXAMPLE = 1
+
+
+def test_a_recorder_that_is_opened_again_goes_on_where_it_was(tmp_path: Path) -> None:
+    path = tmp_path / "r.jsonl"
+
+    def ask(recorder: Recorder, *codes: str) -> int:
+        replies = [run(code, done=True) for code in codes]
+        with njrt.using(model=Scripted(replies), record=recorder):
+            return double(4)
+
+    with Recorder(path, "all") as first:
+        ask(first, "doubled = 8")
+        ask(first, "doubled = 9")
+    early, late = Recorder(path, "new"), Recorder(path, "new")
+    assert ask(early) == ask(late) == 8
+    early.reopen()
+    assert ask(early) == 9
+    late.reopen(tmp_path / "other.jsonl")
+    assert ask(late, "doubled = 10") == 10
+    late.close()
+    assert (tmp_path / "other.jsonl").exists()
