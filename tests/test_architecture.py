@@ -47,7 +47,7 @@ LAYERS: Mapping[str, str] = {
         repair
         learning run
         timeline
-        trace_view dap
+        trace_view dap authority
         commands
         cli
         __main__
@@ -69,14 +69,14 @@ LAYERS: Mapping[str, str] = {
 EDGE = """
     njrt                timeouts private_files pytest_plugin
     njrt.agent          references
-    njrt.approval       approvals_file terminal
+    njrt.approval       approvals_file manifest terminal
     njrt.execution      interruptions source_cache tracebacks
     njrt.execution.guard effects
     njrt.models         anthropic fallback network openai remote scripted streaming
     njrt.observability  listeners trace
     njrt.persistence    folder_lock recorder recording_file store
     njrt.session        attempt drive prediction session settings
-    njc                 cli doctor hatch_plugin hook run setuptools_plugin worker
+    njc                 authority cli doctor hatch_plugin hook run setuptools_plugin worker
     njc.project         build config load outputs units wheel where
     njc.repair          command testing tests_worker time_limit
     njc.repair.tracing  sitecustomize

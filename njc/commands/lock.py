@@ -1,15 +1,22 @@
-"""`njc lock`: the state of static blocks; `njc lock --update`: write their code again."""
+"""`njc lock`: the state of static blocks, to write their code again, and what blocks may do when they run."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
+from difflib import unified_diff
 from functools import partial
 from pathlib import Path
 from typing import Any
 
 import click
 
+from njc.authority import (
+    collect_needs,
+    find_block_keys,
+    remove_stale_authority,
+    widen_authority,
+)
 from njc.commands.console import Console
 from njc.commands.flags import (
     ATTEMPTS,
@@ -30,6 +37,7 @@ from njc.static.lock import (
     LockEntry,
     StaticLock,
     add_entries,
+    format_lock,
     read_lock,
     remove_entries,
 )
@@ -49,6 +57,16 @@ from njrt.errors import ConfigurationError
 @click.option("--update", is_flag=True, help="Write missing and stale code, and all BLOCKs.")
 @click.option("--keep", is_flag=True, help="Mark the code of stale BLOCKs as current.")
 @click.option("--why", is_flag=True, help="Show cost and changes of each block.")
+@click.option("--authority", is_flag=True, help="Write what blocks may do when they run.")
+@click.option(
+    "--from",
+    "runs",
+    multiple=True,
+    metavar="FILE",
+    type=click.Path(path_type=Path),
+    help="With --authority: a recording or trace.",
+)
+@click.option("--check", is_flag=True, help="With --authority: fail, do not write.")
 @MODE
 @ATTEMPTS
 @JOBS
@@ -64,6 +82,9 @@ def command(
     update: bool,
     keep: bool,
     why: bool,
+    authority: bool,
+    runs: Sequence[Path],
+    check: bool,
     attempts: int,
     jobs: int | None,
     **flags: Any,
@@ -71,13 +92,20 @@ def command(
     """Show static blocks in njc.lock; write or keep their code.
 
     A BLOCK has its name in the lock, such as `mailbox.njpy:Mailbox.triage`. The exit code is 1 if a block is
-    missing or stale at the end.
+    missing or stale at the end. With --authority, the manifest in njc.lock is widened to what the blocks needed in
+    recordings and traces: those of --from, else `recordings/NAME.jsonl` beside each source.
     """
+    if (check or runs) and not authority:
+        raise click.UsageError("--check and --from need --authority")
     sources = [Path(place) for place in places if ":" not in place]
     blocks = [place for place in places if ":" in place]
     project = resolve_project(sources, flags)
     units = find_units(sources, project)
     file = find_lock_file(units, project)
+    if authority:
+        if update or keep or blocks:
+            raise click.UsageError("--authority takes sources, and neither --update nor --keep")
+        ctx.exit(_lock_authority(console, units, file, runs, check))
     holes = [hole for found in find_static_files(units, project) for hole in found.holes]
     chosen = [find_named_hole(block, holes) for block in blocks]
     lock = read_lock(file)
@@ -108,6 +136,29 @@ def command(
     unwritten = sum(not isinstance(status, Locked) for status in statuses.values())
     console.note(f"{format_count(len(holes), 'static block')}, {unwritten} to be written")
     ctx.exit(int(bool(unwritten)))
+
+
+def _lock_authority(
+    console: Console, units: Sequence[Unit], file: Path, runs: Sequence[Path], check: bool
+) -> int:
+    """Widen the manifest, or show what that would change; return the exit code."""
+    recorded = (unit.source.parent / "recordings" / f"{unit.source.stem}.jsonl" for unit in units)
+    runs = runs or [path for path in recorded if path.exists()]
+    if not runs:
+        raise ConfigurationError(
+            "there are no recordings of these sources; name one, or a trace, with --from"
+        )
+    blocks = find_block_keys(units)
+    lock = read_lock(file)
+    needed = collect_needs(runs, blocks)
+    changed = remove_stale_authority(widen_authority(lock, needed), units, blocks)
+    before, after = (format_lock(made).splitlines() for made in (lock, changed))
+    diff = list(unified_diff(before, after, str(file), str(file), lineterm=""))
+    console.result("\n".join(diff))
+    if not check:
+        save_lock(changed, file)
+    console.note(f"{format_count(len(changed.authority), 'block')} in the manifest of {file}")
+    return int(check and bool(diff))
 
 
 def find_named_hole(block: str, holes: Sequence[Hole]) -> Hole:

@@ -18,7 +18,8 @@ Learned code has a mode such as `static-learned`, a `score = { right = 7, wrong 
 the values that it was learned from. An entry is valid for the meaning that it was written for, and stale for any
 other. `digest` is that of the code as the model wrote it, so an edit shows; edited code is kept. `checks = { passed
 = 3, of = 4 }` counts the checks of the program that pass with this code, where somebody has run them. `rationale`
-is what the model wrote about the mistake that repaired code corrects. The same entries always give the same text.
+is what the model wrote about the mistake that repaired code corrects. `[[authority]]` sections say what blocks are
+allowed when they run (`njrt.approval.manifest`). The same entries always give the same text.
 """
 
 from __future__ import annotations
@@ -28,10 +29,11 @@ import json
 import re
 import tomllib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Literal
 
+from njrt.approval.manifest import BlockAuthority, BlockKey
 from njrt.errors import ConfigurationError
 
 LOCK_FILE_NAME = "njc.lock"
@@ -134,9 +136,10 @@ LockKey = tuple[str, str]
 
 @dataclass(frozen=True, slots=True)
 class StaticLock:
-    """The entries of a lock file."""
+    """The entries of a lock file, and what blocks are allowed when they run."""
 
     entries: Mapping[LockKey, LockEntry] = field(default_factory=dict)
+    authority: Mapping[BlockKey, BlockAuthority] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -145,6 +148,7 @@ class _LockFile:
 
     version: Literal[1]
     block: tuple[LockEntry, ...] = ()
+    authority: tuple[BlockAuthority, ...] = ()
 
 
 LEARNED_SUFFIX = "-learned"
@@ -158,13 +162,15 @@ def hash_code(code: str) -> str:
 
 def add_entries(lock: StaticLock, entries: Iterable[LockEntry]) -> StaticLock:
     """The lock with entries added, or put in place of older ones."""
-    return StaticLock({**lock.entries, **{(entry.name, entry.mode): entry for entry in entries}})
+    added = {(entry.name, entry.mode): entry for entry in entries}
+    return replace(lock, entries={**lock.entries, **added})
 
 
 def remove_entries(lock: StaticLock, keys: Iterable[LockKey]) -> StaticLock:
     """The lock without some entries."""
     gone = set(keys)
-    return StaticLock({key: entry for key, entry in lock.entries.items() if key not in gone})
+    kept = {key: entry for key, entry in lock.entries.items() if key not in gone}
+    return replace(lock, entries=kept)
 
 
 def describe_authors(entries: Sequence[LockEntry]) -> str:
@@ -198,12 +204,13 @@ def read_lock(file: Path) -> StaticLock:
     from pydantic import TypeAdapter, ValidationError
 
     try:
-        blocks = TypeAdapter(_LockFile).validate_python(document).block
+        read = TypeAdapter(_LockFile).validate_python(document)
     except ValidationError as error:
         (first, *_) = error.errors()
         line, path = _locate(text, first["loc"]), ".".join(map(str, first["loc"]))
         raise ConfigurationError(f"{file}:{line}: `{path}`: {first['msg']}; {_WAY_OUT}") from None
-    return add_entries(StaticLock(), blocks)
+    authority = {section.key: section for section in read.authority}
+    return add_entries(StaticLock(authority=authority), read.block)
 
 
 _WAY_OUT = "correct it, install the njc that wrote it, or delete the file and build again"
@@ -215,7 +222,7 @@ def _locate(text: str, path: Sequence[str | int]) -> int:
     heads = [0] + [
         number
         for number, line in enumerate(lines, 1)
-        if line.strip() == "[[block]]" and not _is_in_string(lines[: number - 1])
+        if line.strip() in ("[[block]]", "[[authority]]") and not _is_in_string(lines[: number - 1])
     ]
     index = path[1] + 1 if len(path) > 1 and isinstance(path[1], int) else 0
     head = heads[min(index, len(heads) - 1)]
@@ -237,7 +244,19 @@ def _is_in_string(lines: Sequence[str]) -> bool:
 def format_lock(lock: StaticLock) -> str:
     """Write a lock as text, its entries in the order of their names."""
     entries = [lock.entries[key] for key in sorted(lock.entries)]
-    return "\n".join([_FILE_HEAD, *("\n".join(_format_entry(entry)) + "\n" for entry in entries)])
+    sections = [lock.authority[key] for key in sorted(lock.authority)]
+    parts = [*map(_format_entry, entries), *map(_format_authority, sections)]
+    return "\n".join([_FILE_HEAD, *("\n".join(part) + "\n" for part in parts)])
+
+
+def _format_authority(section: BlockAuthority) -> Iterator[str]:
+    yield "[[authority]]"
+    yield f"file = {_format_string(section.file)}"
+    yield f"instruction = {_format_multiline_string(section.key[1])}"
+    yield f"effects = {_format_value(section.effects)}"
+    yield f"jumps = {_format_value(section.jumps)}"
+    yield f"imports = {_format_value(section.imports)}"
+    yield f"attributes = {_format_value(section.attributes)}"
 
 
 def _format_entry(entry: LockEntry) -> Iterator[str]:
@@ -277,6 +296,8 @@ def _format_value(value: object) -> str:
             return f"{value:.6f}"
         case str():
             return _format_string(value)
+        case list():
+            return f"[{', '.join(map(_format_value, value))}]"
         case dict():
             pairs = (f"{_format_key(key)} = {_format_value(part)}" for key, part in value.items())
             return f"{{ {', '.join(pairs)} }}"

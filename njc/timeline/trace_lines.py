@@ -85,7 +85,10 @@ class UnansweredLine:
 
 @dataclass(frozen=True, slots=True)
 class PerformedLine:
-    """An effect was carried out or refused. `changes` are those since the line before of this run."""
+    """An effect was carried out or refused. `changes` are those since the line before of this run.
+
+    `decisions` are those of interceptors, in the order in which they were asked.
+    """
 
     event: Literal["performed"]
     run: str
@@ -99,6 +102,7 @@ class PerformedLine:
     digest: str = ""
     printed: str = ""
     prediction: dict[str, Any] | None = None
+    decisions: list[dict[str, Any]] = field(default_factory=list)
 
 
 @dataclass(frozen=True, slots=True)

@@ -81,6 +81,7 @@ def using(
     intercept: Interceptor | None = None,
     ask_again: bool = False,
     predict: Model | str | None = None,
+    manifest: str | Path | None = None,
     **options: Any,
 ) -> Iterator[None]:
     """Run the blocks inside with these settings.
@@ -92,6 +93,9 @@ def using(
     where the recording has its decision; `predict` is a model, or the name of one, that predicts what each effect
     does to the variables (`njrt.prediction`); every other keyword is an option of blocks. The settings hold for
     everything called inside, and for threads started inside while the `with` is open.
+    where the recording has its decision; `manifest` is a lock file whose manifest is enforced
+    (`njrt.approval.manifest`); every other keyword is an option of blocks. The settings hold for everything called inside, and for threads started inside while the
+    `with` is open.
     """
     if isinstance(model, str):
         options, model = {**options, "model": model}, None
@@ -101,6 +105,12 @@ def using(
     if intercept is not None:
         opened = OpenInterceptor(get_interceptor_name(intercept), intercept, ask_again)
         interceptors = (*interceptors, opened)
+    if manifest is not None:
+        from njrt.approval.manifest import read_manifest
+
+        # It is the outermost one, so that it decides about what others have edited.
+        enforced = OpenInterceptor("manifest", read_manifest(manifest), asks_again=True)
+        interceptors = (enforced, *interceptors)
     here = Settings(
         model or around.model,
         merge_option_layers(make_options(options, "njrt.using"), around.options),
