@@ -90,12 +90,10 @@ def using(
     replayed and made according to `mode`; `cache` is True, False or the cache's folder; `trace` is the path of
     a trace file, `examples` that of a file of examples for `njc static --learn`; `intercept` is called with each
     `PendingEffect` and decides about it, before those of the `with using` around, and with `ask_again` also
-    where the recording has its decision; `predict` is a model, or the name of one, that predicts what each effect
-    does to the variables (`njrt.prediction`); every other keyword is an option of blocks. The settings hold for
-    everything called inside, and for threads started inside while the `with` is open.
     where the recording has its decision; `manifest` is a lock file whose manifest is enforced
-    (`njrt.approval.manifest`); every other keyword is an option of blocks. The settings hold for everything called inside, and for threads started inside while the
-    `with` is open.
+    (`njrt.approval.manifest`); `predict` is a model, or the name of one, that predicts what each effect does to the
+    variables (`njrt.prediction`); every other keyword is an option of blocks. The settings hold for everything
+    called inside, and for threads started inside while the `with` is open.
     """
     if isinstance(model, str):
         options, model = {**options, "model": model}, None
