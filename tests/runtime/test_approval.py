@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import pty
+import re
 import select
 import subprocess
 import sys
@@ -18,6 +19,7 @@ import pytest
 import njrt
 from njrt.approval.approvals_file import ApprovalsFile
 from njrt.approval.question import describe_names, describe_question, format_code
+from njrt.approval.terminal import PROMPT as PROMPT_TEXT
 from njrt.decisions import PendingEffect
 from njrt.effects import Assign, BindOutputs, Effect, Run
 from njrt.models.scripted import run
@@ -328,3 +330,34 @@ def test_without_rich_the_code_is_plain_and_with_it_in_colour(person: Person) ->
     assert "\x1b[" in person.seen
     assert person.run("a", source=NO_RICH + PROGRAM) == 1
     assert "    1  total = total + 1" in person.seen
+
+
+def test_the_programs_of_the_document_run(tmp_path: Path) -> None:
+    document = Path(__file__).parents[2] / "docs" / "approval.md"
+    listings = re.findall(r"^```python\n(.*?)^```$", document.read_text(), re.DOTALL | re.MULTILINE)
+    assert len(listings) == 3
+    (tmp_path / "listings.py").write_text("\n".join(listings))
+    done = subprocess.run(
+        [sys.executable, "listings.py"],
+        cwd=tmp_path,
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        text=True,
+        timeout=SECONDS,
+        env={"PYTHONPATH": ":".join(sys.path)},
+    )
+    assert done.returncode == 0, done.stderr
+
+
+def test_the_question_of_the_document_is_what_is_shown() -> None:
+    document = (Path(__file__).parents[2] / "docs" / "approval.md").read_text()
+    variables = {"prices": "prices: list[int], 2 items = [1, 2]", "total": "total: int = 0"}
+    pending = make_pending(
+        Run("total = sum(prices)", True),
+        place="shop.njpy:3",
+        instruction="Add up <prices> in <:total>.",
+        render_variables=lambda: variables,
+    )
+    code = "    1  total = sum(prices)"
+    shown = [*describe_question(pending), code, *describe_names(pending), PROMPT_TEXT.strip()]
+    assert "\n".join(shown) in document
