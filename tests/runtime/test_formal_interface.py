@@ -6,6 +6,7 @@ The forms are those of the published traces of the sets `baseline`, `isolated-ev
 from __future__ import annotations
 
 import asyncio
+import itertools
 from datetime import datetime
 from typing import Any, get_args
 
@@ -13,7 +14,8 @@ import pytest
 from programs import Program
 
 import njrt
-from njrt.agent.tools import OPERATIONS
+from njrt.agent.references import ReferenceTable, decode_wire
+from njrt.agent.tools import OPERATIONS, WIRE_DEFINITIONS
 from njrt.effects import Refusal
 from njrt.messages import ToolCall
 from njrt.models.scripted import Scripted, call
@@ -385,3 +387,45 @@ def test_every_effect_of_every_set_is_reported_and_counted(
     reported = [type(performed.effect).__name__ for performed in account.effects]
     assert reported[-2] == Refusal.__name__
     assert len(set(reported)) == len(names) + (effects not in ("direct", "baseline")) + 1
+
+
+def list_offered_values(schema: Any, depth: int = 0) -> list[Any]:
+    """A value of each form that the schema of a tool offers."""
+    if "$ref" in schema:
+        return list_offered_values(WIRE_DEFINITIONS["value"], depth + 1) if depth < 2 else [1]
+    if "anyOf" in schema:
+        return [value for choice in schema["anyOf"] for value in list_offered_values(choice, depth)]
+    if "enum" in schema:
+        return list(schema["enum"])
+    match schema["type"]:
+        case "object":
+            names = list(schema["properties"])
+            choices = [list_offered_values(part, depth) for part in schema["properties"].values()]
+            return [dict(zip(names, some, strict=True)) for some in itertools.product(*choices)]
+        case "array":
+            return [[], *([value] for value in list_offered_values(schema["items"], depth))]
+        case kind:
+            scalars = {"string": "a", "number": 2.5, "boolean": True, "null": None, "integer": 1}
+            return [scalars[name] for name in ([kind] if isinstance(kind, str) else kind)]
+
+
+def test_every_form_that_the_tools_offer_is_served_or_refused_with_the_forms() -> None:
+    class Box:
+        def __init__(self) -> None:
+            self.items: list[int] = []
+
+    heap = ReferenceTable()
+    heap.reference_to(Box())
+    served, refused = set(), []
+    for value in list_offered_values(WIRE_DEFINITIONS["value"]):
+        try:
+            made = decode_wire(value, heap, lambda name: Box)
+        except (ValueError, TypeError) as error:  # TypeError: a list as the key of a dict
+            refused.append((value, str(error)))
+        else:
+            served.add(type(made))
+    assert served == {str, float, bool, type(None), int, list, tuple, set, dict, Box} - {int}
+    for value, message in refused:
+        assert "forms are" in message or "attributes are" in message or "unhashable" in message, (
+            value
+        )

@@ -58,41 +58,43 @@ TEXT_SCHEMA: Json = {"type": "string"}
 REFERENCE_SCHEMA: Json = {
     "type": "object",
     "properties": {
-        "type": {"type": "string", "enum": ["Ref"]},
+        "type": {"enum": ["Ref"]},
         "addr": {"type": "integer"},
     },
     "required": ["type", "addr"],
     "additionalProperties": False,
 }
-# A recursive schema, so that any value can be sent although strict mode knows no free-form objects.
+
+
+def _make_object_schema(**properties: Json) -> dict[str, Any]:
+    return {
+        "type": "object",
+        "properties": properties,
+        "required": list(properties),
+        "additionalProperties": False,
+    }
+
+
+# A recursive schema, so that any value can be sent although strict mode knows no free-form objects. A pair of a key
+# and a value is an item of a dict or an attribute, and refused elsewhere; one list of forms takes fewer tokens.
 WIRE_SCHEMA: Json = {"$ref": "#/$defs/value"}
+_VALUES: Json = {"type": "array", "items": WIRE_SCHEMA}
+_SCALAR: Json = {"type": ["string", "number", "boolean", "null"]}
 WIRE_DEFINITIONS: Json = {
     "value": {
         "anyOf": [
-            {"type": "string"},
-            {"type": "number"},
-            {"type": "boolean"},
-            {"type": "null"},
+            _SCALAR,
             REFERENCE_SCHEMA,
-            {"type": "array", "items": {"$ref": "#/$defs/value"}},
-            {
-                "type": "object",
-                "properties": {
-                    "type": {"type": "string", "enum": ["dict"]},
-                    "items": {"type": "array", "items": {"$ref": "#/$defs/item"}},
-                },
-                "required": ["type", "items"],
-                "additionalProperties": False,
-            },
+            _VALUES,
+            _make_object_schema(type={"enum": ["tuple", "set", "dict"]}, items=_VALUES),
+            _make_object_schema(
+                type={"enum": ["Object"]}, **{"class": TEXT_SCHEMA}, attributes=_VALUES
+            ),
+            _make_object_schema(key=WIRE_SCHEMA, value=WIRE_SCHEMA),
         ]
     },
-    "item": {
-        "type": "object",
-        "properties": {"key": {"$ref": "#/$defs/value"}, "value": {"$ref": "#/$defs/value"}},
-        "required": ["key", "value"],
-        "additionalProperties": False,
-    },
 }
+JUMP_SCHEMA: Json = {"anyOf": [_SCALAR, REFERENCE_SCHEMA]}
 
 RUN = Operation(
     "run",
@@ -143,7 +145,7 @@ GOTO = Operation(
     "goto",
     "Jump to a label of the program: break, continue, return (val is the value) or raise (val is a "
     "reference to an exception, or its class and message as 'ValueError: message').",
-    (Parameter("label", TEXT_SCHEMA), Parameter("val", WIRE_SCHEMA, ("value",), default=None)),
+    (Parameter("label", TEXT_SCHEMA), Parameter("val", JUMP_SCHEMA, ("value",), default=None)),
     Goto,
 )
 BREAK = Operation("break", "Break out of the program's loop.", (), BreakLoop)
@@ -187,12 +189,9 @@ def make_tools(effects: EffectSet) -> tuple[Tool, ...]:
 
 def make_arguments_schema(operation: Operation) -> Json:
     """The strict JSON schema of an operation's arguments: every property required, no others allowed."""
-    schema: dict[str, Any] = {
-        "type": "object",
-        "properties": {parameter.name: parameter.schema for parameter in operation.parameters},
-        "required": [parameter.name for parameter in operation.parameters],
-        "additionalProperties": False,
-    }
+    schema = _make_object_schema(
+        **{parameter.name: parameter.schema for parameter in operation.parameters}
+    )
     if any(parameter.schema is WIRE_SCHEMA for parameter in operation.parameters):
         schema["$defs"] = WIRE_DEFINITIONS
     return schema
