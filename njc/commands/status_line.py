@@ -32,6 +32,9 @@ DELAY_SECONDS = 0.5
 
 REPAINT_SECONDS = 0.25
 
+MODEL_WIDTH = 30
+"""Columns of the terminal for the name of a model."""
+
 _SHOWN_TEXT_CHARS = 200
 """Characters of a reply that is coming in; the last ones are shown as far as the terminal is wide."""
 
@@ -132,7 +135,7 @@ class StatusLine:
         parts = [
             call.place,
             f"and {len(self._calls) - 1} more" if len(self._calls) > 1 else "",
-            self._models.get(run, ""),
+            cut_text(self._models.get(run, ""), MODEL_WIDTH),
             f"{now - call.began:.0f} s",
             f"{count:,} call" + ("" if count == 1 else "s"),
             f"{self._tokens:,} tokens" if self._tokens else "",

@@ -16,7 +16,9 @@ from njc.codegen.emit import emit
 from njc.frontend.parse import parse
 from njc.static.lock import read_lock
 from njrt.errors import ServerError
+from njrt.events import Asked, Event, Replied
 from njrt.messages import ModelMessage, Reply, Request, UserMessage
+from njrt.observability.listeners import add_listener
 
 SHOP = '''\
 def total(prices, limit):
@@ -45,6 +47,18 @@ def run(studio: Studio, expression: str) -> str:
         check=True,
     )
     return done.stdout.strip()
+
+
+def test_added_listeners_hear_of_the_calls_of_a_build(studio: Studio) -> None:
+    events: list[Event] = []
+    remove = add_listener(events.append)
+    try:
+        studio.write({"shop.njpy": SHOP})
+        studio.njc("build", ".", "--mode", "static", replies=[WORSE, GOOD])
+    finally:
+        remove()
+    assert [type(event) for event in events] == [Asked, Replied] * 2
+    assert {event.run for event in events} == {"shop.njpy:4"}
 
 
 def test_a_block_is_written_locked_and_built_again_without_a_model(studio: Studio) -> None:
