@@ -8,6 +8,7 @@ $ spsbench states   the states of an executed program: JSON Lines, or tokens
 $ spsbench repair   buggy programs: repaired by a model, with and without execution traces
 $ spsbench crux     predicting outputs, inputs and states of CruxEval's functions
 $ spsbench surprise planted wrong effects, and whether a prediction notices them
+$ spsbench export   repairs that passed and effects of live blocks, as training data
 $ spsbench replay   published traces, replayed on this runtime
 $ spsbench report   results beside the paper's tables: text, Markdown, CSV, a page
 """
@@ -17,6 +18,7 @@ from __future__ import annotations
 import click
 
 from spsbench.crux import command as crux
+from spsbench.export import command as export
 from spsbench.repair import command as repair
 from spsbench.replay import command as replay
 from spsbench.report import command as report
@@ -46,6 +48,7 @@ main.add_command(gsm8k_command.command)
 main.add_command(repair.command)
 main.add_command(repair.report_command)
 main.add_command(surprise.command)
+main.add_command(export.command)
 main.add_command(replay.command)
 main.add_command(report.command)
 main.add_command(run.command)

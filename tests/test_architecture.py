@@ -60,7 +60,7 @@ LAYERS: Mapping[str, str] = {
         studies
         report
         repair surprise
-        crux
+        crux export
         cli
         __main__
     """,
@@ -92,6 +92,7 @@ EDGE = """
     spsbench.studies    graph_command gsm8k_command study study_command
     spsbench.replay     command programs
     spsbench.states     command
+    spsbench.export     command
     spsbench.repair     command running solving
     spsbench.surprise   command
     spsbench.report     command files

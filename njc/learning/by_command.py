@@ -11,6 +11,7 @@ Not seen: mistakes that take changes in two blocks. The blocks are tried one aft
 
 from __future__ import annotations
 
+import re
 import tempfile
 import textwrap
 from collections.abc import Callable, Iterator, Sequence
@@ -27,7 +28,7 @@ from njc.learning.study import (
 )
 from njc.project.config import Project
 from njc.project.units import Unit, find_units
-from njc.repair.annotate import annotate_code
+from njc.repair.annotate import annotate_code, remove_step_comments
 from njc.repair.command import BlockLines, CommandResult, run_test_command
 from njc.repair.loop import Proposal, RefusedProposal, RepairBudget, repair_code
 from njc.repair.reply import read_rationale
@@ -120,7 +121,8 @@ class CommandRepair:
 
     def read_reply(self, text: str) -> Proposal:
         """The code of a reply, and its rationale."""
-        return Proposal(extract_code(text, self.hole) or "", read_rationale(text))
+        code = remove_step_comments(extract_code(text, self.hole) or "")
+        return Proposal(code, read_rationale(text))
 
 
 def make_command_prompt(hole: Hole, evaluation: CommandEvaluation) -> str:
@@ -183,19 +185,25 @@ class TestedProgram:
                 for number in range(1, text.count("\n") + 1)
                 if find_source_line(compilation.line_map, number) == hole.block.line
             ]
-            code, first = _cut_code(text, numbers)
-            block = BlockLines(output, first, numbers[-1])
+            code, first, last = _cut_code(text, numbers)
+            block = BlockLines(output, first, last)
             result = run_test_command(self.command.words, out, block, self.command.seconds)
         return CommandEvaluation(result, code, first)
 
 
-def _cut_code(text: str, numbers: Sequence[int]) -> tuple[str, int]:
-    """The code of a block in a compiled text, without the prompt above it, and the number of its first line."""
+def _cut_code(text: str, numbers: Sequence[int]) -> tuple[str, int, int]:
+    """The code of a block in a compiled text, and the numbers of its first and last line.
+
+    What stands around it is left out: the prompt and the declarations above, the comment below.
+    """
     lines = text.split("\n")
-    first = next(
-        (number for number in numbers if not lines[number - 1].lstrip().startswith("#")), numbers[0]
-    )
-    return textwrap.dedent("\n".join(lines[first - 1 : numbers[-1]])), first
+    code = [number for number in numbers if not _SCAFFOLD.match(lines[number - 1])] or list(numbers)
+    first, last = code[0], code[-1]
+    return textwrap.dedent("\n".join(lines[first - 1 : last])), first, last
+
+
+_SCAFFOLD = re.compile(r"\s*(?:#.*|\w+: [^=]+|\w+ = \w+\.a?llm_at\(.*|)$")
+"""Lines that no model wrote: comments, bare annotations, the helper that asks a model, blank lines."""
 
 
 def repair_by_command(

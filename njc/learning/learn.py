@@ -11,7 +11,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 from njc.execution_trace import ExecutionTrace
-from njc.repair.annotate import annotate_code
+from njc.repair.annotate import annotate_code, remove_step_comments
 from njc.repair.loop import Proposal, RefusedProposal
 from njc.repair.reply import read_rationale
 from njc.static.extract import extract_code
@@ -91,7 +91,7 @@ class LearningRepair:
 
     def read_reply(self, text: str) -> Proposal:
         """The code of a reply, and its rationale if one was asked for."""
-        code = extract_code(text, self.hole) or ""
+        code = remove_step_comments(extract_code(text, self.hole) or "")
         return Proposal(code, read_rationale(text) if self.asks_rationale else "")
 
 

@@ -11,6 +11,9 @@ The numbers are those of the steps. Models find mistakes in such a text that the
 from __future__ import annotations
 
 import ast
+import io
+import re
+import tokenize
 from collections import defaultdict
 from collections.abc import Sequence
 
@@ -19,6 +22,7 @@ from njc.execution_trace import ExecutionTrace
 _MAX_VISITS = 3
 """Runs of one line that are shown: the first ones and the last."""
 MAX_COMMENT_CHARS = 300
+_STEP_COMMENT = re.compile(r"#\s*(?:\(\d+\) .*|not reached)")
 
 
 def annotate_code(
@@ -55,6 +59,19 @@ def annotate_code(
             comment = "not reached"
         shown.append(f"{line:{width}}  # {comment}" if comment else line)
     return "\n".join(shown)
+
+
+def remove_step_comments(code: str) -> str:
+    """The code without comments of steps, which models copy; code that is not Python stays as it is."""
+    lines = code.split("\n")
+    try:
+        for token in tokenize.generate_tokens(io.StringIO(code).readline):
+            if token.type == tokenize.COMMENT and _STEP_COMMENT.fullmatch(token.string):
+                row, column = token.start
+                lines[row - 1] = lines[row - 1][:column].rstrip()
+    except (tokenize.TokenError, SyntaxError):
+        return code
+    return "\n".join(lines)
 
 
 def _is_traceable(statement: ast.stmt) -> bool:

@@ -17,11 +17,17 @@ from collections.abc import Iterator
 MAX_RATIONALE_CHARS = 4000
 _FENCE = "```"
 _HEADING = re.compile(r"^[#*\s]*rationale[:*\s]*", re.IGNORECASE)
+_LEAD_IN = re.compile(r"(?:^|\n+)[^\n]*:[*\s]*$")
 
 
 def read_rationale(text: str) -> str:
-    """The text before the first piece of code, without a heading such as `Rationale:`; bounded."""
+    """The text before the first piece of code, bounded; without a heading such as `Rationale:` or a lead-in.
+
+    A lead-in is a last line that ends in a colon, such as `Here is the corrected program:`.
+    """
     before = text.partition(_FENCE)[0].strip()
+    if _FENCE in text:
+        before = _LEAD_IN.sub("", before)
     return _HEADING.sub("", before)[:MAX_RATIONALE_CHARS].strip()
 
 

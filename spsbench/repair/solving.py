@@ -14,6 +14,7 @@ from collections.abc import Generator
 from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
 
+from njc.repair.annotate import remove_step_comments
 from njc.repair.loop import Proposal, RefusedProposal, RepairBudget, Repaired, repair_code
 from njc.repair.reply import complete_program, find_program, read_rationale
 from njc.repair.testing import FailedTests, PassedTests, TestOutcome, run_tests
@@ -126,7 +127,8 @@ class ProgramRepair:
 
     def read_reply(self, text: str) -> Proposal:
         """The program of a reply, and its rationale."""
-        return Proposal(find_program(text, self.problem.entry_point), read_rationale(text))
+        code = find_program(text, self.problem.entry_point)
+        return Proposal(remove_step_comments(code), read_rationale(text))
 
 
 def execute_repair(job: RepairJob, stop: threading.Event | None = None) -> RepairResult:

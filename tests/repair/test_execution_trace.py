@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from njc.execution_trace import MAX_STEPS, ExecutionTrace, LineStep, StepRecorder
-from njc.repair.annotate import annotate_code
+from njc.repair.annotate import annotate_code, remove_step_comments
 
 FILENAME = "<traced>"
 
@@ -160,6 +160,24 @@ def test_a_trace_of_some_lines_starts_anew_each_time_they_are_entered() -> None:
             "12",
         ]
     )
+
+
+def test_comments_of_steps_are_removed_and_others_stay() -> None:
+    code = (
+        "def f(n):  # (1) n = 2; (3) n = 1\n    m = '# (1) n'  # keep (2)\n    # not reached\n"
+        "    return m   # (4) returns 1"
+    )
+    assert remove_step_comments(code) == (
+        "def f(n):\n    m = '# (1) n'  # keep (2)\n\n    return m"
+    )
+    assert remove_step_comments("f(  # (1) n = 1") == "f(  # (1) n = 1"
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_annotated_code_without_its_comments_is_the_code(name: str) -> None:
+    code, call, _ = CASES[name]
+    source, steps = trace(code, call)
+    assert remove_step_comments(annotate_code(source, steps)) == source
 
 
 def test_what_was_written_is_read_again() -> None:

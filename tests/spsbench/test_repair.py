@@ -149,6 +149,11 @@ REPLIES = {
         "def f(): pass\n",
     ),
     "bold heading": ("**Rationale**: So.\n```\ndef f(): pass\n```", "So.", "def f(): pass\n"),
+    "lead-in": (
+        "So.\n\nHere is the corrected program:\n```\ndef f(): pass\n```",
+        "So.",
+        "def f(): pass\n",
+    ),
     "no code": ("I cannot.", "I cannot.", ""),
     "other language": (
         "x\n```bash\nls\n```\n```python\ndef f(): pass\n```",

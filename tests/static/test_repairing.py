@@ -92,6 +92,18 @@ def test_a_test_command_repairs_code(shop: Studio) -> None:
     assert "if spent + price > limit:" in shop.read("out/shop.py")
 
 
+def test_copied_comments_of_steps_are_not_locked(shop: Studio) -> None:
+    copied = RIGHT.replace("break", "break  # not reached") + "  # (2) spent = 10"
+    result = shop.njc(
+        *("static", "--repair", "--test", COMMAND, "shop.njpy"), replies=[explained(copied)]
+    )
+    assert result.exit_code == 0, result.output
+    shown = said(shop.asked[0]).partition("after each step:")[2].partition("Find the mistake")[0]
+    assert "natural" not in shown
+    code = read_lock(Path("njc.lock")).entries["shop.njpy:fill", "static"].code
+    assert "#" not in code
+
+
 def test_a_command_that_passes_costs_nothing(shop: Studio) -> None:
     before = shop.read("njc.lock")
     command = f"{sys.executable} -c 'import shop'"

@@ -1,0 +1,160 @@
+"""`spsbench export`: what passed, as JSON Lines with a data card.
+
+spsbench export --repairs r.jsonl --data quixbugs.jsonl --traces traces/ --out export
+    export/repairs.jsonl    (buggy, trace, rationale, fix, tests)
+    export/effects.jsonl    (instruction, before, effect, after)
+    export/README.md        the data card
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections import Counter
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+if TYPE_CHECKING:
+    from spsbench.export.records import EffectRecord, RepairRecord
+    from spsbench.repair.results import RepairResult
+
+_EXISTING = click.Path(path_type=Path, exists=True)
+
+REPAIR_FIELDS = (
+    ("problem", "data set and name"),
+    ("buggy", "the program with the mistake"),
+    (
+        "failing_test",
+        "the first statement of the tests that fails; empty where the program cannot be run",
+    ),
+    ("failure", "the values that it compared, or the exception"),
+    ("trace", "the buggy program with the steps of this statement as comments"),
+    ("rationale", "what the model wrote before the fix"),
+    ("fix", "the corrected program, which passes `tests`"),
+    ("tests", "Python that raises nothing if a program is right"),
+    ("model", "that wrote rationale and fix"),
+    ("condition", "what the model was shown: trace, test, neither or rationale"),
+    ("sample", "the number of the repair, from 1"),
+)
+EFFECT_FIELDS = (
+    ("place", "file and line of the block"),
+    ("model", "that requested the effect"),
+    ("instruction", "the prompt"),
+    ("before", "the variables that the block sees, as texts"),
+    ("effect", "what the model requested"),
+    ("after", "the variables after the effect"),
+    ("result", "what the model was answered, or how the effect ended the block"),
+    ("ending", "how the run of the block ended"),
+)
+
+
+@click.command("export")
+@click.option("--repairs", multiple=True, type=_EXISTING, help="Results of `spsbench repair`.")
+@click.option("--data", multiple=True, type=_EXISTING, help="Their problems (JSON Lines).")
+@click.option("--traces", multiple=True, type=_EXISTING, help="Trace file or folder (NJC_TRACE).")
+@click.option(
+    "--out",
+    required=True,
+    type=click.Path(path_type=Path, file_okay=False),
+    help="Folder to write.",
+)
+def command(
+    repairs: tuple[Path, ...], data: tuple[Path, ...], traces: tuple[Path, ...], out: Path
+) -> None:
+    """Export what passed as training data: JSON Lines and a data card.
+
+    Fixes are tested again, and exported if they pass. Traces need states, which trace files have.
+    """
+    from njc.repair.testing import run_tests
+    from spsbench.export.records import list_effect_records, list_repair_records
+    from spsbench.repair.problems import RepairProblem, RepairProblemError, parse_repair_problems
+    from spsbench.repair.results import read_repairs
+    from spsbench.results import DamagedResultsError
+
+    if not repairs and not traces:
+        raise click.UsageError("nothing to export: name results by --repairs or traces by --traces")
+    if bool(repairs) != bool(data):
+        raise click.UsageError("--repairs and --data go together: results have no text of the data")
+    problems: list[RepairProblem] = []
+    results: list[RepairResult] = []
+    try:
+        for path in data:
+            problems += parse_repair_problems(path.read_text("utf-8", "replace").splitlines())
+        for path in repairs:
+            lines = path.read_text("utf-8", "replace").splitlines(keepends=True)
+            results += read_repairs(lines).results
+    except (DamagedResultsError, RepairProblemError) as error:
+        raise click.ClickException(f"{path}: {error}") from None
+    files = [file for place in traces for file in _list_trace_files(place)]
+    repaired = list(list_repair_records(results, problems, partial(run_tests, traces=True)))
+    effects = [record for file in files for record in list_effect_records(_read_trace(file))]
+    out.mkdir(parents=True, exist_ok=True)
+    _write_lines(out / "repairs.jsonl", repaired)
+    _write_lines(out / "effects.jsonl", effects)
+    sources = [
+        *((path, "problems") for path in data),
+        *((path, "repairs") for path in repairs),
+        *((path, "trace of live blocks") for path in files),
+    ]
+    card = _render_card(results, repaired, effects, sources)
+    (out / "README.md").write_text(card, encoding="utf-8", newline="\n")
+    click.echo(f"{len(repaired)} repairs and {len(effects)} effects in {out}")
+
+
+def _list_trace_files(place: Path) -> list[Path]:
+    return sorted(place.rglob("*.jsonl")) if place.is_dir() else [place]
+
+
+def _read_trace(file: Path) -> Any:
+    from njc.timeline.trace_lines import read_trace
+
+    return read_trace(file)
+
+
+def _write_lines(path: Path, records: list[RepairRecord] | list[EffectRecord]) -> None:
+    from njrt.typed_json import to_json
+
+    text = "".join(to_json(record) + "\n" for record in records)
+    path.write_text(text, encoding="utf-8", newline="\n")
+
+
+def _render_card(
+    results: list[RepairResult],
+    repaired: list[RepairRecord],
+    effects: list[EffectRecord],
+    sources: list[tuple[Path, str]],
+) -> str:
+    from jinja2 import Environment, PackageLoader, StrictUndefined
+
+    environment = Environment(
+        loader=PackageLoader("spsbench.export"),
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        keep_trailing_newline=True,
+    )
+    words = [f"--{kind}" for kind in ("repairs", "data", "traces")]
+    return environment.get_template("card.md").render(
+        repairs=repaired,
+        effects=effects,
+        sources=[
+            {
+                "name": path.name,
+                "digest": hashlib.sha256(path.read_bytes()).hexdigest()[:16],
+                "what": what,
+            }
+            for path, what in sources
+        ],
+        models=sorted({record.model for record in repaired} | {record.model for record in effects}),
+        counts={
+            "repairs": len(results),
+            "passed": sum(result.passed for result in results),
+            "problems": len({record.problem for record in repaired}),
+            "conditions": sorted(Counter(record.condition for record in repaired).items()),
+            "places": len({record.place for record in effects}),
+        },
+        repair_fields=REPAIR_FIELDS,
+        effect_fields=EFFECT_FIELDS,
+        command=f"spsbench export {' '.join(words)} --out FOLDER",
+    )

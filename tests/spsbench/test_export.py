@@ -1,0 +1,109 @@
+"""`spsbench export`: what passed, as JSON Lines with a data card whose fields and counts are right."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import fields
+from pathlib import Path
+from typing import Any
+
+import pytest
+from click.testing import CliRunner, Result
+from test_repair import FIRST, TOTAL, write
+
+import njrt
+from njc.compiler import compile_source
+from njc.frontend.source import SourceFile
+from spsbench.cli import main
+from spsbench.export.command import EFFECT_FIELDS, REPAIR_FIELDS
+from spsbench.export.records import EffectRecord, RepairRecord
+
+PROGRAM = '''\
+def spend(prices, limit):
+    spent = 0
+    for price in prices:
+        """natural
+        Add <price> to <:spent>, but break if it is above <limit>.
+        """
+    return spent
+'''
+ADD = "```python\nif price > limit:\n    break\nspent += price\n```"
+
+
+def export(*arguments: object) -> Result:
+    return CliRunner().invoke(main, ["export", *map(str, arguments)])
+
+
+def lines(path: str) -> list[dict[str, Any]]:
+    return [json.loads(line) for line in Path(path).read_text().splitlines()]
+
+
+@pytest.fixture
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A working directory with problems, and the scripted model's repairs of them."""
+    monkeypatch.chdir(tmp_path)
+    write(tmp_path / "own.jsonl", [TOTAL, FIRST])
+    flags = ["--data", "own.jsonl", "--model", "scripted", "--conditions", "trace,test"]
+    assert CliRunner().invoke(main, ["repair", *flags, "--out", "r.jsonl"]).exit_code == 0
+    return tmp_path
+
+
+def test_repairs_that_pass_are_exported_once_with_their_trace(folder: Path) -> None:
+    result = export("--repairs", "r.jsonl", "--data", "own.jsonl", "--out", "out")
+    assert result.exit_code == 0, result.output
+    total, first = lines("out/repairs.jsonl")
+    assert total["problem"] == "quixbugs/total"
+    assert total["failing_test"] == "assert total([3, 4]) == 7"
+    assert "# (4) spent = 3; (6) spent = 4" in total["trace"]
+    assert total["rationale"] == "The program is not the right one."
+    assert "return sum(prices)" in total["fix"]
+    assert first["condition"] == "trace"
+    card = Path("out/README.md").read_text()
+    assert "| repairs in the results | 4 |\n| of these passed | 4 |" in card
+    assert "| `repairs.jsonl` | 2 |" in card
+    assert "scripted" in card
+
+
+def test_a_fix_that_no_longer_passes_is_left_out(folder: Path) -> None:
+    text = (folder / "r.jsonl").read_text()
+    (folder / "r.jsonl").write_text(text.replace("sum(prices)", "0"))
+    export("--repairs", "r.jsonl", "--data", "own.jsonl", "--out", "out")
+    assert [line["problem"] for line in lines("out/repairs.jsonl")] == ["humanevalfix/7"]
+
+
+def test_effects_of_live_blocks_have_the_state_before_and_after(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    output = compile_source(SourceFile("spend.njpy", PROGRAM.encode())).output
+    assert output is not None
+    namespace: dict[str, Any] = {}
+    exec(output, namespace)
+    replies = iter([ADD, "```python\nspent = 1 / 0\n```", ADD, ADD])
+    model = njrt.Scripted(lambda request: next(replies), protocol="text")
+    with njrt.using(model=model, trace="trace.jsonl"):
+        assert namespace["spend"]([3, 4, 99], 10) == 7
+    result = export("--traces", "trace.jsonl", "--out", "out")
+    assert result.exit_code == 0, result.output
+    records = lines("out/effects.jsonl")
+    assert [record["ending"] for record in records] == ["completed", "completed", "broke"]
+    assert records[0]["before"]["spent"] == "int = 0"
+    assert records[0]["after"]["spent"] == "int = 3"
+    assert records[1]["after"]["spent"] == "int = 7"
+    assert "spent += price" in records[0]["effect"]["code"]
+    assert records[0]["instruction"].startswith("Add <price> to <:spent>")
+    assert "| blocks with exported effects | 1 |" in Path("out/README.md").read_text()
+
+
+def test_the_card_names_all_fields() -> None:
+    assert [name for name, _ in REPAIR_FIELDS] == [field.name for field in fields(RepairRecord)]
+    assert [name for name, _ in EFFECT_FIELDS] == [field.name for field in fields(EffectRecord)]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [((), "nothing to export"), (("--repairs", "r.jsonl"), "--repairs and --data go together")],
+)
+def test_what_is_missing_is_said(folder: Path, arguments: tuple[str, ...], message: str) -> None:
+    result = export(*arguments, "--out", "out")
+    assert (result.exit_code, message in result.output) == (2, True)
