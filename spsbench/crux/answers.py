@@ -44,9 +44,16 @@ def find_output(reply: str) -> str | None:
     """The value that a reply says, on the right side of an assertion or bare; None where it says none."""
     for text in _list_candidates(reply):
         side = _split_assertion(text)
-        if is_value(found := side[1] if side else text):
-            return found
+        found = side[1] if side else text
+        if is_value(found):
+            return _enclose(found)
     return None
+
+
+def _enclose(value: str) -> str:
+    """A tuple in parentheses: after `assert x == 1, 2` the 2 is a message."""
+    node = _parse(value)
+    return ast.unparse(node) if isinstance(node, ast.Tuple) else value
 
 
 def find_call(reply: str) -> str | None:

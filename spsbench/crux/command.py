@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import hashlib
 import os
+import sys
 from collections.abc import Mapping
 from functools import partial
 from pathlib import Path
@@ -192,8 +193,12 @@ def score_file(
     kind: Any = task or named[0]
     text = file.read_text(encoding="utf-8")
     generations = read_generations(text)
-    with Judge() as judge:
-        scores = score_generations(generations.raw_generations, problems, kind, judge)
+    label = f"{file.name}, {len(problems)} problems"
+    with (
+        Judge() as judge,
+        click.progressbar(length=len(problems), label=label, file=sys.stderr) as bar,
+    ):
+        scores = score_generations(generations.raw_generations, problems, kind, judge, bar.update)
     published = generations.raw_scored_generations
     return GenerationsResult(
         task=kind,

@@ -10,7 +10,7 @@ has no call; where none of the others is right, all are wrong.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Annotated, Literal
 
@@ -67,16 +67,17 @@ def score_generations(
     problems: Mapping[str, CruxProblem],
     task: CruxTask,
     judge: Judge,
+    count: Callable[[int], object] = lambda done: None,
 ) -> GenerationScores:
-    """Score the answers to each of the problems."""
+    """Score the answers to each of the problems; `count(1)` is called after each."""
     if unknown := generations.keys() - problems.keys():
         raise BadProblemError(f"the problems have no {min(unknown)}; is this their file?")
     if missing := problems.keys() - generations.keys():
         raise BadProblemError(f"the generations have no answers to {min(missing)}")
-    passed = {
-        name: score_answers(generations[name], problem, task, judge)
-        for name, problem in problems.items()
-    }
+    passed = {}
+    for name, problem in problems.items():
+        passed[name] = score_answers(generations[name], problem, task, judge)
+        count(1)
     counts = [(len(found), sum(found)) for found in passed.values()]
     # As CruxEval's scorer adds them up, to the last digit.
     first, fifth = (

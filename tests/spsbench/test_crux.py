@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import os
+import subprocess
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -88,6 +90,14 @@ def test_answers_run_in_a_process_with_limits(
     assert judge.accepts(code, output, answer) is passed
 
 
+def test_answers_have_an_empty_network_where_the_system_allows_it(judge: Judge) -> None:
+    may = "import ctypes\nassert ctypes.CDLL(None).unshare(0x40000000) == 0"
+    if subprocess.run([sys.executable, "-c", may], stderr=subprocess.DEVNULL).returncode:
+        pytest.skip("this process may not leave its network")
+    interfaces = "open('/proc/net/dev').read().count(':')"
+    assert judge.accepts("", "1", interfaces)
+
+
 @pytest.mark.parametrize(
     ("answers", "right", "k", "expected"),
     [
@@ -124,8 +134,8 @@ def test_published_scores_are_reproduced(task: str) -> None:
     assert done.exit_code == 0, done.output
     [scores] = read("scores.jsonl").generations
     assert (scores.problems, scores.differing) == (800, 0)
-    assert scores.pass_at_1 == pytest.approx(scores.published_pass_at_1, abs=1e-9)
-    assert scores.pass_at_5 == pytest.approx(scores.published_pass_at_5, abs=1e-9)
+    assert scores.pass_at_1 == scores.published_pass_at_1
+    assert scores.pass_at_5 == scores.published_pass_at_5
 
 
 NESTED = record_call(
@@ -275,6 +285,7 @@ def test_the_annotated_program_is_that_of_next() -> None:
         ("f([1]) == [2]", "[2]", "f([1])"),
         ("def f(a):\n    return a\n\nassert f([1]) == [2]", "[2]", "f([1])"),
         ("[2]", "[2]", "f([2])"),
+        ("1, 2", "(1, 2)", "f(1, 2)"),
         ("The value is\n'b'", "'b'", "f('b')"),
         ("f(lambda x: x < 2, 'a b'.split())", None, "f(lambda x: x < 2, 'a b'.split())"),
         ("set([1])", "set([1])", "f(set([1]))"),
@@ -455,6 +466,7 @@ def test_generations_are_scored_by_the_command(tmp_path: Path) -> None:
     (tmp_path / "output.json").write_text(json.dumps(answers))
     done = spsbench("--data", str(OWN), "--score", "output.json")
     assert done.exit_code == 0, done.output
+    assert "output.json, 6 problems" in done.output
     assert "50.0000" in done.output
     assert not Path("crux.jsonl").exists()
     (tmp_path / "few.json").write_text(json.dumps({"counts": ["1"]}))
