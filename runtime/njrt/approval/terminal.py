@@ -92,8 +92,14 @@ class Terminal:
             for number, line in enumerate(code.split("\n"), start=1):
                 self.write(f"  {number:3}  {line}\n")
             return
+        # Of the colours of the terminal, so that it can be read on any background.
         shown = Syntax(
-            code, language, line_numbers=True, word_wrap=True, background_color="default"
+            code,
+            language,
+            theme="ansi_dark",
+            line_numbers=True,
+            word_wrap=True,
+            background_color="default",
         )
         Console(file=sys.stderr).print(shown)
 
