@@ -181,6 +181,7 @@ def test_names_that_nobody_knows_do_not_count() -> None:
     assert list(find_mismatches({"n": "2", "helper": "1"}, {"n": "1"}, {"n": "2"})) == []
     assert list(find_mismatches({}, {"n": "1"}, {"n": "1", "m": "2"})) == ["m = 2, not predicted"]
     assert list(find_mismatches({}, {"n": "1"}, {})) == ["n is not bound any more"]
+    assert list(find_mismatches({}, {}, {"stream": "<generator values>"})) == []
     assert list(find_ending_mismatch("", "goes on")) == []
 
 
