@@ -19,7 +19,7 @@ from contextlib import suppress
 from dataclasses import asdict
 from pathlib import Path
 from types import FrameType
-from typing import Any, get_args
+from typing import Any
 
 from njc.timeline.breakpoints import BREAKPOINTS, Breakpoint, describe_breakpoint, find_hits
 from njc.timeline.channel import ChannelClosedError, ControlChannel, Json
@@ -42,10 +42,8 @@ from njc.timeline.steps import (
     StepBuilder,
 )
 from njc.timeline.trace_lines import parse_trace_line
-from njrt import Abort, Accept, Decision, Edit, PendingEffect, Reject
-from njrt.effect_json import effect_to_json
-from njrt.effects import Effect
-from njrt.errors import PolicyError
+from njrt import Accept, Decision, PendingEffect
+from njrt.effect_json import decision_from_json, effect_to_json
 from njrt.events import Began, Ended, Event, Performed, RunId
 from njrt.execution.source_cache import is_snippet
 from njrt.observability.trace import format_event_line
@@ -56,6 +54,7 @@ from njrt.scope.scope import Scope
 from njrt.session.session import get_current_run
 from njrt.session.states import StateObserver
 from njrt.timeouts import clock
+from njrt.typed_json import InvalidJsonError
 
 _DENSE_INTERVAL = 5
 """Steps between two checkpoints just before a position to which the user has gone back."""
@@ -330,7 +329,10 @@ class Agent:
     def _edit(self, command: Json, run: RunId) -> Json:
         """Change a variable, or decide about the pending effect."""
         if command["command"] == "decide":
-            self._decision = read_decision(command)
+            try:
+                self._decision = decision_from_json(command)
+            except InvalidJsonError as error:
+                raise EvaluationError(f"not an effect: {error}") from None
             return {}
         if run not in self._scopes:
             raise EvaluationError("there are no variables here")
@@ -461,27 +463,3 @@ def count_code_frames(frame: FrameType | None) -> int:
         count += is_snippet(frame.f_code.co_filename)
         frame = frame.f_back
     return count
-
-
-def read_decision(command: Json) -> Decision:
-    """The decision about an effect that a command gives."""
-    match command["decision"]:
-        case "accept":
-            return Accept()
-        case "edit":
-            return Edit(read_effect(command["effect"]))
-        case "reject":
-            return Reject(command["words"])
-        case _:
-            return Abort(PolicyError(command.get("words") or "aborted in the debugger"))
-
-
-def read_effect(fields: Json) -> Effect:
-    """The effect of its JSON; raises EvaluationError if it is none."""
-    kinds = {kind.__name__: kind for kind in get_args(Effect)}
-    values = dict(fields)
-    try:
-        effect: Effect = kinds[values.pop("kind")](**values)
-    except (KeyError, TypeError) as error:
-        raise EvaluationError(f"not an effect: {error}") from None
-    return effect

@@ -245,7 +245,7 @@ class RunController:
 
     def abort_effect(self, words: str = "") -> None:
         """Do not carry the pending effect out, and end the block with an error."""
-        self._decide({"decision": "abort", "words": words})
+        self._decide({"decision": "abort", "words": words or "aborted in the debugger"})
 
     def accept_effect(self) -> None:
         """Carry the pending effect out after all."""

@@ -67,6 +67,8 @@ class Step:
     """For a line: its number in the code, from 1."""
     is_done: bool = False
     """Whether the step has been carried out; what follows is known only then."""
+    decisions: tuple[Mapping[str, Any], ...] = ()
+    """What interceptors decided about the effect; `effect` is as the model requested it."""
     result_kind: Literal["", "answer", "refusal", "outcome"] = ""
     result: str = ""
     """What the model was answered; for an exit, the outcome."""
@@ -424,6 +426,7 @@ class StepBuilder:
             run.pending,
             effect=line.effect,
             is_done=True,
+            decisions=tuple(line.decisions),
             result_kind=line.kind,
             result=line.result,
             changes=changes,
