@@ -1,12 +1,13 @@
 """How long it takes to go back one step, with 1,000 effects behind it.
 
-    forward, 1,000 effects             3.1 s       2.1 ms a step, with a checkpoint every 10 steps
-    back over one step                 p50 18 ms   p95 31 ms of 100 steps from the end, at most 100 ms
-    back into anywhere                 p50 20 ms   p95 55 ms of 40 jumps to random steps
-    back without checkpoints           p50 1.9 s   by replay in a fresh process
+    forward, 1,000 effects              10.6 s       7.1 ms a step, 1,500 steps
+    back over one step                p50    55 ms  p95   152 ms  of 100 steps from the end, at most 100 ms
+    to a random step                  p50    64 ms  p95   254 ms  of 40 jumps
+    back without checkpoints          p50  8532 ms  p95  9048 ms  by replay in a fresh process
 
-(Measured on two busy cores with Python 3.11.) The program is 250 blocks of 4 effects on a recording. The first
-two figures are for a program in which checkpoints are safe (njc/timeline/checkpoints.py); the last one is for others.
+(Measured with Python 3.11 on two cores that eleven other processes were waiting for; not yet on idle ones.) The
+program is 250 blocks of 4 effects on a recording. Checkpoints are made where they are safe
+(njc/timeline/checkpoints.py); elsewhere going back is the last line.
 """
 
 from __future__ import annotations
