@@ -24,7 +24,13 @@ from itertools import islice
 from njrt.effects import ReferenceId, WireValue
 from njrt.outcome import UserValue
 from njrt.rendering.describe import render_value
-from njrt.rendering.one_line import find_write_function, list_hidden_attributes, write_brief
+from njrt.rendering.one_line import (
+    find_write_function,
+    is_masked,
+    list_hidden_attributes,
+    list_hidden_fields,
+    write_brief,
+)
 from njrt.rendering.redaction import Redactor
 from njrt.rendering.writer import ValueWriter
 from njrt.values.introspection import (
@@ -52,6 +58,7 @@ _DESCRIPTOR_TYPES = (
     types.ClassMethodDescriptorType,
 )
 _DESCRIBED_TYPES = (types.FunctionType, types.MethodType, types.BuiltinFunctionType)
+_BUILTIN_CONTAINERS = (str, dict, list, tuple, set, frozenset)
 ClassFinder = Callable[[str], type]
 """Finds the class that a model names; raises ValueError where there is none."""
 
@@ -128,6 +135,9 @@ def encode_level(value: UserValue, heap: ReferenceTable) -> WireValue:
     """One level of an object: its items or attributes, each as `encode_wire` shows it."""
     if is_exactly(value, datetime, *JSON_SCALARS) and is_short_scalar(value):
         return encode_wire(value, heap)
+    writer = ValueWriter(find_write_function, heap.redactor)
+    if any(is_a(value, kind) for kind in _BUILTIN_CONTAINERS) and is_masked(value, writer):
+        return {"class": get_class_name(type(value)), "about": write_brief(value, MAX_TEXT_CHARS)}
     if is_a(value, str):
         text = str.__getitem__(value, slice(MAX_TEXT_CHARS))
         return {"text": text, "length": str.__len__(value)}
@@ -195,6 +205,8 @@ def encode_object_level(value: UserValue, heap: ReferenceTable) -> WireValue:
         "attributes": encode_attributes(held, heap),
         "methods": sorted(methods)[:MAX_ITEMS],
     }
+    if hidden:
+        level["hidden"] = sorted(hidden)[:MAX_ITEMS]
     if of_class:
         level["class attributes"] = encode_attributes(of_class, heap)
     if properties:
@@ -204,7 +216,7 @@ def encode_object_level(value: UserValue, heap: ReferenceTable) -> WireValue:
 
 def encode_attributes(held: Mapping[str, UserValue], heap: ReferenceTable) -> WireValue:
     """Named values, each as `encode_wire` shows it."""
-    return {name: encode_wire(value, heap) for name, value in islice(held.items(), MAX_ITEMS)}
+    return {name: encode_wire(value, heap, name) for name, value in islice(held.items(), MAX_ITEMS)}
 
 
 def list_class_attributes(cls: type) -> dict[str, UserValue]:
@@ -212,10 +224,12 @@ def list_class_attributes(cls: type) -> dict[str, UserValue]:
     namespace = get_class_namespace(cls)
     if is_a(cls, EnumType):
         return dict(namespace.get("_member_map_") or {})
+    hidden = list_hidden_fields(cls)
     plain = (
         (name, member)
         for name, member in namespace.items()
         if not name.startswith("__") and not is_exactly(member, *_METHOD_TYPES, *_DESCRIPTOR_TYPES)
+        if name not in hidden
     )
     return dict(islice(plain, MAX_ITEMS))
 

@@ -276,6 +276,8 @@ _MASK = re.compile(r"\*{3}|\u2022{3}|x{5}|redact|mask|hidden|secret", re.IGNOREC
 def list_hidden_attributes(value: UserValue, writer: ValueWriter) -> set[str]:
     """The attributes that the class of an object keeps out of its `repr`, or that its `__repr__` masks.
 
+    A `__repr_args__` of the program, as pydantic calls it, says which are shown.
+
     If the text of a `__repr__` has the sign of a mask, such as `***`, an attribute is masked unless its value
     is in that text.
     """
@@ -286,6 +288,9 @@ def list_hidden_attributes(value: UserValue, writer: ValueWriter) -> set[str]:
     ):
         return hidden
     text = writer.write_repr(value, _MAX_REPR_CHARS)
+    arguments = find_member(cls, "__repr_args__")
+    if type(arguments) is types.FunctionType and not arguments.__module__.startswith("pydantic."):
+        return hidden | {name for name in attributes if f"{name}=" not in text}
     if not _MASK.search(text):
         return hidden
     return hidden | {
@@ -293,6 +298,13 @@ def list_hidden_attributes(value: UserValue, writer: ValueWriter) -> set[str]:
         for name, item in attributes.items()
         if writer.write_brief(item, 40).removesuffix("...").strip("'\"") not in text
     }
+
+
+def is_masked(value: UserValue, writer: ValueWriter) -> bool:
+    """Whether the text of a `__repr__` written by hand has the sign of a mask, such as `***`."""
+    return find_write_function(type(value)) is _write_by_repr and bool(
+        _MASK.search(writer.write_repr(value, _MAX_REPR_CHARS))
+    )
 
 
 _MAX_REPR_CHARS = 10_000

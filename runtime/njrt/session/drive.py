@@ -315,7 +315,13 @@ def start_session(
         return session
     from njrt.session.examples import make_example_writer, with_example_recording
 
+    redact = block.options.redact
     conversation = with_example_recording(
-        session.conversation, make_block_scope(), at, block.instruction, make_example_writer(path)
+        session.conversation,
+        make_block_scope(),
+        at,
+        block.instruction,
+        make_example_writer(path),
+        True if redact is None else redact,
     )
     return replace(session, conversation=conversation)

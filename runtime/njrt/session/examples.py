@@ -6,7 +6,7 @@
      "before": {"price": "3", "limit": "10", "spent": "4"}, "after": {"spent": "7"}, "outcome": "completed"}
 
 Values are written as expressions that make them again (njrt.values.encode); `lost` names those that could not be
-written so, and why. `after` has the outputs, and what else the block has changed in place. Runs that end by an error
+written so, and why; a value that holds a secret (njrt.rendering.redaction) is one of them. `after` has the outputs, and what else the block has changed in place. Runs that end by an error
 of the runtime are no examples.
 """
 
@@ -24,8 +24,12 @@ from njrt.message_json import format_json_line
 from njrt.observability.accounts import name_ending
 from njrt.observability.trace import TraceFile
 from njrt.outcome import Outcome, Raised, Returned, UserValue
+from njrt.rendering.one_line import find_write_function, is_masked, list_hidden_attributes
+from njrt.rendering.redaction import Redactor, RedactRule, is_secret
+from njrt.rendering.writer import ValueWriter
 from njrt.scope.scope import Bound, Scope
-from njrt.values.encode import EncodedValues, encode_values
+from njrt.values.encode import EncodedValues, SecretFinder, encode_values
+from njrt.values.introspection import is_user_class
 from njrt.values.shapes import infer_shape
 
 RETURN_VALUE = "return value"
@@ -59,26 +63,56 @@ def with_example_recording(
     place: str,
     instruction: str,
     keep: Callable[[Example], None],
+    redact: RedactRule = True,
 ) -> Conversation:
     """The conversation, recorded as an example unless it fails; `scope` is a separate one on the same block."""
     own = str(scope.module.get("__name__", ""))
     values = _read_values(scope)
+    redactor = Redactor(redact)
+    redactor.scan(values.items())
+    find_secret = make_secret_finder(redactor)
     before, shapes = (
-        encode_values(values, own),
+        encode_values(values, own, find_secret),
         {name: infer_shape(value) for name, value in values.items()},
     )
     outcome = yield from conversation
     after = _read_values(scope)
-    texts = encode_values(after, own).texts
+    texts = encode_values(after, own, find_secret).texts
     # What has changed is encoded again, alone: its texts must not refer to what has not changed.
     changed = {
         name: value
         for name, value in after.items()
         if name in scope.outputs or texts.get(name) != before.texts.get(name)
     }
-    made = encode_values(changed | _get_returned_value(outcome), own)
-    keep(_make_example(place, instruction, before, made, shapes, outcome))
+    made = encode_values(changed | _get_returned_value(outcome), own, find_secret)
+    keep(_make_example(place, redactor.redact_whole(instruction), before, made, shapes, outcome))
     return outcome
+
+
+def make_secret_finder(redactor: Redactor) -> SecretFinder:
+    """What finds the values that a model would not be shown: by their names and shapes, and by what owners hide."""
+    writer = ValueWriter(find_write_function, redactor)
+
+    def find_secret(name: str, value: UserValue) -> str | None:
+        if redactor.rule is False:
+            return None
+        if type(value) is str:
+            shown = redactor.redact_whole(redactor.write_named(name, value, lambda: value))
+            return None if shown == value else "a value that is redacted"
+        if is_secret(name, value) or (type(value) is bytes and _is_redacted(value, redactor)):
+            return "a value that is redacted"
+        if is_user_class(type(value)) and (hidden := list_hidden_attributes(value, writer)):
+            return f"a {type(value).__name__} that hides {', '.join(sorted(hidden))}"
+        if is_user_class(type(value)) and is_masked(value, writer):
+            return f"a {type(value).__name__} that is masked"
+        return None
+
+    return find_secret
+
+
+def _is_redacted(value: bytes, redactor: Redactor) -> bool:
+    text = value.decode("latin-1")
+    return redactor.redact(text) != text
 
 
 def _make_example(

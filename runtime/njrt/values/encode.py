@@ -17,7 +17,7 @@ from __future__ import annotations
 import enum
 import types
 from collections import Counter, OrderedDict, defaultdict, deque
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -55,14 +55,29 @@ class EncodedValues:
     lost: Mapping[str, str]
 
 
-def encode_values(values: Mapping[str, UserValue], own: str = "__main__") -> EncodedValues:
-    """Encode values, which may share objects; `own` is the name of the program's module."""
-    encoder = _Encoder(own)
+SecretFinder = Callable[[str, UserValue], str | None]
+"""Says what is secret about a value, given its name (empty for an item of a list), or None."""
+
+
+def find_no_secret(name: str, value: UserValue) -> None:
+    """Take nothing for a secret."""
+
+
+def encode_values(
+    values: Mapping[str, UserValue],
+    own: str = "__main__",
+    find_secret: SecretFinder = find_no_secret,
+) -> EncodedValues:
+    """Encode values, which may share objects; `own` is the name of the program's module.
+
+    A value in which `find_secret` finds something is lost.
+    """
+    encoder = _Encoder(own, find_secret)
     lost: dict[str, str] = {}
     for name, value in values.items():
         before = dict(encoder.seen)
         try:
-            encoder.count(value)
+            encoder.count(name, value)
         except NotEncodableError as error:
             lost[name], encoder.seen = str(error), before
         except Exception as error:  # raised by the program's own code
@@ -82,16 +97,19 @@ class _Encoder:
     """Writes values: first counts how often each object occurs, then writes each once."""
 
     own: str
+    find_secret: SecretFinder
     classes: dict[str, str] = field(default_factory=dict)
     seen: dict[int, int] = field(default_factory=dict)
     names: dict[int, str] = field(default_factory=dict)
     kept: list[UserValue] = field(default_factory=list)
 
-    def count(self, value: UserValue) -> None:
+    def count(self, label: str, value: UserValue) -> None:
         """Count the objects of a value; raise NotEncodableError where part of it cannot be encoded."""
-        waiting = [value]
+        waiting = [(label, value)]
         while waiting:
-            value = waiting.pop()
+            label, value = waiting.pop()
+            if secret := self.find_secret(label, value):
+                raise NotEncodableError(secret)
             if type(value) in _PLAIN_TYPES or type(value) is float:
                 continue
             times = self.seen.get(id(value), 0)
@@ -103,7 +121,9 @@ class _Encoder:
             name, positional, named = self.take_apart(value)
             if not name.startswith(("[", "(", "{")):
                 self.kept.append((positional, named))  # so that no id is reused
-            waiting += (*positional, *named.values())
+            if type(value) is dict:
+                named = {key: item for key, item in value.items() if type(key) is str}
+            waiting += [*(("", part) for part in positional), *named.items()]
 
     def take_apart(self, value: UserValue) -> _ConstructorParts:
         """Split an object into its constructor and the values that it holds."""
