@@ -48,6 +48,7 @@ LAYERS: Mapping[str, str] = {
         learning run
         timeline
         trace_view dap authority
+        debug
         commands
         cli
         __main__
@@ -85,8 +86,9 @@ EDGE = """
     njc.learning        by_command runner study
     njc.timeline        agent checkpoints controller debuggee happenings places processes standard_streams trace_lines
     njc.trace_view      index page
-    njc.commands        build cache check clean compare console doctor flags init lock migrate repeat run sandbox_flags show static status_line trace trace_status where
+    njc.commands        build cache check clean compare console debug doctor flags init lock migrate repeat run sandbox_flags show static status_line trace trace_status where
     njc.dap             adapter requests stop_view
+    njc.debug           commands stop_report trace_walk
     spsbench            journal
     spsbench.trials     answering building command executing interpreter interpreter_process machine playing running trial workers
     spsbench.studies    graph_command gsm8k_command study study_command

@@ -24,6 +24,7 @@ COMMANDS = (
     "run",
     "show",
     "trace",
+    "debug",
     "where",
     "clean",
     "static",

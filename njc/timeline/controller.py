@@ -19,7 +19,7 @@ import queue
 import shutil
 import tempfile
 import threading
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any, Literal
@@ -263,6 +263,14 @@ class RunController:
         self._forget_after(self.position)
         self._restore(self.position)
 
+    def save_recording(self, target: Path) -> None:
+        """Copy the recording, with what was recorded in this run, to a file that does not exist yet."""
+        if target.exists():
+            raise RunControlError(f"{target} exists already")
+        if not self._recording.exists():
+            raise RunControlError("nothing has been recorded yet")
+        shutil.copyfile(self._recording, target)
+
     # ── the program's input, what happens ────────────────────────────────────────────────────────
 
     def send_input(self, text: str) -> None:
@@ -297,12 +305,9 @@ class RunController:
     def _resolve(self, breakpoint: Breakpoint) -> Breakpoint:
         if not isinstance(breakpoint, LineBreakpoint):
             return breakpoint
-        folder = self.settings.folder or Path()
-        candidates = (folder / breakpoint.file, self.settings.program.parent / breakpoint.file)
-        for file in candidates:
-            if lines := find_block_at(file, breakpoint.line):
-                return replace(breakpoint, first_line=lines.first)
-        raise RunControlError(f"there is no prompt at {breakpoint.file}:{breakpoint.line}")
+        return locate_breakpoint(
+            breakpoint, (self.settings.folder or Path(), self.settings.program.parent)
+        )
 
     def _make_go(self, **fields: Any) -> dict[str, Any]:
         edits = [
@@ -535,3 +540,11 @@ class RunController:
     def _write_directly(self, stream: str, text: str) -> None:
         if not self._is_going_back:
             self._report(OutputWritten(stream, text))
+
+
+def locate_breakpoint(breakpoint: LineBreakpoint, folders: Iterable[Path]) -> LineBreakpoint:
+    """Give a breakpoint the first line of its block; raises RunControlError if there is no block."""
+    for folder in folders:
+        if lines := find_block_at(folder / breakpoint.file, breakpoint.line):
+            return replace(breakpoint, first_line=lines.first)
+    raise RunControlError(f"there is no prompt at {breakpoint.file}:{breakpoint.line}")

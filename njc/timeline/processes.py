@@ -28,8 +28,8 @@ from njc.timeline.channel import ChannelClosedError, ControlChannel, Json
 from njc.timeline.happenings import RunSettings
 from njc.worker import make_clean_environment
 
-CONNECT_SECONDS = 60.0
-"""The time that a process has to connect."""
+CONNECT_SECONDS = 300.0
+"""The time that a process has to connect; one that ends earlier is noticed."""
 
 MAX_CHECKPOINTS = 48
 

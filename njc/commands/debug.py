@@ -1,0 +1,164 @@
+"""`njc debug prog.njpy ARGS`: step through natural code, forward and back, full-screen or by lines."""
+
+from __future__ import annotations
+
+import importlib.util
+import os
+import queue
+import sys
+from collections.abc import Sequence
+from dataclasses import fields
+from pathlib import Path
+from typing import Any
+
+import click
+
+from njc.commands.console import Console
+from njc.commands.flags import console_flags, parse_set_flags, pass_console
+from njc.debug.commands import DebugSession
+from njc.debug.plain import PlainDebugger
+from njc.debug.stop_report import DebuggedRun
+from njc.debug.trace_walk import TraceWalk
+from njc.project.config import find_project
+from njc.project.load import NaturalSyntaxError, load_code
+from njc.project.report import format_findings
+from njc.project.units import SUFFIX, format_path
+from njc.timeline.controller import RunController
+from njc.timeline.happenings import RunSettings
+from njc.timeline.steps import Timeline, build_timeline
+from njc.timeline.trace_lines import read_trace
+from njrt.errors import ConfigurationError
+
+
+@click.command(
+    "debug", context_settings={"ignore_unknown_options": True, "allow_interspersed_args": False}
+)
+@click.argument("program", required=False, metavar="[FILE]", type=click.Path(path_type=Path))
+@click.argument("arguments", nargs=-1, type=click.UNPROCESSED)
+@click.option(
+    "--recording",
+    type=click.Path(path_type=Path),
+    metavar="FILE",
+    help="Replay this recording; it stays as it is.",
+)
+@click.option(
+    "--trace",
+    type=click.Path(path_type=Path),
+    metavar="FILE",
+    help="View the steps of this trace.",
+)
+@click.option("--plain", is_flag=True, help="Read commands by lines (default: in pipes).")
+@click.option("--model", metavar="NAME", help="The model, as in NJC_MODEL.")
+@click.option(
+    "--set", "options", multiple=True, metavar="KEY=VALUE", help="Set an option of all blocks."
+)
+@console_flags
+@pass_console
+@click.pass_context
+def command(
+    ctx: click.Context,
+    console: Console,
+    /,
+    program: Path | None,
+    arguments: Sequence[str],
+    recording: Path | None,
+    trace: Path | None,
+    plain: bool,
+    model: str | None,
+    options: Sequence[str],
+) -> None:
+    """Step through the effects of natural code, forward and back."""
+    is_plain = plain or is_plain_terminal()
+    if not is_plain:
+        check_full_screen()
+    happenings: queue.SimpleQueue[Any] = queue.SimpleQueue()
+    run: DebuggedRun
+    if trace is not None:
+        if recording is not None:
+            raise ConfigurationError("--trace views a run that is over; leave --recording out")
+        folders = list_source_folders(program or trace)
+        run = TraceWalk(read_timeline(console, trace), happenings.put, folders)
+    elif program is None:
+        raise ConfigurationError("name a program, or a trace: njc debug FILE")
+    else:
+        if not check_program(console, program):
+            ctx.exit(1)
+        if recording is not None and not recording.is_file():
+            raise ConfigurationError(f"there is no recording {recording}")
+        parsed = parse_set_flags(options)
+        values = {field.name: getattr(parsed, field.name) for field in fields(parsed)}
+        settings = RunSettings(
+            program,
+            tuple(arguments),
+            model,
+            recording,
+            is_replay_only=recording is not None,
+            options={name: value for name, value in values.items() if value is not None},
+        )
+        folders = list_source_folders(program)
+        run = RunController(settings, happenings.put)
+    session = DebugSession(run, folders)
+    try:
+        run.start()
+        if is_plain:
+            PlainDebugger(session, happenings).serve()
+        else:
+            from njc.debug.app import DebugApp
+
+            DebugApp(session, happenings).run()
+    finally:
+        run.close()
+
+
+def check_program(console: Console, program: Path) -> bool:
+    """Whether a program can be compiled; if not, show why. Raises ConfigurationError if there is none."""
+    if program.is_dir():
+        raise ConfigurationError(f"{program} is a directory; name the program, such as main.njpy")
+    try:
+        data = program.read_bytes()
+    except OSError as error:
+        raise ConfigurationError(f"{program}: {error.strerror}") from None
+    try:
+        if program.suffix == SUFFIX:
+            load_code(program, data, find_project(program, os.environ))
+        else:
+            compile(data, str(program), "exec", dont_inherit=True)
+    except NaturalSyntaxError as error:
+        console.findings(format_findings(error.findings, "text"))
+        return False
+    except (SyntaxError, ValueError) as error:
+        raise ConfigurationError(f"{program} is not a program: {error}") from None
+    return True
+
+
+def read_timeline(console: Console, path: Path) -> Timeline:
+    """The steps of a trace; what cannot be read of it is shown. Raises ConfigurationError if there are none."""
+    try:
+        timeline = build_timeline(read_trace(path))
+    except OSError as error:
+        raise ConfigurationError(f"{path}: {error.strerror}") from None
+    for problem in timeline.problems:
+        console.findings(f"warning: {format_path(path)}, line {problem.number}: {problem.problem}")
+    if not len(timeline):
+        raise ConfigurationError(f"{format_path(path)} has no steps; NJC_TRACE=FILE writes traces")
+    return timeline
+
+
+def list_source_folders(file: Path) -> tuple[Path, ...]:
+    """The folders to which places such as `shop/mail.njpy:12` are relative."""
+    here = file.absolute().parent
+    return (here, Path.cwd(), *here.parents)
+
+
+def check_full_screen() -> None:
+    """Raise ConfigurationError if what draws the full screen is not installed."""
+    if importlib.util.find_spec("textual") is None:
+        raise ConfigurationError(
+            "the full screen needs textual: pip install 'njpy[debug]'; --plain needs nothing more"
+        )
+
+
+def is_plain_terminal() -> bool:
+    """Whether this is no terminal that the full screen works on."""
+    is_terminal = sys.stdin.isatty() and sys.stdout.isatty()
+    return not is_terminal or os.environ.get("TERM", "") in ("", "dumb")

@@ -1,0 +1,497 @@
+"""The commands of the debugger, which are the same full-screen and by lines.
+
+    session = DebugSession(run, folders)
+    run_command(session, "b variable total")     Said(("breakpoint 1: variable total",))
+    run_command(session, "c")                    Moved(): the run goes on; wait until it stops
+    run_command(session, "edit")                 EditWanted("total = 3"): let the user write, then
+    edit_effect(session, "total = 12")           Said(...)
+
+What cannot be done raises `RunControlError`, with a message of one line.
+"""
+
+from __future__ import annotations
+
+import re
+import textwrap
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from njc.debug.effect_text import read_effect_text
+from njc.debug.stop_report import (
+    DebuggedRun,
+    StopReport,
+    clean_text,
+    describe_stop,
+    format_position,
+    format_variable,
+    list_source_rows,
+    make_stop_report,
+    summarize_step,
+)
+from njc.timeline.breakpoints import BREAKPOINT_FORMS, describe_breakpoint, parse_breakpoint
+from njc.timeline.controller import RunControlError, RunController
+from njc.timeline.steps import Position, Step, Variables
+from njc.trace_view.steps import format_effect
+
+_PATH = re.compile(r"\.\w+|\[[^\]]*\]")
+_SETTING = re.compile(r"(\w+)\s*=(?!=)\s*(.+)", re.DOTALL)
+LISTED_LINES = 6
+"""Lines of the source that `l` shows before and after the prompt."""
+
+
+@dataclass(frozen=True, slots=True)
+class Said:
+    """The command is done; the lines are to be shown."""
+
+    lines: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Moved:
+    """The run goes on, or back; it reports where it stops."""
+
+
+@dataclass(frozen=True, slots=True)
+class EditWanted:
+    """The user is to edit a text, for `edit_effect`."""
+
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class QuitWanted:
+    """The debugger is to end."""
+
+
+CommandResult = Said | Moved | EditWanted | QuitWanted
+
+
+@dataclass(slots=True)
+class DebugSession:
+    """A run that is debugged, and what the commands need to know of it."""
+
+    run: DebuggedRun
+    folders: tuple[Path, ...]
+    """Where the sources of the blocks are."""
+    printed: str = ""
+    """What the program has written."""
+    last_command: str = ""
+    seen: dict[Position, Variables] = field(default_factory=dict)
+    """The variables at the stops so far, with what the user has set."""
+
+    def make_report(self) -> StopReport | None:
+        """What there is to see now."""
+        return make_stop_report(self.run, self.folders, self.seen)
+
+
+@dataclass(frozen=True, slots=True)
+class DebugCommand:
+    """A command: its names, the shortest first; how it is written; what it does."""
+
+    names: tuple[str, ...]
+    arguments: str
+    help: str
+    serve: Callable[[DebugSession, str], CommandResult]
+    is_repeated: bool = False
+    """Whether an empty line repeats it."""
+
+
+def run_command(session: DebugSession, line: str) -> CommandResult:
+    """Carry out a line; an empty one repeats the last movement."""
+    line = line.strip() or session.last_command
+    name, _, words = line.partition(" ")
+    if not name:
+        return Said()
+    command = COMMANDS.get(name)
+    if command is None:
+        raise RunControlError(f"there is no command `{name}`; `h` lists them")
+    session.last_command = line if command.is_repeated else ""
+    return command.serve(session, words.strip())
+
+
+def edit_effect(session: DebugSession, text: str) -> Said:
+    """Carry out what the text says in place of the pending effect."""
+    step = get_effect(session)
+    get_controller(session).edit_effect(read_effect_text(step.effect or {}, text))
+    return Said(("the edited effect will be carried out",))
+
+
+# ── what commands need ───────────────────────────────────────────────────────────────────────────
+
+
+def get_controller(session: DebugSession) -> RunController:
+    """The run, if it is one that can be changed."""
+    if isinstance(session.run, RunController):
+        return session.run
+    raise RunControlError("a trace can only be viewed; `njc debug PROGRAM` runs the program")
+
+
+def get_step(session: DebugSession) -> Step:
+    """The step at which the run is stopped."""
+    step = session.run.step if session.run.state == "stopped" else None
+    if step is None:
+        way = "; `back` goes back" if session.run.state == "ended" else ""
+        raise RunControlError(f"the program is not stopped: it is {session.run.state}{way}")
+    return step
+
+
+def get_effect(session: DebugSession) -> Step:
+    """The step, if it is a pending effect."""
+    step = get_step(session)
+    if step.kind != "effect" or step.effect is None:
+        raise RunControlError("no effect is pending here; `s` goes on to the next one")
+    return step
+
+
+# ── moving ───────────────────────────────────────────────────────────────────────────────────────
+
+
+def move(movement: str) -> Callable[[DebugSession, str], CommandResult]:
+    """A command that moves the run by the method of this name."""
+
+    def serve(session: DebugSession, words: str) -> CommandResult:
+        if words:
+            raise RunControlError(f"`{words}`: this command takes nothing else")
+        if session.run.state == "ended" and "back" not in movement:
+            raise RunControlError("the program has ended; `back` goes back, `restart` starts it")
+        getattr(session.run, movement)()
+        return Moved()
+
+    return serve
+
+
+def go_back(session: DebugSession, words: str) -> CommandResult:
+    """`back`, or `back into`, `over`, `out`, `run`."""
+    ways = {"": "N", "over": "N", "into": "S", "out": "R", "run": "C"}
+    if words not in ways:
+        raise RunControlError(f"`back {words}`: write back, back into, back out or back run")
+    return COMMANDS[ways[words]].serve(session, "")
+
+
+def go_to(session: DebugSession, words: str) -> CommandResult:
+    """Go to a step, forward or back."""
+    number, _, line = words.partition(".")
+    if not (number.isdecimal() and (line.isdecimal() or not line)):
+        raise RunControlError(f"`goto {words}`: write the number of a step, such as goto 12")
+    session.run.run_to(Position(int(number), int(line or 0)))
+    return Moved()
+
+
+def restart(session: DebugSession, words: str) -> CommandResult:
+    """Start from the beginning, without changes."""
+    session.printed = ""
+    session.run.restart()
+    return Moved()
+
+
+# ── looking ──────────────────────────────────────────────────────────────────────────────────────
+
+
+def list_source(session: DebugSession, words: str) -> CommandResult:
+    """The source around the prompt, or with `all` the whole."""
+    rows = list(list_source_rows(session.run.timeline, get_step(session), session.folders))
+    shown = [index for index, row in enumerate(rows) if row.kind != "code"] or [0]
+    first, last = max(0, shown[0] - LISTED_LINES), shown[-1] + LISTED_LINES + 1
+    lines = []
+    for row in rows if words == "all" else rows[first:last]:
+        mark = "->" if row.is_current else "  "
+        number = str(row.number) if row.number else ""
+        bar = {"code": " ", "prompt": "|", "step": "*"}[row.kind]
+        lines.append(f"{number:>5} {mark} {bar} {row.text}".rstrip())
+    return Said(tuple(lines))
+
+
+def show_effect(session: DebugSession, words: str) -> CommandResult:
+    """The pending effect, numbered."""
+    step = get_step(session)
+    if step.effect is None:
+        raise RunControlError("no effect is pending here; `s` goes on to the next one")
+    return Said(tuple(number_lines(clean_text(format_effect(step.effect)), step.code_line)))
+
+
+def number_lines(text: str, current: int = 0) -> list[str]:
+    """The lines of code with numbers, and a mark at the current one."""
+    return [
+        f"{number:>5} {'->' if number == current else '  '} {line}".rstrip()
+        for number, line in enumerate(text.splitlines(), 1)
+    ]
+
+
+def show_variables(session: DebugSession, words: str) -> CommandResult:
+    """All variables, with what the last step has changed."""
+    get_step(session)
+    report = session.make_report()
+    rows = report.variables if report is not None else ()
+    marks = {"": " ", "new": "+", "changed": "*", "gone": "-"}
+    return Said(tuple(f"  {marks[row.mark]} {format_variable(row)}" for row in rows))
+
+
+def evaluate(session: DebugSession, words: str) -> CommandResult:
+    """The value of an expression."""
+    if not words:
+        raise RunControlError("say what to evaluate: p EXPRESSION")
+    get_step(session)
+    if isinstance(session.run, RunController):
+        return Said((clean_text(session.run.evaluate(words).text),))
+    for variable in session.run.variables():
+        if variable.name == words:
+            return Said((clean_text(variable.text),))
+    raise RunControlError(f"the trace has no variable `{words}` here, and evaluates nothing")
+
+
+def expand(session: DebugSession, words: str) -> CommandResult:
+    """The parts of a variable."""
+    root = _PATH.sub("", words)
+    if not root.isidentifier():
+        raise RunControlError("say what to expand: x VARIABLE, or x VARIABLE.part[0]")
+    get_step(session)
+    parts = get_controller(session).expand(root, *_PATH.findall(words))
+    lines = tuple(f"    {part.name}: {clean_text(part.text)}" for part in parts)
+    return Said(lines or ("    no parts",))
+
+
+def show_turn(session: DebugSession, words: str) -> CommandResult:
+    """What the model was shown in this turn, and its reply."""
+    get_step(session)
+    report = session.make_report()
+    if report is None or not report.shown:
+        raise RunControlError("the model has not been asked here yet; `s` goes on to its effect")
+    return Said(tuple(f"    {line}".rstrip() for line in report.shown.splitlines()))
+
+
+def show_output(session: DebugSession, words: str) -> CommandResult:
+    """What the program has written."""
+    lines = clean_text(session.printed.rstrip("\n")).splitlines()
+    return Said(tuple(f"| {line}".rstrip() for line in lines) or ("nothing was printed yet",))
+
+
+def show_stack(session: DebugSession, words: str) -> CommandResult:
+    """The block, and the blocks around it."""
+    step: Step | None = get_step(session)
+    lines = []
+    while step is not None:
+        lines.append(f"    {describe_stop(step)}")
+        around = [
+            other
+            for other in session.run.timeline[: step.number]
+            if other.run == step.parent and other.kind == "effect"
+        ]
+        step = around[-1] if around else None
+    return Said(tuple(lines))
+
+
+def list_steps(session: DebugSession, words: str) -> CommandResult:
+    """All steps that are known."""
+    run = session.run
+    lines = []
+    for step in run.timeline:
+        mark = "->" if step.number == run.position.number and run.state == "stopped" else "  "
+        text = f"{step.number:>5} {mark} {'  ' * step.depth}{step.place}  {summarize_step(step)}"
+        lines.append(text)
+    return Said(tuple(lines))
+
+
+# ── breakpoints ──────────────────────────────────────────────────────────────────────────────────
+
+
+def add_breakpoint(session: DebugSession, words: str) -> CommandResult:
+    """Set a breakpoint, or list them."""
+    run = session.run
+    if not words:
+        texts = [describe_breakpoint(breakpoint) for breakpoint in run.breakpoints]
+        lines = tuple(f"    {number}  {text}" for number, text in enumerate(texts, 1))
+        return Said(lines or (f"no breakpoints; b {BREAKPOINT_FORMS}",))
+    place, separator, condition = words.partition(" if ")
+    if place.strip().isdecimal():
+        step = session.run.step
+        file = step.place.rpartition(":")[0] if step is not None else ""
+        words = f"line {file}:{place.strip()}{separator}{condition}"
+    elif ":" in place and " " not in place.strip():
+        words = f"line {words}"
+    try:
+        breakpoint = parse_breakpoint(words)
+    except ValueError as error:
+        raise RunControlError(str(error)) from None
+    run.set_breakpoints((*run.breakpoints, breakpoint))
+    return Said((f"breakpoint {len(run.breakpoints)}: {describe_breakpoint(breakpoint)}",))
+
+
+def clear_breakpoints(session: DebugSession, words: str) -> CommandResult:
+    """Remove a breakpoint by its number, or all."""
+    run = session.run
+    if not words:
+        run.set_breakpoints(())
+        return Said(("no breakpoints",))
+    number = int(words) if words.isdecimal() else 0
+    if not 1 <= number <= len(run.breakpoints):
+        raise RunControlError(f"there is no breakpoint `{words}`; `b` lists them")
+    kept = [other for index, other in enumerate(run.breakpoints, 1) if index != number]
+    removed = describe_breakpoint(run.breakpoints[number - 1])
+    run.set_breakpoints(tuple(kept))
+    return Said((f"removed: {removed}",))
+
+
+# ── changing ─────────────────────────────────────────────────────────────────────────────────────
+
+
+def set_variable(session: DebugSession, words: str) -> CommandResult:
+    """Bind a variable to the value of an expression."""
+    controller = get_controller(session)
+    match = _SETTING.fullmatch(words)
+    if match is None:
+        raise RunControlError("write what to set: set NAME = EXPRESSION")
+    get_step(session)
+    variable = controller.set_variable(match[1], match[2])
+    session.make_report()  # the variables here are now those with this one
+    return Said((f"{match[1]}: {clean_text(variable.text)}",))
+
+
+def edit(session: DebugSession, words: str) -> CommandResult:
+    """Change the pending effect: at once, or in an editor."""
+    get_controller(session)
+    step = get_effect(session)
+    return edit_effect(session, words) if words else EditWanted(format_effect(step.effect or {}))
+
+
+def reject(session: DebugSession, words: str) -> CommandResult:
+    """Refuse the pending effect."""
+    controller = get_controller(session)
+    get_effect(session)
+    if not words:
+        raise RunControlError("say what the model is answered: reject WORDS")
+    controller.reject_effect(words)
+    return Said(("the effect will be refused",))
+
+
+def abort(session: DebugSession, words: str) -> CommandResult:
+    """End the block with an error."""
+    controller = get_controller(session)
+    get_effect(session)
+    controller.abort_effect(words)
+    return Said(("the block will end with an error",))
+
+
+def accept(session: DebugSession, words: str) -> CommandResult:
+    """Carry the effect out after all."""
+    controller = get_controller(session)
+    get_effect(session)
+    controller.accept_effect()
+    return Said(("the effect will be carried out",))
+
+
+def show_fork(session: DebugSession, words: str) -> CommandResult:
+    """List the changes that make this run differ from the first one."""
+    edits = get_controller(session).edits
+    lines = []
+    for change in edits:
+        where = f"    at step {format_position(change.position)}: "
+        fields = change.fields
+        if change.kind == "set":
+            lines.append(f"{where}set {fields['name']} = {fields['expression']}")
+        else:
+            text = format_effect(fields["effect"]) if "effect" in fields else fields.get("words")
+            shown = clean_text(text or "").replace("\n", "\n" + " " * 8)
+            lines += f"{where}{fields['decision']} {shown}".rstrip().split("\n")
+    return Said(tuple(lines) or ("nothing was changed; set, edit, reject and abort make a fork",))
+
+
+def go_live(session: DebugSession, words: str) -> CommandResult:
+    """Ask a model from here on."""
+    get_step(session)
+    get_controller(session).go_live()
+    return Said(("a model is asked from here on where nothing is recorded",))
+
+
+def save_recording(session: DebugSession, words: str) -> CommandResult:
+    """Write the recording of the run to a file."""
+    if not words:
+        raise RunControlError("say where to: save FILE")
+    try:
+        get_controller(session).save_recording(Path(words))
+    except OSError as error:
+        raise RunControlError(f"{words}: {error.strerror or error}") from None
+    return Said((f"the recording of this run is in {words}",))
+
+
+# ── the program's input, the debugger itself ─────────────────────────────────────────────────────
+
+
+def give_input(session: DebugSession, words: str) -> CommandResult:
+    """Give the program a line of input."""
+    controller = get_controller(session)
+    is_waiting = controller.state == "running"
+    controller.send_input(words + "\n")
+    return Moved() if is_waiting else Said()
+
+
+def close_input(session: DebugSession, words: str) -> CommandResult:
+    """End the input of the program."""
+    controller = get_controller(session)
+    is_waiting = controller.state == "running"
+    controller.close_input()
+    return Moved() if is_waiting else Said()
+
+
+def show_help(session: DebugSession, words: str) -> CommandResult:
+    """The commands, or one of them."""
+    if words and words not in COMMANDS:
+        raise RunControlError(f"there is no command `{words}`; `h` lists them")
+    return Said(tuple(format_help([COMMANDS[words]] if words else COMMAND_LIST)))
+
+
+def format_help(commands: Iterable[DebugCommand]) -> list[str]:
+    """A line for each command."""
+    lines = []
+    for command in commands:
+        names = ", ".join(command.names) + (f" {command.arguments}" if command.arguments else "")
+        lines.append(f"    {names:<25} {command.help}")
+    forms = textwrap.wrap(
+        f"breakpoints: {BREAKPOINT_FORMS}",
+        76,
+        initial_indent="    ",
+        subsequent_indent="        ",
+        break_on_hyphens=False,
+    )
+    return [*lines, "", *forms]
+
+
+COMMAND_LIST = (
+    DebugCommand(("s", "step"), "", "the next step: of a called block, a line of code", move("step_into"), True),
+    DebugCommand(("n", "next"), "", "the next step of this block", move("step_over"), True),
+    DebugCommand(("r", "return"), "", "the exit of this block", move("step_out"), True),
+    DebugCommand(("c", "continue"), "", "the next breakpoint, or the end", move("run_on"), True),
+    DebugCommand(("S", "<s"), "", "back one step", move("step_back_into"), True),
+    DebugCommand(("N", "<n"), "", "back one step of this block", move("step_back_over"), True),
+    DebugCommand(("R", "<r"), "", "back to the entry of this block", move("step_back_out"), True),
+    DebugCommand(("C", "<c"), "", "back to the breakpoint before, or the beginning", move("run_back"), True),
+    DebugCommand(("back",), "[into|out|run]", "as N; as S, R or C", go_back, True),
+    DebugCommand(("goto",), "STEP", "forward or back to a step", go_to),
+    DebugCommand(("restart",), "", "from the beginning, without changes", restart),
+    DebugCommand(("l", "list"), "[all]", "the prompt, its steps, the source around", list_source),
+    DebugCommand(("e", "effect"), "", "the effect", show_effect),
+    DebugCommand(("v", "vars"), "", "the variables; + new, * changed, - gone", show_variables),
+    DebugCommand(("p", "print"), "EXPRESSION", "its value", evaluate),
+    DebugCommand(("x", "expand"), "VARIABLE", "its parts; x VARIABLE.part[0] theirs", expand),
+    DebugCommand(("m", "model"), "", "what the model was shown and replied", show_turn),
+    DebugCommand(("o", "output"), "", "what the program has printed", show_output),
+    DebugCommand(("w", "where"), "", "the block and those around it", show_stack),
+    DebugCommand(("t", "steps"), "", "all steps so far", list_steps),
+    DebugCommand(("b", "break"), "[BREAKPOINT]", "set a breakpoint; list them", add_breakpoint),
+    DebugCommand(("cl", "clear"), "[NUMBER]", "remove a breakpoint, or all", clear_breakpoints),
+    DebugCommand(("set",), "NAME = EXPRESSION", "change a variable", set_variable),
+    DebugCommand(("edit",), "[TEXT]", "change the effect before it is carried out", edit),
+    DebugCommand(("reject",), "WORDS", "refuse the effect; the model is told WORDS", reject),
+    DebugCommand(("abort",), "[WORDS]", "end the block with an error", abort),
+    DebugCommand(("accept",), "", "take edit, reject or abort back", accept),
+    DebugCommand(("fork",), "", "list what was changed", show_fork),
+    DebugCommand(("live",), "", "ask a model where nothing is recorded", go_live),
+    DebugCommand(("save",), "FILE", "save the recording of this run", save_recording),
+    DebugCommand(("input",), "TEXT", "give the program a line of input", give_input),
+    DebugCommand(("eof",), "", "end the input of the program", close_input),
+    DebugCommand(("h", "?", "help"), "[COMMAND]", "this list", show_help),
+    DebugCommand(("q", "quit"), "", "end the program and the debugger", lambda session, words: QuitWanted()),
+)  # fmt: skip
+COMMANDS: Mapping[str, DebugCommand] = {
+    name: command for command in COMMAND_LIST for name in command.names
+}

@@ -1,0 +1,290 @@
+"""`njc debug --plain`: what is shown, changed and refused, by commands from a pipe."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from piped import SCRIPTED, Debug, answers
+
+CITATIONS = ("--recording", "examples/recordings/citations.jsonl", "examples/citations.njpy")
+MAILBOX_TRACE = ("--trace", "examples/traces/mailbox.jsonl", "examples/mailbox.njpy")
+
+
+@pytest.fixture
+def program(tmp_path: Path) -> Path:
+    file = tmp_path / "program.njpy"
+    file.write_text(SCRIPTED)
+    return file
+
+
+def test_a_program_is_stepped_through_forward_and_back(debug: Debug, program: Path) -> None:
+    result = debug(program, commands="s\ns\ns\nw\ns\nS\nS\nback into\nC\nr\nt\no\nc\n")
+    place = program.name
+    assert result.exit_code == 0
+    assert (
+        result.output
+        == f"""\
+> {place}:14, step 0: entry of the block
+   15 -> Add <double> of 4 to <:total>.
+(njc) s
+> {place}:14, step 1: before Run, turn 1
+   15 -> Add <double> of 4 to <:total>.
+    1    partial = double(4)
+    2    print('half done')
+    3    1 / 0
+(njc) s
+> {place}:14, step 1.1: line 1 of Run
+   15 -> Add <double> of 4 to <:total>.
+    1 -> partial = double(4)
+    2    print('half done')
+    3    1 / 0
+(njc) s
+> {place}:6, step 2: entry of the block
+    7 -> Double <number> into <:doubled>.
+(njc) w
+    {place}:6, step 2: entry of the block
+    {place}:14, step 1: before Run, turn 1
+(njc) s
+> {place}:6, step 3: before Run, turn 1
+    7 -> Double <number> into <:doubled>.
+    1    doubled = number * 2
+(njc) S
+> {place}:6, step 2: entry of the block
+    7 -> Double <number> into <:doubled>.
+(njc) S
+> {place}:14, step 1.1: line 1 of Run
+   15 -> Add <double> of 4 to <:total>.
+    1 -> partial = double(4)
+    2    print('half done')
+    3    1 / 0
+(njc) back into
+> {place}:14, step 1: before Run, turn 1
+   15 -> Add <double> of 4 to <:total>.
+    1    partial = double(4)
+    2    print('half done')
+    3    1 / 0
+(njc) C
+> {place}:14, step 0: entry of the block
+   15 -> Add <double> of 4 to <:total>.
+(njc) r
+| half done
+  total: int = 0 -> 8
+> {place}:14, step 6: exit of the block, completed
+   16 -> \"\"\"
+(njc) t
+"""
+    )
+
+
+def test_variables_and_effects_are_changed(debug: Debug, program: Path) -> None:
+    commands = (
+        "set total = 40\nb variable partial\nc\np partial + total\nN\nN\nfork\nedit\n"
+        "partial = 1\nprint(2)\n.\nfork\naccept\nabort no more\nedit total = 7\nr\nv\no\n"
+    )
+    shown = answers(debug(program, commands=commands))
+    assert shown["set total = 40"] == ["total: int = 40"]
+    assert shown["c"][-7] == "breakpoint: variable partial"
+    assert shown["p partial + total"] == ["int = 48"]
+    assert shown["fork"] == [
+        "    at step 0: set total = 40",
+        "    at step 1: edit partial = 1",
+        "        print(2)",
+    ]
+    assert shown["accept"] == ["the effect will be carried out"]
+    assert shown["abort no more"] == ["the block will end with an error"]
+    assert shown["r"][0] == "  total: int = 40 -> 5"
+    assert "  * total: int = 40 -> 5" in shown["v"]
+
+
+def test_an_effect_is_rejected_in_words(debug: Debug, program: Path) -> None:
+    shown = answers(debug(program, commands="s\nreject\nreject use no numbers\nn\nm\n"))
+    assert shown["reject"] == ["error: say what the model is answered: reject WORDS"]
+    assert shown["n"][0].startswith("  refused: ")
+    assert "use no numbers" in shown["n"][0]
+    assert "use no numbers" in "\n".join(shown["m"])
+
+
+ERRORS = {
+    "zz": "there is no command `zz`; `h` lists them",
+    "b nothing": "`nothing` is not a breakpoint; write one of: ",
+    "b 1": "there is no prompt at citations.njpy:1",
+    "cl 4": "there is no breakpoint `4`; `b` lists them",
+    "p": "say what to evaluate: p EXPRESSION",
+    "p nothing": "NameError: name 'nothing' is not defined",
+    "p 1 +": "invalid syntax",
+    "x": "say what to expand: x VARIABLE",
+    "x cited_by[99]": "`cited_by.[99]` is no longer there",
+    "set query": "write what to set: set NAME = EXPRESSION",
+    "set query = 1 / 0": "ZeroDivisionError",
+    "edit x = 1": "no effect is pending here; `s` goes on to the next one",
+    "reject no": "no effect is pending here; `s` goes on to the next one",
+    "m": "the model has not been asked here yet",
+    "goto x": "`goto x`: write the number of a step",
+    "back up": "`back up`: write back, back into",
+    "N": "this is the beginning",
+    "save": "say where to: save FILE",
+    "save examples/demo.py": "examples/demo.py exists already",
+    "h zz": "there is no command `zz`; `h` lists them",
+}
+
+
+def test_errors_have_one_line_and_a_way_out(debug: Debug) -> None:
+    shown = answers(debug(*CITATIONS, commands="\n".join(ERRORS) + "\n"))
+    for command, message in ERRORS.items():
+        (line,) = shown[command]
+        assert line.startswith("error: ")
+        assert message in line
+
+
+def test_a_recording_is_replayed_and_left_alone(debug: Debug, tmp_path: Path) -> None:
+    recording = tmp_path / "recording.jsonl"
+    recording.write_bytes(Path(CITATIONS[1]).read_bytes())
+    commands = "s\nm\nedit cited_by[14].add(20); answer = 'done'\nn\nc\nback\nx cited_by\nsave {0}/kept.jsonl\n"
+    result = debug("--recording", recording, CITATIONS[2], commands=commands.format(tmp_path))
+    shown = answers(result)
+    assert shown["m"][0] == "    shown to the model:"
+    assert "    cited_by[14].add(3)" in shown["m"]
+    change = "  cited_by: dict[int, set], 2 keys = {14: {3, 8}, 3: {8}} -> {14: {3, 8, 20}, 3: {8}}"
+    assert change in shown["n"]
+    assert (
+        shown["c"][-1] == "the recording has no reply for this; go back, then `live` asks a model"
+    )
+    assert shown["x cited_by"] == [
+        "    [14]: set, 3 items = {3, 8, 20}",
+        "    [3]: set, 1 item = {8}",
+    ]
+    assert recording.read_bytes() == Path(CITATIONS[1]).read_bytes()
+    assert (tmp_path / "kept.jsonl").read_bytes() == recording.read_bytes()
+
+
+def test_a_trace_is_viewed(debug: Debug) -> None:
+    commands = "s\nm\nn\nc\nback\nb jump\nC\nb 14\ngoto 0\nc\nset topic = 1\nedit\np topic\np nothing\ngoto 99\nb effect if topic\nl\n"
+    result = debug(*MAILBOX_TRACE, commands=commands)
+    shown = answers(result)
+    assert result.exit_code == 0
+    assert shown[""] == [
+        "> mailbox.njpy:14, step 0: entry of the block",
+        "   15 -> " + Path("examples/mailbox.njpy").read_text().splitlines()[14].strip(),
+    ]
+    viewing = "error: a trace can only be viewed; `njc debug PROGRAM` runs the program"
+    assert shown["set topic = 1"] == shown["edit"] == [viewing]
+    assert shown["p nothing"] == [
+        "error: the trace has no variable `nothing` here, and evaluates nothing"
+    ]
+    assert shown["b effect if topic"] == ["error: a trace has no values to evaluate conditions on"]
+    assert shown["goto 99"][0].startswith("error: the trace has no such step; it has steps 0 to ")
+    assert shown["b 14"] == ["breakpoint 2: line mailbox.njpy:14"]
+
+
+def test_breakpoints_on_a_trace_stop_where_those_of_a_run_do(
+    debug: Debug, program: Path, tmp_path: Path
+) -> None:
+    trace = tmp_path / "trace.jsonl"
+    environment = {**os.environ, "NJC_TRACE": str(trace)}
+    subprocess.run([sys.executable, "-m", "njc", "run", str(program)], env=environment, check=True)
+    for breakpoint in (
+        "effect Run",
+        "variable total",
+        "variable doubled",
+        "refusal",
+        "jump",
+        "block",
+        "line 6",
+    ):
+        commands = f"b {breakpoint}\n".replace("line ", "") + "c\nc\nc\n"
+        ran = [
+            line
+            for line in debug(program, commands=commands).output.splitlines()
+            if line[:1] == ">"
+        ]
+        viewed = [
+            line
+            for line in debug("--trace", trace, commands=commands).output.splitlines()
+            if line[:1] == ">"
+        ]
+        assert viewed == ran, breakpoint
+
+
+@pytest.mark.parametrize(
+    ("text", "shown"),
+    [
+        ("import sys\n{0}\nsys.exit(3)\n", "the program has ended with 3"),
+        ("import os\n{0}\nos._exit(4)\n", "the program called os._exit(4)"),
+        ("{0}\n1 / 0\n", "the program has ended with 1: ZeroDivisionError"),
+        (
+            "import os\n{0}\nif not os.fork():\n    os._exit(0)\nos.wait()\n",
+            "note: the program has forked; its child runs without the debugger",
+        ),
+        (
+            "{0}\nprint(input('name? '))\n",
+            "the program reads its input: `input TEXT` gives it a line, `eof` ends it",
+        ),
+        ("print('a\\x1b[2Jb')\n{0}\n", "| a\\x1b[2Jb"),
+    ],
+    ids=["exit", "_exit", "error", "fork", "input", "escape"],
+)
+def test_programs_that_end_fork_read_and_write(
+    debug: Debug, tmp_path: Path, text: str, shown: str
+) -> None:
+    block = 'def f():\n    """natural\n    Bind <:x>.\n    """\n    return x\n'
+    program = tmp_path / "program.njpy"
+    program.write_text(block + text.format(""))
+    result = debug(program, commands="input Ada\n")
+    assert shown in result.output
+    assert result.exit_code == 0
+    if "input" in text:
+        assert result.output.splitlines()[-2:] == ["| name? Ada", "the program has ended"]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code", "message"),
+    [
+        (["none.njpy"], 2, "error: none.njpy: No such file or directory"),
+        (["examples"], 2, "error: examples is a directory; name the program, such as main.njpy"),
+        ([], 2, "error: name a program, or a trace: njc debug FILE"),
+        (["{0}/wrong.njpy"], 1, "error[NJ"),
+        (["{0}/wrong.py"], 2, "is not a program: "),
+        (
+            ["--recording", "none.jsonl", "examples/order.njpy"],
+            2,
+            "error: there is no recording none.jsonl",
+        ),
+        (["--trace", "none.jsonl"], 2, "error: none.jsonl: No such file or directory"),
+        (["--trace", "examples/recordings/order.jsonl"], 2, "this is a recording, not a trace"),
+        (["--trace", "{0}/cut.jsonl"], 0, "cut off: the line has no end"),
+        (["--set", "colour=1", "examples/order.njpy"], 2, "colour"),
+    ],
+)
+def test_bad_input_has_a_clear_message(
+    debug: Debug, tmp_path: Path, arguments: list[str], code: int, message: str
+) -> None:
+    (tmp_path / "wrong.njpy").write_text('x = 1 +\n"""natural\nBind <:y>.\n"""\n')
+    (tmp_path / "wrong.py").write_text("x = 1 +\n")
+    trace = Path("examples/traces/mailbox.jsonl").read_bytes()
+    (tmp_path / "cut.jsonl").write_bytes(trace[:-40])
+    result = debug(*(argument.format(tmp_path) for argument in arguments))
+    assert result.exit_code == code
+    assert message in result.output + result.stderr
+
+
+def test_the_recording_of_another_program_has_no_reply(debug: Debug) -> None:
+    result = debug(
+        "--recording", "examples/recordings/order.jsonl", "examples/tickets.njpy", commands="s\n"
+    )
+    assert (
+        answers(result)["s"][1]
+        == "the recording has no reply for this; go back, then `live` asks a model"
+    )
+
+
+def test_a_program_that_does_not_repeat_itself_diverges(debug: Debug, tmp_path: Path) -> None:
+    program = tmp_path / "program.njpy"
+    program.write_text(SCRIPTED.replace("total = 0", "import time; total = time.time_ns()"))
+    shown = answers(debug(program, commands="s\nback\n"))
+    assert shown["back"][0].startswith(
+        "diverged: step 0 is not what it was: variable `total` was int = "
+    )
