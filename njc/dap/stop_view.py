@@ -105,8 +105,8 @@ class StopView:
         step = run.timeline.at(frame.position)
         assert step is not None, "frames are those of steps"
         outputs = list_outputs(step.instruction)
-        scopes = [self._make_scope("Outputs", LivePath(only=outputs))] * bool(outputs)
-        scopes.append(self._make_scope("Variables", LivePath()))
+        scopes = [self._make_scope("Variables", LivePath())]  # editors open the first one
+        scopes += [self._make_scope("Outputs", LivePath(only=outputs))] * bool(outputs)
         if step.effect is not None:
             scopes.append(self._make_scope("Effect", TextRows(tuple(describe_effect(step)))))
         if step.shown or step.reply is not None:

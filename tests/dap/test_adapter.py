@@ -146,7 +146,7 @@ def test_steps_of_nested_blocks_and_of_code(connect: Connect, program: Path) -> 
         ("natural block program.njpy:14", 14),
     ]
     inner, outer = client.frames()
-    assert list(client.scopes(inner.id)) == ["Outputs", "Variables"]
+    assert list(client.scopes(inner.id)) == ["Variables", "Outputs"]
     assert client.variables(client.scopes(inner.id)["Variables"]) == {"number": "4"}
     assert client.variables(client.scopes(outer.id)["Variables"])["total"] == "int = 0"
     client.move("stepOut")
