@@ -1,6 +1,6 @@
-# compiled by njc 0.2.0 from calendar/natural.njpy (sha256 98b775da96e8cce5, options cc2447ed8334793a, code 2b474e100537ada2, abi 1)
+# compiled by njc 0.2.0 from calendar/natural.njpy (sha256 d1b531a3837f9f75, options cc2447ed8334793a, code 30fe8d4d4ec708c5, abi 1)
 # do not edit: change calendar/natural.njpy and build again
-# code by openai/Qwen2.5-Coder-1.5B-Instruct-Q4_K_M (local); passes 0 of 3 checks of its program (answered by a script)
+# code by openai/Qwen2.5-Coder-1.5B-Instruct-Q4_K_M (local); the checks of its program were not run
 """A calendar that does what it is asked: each request becomes calls of its public methods."""
 
 from dataclasses import dataclass, field
@@ -37,12 +37,22 @@ class Calendar:
 
 
 def attend_to(calendar: Calendar, request: str, now: datetime) -> None:
+    events = calendar.events()
     # natural
-    # It is <now>. Do what the <request> asks, by calling public methods of the <calendar> and nothing else.
-    # Times are <datetime> objects; titles are short, such as "Dentist"; guests are first names.
-    event = calendar.add(request, now)
-    calendar.invite(event, request.split()[0])
+    # It is <now>, and these are the <events> in the <calendar>. Do what the <request> asks, by calling public methods
+    # of the calendar and nothing else. Times are <datetime> objects; titles are short, such as "Dentist"; guests are
+    # first names.
+    for event in events:
+        if event.start <= now:
+            if request == "attend":
+                calendar.invite(event, request)
+            elif request == "cancel":
+                calendar.cancel(event)
+            elif request == "move":
+                calendar.move(event, request)
+            else:
+                raise ValueError("Invalid request")
     # end of natural block
 
 
-# njc lines 1=1 4:1 41=37 46=41 sha256 aae941809b888572
+# njc lines 1=1 4:1 42=38 56=43 sha256 cbeacc2cae2de288

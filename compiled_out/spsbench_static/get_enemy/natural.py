@@ -1,22 +1,27 @@
-# compiled by njc 0.2.0 from get_enemy/natural.njpy (sha256 1a7623261c0cbcb1, options cc2447ed8334793a, code 88ab334e27bb427f, abi 1)
+# compiled by njc 0.2.0 from get_enemy/natural.njpy (sha256 1eff41ff94dc4596, options cc2447ed8334793a, code ed189657fb6a4b1f, abi 1)
 # do not edit: change get_enemy/natural.njpy and build again
-# code by openai/Qwen2.5-Coder-1.5B-Instruct-Q4_K_M (local); passes 1 of 6 checks of its program (answered by a script)
+# code by openai/Qwen2.5-Coder-1.5B-Instruct-Q4_K_M (local); the checks of its program were not run
 """An encounter: a function that knows an enemy which nobody wrote down."""
 
 from collections.abc import Callable
-from typing import Any
+from dataclasses import dataclass
 
 
-def encounter() -> Callable[[], Any]:
+@dataclass(frozen=True)
+class Enemy:
+    name: str
+    description: str
+
+
+def encounter() -> Callable[[], Enemy]:
     # natural
-    # Invent an enemy for the player to fight: one object with a `name` and a `description`, both strings.
-    # Define a function <:get_enemy> without parameters that returns this very object at every call.
-    get_enemy = {
-        "name": "Goblin",
-        "description": "A small, agile creature with a sharp claws.",
-    }
+    # Invent an <Enemy> for the player to fight, and define a function <:get_enemy: Callable[[], Enemy]> without
+    # parameters whose result is always this very object.
+    get_enemy: Callable[[], Enemy]
+    enemy = Enemy("Goblin", "A small, agile creature with a sharp claws.")
+    get_enemy = lambda: enemy
     # end of natural block
     return get_enemy
 
 
-# njc lines 1=1 4:1 12=8 19:12 20=13 sha256 d7cffedcf1756e90
+# njc lines 1=1 4:1 18=14 24:18 25=19 sha256 ca4854760baa8e6b
