@@ -22,7 +22,7 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import assert_never
 
@@ -68,8 +68,9 @@ def emit(
     """Write a module with its blocks replaced, as pieces that remember where they come from."""
     source = module.source
     comments = [f"# {note}"] if note else []
-    if _declares_variables(lowered):
-        comments.append(_FOR_PYRIGHT)
+    if declared := _list_declared_variables(lowered):
+        has_attributes = _reads_attributes(module, declared)
+        comments.append(_FOR_PYRIGHT + _FOR_PYRIGHT_ATTRIBUTES * has_attributes)
     edits = [_make_header_edit(source, header, comments)]
     if lowered:
         if imports := _list_imports(lowered, runtime):
@@ -96,10 +97,28 @@ def _splice_edits(source: SourceFile, edits: Sequence[_Edit]) -> Iterator[Piece]
 _FOR_PYRIGHT = "# pyright: reportUnboundVariable=false"
 """Pyright does not see that a block binds the variables that are declared before it."""
 
+_FOR_PYRIGHT_ATTRIBUTES = ", reportAttributeAccessIssue=false"
+"""Pyright reports every attribute of such a variable, too."""
 
-def _declares_variables(lowered: Sequence[EmittableBlock]) -> bool:
+
+def _list_declared_variables(lowered: Sequence[EmittableBlock]) -> frozenset[str]:
     calls = (entry.live if isinstance(entry, GuardedBlock) else entry for entry in lowered)
-    return any(isinstance(call, LoweredBlock) and call.declarations for call in calls)
+    return frozenset(
+        declaration.partition(":")[0]
+        for call in calls
+        if isinstance(call, LoweredBlock)
+        for declaration in call.declarations
+    )
+
+
+def _reads_attributes(module: Module, names: Collection[str]) -> bool:
+    """Whether the file reads an attribute of a variable with one of these names, in any scope."""
+    return any(
+        isinstance(node, ast.Attribute)
+        and isinstance(node.value, ast.Name)
+        and node.value.id in names
+        for node in ast.walk(module.tree)
+    )
 
 
 def _make_header_edit(

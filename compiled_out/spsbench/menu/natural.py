@@ -1,6 +1,6 @@
 # compiled by njc 0.2.0 from menu/natural.njpy (sha256 5d09bad6d3c0ad14, abi 1)
 # do not edit: change menu/natural.njpy and build again
-# pyright: reportUnboundVariable=false
+# pyright: reportUnboundVariable=false, reportAttributeAccessIssue=false
 """Take orders in a restaurant, as long as there is something left."""
 
 import njrt as _nj
@@ -23,4 +23,4 @@ def sell(order: str, inventory: dict[str, int]) -> None:
         inventory[dish] -= quantity
 
 
-# njc lines 1=1 4:1 5=2 7:2 12=6 14:7 16=6 22:9 24=11 sha256 93da347f5b507c37
+# njc lines 1=1 4:1 5=2 7:2 12=6 14:7 16=6 22:9 24=11 sha256 0bba8d33898b7469

@@ -1,7 +1,7 @@
 # compiled by njc 0.2.0 from menu/natural.njpy (sha256 5d09bad6d3c0ad14, options cc2447ed8334793a, code bdeb4c5f64fe2d31, abi 1)
 # do not edit: change menu/natural.njpy and build again
 # no code by openai/Qwen2.5-Coder-1.5B-Instruct-Q4_K_M (local) is used: the blocks run live
-# pyright: reportUnboundVariable=false
+# pyright: reportUnboundVariable=false, reportAttributeAccessIssue=false
 """Take orders in a restaurant, as long as there is something left."""
 
 import njrt as _nj
@@ -24,4 +24,4 @@ def sell(order: str, inventory: dict[str, int]) -> None:
         inventory[dish] -= quantity
 
 
-# njc lines 1=1 5:1 6=2 8:2 13=6 15:7 17=6 23:9 25=11 sha256 ca44db6b39a0c005
+# njc lines 1=1 5:1 6=2 8:2 13=6 15:7 17=6 23:9 25=11 sha256 3ff2217835116c4c
