@@ -2,6 +2,7 @@
 
 spsbench surprise --model openai/gpt-4.1-mini --out surprises.jsonl
 spsbench surprise --model openai/local --sample 10 --seed 1 --out surprises.jsonl
+spsbench surprise --report surprises.jsonl           the table of a file, without a model
 """
 
 from __future__ import annotations
@@ -26,7 +27,7 @@ SETUP_ERROR = "no prediction:"
 
 
 @click.command("surprise")
-@flags.model_option(required=True)
+@flags.model_option()
 @click.option("--sample", type=flags.POSITIVE_INT, metavar="N", help="Only N effects, at random.")
 @click.option("--seed", type=int, default=0, show_default=True, help="Seed of sample and mistakes.")
 @click.option(
@@ -37,7 +38,14 @@ SETUP_ERROR = "no prediction:"
     help="Results file; its effects are skipped.",
 )
 @click.option("--note", default="", help="What to record of the model's server.")
-def command(model: str, sample: int | None, seed: int, out: Path, note: str) -> None:
+@click.option(
+    "--report",
+    type=click.Path(path_type=Path, dir_okay=False, exists=True),
+    help="Only show the table of this file.",
+)
+def command(
+    model: str | None, sample: int | None, seed: int, out: Path, note: str, report: Path | None
+) -> None:
     """Plant wrong effects in the 25 programs, and have a model predict each effect.
 
     The programs run on their perfect scripts. Each effect is predicted twice: as it is, and with a mistake (a wrong
@@ -53,6 +61,12 @@ def command(model: str, sample: int | None, seed: int, out: Path, note: str) -> 
     from spsbench.trials.machine import read_hardware, read_package_versions
     from spsbench.trials.progress import format_time_left
 
+    if report is not None:
+        lines = report.read_text(encoding="utf-8").splitlines(keepends=True)
+        click.echo(format_surprise_table(read_surprises(lines).results))
+        return
+    if model is None:
+        raise click.UsageError("nothing says which model predicts: --model NAME")
     effects = list(list_planted_effects(Random(seed).randrange))
     total = len(effects)
     if sample is not None and sample < total:

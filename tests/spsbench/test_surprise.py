@@ -148,6 +148,8 @@ def test_the_command_goes_on_where_it_was_killed(
     read = read_surprises(Path("s.jsonl").read_text().splitlines(keepends=True))
     assert (len(read.runs), len(read.results)) == (2, 4)
     assert "precision" in result.output
+    report = CliRunner().invoke(main, ["surprise", "--report", "s.jsonl"])
+    assert report.output in result.output
 
 
 def test_a_server_that_is_down_ends_the_command(
