@@ -6,6 +6,9 @@
 
 `sys.monitoring` is used where there is a free tool (Python 3.12), else `sys.settrace`; the states are the same.
 
+The states end early, and are marked as cut, at the maximum of states, near the limit of recursion, and where the program
+sets a trace function of its own.
+
 Not seen: other threads; code in C; the insides of comprehensions and generator expressions; a change of a variable
 by the last line before a return; names that begin and end with two underscores. A comprehension of several lines
 has other line states on Python 3.12 and later, which runs it as a part of its function.
@@ -83,10 +86,22 @@ class StateRecorder:
         return code.co_filename == self._file and code.co_name not in EXPRESSION_CODE
 
     def add(self, event: StateEvent, frame: FrameType, value: str | None = None) -> None:
-        """Record a state of a function; one that runs again without a call is called first."""
+        """Record a state of a function; one that runs again without a call is called first.
+
+        Near the limit of recursion there may be no room for this. The states then end here.
+        """
+        try:
+            self._add(event, frame, value)
+        except RecursionError:
+            self.is_cut = True
+
+    def _add(self, event: StateEvent, frame: FrameType, value: str | None) -> None:
         if self.is_cut:
             return
         if not self._stack or self._stack[-1].frame is not frame:
+            if any(activation.frame is frame for activation in self._stack):
+                self.is_cut = True  # the return of an inner function was not seen
+                return
             self._stack.append(_Activation(frame))
             self._append("call", frame, None)
             if event == "call":
@@ -165,14 +180,17 @@ class TraceFunction:
     def __init__(self, recorder: StateRecorder) -> None:
         self._recorder = recorder
         self._before: Any = None
+        self._function = self._enter
 
     def start(self) -> None:
         """Begin to record this thread."""
         self._before = sys.gettrace()
-        sys.settrace(self._enter)
+        sys.settrace(self._function)
 
     def stop(self) -> None:
-        """Put the former trace function back."""
+        """Put the former trace function back; the states are cut if another one has taken the place of this."""
+        if sys.gettrace() is not self._function:
+            self._recorder.is_cut = True
         sys.settrace(self._before)
 
     def _enter(self, frame: FrameType, event: str, argument: Any) -> Any:

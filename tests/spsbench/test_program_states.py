@@ -182,6 +182,24 @@ def test_recording_stops_at_its_limit_and_the_program_goes_on() -> None:
     assert not write_tokens(found.trace).endswith("<|end_of_text|>")
 
 
+@pytest.mark.parametrize("backend", BACKENDS)
+def test_endless_recursion_ends_the_states_not_the_program(backend: Backend) -> None:
+    source = (
+        "def g(n, xs):\n    return g(n + 1, [xs])\n\n"
+        "def f():\n    try:\n        g(0, [])\n    except RecursionError:\n        return 'caught'\n"
+    )
+    found = record_call(source, "f()", backend=backend)
+    assert (found.value, found.trace.is_cut) == ("caught", True)
+    assert len(found.trace.states) > 100
+    assert_round_trip(found.trace)
+
+
+def test_a_program_with_a_trace_function_of_its_own_is_cut() -> None:
+    source = "import sys\ndef f():\n    sys.settrace(None)\n    return 1\n"
+    found = record_call(source, "f()", backend="settrace")
+    assert (found.value, found.trace.is_cut) == (1, True)
+
+
 def test_the_former_trace_function_is_put_back() -> None:
     def trace(frame: Any, event: str, argument: Any) -> None:
         return None
