@@ -39,6 +39,7 @@ from spsbench.states.trace import ProgramState, StateTrace
 OWN = Path(__file__).parent / "crux_functions.jsonl"
 PROBLEMS = read_problems(OWN.read_text().splitlines())
 TRACES = {name: trace_problem(problem) for name, problem in PROBLEMS.items()}
+PUBLISHED = Path(__file__).parents[2] / "spsbench" / "results" / "prediction"
 CRUXEVAL = "CRUXEVAL"
 """Environment variable: the path of cruxeval.jsonl; published generations are read from the same folder."""
 NO_EXPRESSION = "keeps"
@@ -545,3 +546,14 @@ def test_the_report_is_made_from_the_lines_alone() -> None:
         "| output.json | output | 6 | 30 | 100.0000 | - | 100.0000 | - | - |",
     ):
         assert row in report, report
+
+
+def test_the_published_report_is_that_of_the_published_results() -> None:
+    file = PUBLISHED / "crux-qwen2.5-coder-1.5b.jsonl"
+    done = spsbench("--report", str(file))
+    assert done.exit_code == 0, done.output
+    assert done.output == (PUBLISHED / "crux.md").read_text(encoding="utf-8")
+    results = read(str(file))
+    assert results.answers
+    assert results.states
+    assert [scores.differing for scores in results.generations] == [0, 0]
