@@ -52,6 +52,8 @@ WIDE = 70
 """Columns from which on panes stand side by side."""
 PANES = ("source", "effect", "variables", "model", "prints", "steps", "console")
 """The panes, by their digits."""
+REDRAWING = ("set", "edit", "reject", "abort", "accept", "live")
+"""The commands after which a stop looks different."""
 KEY_LINE = "s n r c step  S N R C back  b break  e edit  : command  ? help  q quit"
 NARROW_KEY_LINE = "s n r c  S N R C back  : ? q  tab pane"
 
@@ -75,6 +77,11 @@ class TextPane(VerticalScroll):
     def compose(self) -> ComposeResult:
         """The text."""
         yield self._body
+
+    @property
+    def text_width(self) -> int:
+        """The columns that text has beside the border and the scrollbar."""
+        return max(20, self.size.width - 1)
 
     def show(self, text: Text | str, row: int | None = None) -> None:
         """Replace the text; keep a row in view, or the top."""
@@ -117,7 +124,7 @@ class DebugApp(App[None]):
     .column { height: 1fr; }
     #left { width: 3fr; }
     #right { width: 2fr; }
-    TextPane { border: round $secondary; padding: 0; height: 1fr; scrollbar-size-vertical: 1; }
+    TextPane { border: round $foreground 30%; padding: 0; height: 1fr; scrollbar-size-vertical: 1; }
     TextPane:focus { border: round $accent; }
     #source { height: 3fr; }
     #effect { height: 2fr; }
@@ -127,8 +134,7 @@ class DebugApp(App[None]):
     #command { height: 1; border: none; padding: 0; }
     #small { display: none; }
     Screen.-narrow #panes { layout: vertical; }
-    Screen.-narrow .column { width: 100%; height: auto; }
-    Screen.-narrow #left { height: 1fr; }
+    Screen.-narrow #left, Screen.-narrow #right { width: 100%; }
     HelpPage, EffectEditor { align: center middle; }
     #help { width: 100%; max-width: 84; height: 100%; border: round $accent; background: $surface; }
     #editor { width: 100%; height: 80%; border: round $accent; }
@@ -139,8 +145,8 @@ class DebugApp(App[None]):
         self._session, self._jobs = session, jobs
         self.report: StopReport | None = None
         self.status = "starting"
-        self._chosen = "model"
-        """The pane that is shown of those that share a place."""
+        self._chosen = ""
+        """The pane that is shown of those that share a place; "" for the first."""
         self._history: list[str] = []
         self._recalled = 0
         self._console: list[str] = []
@@ -183,7 +189,7 @@ class DebugApp(App[None]):
                 case str():
                     self._hand_over(job, run_command(self._session, job))
                 case OutputWritten(text=text):
-                    self._session.printed += text
+                    self._session.add_output(text)
                     self.call_from_thread(self._show_prints)
                 case Stepped():
                     pass
@@ -207,7 +213,7 @@ class DebugApp(App[None]):
         """Show what a command gave, and what it has changed."""
         self.call_from_thread(self._show_result, line, result)
         name = line.partition(" ")[0]
-        if isinstance(line, EditedEffect) or name in ("set", "edit", "live", "accept"):
+        if isinstance(line, EditedEffect) or name in REDRAWING:
             report = self._session.make_report()
             self.call_from_thread(self._refresh, report)
 
@@ -245,17 +251,17 @@ class DebugApp(App[None]):
         self.report = report
         if report is None:
             return
-        source = self._pane("source")
-        drawn = draw_source(report, max(20, source.scrollable_content_region.width - 1))
+        source, effect = self._pane("source"), self._pane("effect")
+        drawn = draw_source(report, source.text_width)
         source.show(drawn.text, drawn.row)
-        effect = self._pane("effect")
-        effect.show(draw_effect(report))
-        effect.border_title = f"1 effect: {report.title.partition(': ')[2]}"
-        self._pane("variables").show(draw_variables(report))
+        effect.show(draw_effect(report, effect.text_width))
+        variables = self._pane("variables")
+        variables.show(draw_variables(report, variables.text_width))
         self._pane("model").show(report.shown or "The model has not been asked here.")
         steps = draw_steps(self._session.run.timeline, report.step)
         self._pane("steps").show(steps.text, steps.row)
         self.query_one("#title", Static).update(f" {report.title}")
+        self._show_prints()
 
     def _show_prints(self) -> None:
         lines = clean_text(self._session.printed).split("\n")[-1000:]
@@ -311,14 +317,13 @@ class DebugApp(App[None]):
         for name in PANES[1:]:
             self._pane(name).display = name not in shared or name == chosen
         self.query_one("#right").display = not is_narrow or chosen != "effect"
-        right = self.query_one("#right")
-        right.styles.height = ("1fr" if chosen != "effect" else 0) if is_narrow else "1fr"
 
     def _choose(self, name: str) -> None:
         """Show a pane, if it is not shown."""
         if name != "source":
             self._chosen = name
         self._arrange()
+        self.call_after_refresh(self._refresh, self.report)
 
     def action_show_pane(self, digit: int) -> None:
         """Show a pane and move the focus there."""

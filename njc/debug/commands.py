@@ -23,12 +23,14 @@ from njc.debug.stop_report import (
     StopReport,
     clean_text,
     describe_stop,
+    find_decision,
     format_position,
     format_variable,
     list_source_rows,
     make_stop_report,
     summarize_step,
 )
+from njc.debug.trace_walk import TraceWalk
 from njc.timeline.breakpoints import BREAKPOINT_FORMS, describe_breakpoint, parse_breakpoint
 from njc.timeline.controller import RunControlError, RunController
 from njc.timeline.steps import Position, Step, Variables
@@ -36,6 +38,7 @@ from njc.trace_view.steps import format_effect
 
 _PATH = re.compile(r"\.\w+|\[[^\]]*\]")
 _SETTING = re.compile(r"(\w+)\s*=(?!=)\s*(.+)", re.DOTALL)
+BEFORE_ALL = Position(-1)
 LISTED_LINES = 6
 """Lines of the source that `l` shows before and after the prompt."""
 
@@ -74,14 +77,28 @@ class DebugSession:
     run: DebuggedRun
     folders: tuple[Path, ...]
     """Where the sources of the blocks are."""
-    printed: str = ""
-    """What the program has written."""
+    outputs: list[tuple[Position, str]] = field(default_factory=list)
+    """What the program has written, with the stop before it."""
+    last_stop: Position = BEFORE_ALL
     last_command: str = ""
     seen: dict[Position, Variables] = field(default_factory=dict)
     """The variables at the stops so far, with what the user has set."""
 
+    @property
+    def printed(self) -> str:
+        """What the program has written up to here; of a trace, what its effects have."""
+        if isinstance(self.run, TraceWalk):
+            return "".join(step.printed for step in self.run.timeline[: self.run.position.number])
+        return "".join(text for _, text in self.outputs)
+
+    def add_output(self, text: str) -> None:
+        """The program has written a text."""
+        self.outputs.append((self.last_stop, text))
+
     def make_report(self) -> StopReport | None:
-        """What there is to see now."""
+        """What there is to see now; output that was written after this is forgotten."""
+        here = self.last_stop = self.run.position
+        self.outputs = [(stop, text) for stop, text in self.outputs if stop < here]
         return make_stop_report(self.run, self.folders, self.seen)
 
 
@@ -180,7 +197,7 @@ def go_to(session: DebugSession, words: str) -> CommandResult:
 
 def restart(session: DebugSession, words: str) -> CommandResult:
     """Start from the beginning, without changes."""
-    session.printed = ""
+    session.outputs, session.last_stop = [], BEFORE_ALL
     session.run.restart()
     return Moved()
 
@@ -205,9 +222,10 @@ def list_source(session: DebugSession, words: str) -> CommandResult:
 def show_effect(session: DebugSession, words: str) -> CommandResult:
     """The pending effect, numbered."""
     step = get_step(session)
-    if step.effect is None:
+    report = session.make_report()
+    if step.effect is None or report is None:
         raise RunControlError("no effect is pending here; `s` goes on to the next one")
-    return Said(tuple(number_lines(clean_text(format_effect(step.effect)), step.code_line)))
+    return Said(tuple(number_lines(report.effect, step.code_line)))
 
 
 def number_lines(text: str, current: int = 0) -> list[str]:
@@ -351,7 +369,8 @@ def edit(session: DebugSession, words: str) -> CommandResult:
     """Change the pending effect: at once, or in an editor."""
     get_controller(session)
     step = get_effect(session)
-    return edit_effect(session, words) if words else EditWanted(format_effect(step.effect or {}))
+    effect = find_decision(session.run).get("effect", step.effect) or {}
+    return edit_effect(session, words) if words else EditWanted(format_effect(effect))
 
 
 def reject(session: DebugSession, words: str) -> CommandResult:

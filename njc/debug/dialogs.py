@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import textwrap
 from typing import ClassVar
 
 from textual.app import ComposeResult
@@ -35,7 +36,7 @@ class HelpPage(ModalScreen[None]):
         text = "\n".join(format_help(COMMAND_LIST))
         with VerticalScroll(id="help") as page:
             page.border_title = "keys and commands; Escape closes this page"
-            yield Static(f"{KEYS}\n{text}", markup=False)
+            yield Static(textwrap.dedent(f"{KEYS}\n{text}"), markup=False)
 
 
 class EffectEditor(ModalScreen[str | None]):

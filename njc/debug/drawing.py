@@ -12,6 +12,7 @@ import re
 from dataclasses import dataclass
 
 from rich.console import Console
+from rich.style import Style
 from rich.syntax import Syntax
 from rich.text import Text
 
@@ -84,44 +85,46 @@ def hang(head: Text, text: Text, width: int) -> list[Text]:
 
 
 def highlight(code: str) -> list[Text]:
-    """The lines of Python code, coloured."""
-    syntax = Syntax("", "python", theme="ansi_dark", background_color="default")
-    text = syntax.highlight(code + "\n")
-    return [line.copy() for line in text.split("\n", allow_blank=True)]
+    """The lines of Python code in colours that any background allows."""
+    text = Syntax("", "python", theme="ansi_dark").highlight(code + "\n")
+    plain = Text(text.plain)
+    for span in text.spans:
+        style = span.style if isinstance(span.style, Style) else Style.parse(span.style)
+        shown = Style(color=style.color, bold=style.bold, italic=style.italic)
+        plain.stylize(shown, span.start, span.end)
+    return list(plain.split("\n", allow_blank=True))[: code.count("\n") + 1]
 
 
-def draw_effect(report: StopReport) -> Text:
+def draw_effect(report: StopReport, width: int) -> Text:
     """The pending effect, or what there is instead; above it what came of the last one."""
-    parts = []
+    lines: list[Text] = []
     step = report.step
     if report.last_result:
         style = "red" if report.last_result.startswith("refused") else ""
-        parts.append(Text(f"last effect: {report.last_result}", style))
+        lines += hang(Text("last: "), Text(report.last_result, style), width)
     match step.kind:
         case "enter":
-            parts.append(Text("The model has not been asked yet; s asks it."))
+            lines.append(Text("The model has not been asked yet; s asks it."))
         case "exit":
-            parts.append(Text(f"The block ends: {clean_text(step.result)}", "bold"))
-            if step.error:
-                parts.append(Text(clean_text(step.error), "red"))
+            lines.append(Text(f"The block ends: {clean_text(step.result)}", "bold"))
+            lines += hang(Text(), Text(clean_text(step.error), "red"), width)
         case _:
-            code = highlight(report.effect)[: len(report.effect.splitlines())]
-            for number, line in enumerate(code, 1):
+            for number, line in enumerate(highlight(report.effect.rstrip("\n")), 1):
                 mark = "▶" if number == step.code_line else " "
-                parts.append(Text.assemble((f"{number:>3} {mark}", "bold yellow"), line))
-    return Text("\n").join(parts)
+                lines += hang(Text(f"{number:>3} {mark}", "bold yellow"), line, width)
+    return Text("\n").join(lines)
 
 
-def draw_variables(report: StopReport) -> Text:
+def draw_variables(report: StopReport, width: int) -> Text:
     """The variables, those first that the last step has changed."""
-    return Text("\n").join(draw_variable(row) for row in report.variables)
+    return Text("\n").join(line for row in report.variables for line in draw_variable(row, width))
 
 
-def draw_variable(row: VariableRow) -> Text:
+def draw_variable(row: VariableRow, width: int) -> list[Text]:
     """A variable with its mark."""
-    text = Text(f"{_MARKS[row.mark]} {format_variable(row)}", _MARK_STYLES[row.mark])
-    text.stylize("bold", 2, 2 + len(row.name))
-    return text
+    text = Text(format_variable(row), _MARK_STYLES[row.mark])
+    text.stylize("bold", 0, len(row.name))
+    return hang(Text(f"{_MARKS[row.mark]} ", _MARK_STYLES[row.mark]), text, width)
 
 
 def draw_steps(timeline: Timeline, here: Step) -> DrawnText:

@@ -23,6 +23,8 @@ def read_effect_text(effect: Mapping[str, Any], text: str) -> dict[str, Any]:
         RunControlError: the text does not have that form.
     """
     changed = dict(effect) | _read_fields(effect, text)
+    if unknown := changed.keys() - effect.keys():
+        raise RunControlError(f"not an effect: there is no field `{min(unknown)}`")
     try:
         effect_from_json(changed)
     except InvalidJsonError as error:

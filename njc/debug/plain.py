@@ -167,7 +167,7 @@ class PlainDebugger:
 
     def _write(self, stream: str, text: str) -> None:
         """Write the whole lines of the program, and keep the rest."""
-        self._session.printed += text
+        self._session.add_output(text)
         *lines, rest = (self._partial.get(stream, "") + text).split("\n")
         self._partial[stream] = rest
         mark = "| " if stream == "stdout" else "! "

@@ -17,7 +17,7 @@ import ast
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal
 
 from njc.debug.trace_walk import TraceWalk
 from njc.frontend.references import Reference, find_tags
@@ -31,6 +31,11 @@ DebuggedRun = RunController | TraceWalk
 
 VariableMark = Literal["", "new", "changed", "gone"]
 
+_DECISIONS = {
+    "edit": " (edited)",
+    "reject": " (will be refused)",
+    "abort": " (will end the block)",
+}
 MAX_NEIGHBOURS = 6
 """Steps of the block that are listed before and after the current one."""
 
@@ -66,9 +71,9 @@ class StopReport:
     last_result: str
     """What came of the last step of the block, where that is more than changes of variables."""
     effect: str
-    """The pending effect as text."""
+    """The pending effect as text, as the user has edited it."""
     shown: str
-    """The messages to the model that were new in this turn, and its reply."""
+    """The messages to the model that were new in the turn at the stop or before it, and the reply."""
 
 
 def make_stop_report(
@@ -86,15 +91,26 @@ def make_stop_report(
     for position in [position for position in seen if position > run.position]:
         del seen[position]
     seen[run.position] = texts
+    decision = find_decision(run)
+    effect = decision.get("effect", step.effect)
     return StopReport(
         step,
-        describe_stop(step),
+        describe_stop(step) + _DECISIONS.get(decision.get("decision", ""), ""),
         tuple(list_source_rows(run.timeline, step, folders)),
         tuple(list_variable_rows(run.timeline, step, last, texts, seen)),
-        describe_result(last) if last is not None else "",
-        clean_text(format_effect(step.effect)) if step.effect is not None else "",
-        clean_text(format_turn(step)),
+        describe_result(last, isinstance(run, TraceWalk)) if last is not None else "",
+        clean_text(format_effect(effect)) if effect is not None else "",
+        clean_text(format_turn(find_asked_step(run.timeline, step))),
     )
+
+
+def find_decision(run: DebuggedRun) -> Mapping[str, Any]:
+    """What the user has decided about the effect here; empty if nothing."""
+    edits = run.edits if isinstance(run, RunController) else ()
+    decisions = [
+        edit.fields for edit in edits if edit.kind == "decide" and edit.position == run.position
+    ]
+    return decisions[-1] if decisions else {}
 
 
 def describe_stop(step: Step) -> str:
@@ -119,9 +135,11 @@ def format_position(position: Position) -> str:
     return f"{position.number}.{position.line}" if position.line else str(position.number)
 
 
-def describe_result(step: Step) -> str:
-    """What came of an effect, apart from changes of variables."""
-    lines = [f"printed: {clean_text(step.printed.rstrip())}"] if step.printed else []
+def describe_result(step: Step, shows_prints: bool) -> str:
+    """What came of an effect, apart from changes of variables; what it printed, if that is not shown elsewhere."""
+    lines = []
+    if step.printed and shows_prints:
+        lines.append(f"printed: {clean_text(step.printed.rstrip())}")
     if step.is_refused:
         lines.append(f"refused: {clean_text(step.result)}")
     elif step.result_kind == "answer" and step.result:
@@ -135,10 +153,18 @@ def describe_missing_reply(error: str) -> list[str]:
     return ["the recording has no reply for this; go back, then `live` asks a model"] * is_missing
 
 
-def format_turn(step: Step) -> str:
-    """What the model was shown in this turn, and its reply."""
-    parts = ["shown to the model:", format_messages(step.shown)] if step.shown else []
-    parts += ["reply of the model:", format_reply(step.reply)] if step.reply is not None else []
+def find_asked_step(timeline: Timeline, step: Step) -> Step | None:
+    """The step of the same block, this one or before it, that has what the model was shown last."""
+    steps = reversed(timeline[: step.number + 1])
+    return next((other for other in steps if other.run == step.run and other.shown), None)
+
+
+def format_turn(step: Step | None) -> str:
+    """What the model was shown in the turn of a step, and its reply."""
+    if step is None:
+        return ""
+    parts = [f"shown to the model in turn {step.turn}:", format_messages(step.shown)]
+    parts += ["", "reply of the model:", format_reply(step.reply)] if step.reply is not None else []
     return "\n".join(parts)
 
 

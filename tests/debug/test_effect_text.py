@@ -1,0 +1,67 @@
+"""Effects as text that can be edited: reading what was written gives the same effect."""
+
+from __future__ import annotations
+
+import pytest
+
+from njc.debug.effect_text import read_effect_text
+from njc.timeline.controller import RunControlError
+from njc.trace_view.steps import format_effect
+from njrt.effect_json import effect_to_json
+from njrt.effects import (
+    Assign,
+    BindOutputs,
+    BreakLoop,
+    Deref,
+    Done,
+    Effect,
+    Eval,
+    Exec,
+    Goto,
+    Lookup,
+    RaiseNamed,
+    Ref,
+    ReturnAnswer,
+    ReturnValue,
+    Run,
+    SetRef,
+)
+
+EFFECTS: list[Effect] = [
+    Run("x = 1\nprint(x)", True),
+    Eval("x + 1"),
+    Exec("x = {'a': 1}"),
+    Lookup("x"),
+    Assign("x", {"a": [1, "b = c: d"]}),
+    Deref(3),
+    Ref([1, None]),
+    SetRef(3, "text\nof two lines"),
+    Goto("break", None),
+    BreakLoop(),
+    ReturnValue(None),
+    Done(),
+    BindOutputs({"team": "billing", "sum": 1.5, "lines": [{"a = b": True}]}),
+    ReturnAnswer({"a": "ä"}),
+    RaiseNamed("KeyError", "no: such = key"),
+]
+
+
+@pytest.mark.parametrize("effect", EFFECTS, ids=lambda effect: type(effect).__name__)
+def test_reading_what_was_written_gives_the_same(effect: Effect) -> None:
+    value = effect_to_json(effect)
+    assert read_effect_text(value, format_effect(value)) == value
+
+
+@pytest.mark.parametrize(
+    ("effect", "text"),
+    [
+        (BindOutputs({"team": "a"}), "team: 1"),
+        (BindOutputs({"team": "a"}), "team = billing"),
+        (Lookup("x"), "variable = 3"),
+        (Deref(3), 'reference: "three"'),
+        (Deref(3), "other: 3"),
+    ],
+)
+def test_other_text_is_refused(effect: Effect, text: str) -> None:
+    with pytest.raises(RunControlError, match=r"does not have the form|not an effect"):
+        read_effect_text(effect_to_json(effect), text)
