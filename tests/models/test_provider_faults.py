@@ -1,6 +1,8 @@
 """Whatever a server sends, a model replies or raises a `ModelError`; what it replies can be stored and sent on.
 
-The faults are generated: every node of a valid response is replaced by every other kind of value.
+The faults are generated: every node of a valid response is replaced by every other kind of value, every number by what
+is none in JSON or too large, and the body comes cut off, in other encodings and under other types. test_stream_faults.py
+does the same to streams.
 """
 
 from __future__ import annotations
@@ -37,6 +39,7 @@ from njrt.messages import (
 from njrt.models.anthropic import Anthropic, make_message_body
 from njrt.models.openai import OpenAI, make_completion_body
 from njrt.models.remote import RemoteModel
+from njrt.models.response import MAX_TOKENS
 from openai_server import OpenAIServer
 
 pytest.importorskip("openai")
@@ -60,6 +63,24 @@ VALUES: dict[str, Any] = {
     "deep": json.loads("[" * 150 + "]" * 150),
 }
 """What stands in place of a node of a valid response."""
+
+NUMBERS = (
+    "1e400",
+    "-1e400",
+    "NaN",
+    "Infinity",
+    "-Infinity",
+    "9" * 5_000,
+    "-0",
+    "0.5",
+    "1e3",
+    "1e15",
+    "1" + "0" * 18,
+)
+"""What stands in place of a number, as JSON or what looks like it."""
+
+LITERAL, AGAIN = "@literal@", "@again@"
+"""A text that is replaced by a number as written, and a key that is replaced by the one before it."""
 
 CODE = {"code": "x = '\ud83d\ude00'", "done": True}
 ORDERS = request(dict[str, Order | None])
@@ -117,22 +138,38 @@ def mutate(value: Any, path: tuple[Any, ...], new: Any) -> Any:
     return value
 
 
+def get_node(value: Any, path: tuple[Any, ...]) -> Any:
+    for step in path:
+        value = value[step]
+    return value
+
+
 def generate_mutations(body: Any) -> Iterator[tuple[str, str]]:
-    """Every node of a response, and of the JSON inside its texts, with every value."""
+    """Every node of a response, and of the JSON inside its texts, with every value; as JSON texts."""
     for path in list_paths(body):
+        node, label = get_node(body, path), ".".join(map(str, path))
         for name, new in VALUES.items():
-            yield f"{'.'.join(map(str, path))}: {name}", json.dumps(mutate(body, path, new))
-    reply = body.get("choices", [{"message": {"content": None}}])[0]["message"]["content"]
-    if reply == json.dumps(ORDER):
-        for path in list_paths(ORDER):
-            for name, new in VALUES.items():
-                text = json.dumps(mutate(ORDER, path, new))
-                label = f"text {'.'.join(map(str, path))}: {name}"
-                yield label, json.dumps(mutate(body, ("choices", 0, "message", "content"), text))
+            yield f"{label}: {name}", json.dumps(mutate(body, path, new))
+        if isinstance(node, int | float):
+            text = json.dumps(mutate(body, path, LITERAL))
+            for number in NUMBERS:
+                yield f"{label}: {number[:9]}", text.replace(f'"{LITERAL}"', number)
+        if isinstance(node, dict):
+            yield f"{label}: surrogate key", json.dumps(mutate(body, (*path, "\ud800"), "\udfff"))
+            for key in node:
+                text = json.dumps(mutate(body, (*path, AGAIN), None))
+                yield f"{label}: {key} again", text.replace(AGAIN, key)
+        if isinstance(node, str) and node.startswith("{") and node.endswith("}"):
+            for name, text in generate_mutations(json.loads(node)):
+                yield f"{label}: {name}", json.dumps(mutate(body, path, text))
 
 
 def use_reply(request: Request, reply: Reply) -> None:
-    """Store the reply, read it back, and write the next requests to both vendors."""
+    """Store the reply, read it back, and write the next requests to both vendors; its usage must be possible."""
+    usage = reply.usage
+    assert 0 <= usage.cached <= usage.input <= 3 * MAX_TOKENS
+    assert 0 <= usage.output <= MAX_TOKENS
+    assert usage.usd is None or 0 <= usage.usd < float("inf")
     text = format_json_line(reply_to_json(reply))
     text.encode()
     stored = reply_from_json(json.loads(text), reply.model).message
@@ -150,7 +187,7 @@ def use_reply(request: Request, reply: Reply) -> None:
 
 
 def run_faults(
-    vendor: str, request: Request, faults: list[tuple[str, Response]]
+    vendor: str, request: Request, faults: list[tuple[str, Response]], requests: int = 4
 ) -> tuple[int, dict[str, str]]:
     """The number of replies, and the faults that raised anything but a ModelError."""
     make_server, make_model = VENDORS[vendor]
@@ -158,13 +195,16 @@ def run_faults(
     with make_server() as server:
         model = make_model(server)
         for name, response in faults:
-            server.script[:] = [response, response]  # a rejected schema is a second request
+            # A rejected schema is a second request, and so is a broken stream.
+            server.script[:] = [response] * requests
             try:
                 reply = model.ask(request)
                 use_reply(request, reply)
                 replies += 1
             except ModelError as error:
                 str(error).encode()
+                if "max_call_seconds" in str(error):
+                    undocumented[name] = "took too long"
             except Exception as error:
                 undocumented[name] = f"{type(error).__name__}: {error}"[:200]
     return replies, undocumented
@@ -183,13 +223,41 @@ def test_every_mutation_of_a_response_is_a_reply_or_a_model_error(vendor, reques
     assert 0 < replies < len(faults)
 
 
+ENCODINGS = ("utf-8", "utf-8-sig", "utf-16", "utf-16-le", "utf-16-be", "utf-32", "utf-7", "latin-1", "cp1252", "cp037", "shift_jis")  # fmt: skip
+CONTENT_TYPES = ("", ";", "text/plain", "text/html; charset=utf-16", "application/octet-stream", "application/json; charset=\xff",
+                 "application/problem+json", "multipart/form-data; boundary=x", "text/event-stream", "x" * 3_000)  # fmt: skip
+BODIES = ("", " ", "null", "true", "0", "-0", "1e400", "NaN", "-Infinity", '"text"', '"\\ud800"', "[]", "[{}]", "[[]]", "{}", "{}{}",
+          '{"\\ud800": 1}', '{"choices": {}}', '{"content": {}}', '{"error": {}}', '{"error": "busy"}', "[DONE]", "data: {}")  # fmt: skip
+"""Whole bodies, most of which are no object."""
+
+
 def generate_broken_responses(body: Any) -> Iterator[tuple[str, Response]]:
     whole = json.dumps(body, ensure_ascii=False).encode()
-    for length in range(0, len(whole), 40):
+    for length in range(0, len(whole), 10):
         yield f"cut after {length}", Raw(whole[:length])
     yield "invalid UTF-8", Raw(whole.replace(b"hello", b"\xff\xfe\xc3"))
-    yield "UTF-16", Raw(whole.decode().encode("utf-16"))
+    accented = whole.decode().replace("hello", "h\xe9llo \u20ac")
+    for encoding in ENCODINGS:
+        encoded = accented.encode(encoding, "replace")
+        yield encoding, Raw(encoded)
+        for charset in (encoding, "utf-8", "utf-16", "latin-1"):
+            yield f"{encoding} as {charset}", Raw(encoded, f"application/json; charset={charset}")
+        yield f"{encoding} cut", Raw(encoded[:-1])
+    yield (
+        "surrogates in UTF-8",
+        Raw(accented.replace("\xe9", "\ud800").encode("utf-8", "surrogatepass")),
+    )
     yield "byte order mark", Raw(b"\xef\xbb\xbf" + whole)
+    for kind in CONTENT_TYPES:
+        yield f"type {kind}", Raw(whole, kind)
+        yield f"type {kind} of text", Raw("no JSON", kind)
+    for text in BODIES:
+        yield f"body {text[:9]}", Raw(text)
+    head = b"HTTP/1.1 200 OK\r\ncontent-length: %d\r\n\r\n" % len(whole)
+    yield "no type", Garbage(head + whole)
+    yield "no type and no length", Garbage(b"HTTP/1.1 200 OK\r\n\r\n" + whole)
+    yield "deep objects", Raw('{"choices":' * 50_000 + "1" + "}" * 50_000)
+    yield "deep in a field", Raw(whole.replace(b'"usage"', b'"x": ' + DEEP.encode() + b', "usage"'))
     yield "NUL", Raw(whole + b"\0")
     yield "deep", Raw(DEEP)
     yield "deep arguments", Raw(whole.replace(b'"hello"', DEEP.encode()))

@@ -71,6 +71,15 @@ class Trickle:
 
 
 @dataclass(frozen=True)
+class Endless:
+    """Send these bytes in place of an HTTP response, then `data` again and again until the client leaves."""
+
+    head: bytes
+    data: bytes
+    pause: float = 0.0
+
+
+@dataclass(frozen=True)
 class Stream:
     """Answer with server-sent events, `pause` seconds apart; then `end` the answer, cut it off, or `stall`."""
 
@@ -79,7 +88,7 @@ class Stream:
     then: Literal["end", "cut", "stall"] = "end"
 
 
-Response = Answer | Status | Raw | Garbage | Drop | Hang | Trickle | Stream
+Response = Answer | Status | Raw | Garbage | Drop | Hang | Trickle | Endless | Stream
 
 
 @dataclass(frozen=True)
@@ -96,7 +105,7 @@ class Seen:
 class Loopback:
     """The server; `seen` is every request, `connections` how many connections brought them.
 
-    `abandoned` is set when a client has left in the middle of a trickling answer.
+    `abandoned` is set when a client has left in the middle of an answer that does not end.
     """
 
     def __init__(self, script: Iterable[Response] = ()) -> None:
@@ -195,6 +204,8 @@ def _handler(loopback: Loopback) -> type[BaseHTTPRequestHandler]:
                     self.close_connection = True
                 case Trickle(pause):
                     self._trickle(pause)
+                case Endless(head, data, pause):
+                    self._repeat(head, data, pause)
                 case Stream(events, pause, then):
                     self._stream(events, pause, then)
 
@@ -242,6 +253,15 @@ def _handler(loopback: Loopback) -> type[BaseHTTPRequestHandler]:
             try:
                 while not loopback.closing.wait(pause):
                     self.wfile.write(b" ")
+            except OSError:
+                loopback.abandoned.set()
+
+        def _repeat(self, head: bytes, data: bytes, pause: float) -> None:
+            self.close_connection = True
+            try:
+                self.wfile.write(head)
+                while not loopback.closing.wait(pause):
+                    self.wfile.write(data)
             except OSError:
                 loopback.abandoned.set()
 

@@ -341,11 +341,8 @@ def _parse_call(call: CompletionCall, default_id: str) -> ToolCall:
 def parse_completion_usage(usage: CompletionUsage) -> tuple[Usage, int]:
     """What a completion used, and the tokens written to a cache."""
     details = usage.prompt_tokens_details or PromptTokens()
-    used = Usage(
-        input=usage.prompt_tokens or 0,
-        output=usage.completion_tokens or 0,
-        cached=details.cached_tokens or 0,
-    )
+    prompt, cached = usage.prompt_tokens or 0, details.cached_tokens or 0
     cache_writes = details.cache_write_tokens or 0
-    check_token_counts(used.input, used.output, used.cached, cache_writes)
+    used = Usage(input=prompt, output=usage.completion_tokens or 0, cached=min(cached, prompt))
+    check_token_counts(used.input, used.output, cached, cache_writes)
     return used, cache_writes

@@ -19,7 +19,7 @@ T = TypeVar("T")
 MAX_DEPTH = 100
 """Levels of lists and objects in each other; replies of models have fewer than ten."""
 
-MAX_TOKENS = 10**12
+MAX_TOKENS = 10**9
 """The largest number of tokens that is taken for a count."""
 
 

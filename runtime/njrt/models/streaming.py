@@ -12,7 +12,6 @@ does not have this format is a `BrokenStreamError`.
 
 from __future__ import annotations
 
-import json
 import time
 from collections.abc import AsyncIterator, Callable
 from dataclasses import dataclass, field
@@ -249,8 +248,8 @@ class MessageAssembler:
         for index, parts in self._inputs.items():
             text = "".join(parts)
             try:
-                self._blocks[index]["input"] = json.loads(text) if text else {}
-            except ValueError:  # cut off by the token limit
+                self._blocks[index]["input"] = parse_json(text) if text else {}
+            except MalformedReplyError:  # such as one that the token limit has cut off
                 self._blocks[index]["input"] = text
         content = [block for _, block in sorted(self._blocks.items())]
         return self._message | {"content": content, "usage": self._usage or None}
