@@ -24,7 +24,14 @@ from njc.frontend.references import Reference, find_tags
 from njc.timeline.controller import RunController
 from njc.timeline.places import find_block_lines, find_source
 from njc.timeline.steps import Position, Step, Timeline, Variables
-from njc.trace_view.steps import format_effect, format_messages, format_reply, name_effect
+from njc.trace_view.steps import (
+    format_differences,
+    format_effect,
+    format_messages,
+    format_reply,
+    name_effect,
+    name_prediction,
+)
 from njrt.rendering.writer import escape_unprintable
 
 DebuggedRun = RunController | TraceWalk
@@ -144,6 +151,10 @@ def describe_result(step: Step, shows_prints: bool) -> str:
         lines.append(f"refused: {clean_text(step.result)}")
     elif step.result_kind == "answer" and step.result:
         lines.append(f"answered: {clean_text(step.result)}")
+    if step.prediction is not None:
+        mark = name_prediction(step.prediction)
+        differences = format_differences(step.prediction).splitlines()
+        lines += [f"{mark}: {clean_text(line)}" for line in differences] or [mark]
     return "\n".join(lines)
 
 
@@ -272,7 +283,8 @@ def summarize_step(step: Step) -> str:
         return f"exit: {clean_text(step.result)}"
     first, *rest = format_effect(step.effect or {}).splitlines() or [""]
     refused = " (refused)" if step.is_refused else ""
-    return f"{name_effect(step.effect or {})}: {clean_text(first)}{' …' if rest else ''}{refused}"
+    surprise = " (surprise)" if name_prediction(step.prediction) == "surprise" else ""
+    return f"{name_effect(step.effect or {})}: {clean_text(first)}{' …' if rest else ''}{refused}{surprise}"
 
 
 def choose_prompt_line(lines: Sequence[str], step: Step) -> int:

@@ -25,6 +25,7 @@ from njc.timeline.trace_lines import (
     UnansweredLine,
     UnreadableLine,
 )
+from njrt.prediction import Prediction
 
 StepKind = Literal["enter", "effect", "line", "exit"]
 Variables = Mapping[str, str]
@@ -69,6 +70,8 @@ class Step:
     """Whether the step has been carried out; what follows is known only then."""
     decisions: tuple[Mapping[str, Any], ...] = ()
     """What interceptors decided about the effect; `effect` is as the model requested it."""
+    prediction: Prediction | None = None
+    """What was predicted of the effect, if it was."""
     result_kind: Literal["", "answer", "refusal", "outcome"] = ""
     result: str = ""
     """What the model was answered; for an exit, the outcome."""
@@ -427,6 +430,7 @@ class StepBuilder:
             effect=line.effect,
             is_done=True,
             decisions=tuple(line.decisions),
+            prediction=line.prediction,
             result_kind=line.kind,
             result=line.result,
             changes=changes,

@@ -20,6 +20,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import Discriminator, TypeAdapter, ValidationError
 
+from njrt.prediction import Prediction
 from njrt.typed_json import describe_validation_error
 
 StateTexts = dict[str, str | None]
@@ -101,7 +102,7 @@ class PerformedLine:
     changes: StateTexts | None = None
     digest: str = ""
     printed: str = ""
-    prediction: dict[str, Any] | None = None
+    prediction: Prediction | None = None
     decisions: list[dict[str, Any]] = field(default_factory=list)
 
 

@@ -67,6 +67,7 @@ class RunSummary:
     output: int = 0
     usd: float | None = None
     refusals: int = 0
+    surprises: int = 0
     failures: int = 0
     outcome: str = ""
     error: str = ""
@@ -242,9 +243,10 @@ class _RunBuilder:
                     self.usd = (self.usd or 0.0) + cost.usd
             case UnansweredLine():
                 self.counts["failures"] += 1
-            case PerformedLine(kind=kind):
+            case PerformedLine(kind=kind, prediction=prediction):
                 self.counts["effects"] += 1
                 self.counts["refusals"] += kind == "refusal"
+                self.counts["surprises"] += prediction is not None and prediction.is_surprise
             case EndedLine(outcome=outcome, error=error, seconds=seconds):
                 self.seconds = seconds
                 self.fields |= {"outcome": outcome, "error": error}

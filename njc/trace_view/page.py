@@ -31,7 +31,7 @@ from typing import IO, Any
 
 from njc.trace_view.index import RunSummary, TraceIndex
 from njc.trace_view.selection import Selection
-from njc.trace_view.steps import StepKind, TraceStep
+from njc.trace_view.steps import StepKind, TraceStep, format_differences, name_prediction
 from njrt.errors import ConfigurationError
 
 CHUNK_CHARS = 256_000
@@ -41,7 +41,7 @@ COMPRESSION = 3
 """The level of gzip; 6 takes three times as long for a page that is a tenth smaller."""
 
 STEP_KINDS: tuple[StepKind, ...] = ("enter", "effect", "call", "exit")
-REFUSED, JUMP, FAILED = 1, 2, 4
+REFUSED, JUMP, FAILED, SURPRISE = 1, 2, 4, 8
 """Flags of a step."""
 
 RUN_COLUMN_TYPES = {
@@ -49,7 +49,9 @@ RUN_COLUMN_TYPES = {
     **dict.fromkeys(("seconds", "usd"), "f"),
     "parent": "i",
     **dict.fromkeys(("place", "model", "outcome", "tried"), "I"),
-    **dict.fromkeys(("calls", "effects", "tokens", "refusals", "failures", "depth"), "I"),
+    **dict.fromkeys(
+        ("calls", "effects", "tokens", "refusals", "surprises", "failures", "depth"), "I"
+    ),
     **dict.fromkeys(("first", "steps", "digest", "digest2"), "I"),
 }
 STEP_COLUMN_TYPES = {
@@ -156,6 +158,7 @@ class _PageData:
             effects=run.effects,
             tokens=min(run.tokens, 0xFFFFFFFF),
             refusals=run.refusals,
+            surprises=run.surprises,
             failures=run.failures,
             depth=run.depth,
             first=first_step,
@@ -165,7 +168,7 @@ class _PageData:
         )
 
     def _add_step(self, step: TraceStep) -> None:
-        flags = REFUSED * step.is_refused | JUMP * step.is_jump
+        flags = REFUSED * step.is_refused | JUMP * step.is_jump | SURPRISE * step.is_surprise
         digest, digest2 = _split_digest(step.digest)
         packed = _pack_step(step)
         if not self._waiting:
@@ -231,6 +234,7 @@ def _pack_step(step: TraceStep) -> str:
             step.model,
             step.source,
             [step.turn, step.cost.input, step.cost.output, step.cost.cached],
+            [name_prediction(step.prediction), format_differences(step.prediction)],
         ],
         ensure_ascii=False,
     )

@@ -10,7 +10,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from njc.trace_view.index import RunSummary
-from njc.trace_view.steps import TraceStep
+from njc.trace_view.steps import TraceStep, format_differences
 
 
 @dataclass(frozen=True, slots=True)
@@ -18,6 +18,7 @@ class Selection:
     """Conditions; those that are not set always hold. `slow` is in seconds, `expensive` in US dollars."""
 
     refusals: bool = False
+    surprises: bool = False
     jumps: bool = False
     slow: float | None = None
     expensive: float | None = None
@@ -33,6 +34,7 @@ class Selection:
         """Whether a run is shown. `block` is a place, the name of its file, or the start of one."""
         return (
             (not self.refusals or run.refusals > 0)
+            and (not self.surprises or run.surprises > 0)
             and (not self.jumps or run.is_jump)
             and (self.slow is None or run.seconds >= self.slow)
             and (self.expensive is None or (run.usd or 0.0) >= self.expensive)
@@ -45,6 +47,7 @@ class Selection:
         wanted = self.search.casefold()
         return (
             (not self.refusals or step.is_refused)
+            and (not self.surprises or step.is_surprise)
             and (not self.jumps or step.is_jump)
             and (self.slow is None or step.seconds >= self.slow)
             and (self.expensive is None or (step.cost.usd or 0.0) >= self.expensive)
@@ -55,4 +58,5 @@ class Selection:
 def list_texts(step: TraceStep) -> list[str]:
     """The texts of a step that are searched."""
     changes = [f"{change.name}: {change.after}" for change in step.changes]
-    return [step.code, step.result, step.shown, step.reply, step.printed, *changes]
+    predicted = format_differences(step.prediction)
+    return [step.code, step.result, step.shown, step.reply, step.printed, predicted, *changes]

@@ -25,6 +25,7 @@ from njc.timeline.trace_lines import (
     RepliedLine,
     UnansweredLine,
 )
+from njrt.prediction import Prediction
 from njrt.rendering.writer import remove_unstable_parts
 
 StepKind = Literal["enter", "effect", "call", "exit"]
@@ -77,6 +78,7 @@ class TraceStep:
     result_kind: ResultKind = ""
     changes: tuple[VariableChange, ...] = ()
     printed: str = ""
+    prediction: Prediction | None = None
     digest: bytes = field(default=b"", repr=False)
 
     @property
@@ -88,6 +90,11 @@ class TraceStep:
     def is_refused(self) -> bool:
         """Whether the effect was refused, or the model's reply was none."""
         return self.result_kind == "refusal"
+
+    @property
+    def is_surprise(self) -> bool:
+        """Whether the effect was not as predicted."""
+        return self.prediction is not None and self.prediction.is_surprise
 
     @property
     def is_jump(self) -> bool:
@@ -198,6 +205,7 @@ def _make_effect_step(
         result_kind=line.kind,
         changes=changes,
         printed=line.printed,
+        prediction=line.prediction,
     )
 
 
@@ -237,6 +245,22 @@ def name_outcome(result: str) -> str:
 def name_effect(effect: Mapping[str, Any]) -> str:
     """The kind of an effect; a reply that is no effect is a `Refusal`."""
     return str(effect.get("kind", ""))
+
+
+def name_prediction(prediction: Prediction | None) -> str:
+    """Whether an effect was as predicted, in words; empty if nothing was predicted."""
+    if prediction is None:
+        return ""
+    if prediction.problem:
+        return "not compared"
+    return "surprise" if prediction.is_surprise else "as predicted"
+
+
+def format_differences(prediction: Prediction | None) -> str:
+    """Where an effect was not as predicted, or why that is not known: one line for each."""
+    if prediction is None:
+        return ""
+    return "\n".join([prediction.problem] if prediction.problem else prediction.mismatches)
 
 
 def format_effect(effect: Mapping[str, Any]) -> str:

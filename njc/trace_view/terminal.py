@@ -16,7 +16,7 @@ from itertools import zip_longest
 from njc.trace_view.comparison import RunPair, find_first_difference, pair_runs
 from njc.trace_view.index import RunSummary, TraceIndex
 from njc.trace_view.selection import Selection
-from njc.trace_view.steps import TraceStep, VariableChange
+from njc.trace_view.steps import TraceStep, VariableChange, format_differences, name_prediction
 from njc.trace_view.tables import TableColumn, fit_text, format_table
 from njrt.rendering.writer import escape_unprintable
 
@@ -75,6 +75,7 @@ def summarize_runs(runs: Sequence[RunSummary], of: int) -> str:
         *([f"${sum(usd):.4f}"] if usd else []),
         f"{sum(run.seconds for run in runs if run.parent is None or of > len(runs)):.1f} s",
         *([_count(refused, "refusal")] if (refused := sum(run.refusals for run in runs)) else []),
+        *([_count(wrong, "surprise")] if (wrong := sum(run.surprises for run in runs)) else []),
     ]
     return ", ".join(parts)
 
@@ -135,7 +136,7 @@ def format_run(
 
 
 def format_step(number: int, step: TraceStep, width: int | None = None) -> Iterator[str]:
-    """The lines of a step: a head, then code, changes of variables (`=`), prints (`|`) and the result (`>`)."""
+    """The lines of a step: a head, then code, changes of variables (`=`), prints (`|`), the result (`>`), surprises (`?`)."""
     for part in format_step_parts(number, step, width):
         yield from part
 
@@ -146,6 +147,7 @@ def format_step_parts(number: int, step: TraceStep, width: int | None) -> Iterat
         f"{number} {step.kind}",
         escape_unprintable(step.effect),
         step.result_kind if step.result_kind in ("refusal", "error") else "",
+        name_prediction(step.prediction),
         f"{step.seconds:.2f} s" if step.seconds else "",
         _count(step.cost.input + step.cost.output, "token") if step.cost.input else "",
         format_cost(step.cost.usd),
@@ -156,6 +158,7 @@ def format_step_parts(number: int, step: TraceStep, width: int | None) -> Iterat
     yield [line for change in step.changes for line in _format_change(change, width)]
     yield list(_indent(step.printed.rstrip("\n"), "  | ", width))
     yield list(_indent(step.result, "  > ", width))
+    yield list(_indent(format_differences(step.prediction), "  ? ", width))
 
 
 def _format_change(change: VariableChange, width: int | None) -> Iterator[str]:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import json
 import os
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -191,6 +193,24 @@ def test_a_trace_is_viewed(debug: Debug) -> None:
     assert shown["b effect if topic"] == ["error: a trace has no values to evaluate conditions on"]
     assert shown["goto 99"][0].startswith("error: the trace has no such step; it has steps 0 to ")
     assert shown["b 14"] == ["breakpoint 2: line mailbox.njpy:14"]
+
+
+def test_surprises_are_shown(debug: Debug, tmp_path: Path) -> None:
+    lines = [json.loads(line) for line in Path(MAILBOX_TRACE[1]).read_text().splitlines()]
+    effects = [line for line in lines if line["event"] == "performed"]
+    effects[0]["prediction"] = {"mismatches": ["topic = 'bills', predicted \x1b'prizes'"]}
+    effects[1]["prediction"] = {"expected": {"topic": "'bills'"}}
+    effects[2]["prediction"] = {"problem": "no prediction: too busy"}
+    trace = tmp_path / "trace.jsonl"
+    trace.write_text("".join(json.dumps(line) + "\n" for line in lines))
+    commands = "s\n" * 8 + "l\n"
+    output = debug("--trace", str(trace), MAILBOX_TRACE[2], commands=commands).output
+    marks = re.findall(r"^  (surprise.*|as predicted|not compared.*)$", output, re.M)
+    assert marks == [
+        "surprise: topic = 'bills', predicted \\x1b'prizes'",
+        "as predicted",
+        "not compared: no prediction: too busy",
+    ]
 
 
 def test_breakpoints_on_a_trace_stop_where_those_of_a_run_do(

@@ -2,7 +2,7 @@
 // The data of the page: numbers for every run and step at once, texts in chunks that are unpacked on demand.
 
 const byId = (id) => document.getElementById(id);
-const REFUSED = 1, JUMP = 2, FAILED = 4;
+const REFUSED = 1, JUMP = 2, FAILED = 4, SURPRISE = 8;
 const KINDS = ["enter", "effect", "call", "exit"];
 const JUMPS = new Set(["broke", "continued", "returned", "raised"]);
 const MAX_CHUNKS = 48;
@@ -42,9 +42,9 @@ async function readChunkText(number) {
   return new TextDecoder().decode(await unpack(byId(`chunk-${number}`)));
 }
 
-function makeStep([effect, code, result, resultKind, changes, printed, shown, reply, model, source, counts]) {
+function makeStep([effect, code, result, resultKind, changes, printed, shown, reply, model, source, counts, [predicted, differences]]) {
   const [turn, input, output, cached] = counts;
-  return { effect, code, result, resultKind, changes, printed, shown, reply, model, source, turn, input, output, cached };
+  return { effect, code, result, resultKind, changes, printed, shown, reply, model, source, turn, input, output, cached, predicted, differences };
 }
 
 // The chunks that were used last, and those on their way.
@@ -98,8 +98,8 @@ async function searchSteps(data, wanted, hits, report) {
     const text = await readChunkText(number);
     if (text.toLowerCase().includes(inJson)) {
       JSON.parse(text).forEach((fields, index) => {
-        const [, code, result, , changes, printed, shown, reply] = fields;
-        const texts = [code, result, printed, shown, reply, ...changes.map(([name, , after]) => `${name}: ${after}`)];
+        const [, code, result, , changes, printed, shown, reply, , , , [, differences]] = fields;
+        const texts = [code, result, printed, shown, reply, differences, ...changes.map(([name, , after]) => `${name}: ${after}`)];
         if (texts.some((value) => value.toLowerCase().includes(wanted))) hits[data.chunks[number] + index] = 1;
       });
     }
