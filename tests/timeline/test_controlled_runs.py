@@ -14,7 +14,10 @@ from pathlib import Path
 
 import pytest
 
+import njrt
 from loopback import Answer
+from njc.project.config import Project
+from njc.project.load import load_code
 from njc.timeline.breakpoints import (
     BlockBreakpoint,
     Breakpoint,
@@ -305,6 +308,8 @@ def test_effects_are_edited_rejected_and_aborted(control: Control, interval: int
     controller.edit_effect({"kind": "Run", "code": "total = price * 3", "done": True})
     controller.step_over()
     assert stop(controller).kind == "exit"
+    (decided,) = controller.timeline[2].decisions
+    assert (decided["decision"], decided["effect"]["code"]) == ("edit", "total = price * 3")
     assert controller.evaluate("total").text == "int = 9"
     controller.step_back_over()
     assert stop(controller).number == 2
@@ -445,6 +450,31 @@ def test_a_live_run_is_recorded_and_a_fork_asks_only_what_is_new(
         assert write_output(end(controller)[1]) == "[4, 6]\n", "without the change"
         assert len(server.seen) == 3
     assert len((tmp_path / "live.jsonl").read_text().splitlines()) == 4
+
+
+def test_a_rejected_effect_of_a_live_run_is_not_rejected_after_going_back(
+    control: Control, tmp_path: Path
+) -> None:
+    script = [answer("answer = 5"), answer("answer = 4"), answer("answer = 6")]
+    with OpenAIServer(script) as server:
+        settings = make_live_settings(server)
+        controller = control(LIVE, recording=tmp_path / "live.jsonl", **settings)
+        controller.start()
+        stop(controller)
+        controller.step_over()
+        stop(controller)
+        controller.reject_effect("that is wrong")
+        controller.run_on()
+        assert write_output(end(controller)[1]) == "[4, 6]\n"
+        assert [step.kind for step in controller.timeline].count("effect") == 3
+        controller.run_to(Position(0))
+        stop(controller)
+        controller.run_on()
+        assert write_output(end(controller)[1]) == "[5, 6]\n"
+        assert len(server.seen) == 3
+    with njrt.using(record=tmp_path / "live.jsonl", mode="none"):
+        exec(load_code(tmp_path / "program.njpy", LIVE.encode(), Project())[0], names := {})
+    assert names["answers"] == [5, 6], "the recording does not reject it either"
 
 
 def test_a_recording_that_is_only_replayed_is_left_alone_by_a_live_fork(

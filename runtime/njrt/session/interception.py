@@ -153,7 +153,7 @@ async def intercept(
         question.record()
     decisions += await _ask_all(pending, asked, interceptors)
     if question is not None and (
-        is_remembered or any(made.decision != Accept() for made in decisions)
+        is_remembered or question.decisions or any(made.decision != Accept() for made in decisions)
     ):
         question.record(decisions)
     edits = [made.decision for made in decisions if isinstance(made.decision, Edit)]
