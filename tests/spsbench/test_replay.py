@@ -13,13 +13,21 @@ import pytest
 from click.testing import CliRunner
 
 import njrt
+from njc.compiler import compile_source
+from njc.frontend.source import SourceFile
 from njrt.options import EffectSet
-from spsbench.checks import check_case
+from spsbench.checks import check_case, check_task
 from spsbench.cli import main
+from spsbench.methods import METHODS
 from spsbench.perfect import make_perfect_model
 from spsbench.replay.agreement import NameMap, compare_answers
 from spsbench.replay.export import build_traces
-from spsbench.replay.programs import RunChecks, load_migrated_program, load_suite_program
+from spsbench.replay.programs import (
+    RunChecks,
+    load_migrated_program,
+    load_suite_program,
+    require_compiled_code,
+)
 from spsbench.replay.replaying import (
     ReplayResult,
     SkippedTrace,
@@ -27,6 +35,7 @@ from spsbench.replay.replaying import (
     replay_trace,
 )
 from spsbench.replay.traces import (
+    CheckOutcomes,
     Trace,
     TraceError,
     parse_evaluations,
@@ -34,11 +43,18 @@ from spsbench.replay.traces import (
     parse_traces,
     trace_to_json,
 )
-from spsbench.suite import TASK_NAMES, load_natural_program, load_script, load_task
+from spsbench.suite import (
+    TASK_NAMES,
+    load_natural_program,
+    load_script,
+    load_task,
+    make_program_module,
+)
 
 natural = functools.cache(load_natural_program)
 
 WITHOUT_PYTHON = {
+    "battle",
     "calendar",
     "character_builder",
     "coffeeshop",
@@ -48,6 +64,9 @@ WITHOUT_PYTHON = {
     "stores",
     "stream_generator",
 }
+IN_PLACE = Path(__file__).parent / "programs_in_place"
+"""Programs whose blocks change objects, as those do from which the published traces were taken."""
+
 PROMPT = "Subtract from <inventory>, in place, what the customer's <order> takes."
 OLD_PROGRAM = '''
 import nightjarpy as nj
@@ -71,7 +90,24 @@ def run():
 '''
 
 
-def played(trace: Trace, find: Callable[[Trace], RunChecks] = load_suite_program) -> ReplayResult:
+def load_program(trace: Trace) -> RunChecks:
+    """The program of a trace's name that changes objects in place, where there is one; else that of the suite."""
+    file = IN_PLACE / f"{trace.program}.njpy"
+    if not file.is_file():
+        return load_suite_program(trace)
+    source = SourceFile(f"{trace.program}/natural.njpy", file.read_bytes())
+    options = METHODS[trace.effects].compile_options
+    code = require_compiled_code(compile_source(source, project=options))
+
+    def play() -> CheckOutcomes:
+        module = make_program_module(f"replayed.{trace.program}", code, source.path)
+        results = check_task(load_task(trace.program), module)
+        return {f"{result.case}: {result.check}": result.passed for result in results}
+
+    return play
+
+
+def played(trace: Trace, find: Callable[[Trace], RunChecks] = load_program) -> ReplayResult:
     """Replay a trace that has a program."""
     result = replay_trace(trace, find)
     assert isinstance(result, ReplayResult), result
@@ -127,7 +163,7 @@ def test_our_own_runs_are_exported_and_replay_without_a_difference(
     (exported,) = build_traces(file.read_text().splitlines())
     (again,) = parse_traces([json.dumps(trace_to_json(exported))])
     assert again == exported
-    result = played(again)
+    result = played(again, load_suite_program)
     assert result.divergences == ()
     assert all(result.checks.values())
     assert result.blocks == result.same_endings == len(again.blocks)
@@ -402,7 +438,7 @@ def test_a_damaged_line_is_named(line: str) -> None:
 def test_the_command_prints_a_table_and_exports(tmp_path: Path) -> None:
     file = tmp_path / "trace.jsonl"
     lines = load_script("menu").lines["one"]
-    with njrt.using(model=make_perfect_model(lines), trace=file):
+    with njrt.using(model=make_perfect_model(lines, "direct"), effects="direct", trace=file):
         check_case(load_task("menu").cases[0], natural("menu"))
     exported = CliRunner().invoke(main, ["replay", "--export", str(file)])
     assert exported.exit_code == 0, exported.output

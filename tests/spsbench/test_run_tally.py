@@ -14,21 +14,31 @@ from njrt.models.scripted import Said, call, run
 from njrt.options import EffectSet
 from spsbench.failures import EffectError, classify_failure, classify_refusal
 from spsbench.results import TrialUsage
-from spsbench.suite import load_natural_program
 from spsbench.tally import TraceCounts, count_trace
 
 STOCK = {"sushi": 10, "ramen": 5}
 
 
+def sell(order: str, inventory: dict[str, int]) -> None:
+    """What a block that changes an object in place is compiled to."""
+    njrt.run(
+        """natural
+    Subtract from <inventory>, in place, what the customer's <order> takes.
+    """,
+        lambda: (inventory, order),
+        at="menu/natural.njpy:5",
+    )
+
+
 def traced(folder: Path, *script: Said, effects: EffectSet = "direct") -> TraceCounts:
-    """The tally of a real run of `menu`, whose model says this."""
+    """The tally of a real run of `sell`, whose model says this."""
     trace = folder / "trace.jsonl"
     model = njrt.Scripted(script)
     with (
         njrt.using(model=model, effects=effects, trace=trace),
         suppress(njrt.NaturalError, LookupError),
     ):
-        load_natural_program("menu").sell("two", dict(STOCK))
+        sell("two", dict(STOCK))
     return count_trace(trace.read_text().splitlines(keepends=True))
 
 
