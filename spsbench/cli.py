@@ -36,7 +36,7 @@ def main() -> None:
 
 @main.command()
 def loc() -> None:
-    """Count the lines of code of all programs, beside the paper's."""
+    """Count lines of code, beside the paper."""
     from spsbench.loc import count_lengths, format_length_table
 
     click.echo(format_length_table(count_lengths()))

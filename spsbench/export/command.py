@@ -63,7 +63,7 @@ EFFECT_FIELDS = (
 def command(
     repairs: tuple[Path, ...], data: tuple[Path, ...], traces: tuple[Path, ...], out: Path
 ) -> None:
-    """Export what passed as training data: JSON Lines and a data card.
+    """Export what passed as training data, with a data card.
 
     Fixes are tested again, and exported if they pass. Traces need states, which trace files have.
     """

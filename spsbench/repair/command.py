@@ -234,7 +234,7 @@ def _rescore(
 @click.option("--out", type=_FILE, help="Write Markdown into this file.")
 @click.option("--check", is_flag=True, help="Write nothing; exit code 1 where --out differs.")
 def report_command(results: tuple[Path, ...], out: Path | None, check: bool) -> None:
-    """Report RESULTS, files of `spsbench repair`: text, or Markdown with --out."""
+    """Report the results of `spsbench repair`."""
     from spsbench.repair.table import format_repair_tables, render_repair_report
     from spsbench.results import DamagedResultsError
 

@@ -46,7 +46,7 @@ SETUP_ERROR = "no prediction:"
 def command(
     model: str | None, sample: int | None, seed: int, out: Path, note: str, report: Path | None
 ) -> None:
-    """Plant wrong effects in the 25 programs, and have a model predict each effect.
+    """Plant wrong effects, and have a model predict each effect.
 
     The programs run on their perfect scripts. Each effect is predicted twice: as it is, and with a mistake (a wrong
     value, a dropped statement, a dropped jump). A wrong prediction is an alarm. The same command again goes on

@@ -79,7 +79,7 @@ EXIT_UNFINISHED, EXIT_COST_LIMIT = 1, 3
 @click.option("--plain", is_flag=True, help="Print lines in place of a table.")
 @click.pass_context
 def command(ctx: click.Context, /, plain: bool, **flag_values: Any) -> None:
-    """Run trials: each program under each method, repeat by repeat.
+    """Run trials: programs under methods, repeat by repeat.
 
     Each trial is a process of its own. The same command again goes on where the results end.
     """
