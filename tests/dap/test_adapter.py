@@ -235,8 +235,9 @@ def test_breakpoints_that_cannot_be_set(connect: Connect, program: Path) -> None
     client.launch("program.njpy", stopOnEntry=True)
     client.stopped()
     reference = client.scopes(client.frames()[0].id)["Variables"]
-    places = {"table": reference, "['prices']": reference + 1}
-    client.variables(reference)
+    answer = client.request("variables", {"variablesReference": reference})
+    table = next(variable for variable in answer.variables if variable.name == "table")
+    places = {"table": reference, "['prices']": table.variablesReference}
     found = [
         client.request("dataBreakpointInfo", {"name": name, "variablesReference": place}).dataId
         for name, place in places.items()

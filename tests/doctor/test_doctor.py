@@ -17,7 +17,13 @@ from anthropic_server import KEY as ANTHROPIC_KEY
 from anthropic_server import AnthropicServer, message, text
 from loopback import Raw, Status
 from njc.commands import njc as njc_command
-from njc.doctor import RUNTIME_VARIABLES, HealthCheck, HostEnvironment, diagnose
+from njc.doctor import (
+    INTERNAL_VARIABLES,
+    RUNTIME_VARIABLES,
+    HealthCheck,
+    HostEnvironment,
+    diagnose,
+)
 from njc.project.config import PROJECT_VARIABLES
 from njrt.options import ENVIRONMENT_VARIABLES, Options
 from openai_server import KEY, OpenAIServer, says
@@ -283,7 +289,8 @@ def test_every_variable_that_code_and_documents_name_is_known() -> None:
         for file in files
         for name in re.findall(r"(?<![A-Z_])NJC_[A-Z]+(?:_[A-Z]+)*", file.read_text())
     }
-    assert named <= {*ENVIRONMENT_VARIABLES, *PROJECT_VARIABLES, *RUNTIME_VARIABLES}
+    known = {*ENVIRONMENT_VARIABLES, *PROJECT_VARIABLES, *RUNTIME_VARIABLES}
+    assert named <= known | {*INTERNAL_VARIABLES}
 
 
 def test_no_sandbox_is_a_warning() -> None:

@@ -112,6 +112,7 @@ def end_by_error(snippet: Snippet, error: BaseException) -> Execution:
         return _classify_error(error, snippet)
     finally:
         snippet.raised.clear()
+        del error  # its traceback holds this frame
 
 
 def make_time_limit_error(error: DeadlineExceeded) -> CodeTimeLimitError:
