@@ -49,6 +49,7 @@ fresh: $(VENV)/.dev ## check that the committed compiled files and the report ar
 	$(BIN)/njc build spsbench/programs -o compiled_out/spsbench_static --mode static --set fallback=live --locked --check
 	$(BIN)/python bench/static_checks.py --check
 	$(BIN)/spsbench report spsbench/results/*.jsonl --out spsbench/results --check
+	$(BIN)/spsbench report spsbench/results/natural/*.jsonl --out spsbench/results/natural --check
 	$(BIN)/spsbench repair-report spsbench/results/repair/repair-*.jsonl --out spsbench/results/repair/report.md --check
 
 test-all: ## run the tests on every installed Python from 3.11 on (PATH and pyenv)
