@@ -26,6 +26,7 @@ from njc.timeline.breakpoints import (
     LineBreakpoint,
     RefusalBreakpoint,
     TokenBreakpoint,
+    TypeBreakpoint,
     VariableBreakpoint,
 )
 from njc.timeline.controller import RunControlError, RunController
@@ -797,3 +798,33 @@ def is_alive(pid: int) -> bool:
         return " Z " not in Path(f"/proc/{pid}/stat").read_text()
     except FileNotFoundError:
         return False
+
+
+TYPED = '''\
+import njrt
+from njrt.models.scripted import Scripted, run
+
+
+def count(words):
+    """natural
+    Count <words> into <:number: int>.
+    """
+    return number
+
+
+with njrt.using(model=Scripted([run("number = 'two'", done=True), run("number = 2", done=True)])):
+    print(count(["a", "b"]))
+'''
+
+
+def test_a_breakpoint_on_types_stops_after_an_output_of_a_wrong_type(control: Control) -> None:
+    controller = control(TYPED)
+    controller.set_breakpoints((TypeBreakpoint(),))
+    controller.start(stops=False)
+    stopped = controller.wait_for_stop(SECONDS)
+    assert isinstance(stopped, Stopped)
+    assert stopped.reason == "type"
+    assert controller.timeline[1].is_refused
+    controller.run_on()
+    ended, happenings = end(controller)
+    assert (ended, write_output(happenings)) == (ProgramEnded(0), "2\n")
