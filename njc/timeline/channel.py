@@ -13,6 +13,7 @@ from __future__ import annotations
 import json
 import threading
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from multiprocessing.connection import Client, Connection
 from typing import Any
 
@@ -69,8 +70,9 @@ class ControlChannel:
         return self._connection.fileno()
 
     def close(self) -> None:
-        """Close this end."""
-        self._connection.close()
+        """Close this end; further calls, of other threads too, do nothing."""
+        with self._lock, suppress(OSError):
+            self._connection.close()
 
 
 def connect(address: str, key: bytes, when_closed: Callable[[], object] = bool) -> ControlChannel:
