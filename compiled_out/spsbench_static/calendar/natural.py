@@ -1,6 +1,6 @@
-# compiled by njc 0.2.0 from calendar/natural.njpy (sha256 d1b531a3837f9f75, options cc2447ed8334793a, code 30fe8d4d4ec708c5, abi 1)
+# compiled by njc 0.2.0 from calendar/natural.njpy (sha256 d1b531a3837f9f75, options cc2447ed8334793a, code 6c1f94d694d6ebe3, abi 1)
 # do not edit: change calendar/natural.njpy and build again
-# code by openai/Qwen2.5-Coder-1.5B-Instruct-Q4_K_M (local); the checks of its program were not run
+# code by openai/Qwen2.5-Coder-1.5B-Instruct-Q4_K_M (local); passes 0 of 3 checks of its program (answered by a script)
 """A calendar that does what it is asked: each request becomes calls of its public methods."""
 
 from dataclasses import dataclass, field
@@ -55,4 +55,4 @@ def attend_to(calendar: Calendar, request: str, now: datetime) -> None:
     # end of natural block
 
 
-# njc lines 1=1 4:1 42=38 56=43 sha256 cbeacc2cae2de288
+# njc lines 1=1 4:1 42=38 56=43 sha256 7a52ad4a5ce2e5ac
