@@ -102,6 +102,7 @@ class Adapter:
         self._stop: Stopped | None = None
         self._has_diverged = self._is_first_stop = False
         self._is_done = False
+        self._handlers = self._make_handlers()
 
     # ── the loop ─────────────────────────────────────────────────────────────────────────────────
 
@@ -154,10 +155,7 @@ class Adapter:
             except RunControlError as error:
                 self._send_output("important", f"{error}\n")
 
-    @property
-    def _handlers(
-        self,
-    ) -> Mapping[str, tuple[type[BaseModel], Callable[[Any], Any]]]:
+    def _make_handlers(self) -> Mapping[str, tuple[type[BaseModel], Callable[[Any], Any]]]:
         """For each request its arguments, and what serves it: it gives the body, or what to do after the response."""
         none = requests.NoArguments
         return {

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 
+from njc.dap.stack import CODE_FIELDS
 from njc.timeline.controller import RunControlError, RunController
 
 HELP = """\
@@ -44,7 +45,7 @@ def _reject(run: RunController, words: str) -> str:
 def _edit(run: RunController, words: str) -> str:
     step = run.step
     effect = dict(step.effect or {}) if step is not None else {}
-    field = next((name for name in ("code", "expression") if name in effect), None)
+    field = next((name for name in CODE_FIELDS if name in effect), None)
     if field is None:
         raise RunControlError("no effect with code is pending here")
     run.edit_effect({**effect, field: words.replace("\\n", "\n")})

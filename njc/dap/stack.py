@@ -18,7 +18,8 @@ from typing import Any
 from njc.frontend.references import Reference, find_tags
 from njc.timeline.steps import Position, Step, Timeline
 
-_CODE_FIELDS = ("code", "expression")
+CODE_FIELDS = ("code", "expression")
+"""The fields of effects that are code."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,7 +68,7 @@ def build_stack(timeline: Timeline, step: Step) -> list[Frame]:
 
 def get_text(effect: Mapping[str, Any]) -> str:
     """The code of an effect; of one without code, its fields as JSON."""
-    for name in _CODE_FIELDS:
+    for name in CODE_FIELDS:
         if isinstance(effect.get(name), str):
             return str(effect[name])
     fields = {name: value for name, value in effect.items() if name != "kind"}

@@ -11,7 +11,6 @@ import os
 import threading
 import time
 from dataclasses import asdict, dataclass
-from datetime import UTC, datetime
 from typing import assert_never
 
 from njrt.errors import NaturalError
@@ -35,6 +34,7 @@ from spsbench.crux.results import (
 from spsbench.script import SCRIPTED
 from spsbench.states.trace import StateTrace
 from spsbench.studies.study import format_study_error
+from spsbench.trials.machine import read_timestamp
 from spsbench.trials.workers import LostTrial
 
 MAX_REPLY_TOKENS = 256
@@ -69,7 +69,7 @@ class Asker:
         if job.trial.model != SCRIPTED:
             options = Options(model=job.trial.model, base_url=job.base_url)
             self._model = choose_model(options, os.environ)
-        self._started = datetime.now(UTC).isoformat(timespec="seconds").replace("+00:00", "Z")
+        self._started = read_timestamp()
         self._calls = self._input = self._output = 0
         self._seconds = 0.0
         self.reply = ""

@@ -8,11 +8,9 @@ The same plan goes on where the file ends.
 from __future__ import annotations
 
 import functools
-import platform
 import time
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
-from datetime import UTC, datetime
 from pathlib import Path
 
 from spsbench.crux.asking import CruxJob, answer_job
@@ -28,7 +26,7 @@ from spsbench.crux.results import (
     read_crux_results,
 )
 from spsbench.journal import Journal
-from spsbench.trials.machine import read_hardware, read_package_versions
+from spsbench.trials.machine import describe_machine, read_timestamp
 from spsbench.trials.progress import format_time_left
 from spsbench.trials.running import MAX_SERVER_FAILURES
 from spsbench.trials.workers import LostTrial, run_jobs
@@ -132,7 +130,7 @@ def describe_trial(trial: CruxTrial) -> str:
 def build_crux_run(plan: CruxPlan, problems: int, digest: str) -> CruxRun:
     """The line of a results file for this start."""
     return CruxRun(
-        started=datetime.now(UTC).isoformat(timespec="seconds").replace("+00:00", "Z"),
+        started=read_timestamp(),
         model=plan.model,
         tasks=plan.tasks,
         forms=plan.forms,
@@ -146,9 +144,6 @@ def build_crux_run(plan: CruxPlan, problems: int, digest: str) -> CruxRun:
         max_steps=plan.max_steps,
         executor="threads" if plan.scheduler is None else "dask",
         jobs=plan.jobs or 1,
-        hardware=read_hardware(),
-        system=f"{platform.system()} {platform.release()} {platform.machine()}",
-        python=platform.python_version(),
-        versions=read_package_versions(),
+        **describe_machine(),
         note=plan.note,
     )

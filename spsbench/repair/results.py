@@ -15,8 +15,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Annotated, Literal
 
-from njrt.typed_json import InvalidJsonError, from_json
-from spsbench.results import DamagedResultsError, Hardware
+from spsbench.results import Hardware, read_lines, select_last_results
 
 Condition = Literal["trace", "test", "neither", "rationale"]
 """What the model is shown with the buggy program.
@@ -134,24 +133,11 @@ def read_repairs(lines: Iterable[str]) -> RepairResults:
     Raises:
         DamagedResultsError: another line cannot be read; names it.
     """
-    runs: list[RepairRun] = []
-    results: dict[RepairTrial, RepairResult] = {}
-    for number, line in enumerate(lines, 1):
-        if not line.strip():
-            continue
-        try:
-            entry = from_json(line, _build_line_type())
-        except InvalidJsonError as error:
-            if line.endswith("\n"):
-                raise DamagedResultsError(
-                    f"line {number} is not of a file of repairs ({error}); repair or delete it"
-                ) from None
-            continue
-        if isinstance(entry, RepairRun):
-            runs.append(entry)
-        else:
-            results[entry.trial] = entry
-    return RepairResults(tuple(runs), tuple(results.values()))
+    entries, _ = read_lines(lines, _build_line_type())
+    return RepairResults(
+        tuple(entry for entry in entries if isinstance(entry, RepairRun)),
+        select_last_results(entries, RepairResult),
+    )
 
 
 @functools.cache

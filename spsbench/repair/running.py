@@ -8,11 +8,9 @@ run which is stopped early has compared the conditions on the same problems.
 
 from __future__ import annotations
 
-import platform
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from datetime import UTC, datetime
 from pathlib import Path
 
 from njrt.errors import NaturalError
@@ -28,7 +26,7 @@ from spsbench.repair.results import (
     read_repairs,
 )
 from spsbench.repair.solving import RepairJob, execute_repair
-from spsbench.trials.machine import read_hardware, read_package_versions
+from spsbench.trials.machine import describe_machine, read_timestamp
 from spsbench.trials.progress import format_time_left
 from spsbench.trials.workers import LostTrial, run_jobs
 
@@ -143,7 +141,7 @@ def refuse_other_settings(plan: RepairPlan, results: RepairResults) -> None:
 def build_repair_run(plan: RepairPlan) -> RepairRun:
     """The line of a file for this start."""
     return RepairRun(
-        started=datetime.now(UTC).isoformat(timespec="seconds").replace("+00:00", "Z"),
+        started=read_timestamp(),
         model=plan.model,
         data=plan.data,
         problems=plan.size,
@@ -156,10 +154,7 @@ def build_repair_run(plan: RepairPlan) -> RepairRun:
         note=plan.note,
         jobs=plan.jobs or 1,
         executor="processes" if plan.scheduler is None else "dask",
-        hardware=read_hardware(),
-        system=f"{platform.system()} {platform.release()} {platform.machine()}",
-        python=platform.python_version(),
-        versions=read_package_versions(),
+        **describe_machine(),
     )
 
 

@@ -12,7 +12,6 @@ import threading
 import time
 from collections.abc import Generator
 from dataclasses import asdict, dataclass
-from datetime import UTC, datetime
 
 from njc.repair.annotate import remove_step_comments
 from njc.repair.loop import Proposal, RefusedProposal, RepairBudget, Repaired, repair_code
@@ -34,6 +33,7 @@ from spsbench.repair.results import (
 )
 from spsbench.script import SCRIPTED
 from spsbench.studies.study_command import load_study_model
+from spsbench.trials.machine import read_timestamp
 
 CALL_SECONDS = 600.0
 """The limit of one model call."""
@@ -138,7 +138,7 @@ def execute_repair(job: RepairJob, stop: threading.Event | None = None) -> Repai
         NaturalError: the model cannot be asked. A prompt that is too long is a result.
     """
     model = _load_model(job)
-    started = datetime.now(UTC).isoformat(timespec="seconds").replace("+00:00", "Z")
+    started = read_timestamp()
     began = time.monotonic()
     settings = job.settings
     repair = ProgramRepair(job.problem, job.trial.condition, settings, job.rationale)

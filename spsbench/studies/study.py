@@ -14,7 +14,6 @@ import re
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from datetime import UTC, datetime
 from typing import Any
 
 import njrt
@@ -33,6 +32,7 @@ from spsbench.llm import use_model
 from spsbench.methods import Method
 from spsbench.results import Measures, StudyEnding, TrialLimits
 from spsbench.trials.answering import InterpreterModel
+from spsbench.trials.machine import read_timestamp
 
 StudyValue = Any
 """What the program returned."""
@@ -155,7 +155,7 @@ def run_study(
 
     What the model's code prints is not shown.
     """
-    started = datetime.now(UTC).isoformat(timespec="seconds").replace("+00:00", "Z")
+    started = read_timestamp()
     if limits.temperature is None and model.protocol == "text":
         limits = replace(limits, temperature=0.0)
     counter = UsageCounter(limits)

@@ -8,9 +8,7 @@ spsbench surprise --report surprises.jsonl           the table of a file, withou
 from __future__ import annotations
 
 import os
-import platform
 import time
-from datetime import UTC, datetime
 from pathlib import Path
 from random import Random
 from typing import TYPE_CHECKING
@@ -58,7 +56,7 @@ def command(
     from spsbench.surprise.playing import list_planted_effects, play_effect
     from spsbench.surprise.results import SurpriseRun, SurpriseTrial, read_surprises
     from spsbench.surprise.table import format_surprise_table
-    from spsbench.trials.machine import read_hardware, read_package_versions
+    from spsbench.trials.machine import describe_machine, read_timestamp
     from spsbench.trials.progress import format_time_left
 
     if report is not None:
@@ -79,16 +77,13 @@ def command(
             results = {result.trial: result for result in journal.results.results}
             journal.append(
                 SurpriseRun(
-                    started=_make_timestamp(),
+                    started=read_timestamp(),
                     model=model,
                     effects=total,
                     sample=sample,
                     seed=seed,
                     note=note,
-                    hardware=read_hardware(),
-                    system=f"{platform.system()} {platform.release()} {platform.machine()}",
-                    python=platform.python_version(),
-                    versions=read_package_versions(),
+                    **describe_machine(),
                 )
             )
             to_do = [
@@ -99,7 +94,7 @@ def command(
             to_do = [(trial, effect) for trial, effect in to_do if trial not in results]
             began = time.monotonic()
             for number, (trial, effect) in enumerate(to_do, 1):
-                started = _make_timestamp()
+                started = read_timestamp()
                 prediction = play_effect(effect, trial.planted != "none", predictor)
                 if prediction is not None and prediction.problem.startswith(SETUP_ERROR):
                     raise click.ClickException(
@@ -115,10 +110,6 @@ def command(
     except (DamagedResultsError, JournalInUseError) as error:
         raise click.ClickException(str(error)) from None
     click.echo(format_surprise_table(list(results.values())))
-
-
-def _make_timestamp() -> str:
-    return datetime.now(UTC).isoformat(timespec="seconds").replace("+00:00", "Z")
 
 
 def _make_result(

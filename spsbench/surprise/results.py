@@ -11,8 +11,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Annotated, Literal
 
-from njrt.typed_json import InvalidJsonError, from_json
-from spsbench.results import DamagedResultsError, Hardware
+from spsbench.results import Hardware, read_lines, select_last_results
 from spsbench.surprise.mutations import MutationKind
 
 Planted = Literal["none"] | MutationKind
@@ -84,24 +83,11 @@ def read_surprises(lines: Iterable[str]) -> SurpriseResults:
     Raises:
         DamagedResultsError: another line cannot be read; names it.
     """
-    runs: list[SurpriseRun] = []
-    results: dict[SurpriseTrial, SurpriseResult] = {}
-    for number, line in enumerate(lines, 1):
-        if not line.strip():
-            continue
-        try:
-            entry = from_json(line, _build_line_type())
-        except InvalidJsonError as error:
-            if line.endswith("\n"):
-                raise DamagedResultsError(
-                    f"line {number} is not of a file of surprises ({error}); repair or delete it"
-                ) from None
-            continue
-        if isinstance(entry, SurpriseRun):
-            runs.append(entry)
-        else:
-            results[entry.trial] = entry
-    return SurpriseResults(tuple(runs), tuple(results.values()))
+    entries, _ = read_lines(lines, _build_line_type())
+    return SurpriseResults(
+        tuple(entry for entry in entries if isinstance(entry, SurpriseRun)),
+        select_last_results(entries, SurpriseResult),
+    )
 
 
 @functools.cache

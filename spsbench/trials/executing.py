@@ -15,7 +15,6 @@ import threading
 import time
 from collections.abc import Mapping
 from dataclasses import dataclass
-from datetime import UTC, datetime
 from pathlib import Path
 
 from njc.worker import Worker
@@ -24,6 +23,7 @@ from spsbench.results import TrialResult
 from spsbench.suite import load_task
 from spsbench.tally import TraceCounts, count_trace
 from spsbench.trials.job import Job
+from spsbench.trials.machine import read_timestamp
 from spsbench.trials.playing import BUILD_TRACE, make_case_trace_name
 from spsbench.trials.report import read_report
 from spsbench.trials.verdict import TrialOutput, build_trial_result
@@ -51,7 +51,7 @@ def execute_job(job: Job, stop: threading.Event | None = None) -> TrialResult:
     """Run a job; `stop` ends it early, with a `TrialStoppedError`."""
     with tempfile.TemporaryDirectory(prefix="spsbench-", ignore_cleanup_errors=True) as name:
         folder = Path(name)
-        started = datetime.now(UTC).isoformat(timespec="seconds").replace("+00:00", "Z")
+        started = read_timestamp()
         end = _run_process(folder, job, stop)
         output = read_trial_output(folder, job, started, end)
         if job.keep:

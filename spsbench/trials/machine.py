@@ -1,16 +1,45 @@
-"""The machine of a run: processor, memory, versions. Names of machines and people are left out."""
+"""The machine of a run: processor, memory, versions, and its time. Names of machines and people are left out.
+
+BenchmarkRun(started=read_timestamp(), ..., **describe_machine())
+"""
 
 from __future__ import annotations
 
 import os
 import platform
 import re
+from datetime import UTC, datetime
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
+from typing import TypedDict
 
 from spsbench.results import Hardware
 
 REPORTED_PACKAGES = ("njpy", "openai", "anthropic")
+
+
+class MachineFields(TypedDict):
+    """The fields of a line of results that say on what it was measured."""
+
+    hardware: Hardware
+    system: str
+    python: str
+    versions: dict[str, str]
+
+
+def describe_machine() -> MachineFields:
+    """This machine, its system, Python and the packages."""
+    return {
+        "hardware": read_hardware(),
+        "system": f"{platform.system()} {platform.release()} {platform.machine()}",
+        "python": platform.python_version(),
+        "versions": read_package_versions(),
+    }
+
+
+def read_timestamp() -> str:
+    """The time now: ISO 8601, UTC, in whole seconds."""
+    return datetime.now(UTC).isoformat(timespec="seconds").replace("+00:00", "Z")
 
 
 def read_hardware() -> Hardware:

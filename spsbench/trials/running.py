@@ -7,18 +7,16 @@ The same plan continues where the file ends.
 
 from __future__ import annotations
 
-import platform
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
-from datetime import UTC, datetime
 from pathlib import Path
 
 from spsbench.journal import Journal
 from spsbench.results import BenchmarkRun, Trial, TrialLimits, TrialResult, read_results
 from spsbench.trials.executing import execute_job
 from spsbench.trials.job import Job
-from spsbench.trials.machine import read_hardware, read_package_versions
+from spsbench.trials.machine import describe_machine, read_timestamp
 from spsbench.trials.progress import RunProgress, ShowResult
 from spsbench.trials.schedule import list_remaining_trials, list_trials, refuse_other_conditions
 from spsbench.trials.workers import LostTrial, run_jobs
@@ -150,7 +148,7 @@ def execute_jobs(jobs: Iterator[Job], plan: RunPlan) -> Iterator[TrialResult | L
 def build_run_record(plan: RunPlan) -> BenchmarkRun:
     """The line of a results file for this start."""
     return BenchmarkRun(
-        started=datetime.now(UTC).isoformat(timespec="seconds").replace("+00:00", "Z"),
+        started=read_timestamp(),
         model=plan.model,
         limits=plan.limits,
         temperature=plan.temperature,
@@ -159,8 +157,5 @@ def build_run_record(plan: RunPlan) -> BenchmarkRun:
         programs=plan.programs,
         jobs=plan.jobs or 1,
         executor="processes" if plan.scheduler is None else "dask",
-        hardware=read_hardware(),
-        system=f"{platform.system()} {platform.release()} {platform.machine()}",
-        python=platform.python_version(),
-        versions=read_package_versions(),
+        **describe_machine(),
     )
