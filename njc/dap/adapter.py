@@ -29,6 +29,7 @@ from njc.dap.framing import MessageError, MessageReader, write_message
 from njc.dap.requests import RequestError
 from njc.dap.stack import BlockFrame
 from njc.dap.stop_view import StopView
+from njc.timeline.channel import ChannelClosedError
 from njc.timeline.controller import RunControlError, RunController
 from njc.timeline.happenings import (
     Diverged,
@@ -41,6 +42,10 @@ from njc.timeline.happenings import (
     Stepped,
     Stopped,
 )
+from njrt.errors import NaturalError
+
+_FAILURES = (NaturalError, ChannelClosedError)
+"""The controller cannot do what was asked, or the program has ended meanwhile."""
 
 THREAD = 1
 """The identifier of the one thread: natural blocks are stepped through in the order of their steps."""
@@ -144,7 +149,7 @@ class Adapter:
             if callable(body):
                 body, after = None, body
             response |= {"success": True, "body": body or {}}
-        except (RequestError, RunControlError, ValidationError, OSError) as error:
+        except (RequestError, *_FAILURES, ValidationError, OSError) as error:
             text = _describe_error(error)
             details = {"error": {"id": 1, "format": "{text}", "variables": {"text": text}}}
             response |= {"success": False, "message": text, "body": details}
@@ -152,7 +157,7 @@ class Adapter:
         if after is not None:
             try:
                 after()
-            except RunControlError as error:
+            except _FAILURES as error:
                 self._send_output("important", f"{error}\n")
 
     def _make_handlers(self) -> Mapping[str, tuple[type[BaseModel], Callable[[Any], Any]]]:

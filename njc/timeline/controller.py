@@ -408,6 +408,8 @@ class RunController:
             raise RunControlError(f"the program is not stopped: it is {self.state}")
 
     def _ask(self, question: Json) -> dict[str, Any]:
+        while not self._answers.empty():  # what an earlier end has put there
+            self._answers.get()
         self._check_stopped()
         self._pool.channel.send(question)
         try:
@@ -510,6 +512,7 @@ class RunController:
         self.position = Position(len(self.timeline))
         is_going_back = self._is_going_back
         self._halt("ended")
+        self._answers.put({"error": "the program has ended"})
         if not is_going_back or missing is not None:
             self._report(ended)
 

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import os
 import shutil
+import signal
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -348,6 +350,21 @@ def test_the_end_of_the_stream_ends_the_adapter_and_the_program(
     assert client.process.stdin is not None
     client.process.stdin.close()
     assert client.process.wait(30) == 0
+
+
+def test_a_program_that_is_killed_at_a_stop_leaves_the_adapter_serving(
+    connect: Connect, program: Path
+) -> None:
+    client = connect()
+    client.launch("program.njpy", stopOnEntry=True)
+    client.stopped()
+    pid = int(client.evaluate("__import__('os').getpid()").removeprefix("int = "))
+    os.kill(pid, signal.SIGKILL)
+    client.request("next", {"threadId": 1})
+    client.evaluate("total")
+    client.ended()
+    assert "signal 9" in client.output
+    assert client.close() == 0
 
 
 def test_a_program_that_fails_and_one_that_reads_its_input(
