@@ -86,7 +86,8 @@ EDGE = """
     njc.learning        by_command runner study
     njc.timeline        agent checkpoints controller debuggee happenings places processes standard_streams trace_lines
     njc.trace_view      index page
-    njc.commands        build cache check clean compare console debug doctor flags init lock migrate repeat run sandbox_flags show static status_line trace trace_status where
+    njc.commands        build cache check clean compare debug doctor flags init lock migrate repeat run sandbox_flags show static trace where
+    njc.commands.terminal console status_line trace_status
     njc.dap             adapter requests stop_view
     njc.debug           commands stop_report trace_walk
     spsbench            journal

@@ -14,8 +14,8 @@ from typing import Any
 import click
 
 from njc import __version__
-from njc.commands.console import Console
 from njc.commands.flags import console_flags
+from njc.commands.terminal.console import Console
 from njrt.errors import NaturalError
 
 COMMANDS = (

@@ -10,7 +10,6 @@ from typing import Any
 
 import click
 
-from njc.commands.console import Console, ProgressLine
 from njc.commands.fill import can_be_static, fill_and_report
 from njc.commands.flags import (
     ATTEMPTS,
@@ -27,6 +26,7 @@ from njc.commands.flags import (
     selection_flags,
 )
 from njc.commands.repeat import watch_sources
+from njc.commands.terminal.console import Console, ProgressLine
 from njc.project.build import (
     BuildPlan,
     Compilations,

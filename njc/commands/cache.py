@@ -9,8 +9,8 @@ from typing import Literal
 
 import click
 
-from njc.commands.console import Console
 from njc.commands.flags import console_flags, pass_console
+from njc.commands.terminal.console import Console
 from njc.project.report import format_count
 from njc.project.units import format_path
 from njrt.errors import ConfigurationError

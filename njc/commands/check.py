@@ -14,7 +14,6 @@ from typing import Any
 
 import click
 
-from njc.commands.console import Console, ProgressLine
 from njc.commands.flags import (
     JOBS,
     OUTPUT_FORMAT,
@@ -27,6 +26,7 @@ from njc.commands.flags import (
     selection_flags,
 )
 from njc.commands.repeat import watch_sources
+from njc.commands.terminal.console import Console, ProgressLine
 from njc.frontend.source import SourceFile
 from njc.project.build import (
     CompileResult,

@@ -8,7 +8,6 @@ from typing import Any
 
 import click
 
-from njc.commands.console import Console
 from njc.commands.flags import (
     OUT,
     SOURCES,
@@ -17,6 +16,7 @@ from njc.commands.flags import (
     project_flags,
     resolve_project,
 )
+from njc.commands.terminal.console import Console
 from njc.project.outputs import (
     find_compiled_files,
     find_leftovers,

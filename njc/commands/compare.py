@@ -16,7 +16,6 @@ from typing import Any
 
 import click
 
-from njc.commands.console import Console
 from njc.commands.flags import (
     ATTEMPTS,
     JOBS,
@@ -25,8 +24,9 @@ from njc.commands.flags import (
     project_flags,
     resolve_project,
 )
-from njc.commands.status_line import show_status
-from njc.commands.trace_status import show_status_of_trace
+from njc.commands.terminal.console import Console
+from njc.commands.terminal.status_line import show_status
+from njc.commands.terminal.trace_status import show_status_of_trace
 from njc.comparison.results import (
     ComparedRun,
     ModeBuild,

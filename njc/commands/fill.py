@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from njc.commands.console import Console
+from njc.commands.terminal.console import Console
 from njc.project.build import read_source
 from njc.project.config import Project
 from njc.project.units import Unit

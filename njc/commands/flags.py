@@ -11,7 +11,7 @@ from typing import Any, TypeVar
 import click
 
 from njc import __version__
-from njc.commands.console import Console
+from njc.commands.terminal.console import Console
 from njc.project.config import Project, check_required_version, find_project
 from njc.project.report import REPORT_FORMATS
 from njrt.errors import ConfigurationError

@@ -17,7 +17,6 @@ from njc.authority import (
     remove_stale_authority,
     widen_authority,
 )
-from njc.commands.console import Console
 from njc.commands.flags import (
     ATTEMPTS,
     JOBS,
@@ -27,6 +26,7 @@ from njc.commands.flags import (
     project_flags,
     resolve_project,
 )
+from njc.commands.terminal.console import Console
 from njc.project.config import Project
 from njc.project.report import format_count, format_findings
 from njc.project.units import Unit, find_units

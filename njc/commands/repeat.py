@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from pathlib import Path
 
-from njc.commands.console import Console
+from njc.commands.terminal.console import Console
 from njc.project.config import find_project, list_project_files
 from njc.project.units import SUFFIX, choose_places, read_header
 from njrt.errors import ConfigurationError, NaturalError

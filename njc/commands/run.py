@@ -9,7 +9,6 @@ from typing import Any
 
 import click
 
-from njc.commands.console import Console
 from njc.commands.flags import (
     SOURCE,
     console_flags,
@@ -24,7 +23,8 @@ from njc.commands.sandbox_flags import (
     run_in_sandbox,
     sandbox_flags,
 )
-from njc.commands.status_line import show_status
+from njc.commands.terminal.console import Console
+from njc.commands.terminal.status_line import show_status
 from njc.project.build import Finding, read_source
 from njc.project.load import NaturalSyntaxError, load_code
 from njc.project.report import format_findings, summarize_findings

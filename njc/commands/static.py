@@ -16,7 +16,6 @@ from typing import Any
 
 import click
 
-from njc.commands.console import Console
 from njc.commands.flags import (
     ATTEMPTS,
     MODE,
@@ -26,7 +25,8 @@ from njc.commands.flags import (
     resolve_project,
 )
 from njc.commands.lock import find_named_hole
-from njc.commands.status_line import show_status
+from njc.commands.terminal.console import Console
+from njc.commands.terminal.status_line import show_status
 from njc.comparison.text import format_text_table
 from njc.learning.by_command import (
     CommandRepairResult,

@@ -16,8 +16,8 @@ import pytest
 from workplace import Workplace, clean_environment
 
 from loopback import Answer, Stream
-from njc.commands.console import Console
-from njc.commands.status_line import StatusLine, is_status_shown
+from njc.commands.terminal.console import Console
+from njc.commands.terminal.status_line import StatusLine, is_status_shown
 from openai_server import OpenAIServer, says, split_completion
 
 pytest.importorskip("openai")

@@ -14,8 +14,8 @@ from typing import Any
 import pytest
 from textual.pilot import Pilot
 
-from njc.commands.console import Console
 from njc.commands.debug import list_source_folders, read_timeline
+from njc.commands.terminal.console import Console
 from njc.debug.app import DebugApp
 from njc.debug.commands import DebugSession
 from njc.debug.stop_report import format_position

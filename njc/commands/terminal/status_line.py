@@ -21,7 +21,7 @@ from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass
 from typing import Any, TextIO, cast
 
-from njc.commands.console import Console
+from njc.commands.terminal.console import Console
 from njc.trace_view.tables import cut_text
 from njrt.events import Asked, Began, Ended, Event, Replied, Streamed, Unanswered
 from njrt.observability.listeners import add_listener

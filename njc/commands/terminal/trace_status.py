@@ -13,8 +13,8 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TextIO, cast
 
-from njc.commands.console import Console
-from njc.commands.status_line import REPAINT_SECONDS, StatusLine, is_status_shown
+from njc.commands.terminal.console import Console
+from njc.commands.terminal.status_line import REPAINT_SECONDS, StatusLine, is_status_shown
 from njc.timeline.trace_lines import (
     AskedLine,
     BeganLine,

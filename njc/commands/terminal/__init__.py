@@ -1,0 +1,1 @@
+"""What the commands print: results, findings, notes, and the status line."""
