@@ -12,15 +12,15 @@ $(BIN)/python:
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "njc needs Python 3.11 or newer; set PYTHON=python3.x")'
 	$(PYTHON) -m venv $(VENV)
 
-$(VENV)/.base: $(BIN)/python pyproject.toml
+$(VENV)/.base: $(BIN)/python pyproject.toml runtime/pyproject.toml
 	$(BIN)/pip install --quiet --disable-pip-version-check -e .
 	@touch $@
 
-$(VENV)/.live: $(BIN)/python pyproject.toml
+$(VENV)/.live: $(BIN)/python pyproject.toml runtime/pyproject.toml
 	$(BIN)/pip install --quiet --disable-pip-version-check -e '.[openai,anthropic]'
 	@touch $@
 
-$(VENV)/.dev: $(BIN)/python pyproject.toml
+$(VENV)/.dev: $(BIN)/python pyproject.toml runtime/pyproject.toml
 	$(BIN)/pip install --quiet --disable-pip-version-check -e '.[dev]'
 	@touch $@ $(VENV)/.base $(VENV)/.live
 

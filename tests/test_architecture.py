@@ -26,7 +26,7 @@ FOLDERS = {"njrt": "runtime/njrt", "njc": "njc", "spsbench": "spsbench"}
 
 LAYERS: Mapping[str, str] = {
     "njrt": """
-        errors jumps prediction messages outcome context timeouts private_names private_files
+        errors jumps prediction messages outcome context timeouts private_names private_files version
         effects message_json options values
         decisions
         block events rendering typed_json

@@ -2,8 +2,8 @@
 
     {"shop/mail.njpy": /project/src/shop/mail.njpy}   ->   {"shop/mail.py": b"# compiled by njc ..."}
 
-A wheel depends on the sources and the project file only: no model is called, and environment variables
-are not read.
+The bytes depend on the sources and the project file only: no model is called, and environment variables
+are not read. At run time the wheel needs the distribution njpy-runtime, and not njpy.
 """
 
 from __future__ import annotations

@@ -40,6 +40,7 @@ from njrt.errors import (
     TokenLimitError,
 )
 from njrt.jumps import Break, Continue, Return
+from njrt.version import __version__ as __version__
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

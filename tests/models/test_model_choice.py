@@ -176,7 +176,7 @@ def test_a_missing_sdk_is_named_with_the_way_to_install_it():
         capture_output=True, text=True, check=True,
     )  # fmt: skip
     assert ran.stdout.startswith("ConfigurationError model `openai/gpt-4.1` needs the package")
-    assert 'pip install "njpy[openai]"' in ran.stdout
+    assert 'pip install "njpy-runtime[openai]"' in ran.stdout
 
 
 def test_choosing_imports_no_sdk():

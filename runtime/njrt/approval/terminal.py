@@ -200,8 +200,13 @@ class Approval:
         """Have the effect edited, and show the result."""
         from dataclasses import replace
 
-        from click import ClickException, edit
-
+        try:
+            from click import ClickException, edit
+        except ImportError:
+            self._terminal.write(
+                'editing needs the package click; install it with: pip install "njpy-runtime[approve]"\n'
+            )
+            return pending
         text, extension = _format_for_editor(pending.effect)
         try:
             edited = edit(text, extension=extension)

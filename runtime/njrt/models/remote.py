@@ -71,7 +71,7 @@ class RemoteModel(ABC):
         if importlib.util.find_spec(self.sdk) is None:
             raise ConfigurationError(
                 f"model `{name}` needs the package `{self.sdk}`; "
-                f'install it with: pip install "njpy[{self.sdk}]"'
+                f'install it with: pip install "njpy-runtime[{self.sdk}]"'
             )
         self.name = name
         self.protocol: Protocol = protocol

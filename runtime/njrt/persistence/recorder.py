@@ -50,6 +50,7 @@ from njrt.persistence.recording_file import (
     write_recording,
 )
 from njrt.rendering.writer import clip
+from njrt.version import __version__
 
 RecordMode = Literal["none", "once", "new", "all"]
 """`none`: only replay. `once`: record if the file does not exist, else only replay. `new`: replay what
@@ -220,7 +221,7 @@ class Recorder:
             if recording.header is None:
                 protocol: Protocol = "tools" if request.tools else "text"
                 recording.header = RecordingHeader(
-                    reply.model, protocol, self._today(), self._note, _format_package_version()
+                    reply.model, protocol, self._today(), self._note, f"njrt {__version__}"
                 )
             recording.recorded.append((position, request.turn, entry))
             recording.is_unsaved = True
@@ -241,16 +242,6 @@ class Recorder:
         recording.note_written(built)
         self._saved_at = time.monotonic()
         self._save_seconds = self._saved_at - began
-
-
-def _format_package_version() -> str:
-    """The name and version of this package."""
-    from importlib import metadata
-
-    try:
-        return f"njrt {metadata.version('njpy')}"
-    except metadata.PackageNotFoundError:
-        return "njrt"
 
 
 class OpenRecording:

@@ -232,7 +232,7 @@ def _make_line_error(path: Path, number: int, why: str) -> RecordingError:
 def _make_header(line: HeaderLine, path: Path) -> RecordingHeader:
     if line.format > FORMAT_VERSION:
         raise RecordingError(
-            f"{path}:1: the recording has format {line.format}, newer than this njrt knows ({FORMAT_VERSION}); upgrade njpy"
+            f"{path}:1: the recording has format {line.format}, newer than this njrt knows ({FORMAT_VERSION}); upgrade njpy-runtime"
         )
     return RecordingHeader(
         line.model, line.protocol, line.date, line.note, line.made_by, line.unfinished

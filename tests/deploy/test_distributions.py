@@ -1,0 +1,281 @@
+"""The two distributions: what is in each, what each requires, and the runtime alone in a bare environment."""
+
+from __future__ import annotations
+
+import ast
+import re
+import sys
+import tarfile
+import tomllib
+import zipfile
+from email import message_from_bytes
+from email.message import Message
+from pathlib import Path
+from typing import Any
+
+import pytest
+from bare_environments import BareEnvironment, Wheelhouse, run_command
+from packaging.requirements import Requirement
+
+import njc
+import njrt
+
+ROOT = Path(__file__).parents[2]
+COMPILER: dict[str, Any] = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+RUNTIME: dict[str, Any] = tomllib.loads((ROOT / "runtime/pyproject.toml").read_text())["project"]
+RUNTIME_FILES = sorted((ROOT / "runtime/njrt").rglob("*.py"))
+
+HATCH_PROJECT = """
+[build-system]
+requires = ["hatchling", "njpy"]
+build-backend = "hatchling.build"
+
+[project]
+name = "shop"
+version = "1.0"
+dependencies = ["njpy-runtime>=0.2.0"]
+
+[tool.hatch.build.targets.wheel]
+packages = ["shop"]
+
+[tool.hatch.build.hooks.njc]
+"""
+PROGRAM = '''
+def count(text: str) -> int:
+    """natural
+    Put into <:words: int> how many words <text> has.
+    """
+    return words
+'''
+CALL = """
+import njrt, shop.count
+with njrt.using(model=njrt.Scripted(['{"words": 2}'])):
+    print(shop.count.count("two words"))
+"""
+IMPORT_ALL = """
+import importlib, pkgutil, sys, njrt
+for module in pkgutil.walk_packages(njrt.__path__, "njrt."):
+    if module.name != "njrt.pytest_plugin":
+        importlib.import_module(module.name)
+print(*{name.partition(".")[0] for name in sys.modules})
+"""
+
+
+def read_metadata(wheel: Path) -> Message:
+    with zipfile.ZipFile(wheel) as opened:
+        (name,) = [name for name in opened.namelist() if name.endswith(".dist-info/METADATA")]
+        return message_from_bytes(opened.read(name))
+
+
+def list_files(wheel: Path) -> list[str]:
+    with zipfile.ZipFile(wheel) as opened:
+        return sorted(name for name in opened.namelist() if ".dist-info/" not in name)
+
+
+def read_entry_points(wheel: Path) -> str:
+    with zipfile.ZipFile(wheel) as opened:
+        (name,) = [name for name in opened.namelist() if name.endswith("entry_points.txt")]
+        return opened.read(name).decode()
+
+
+@pytest.fixture(scope="module")
+def wheels(tmp_path_factory: pytest.TempPathFactory) -> Wheelhouse:
+    """The wheels of the two distributions, njpy's made from its source distribution, and of what they require."""
+    folder = tmp_path_factory.mktemp("wheels")
+    run_command(sys.executable, "-m", "hatchling", "build", "-t", "sdist", "-d", folder, cwd=ROOT)
+    (source,) = folder.glob("njpy-*.tar.gz")
+    with tarfile.open(source) as opened:
+        opened.extractall(folder / "source", filter="data")
+    (extracted,) = (folder / "source").iterdir()
+    assert not (extracted / "runtime").exists()
+    house = Wheelhouse(folder / "wheels")
+    house.build(ROOT / "runtime")
+    house.build(extracted)
+    house.pack("pydantic", "click", "packaging")
+    return house
+
+
+@pytest.fixture(scope="module")
+def runtime_alone(wheels: Wheelhouse, tmp_path_factory: pytest.TempPathFactory) -> BareEnvironment:
+    """An environment in which njpy-runtime is installed, with what it requires and nothing else."""
+    place = BareEnvironment(tmp_path_factory.mktemp("runtime") / "env", wheels)
+    place.install("njpy-runtime")
+    return place
+
+
+# ── What the project files say ───────────────────────────────────────────────────────────────────
+
+
+def test_both_distributions_have_one_version() -> None:
+    versions = {COMPILER["version"], RUNTIME["version"], njc.__version__, njrt.__version__}
+    assert len(versions) == 1
+    assert f"njpy-runtime=={njc.__version__}" in COMPILER["dependencies"]
+
+
+def test_extras_of_the_runtime_are_forwarded() -> None:
+    extras = COMPILER["optional-dependencies"]
+    for name in RUNTIME["optional-dependencies"].keys() - {"all"}:
+        assert extras[name] == [f"njpy-runtime[{name}]"]
+
+
+@pytest.mark.parametrize("project", [COMPILER, RUNTIME], ids=lambda project: project["name"])
+def test_all_is_all_extras(project: dict[str, Any]) -> None:
+    extras = project["optional-dependencies"]
+    (everything,) = map(Requirement, extras["all"])
+    assert everything.name == project["name"]
+    assert everything.extras == extras.keys() - {"all", "dev"}
+
+
+def find_foreign_imports(tree: ast.AST) -> set[str]:
+    """The top-level names of the modules imported that are neither Python's nor the runtime's."""
+    found: set[str] = set()
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Import):
+            found.update(alias.name.partition(".")[0] for alias in node.names)
+        elif isinstance(node, ast.ImportFrom):
+            found.add((node.module or "").partition(".")[0])
+    return found - sys.stdlib_module_names - {"njrt", "annotationlib"}  # Python 3.14
+
+
+def test_every_module_that_the_runtime_imports_is_required_or_in_an_extra() -> None:
+    optional = RUNTIME["optional-dependencies"].values()
+    texts = [*RUNTIME["dependencies"], *(text for texts in optional for text in texts)]
+    listed = {Requirement(text).name for text in texts}
+    listed |= {"pytest"}  # loads the plugin itself
+    listed |= {"typing-extensions"}  # pydantic requires it
+    listed |= {"numpy"}  # for type checkers, and where the program has imported it
+    missing = [
+        (path.relative_to(ROOT).as_posix(), name)
+        for path in RUNTIME_FILES
+        for name in find_foreign_imports(ast.parse(path.read_bytes()))
+        if not any(f"{required}-".startswith(f"{name}-".replace("_", "-")) for required in listed)
+    ]
+    assert missing == []
+
+
+def test_messages_of_the_runtime_install_extras_of_the_runtime() -> None:
+    """Who has the runtime alone is not told to install the compiler."""
+    wrong = [path.name for path in RUNTIME_FILES if re.search(r"njpy\[", path.read_text())]
+    assert wrong == []
+
+
+def test_every_extra_that_a_message_names_exists() -> None:
+    projects = {"njpy": COMPILER, "njpy-runtime": RUNTIME}
+    folders = [
+        ROOT / "runtime/njrt",
+        ROOT / "njc",
+        ROOT / "spsbench",
+        ROOT / "docs",
+        ROOT / "examples",
+    ]
+    files = [
+        path
+        for folder in folders
+        for ext in ("py", "md", "template", "txt")
+        for path in folder.rglob(f"*.{ext}")
+    ]
+    named = [
+        (path.name, name, extra.strip())
+        for path in files
+        for name, extras in re.findall(r"\b(njpy(?:-runtime)?)\[([\w, -]+)\]", path.read_text())
+        for extra in extras.split(",")
+    ]
+    assert named
+    assert [
+        (path, name, extra)
+        for path, name, extra in named
+        if extra not in projects[name]["optional-dependencies"]
+    ] == []
+
+
+# ── What is built ────────────────────────────────────────────────────────────────────────────────
+
+
+def test_the_runtime_wheel_has_the_runtime_alone(wheels: Wheelhouse) -> None:
+    (wheel,) = wheels.folder.glob("njpy_runtime-*.whl")
+    files = list_files(wheel)
+    ours = [path.relative_to(ROOT / "runtime").as_posix() for path in RUNTIME_FILES]
+    assert [name for name in files if name.endswith(".py")] == ours
+    assert "njrt/py.typed" in files
+    assert {name.partition("/")[0] for name in files} == {"njrt"}
+    required = read_metadata(wheel).get_all("Requires-Dist") or []
+    assert [text for text in required if "extra ==" not in text] == ["pydantic>=2.7"]
+    assert read_entry_points(wheel).split() == ["[pytest11]", "njrt", "=", "njrt.pytest_plugin"]
+
+
+def test_the_compiler_wheel_requires_the_runtime_of_its_version(wheels: Wheelhouse) -> None:
+    (wheel,) = wheels.folder.glob("njpy-*.whl")
+    assert {name.partition("/")[0] for name in list_files(wheel)} == {"njc", "spsbench"}
+    required = read_metadata(wheel).get_all("Requires-Dist") or []
+    assert f"njpy-runtime=={njc.__version__}" in required
+    assert "njpy-runtime[openai]; extra == 'openai'" in required
+    assert not [text for text in required if "@" in text]
+
+
+def test_an_editable_install_has_both(tmp_path: Path) -> None:
+    program = f"import build_backend; print(build_backend.build_editable({str(tmp_path)!r}))"
+    run_command(sys.executable, "-c", program, cwd=ROOT)
+    (wheel,) = tmp_path.glob("*.whl")
+    required = read_metadata(wheel).get_all("Requires-Dist") or []
+    assert not [text for text in required if "njpy-runtime" in text]
+    assert set(RUNTIME["dependencies"]) <= {*required}
+    for extra, texts in RUNTIME["optional-dependencies"].items():
+        for text in texts:
+            if not text.startswith("njpy-runtime"):
+                assert f"{text}; extra == '{extra}'" in required
+    assert "njrt = njrt.pytest_plugin" in read_entry_points(wheel)
+    assert "njc = njc.cli:main" in read_entry_points(wheel)
+    with zipfile.ZipFile(wheel) as opened:
+        paths = opened.read("_njpy.pth").decode().split()
+    assert [*map(Path, paths)] == [ROOT, ROOT / "runtime"]
+
+
+# ── What is installed ────────────────────────────────────────────────────────────────────────────
+
+
+def test_every_module_of_the_runtime_is_imported_without_compiler_and_extras(
+    runtime_alone: BareEnvironment,
+) -> None:
+    loaded = set(runtime_alone.python("-c", IMPORT_ALL).split())
+    assert "njrt" in loaded
+    assert not loaded & {"njc", "spsbench", "click", "openai", "anthropic", "rich", "packaging"}
+
+
+def test_an_example_runs_on_the_runtime_alone(runtime_alone: BareEnvironment) -> None:
+    recording = ROOT / "examples/recordings/tickets.jsonl"
+    printed = runtime_alone.python(
+        ROOT / "compiled_out/examples/tickets.py", environ={"NJC_RECORD": f"none:{recording}"}
+    )
+    assert printed.splitlines()[-1] == "technical  The app crashes when I open the settings page."
+
+
+def test_a_missing_sdk_is_named_with_the_extra_of_the_runtime(
+    runtime_alone: BareEnvironment,
+) -> None:
+    program = (
+        "import njrt\n"
+        "try: njrt.llm('hello', str)\n"
+        "except njrt.ConfigurationError as error: print(error)"
+    )
+    printed = runtime_alone.python("-c", program, environ={"NJC_MODEL": "openai/gpt-4.1"})
+    assert 'pip install "njpy-runtime[openai]"' in printed
+
+
+def test_a_wheel_of_natural_code_runs_on_the_runtime_alone(
+    wheels: Wheelhouse, runtime_alone: BareEnvironment, tmp_path: Path
+) -> None:
+    (tmp_path / "shop").mkdir()
+    (tmp_path / "pyproject.toml").write_text(HATCH_PROJECT)
+    (tmp_path / "shop/__init__.py").touch()
+    (tmp_path / "shop/count.njpy").write_text(PROGRAM)
+    runtime_alone.install(wheels.build(tmp_path))
+    assert runtime_alone.python("-c", CALL) == "2\n"
+
+
+def test_the_compiler_is_installed_with_the_runtime(wheels: Wheelhouse, tmp_path: Path) -> None:
+    place = BareEnvironment(tmp_path / "env", wheels)
+    place.install("njpy")
+    (tmp_path / "count.njpy").write_text(PROGRAM)
+    njc_command = place.folder / "bin/njc"
+    run_command(njc_command, "build", ".", "-o", "out", cwd=tmp_path, env=place.environ)
+    assert "_nj.run(" in (tmp_path / "out/count.py").read_text()
