@@ -3,7 +3,7 @@ VENV   ?= .venv
 BIN    := $(VENV)/bin
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-all format lint types tests fresh bench walk clean
+.PHONY: help demo test test-all format lint types tests fresh bench walk services clean
 
 help: ## list the targets
 	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' Makefile | expand -t 12
@@ -76,6 +76,14 @@ bench: $(VENV)/.dev ## measure the figures that README and docs quote
 
 walk: $(VENV)/.dev ## walk through programs at random, forward and back, under the debugger's core
 	$(BIN)/python tests/timeline/walking.py --steps 10000
+
+services: ## install Redis and Postgres, which the tests of stores use (Debian's packages)
+	@command -v redis-server valkey-server >/dev/null && ls /usr/lib/postgresql/*/bin/postgres >/dev/null 2>&1 || { \
+		sudo=$$(test "$$(id -u)" = 0 || echo sudo); \
+		export DEBIAN_FRONTEND=noninteractive RUNLEVEL=1; \
+		timeout 300 $$sudo apt-get update -q && \
+		timeout 600 $$sudo apt-get install -y -q --no-install-recommends redis-server postgresql; \
+	}
 
 clean: ## remove the virtual environments, caches and build folders
 	rm -rf $(VENV) $(VENV)-3.* build dist .njc_cache .mypy_cache .ruff_cache .pytest_cache .hypothesis

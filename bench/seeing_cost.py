@@ -22,7 +22,7 @@ from njrt.models.scripted import Scripted
 from njrt.observability.listeners import make_listener
 from njrt.outcome import Completed
 from njrt.persistence.cache import Cache
-from njrt.persistence.store import Store
+from njrt.persistence.reply_store import open_reply_store
 from njrt.rendering.describe import describe_variable
 
 
@@ -99,7 +99,9 @@ def microseconds(act: Callable[[], object], number: int = 50) -> float:
 
 def a_cache_hit(folder: str) -> Callable[[], object]:
     """A question of usual size that has been asked before."""
-    model = LayeredModel(Scripted(["```python\nx = 1\n```" * 10]), (Cache(Store(folder), "m"),))
+    model = LayeredModel(
+        Scripted(["```python\nx = 1\n```" * 10]), (Cache(open_reply_store(folder), "m"),)
+    )
     messages = (UserMessage("opening " * 300),)
     request = Request("system " * 100, messages, (Tool("run", "Run.", {"type": "object"}),))
     model.ask(request)

@@ -31,7 +31,8 @@ from njrt.options import (
     merge_option_layers,
     read_environment_options,
 )
-from njrt.session.settings import NO_SETTINGS, find_cache_folder, find_recorder
+from njrt.persistence.open_store import get_store, hide_password, is_store_url
+from njrt.session.settings import NO_SETTINGS, find_cache_place, find_recorder
 
 CheckStatus = Literal["ok", "warn", "fail"]
 
@@ -52,6 +53,7 @@ RUNTIME_VARIABLES = (
     "NJC_CACHE",
     "NJC_EXAMPLES",
     "NJC_RECORD",
+    "NJC_STORE_SECRET",
     "NJC_TRACE",
 )
 """The variables of the runtime that are not options of blocks."""
@@ -114,6 +116,7 @@ def diagnose(host: HostEnvironment, probe: UrlProbe | None) -> Iterator[HealthCh
         for remote in list_remote_models(model):
             yield from _check_remote(host, remote, probe)
     yield _check_cache(host)
+    yield from _check_store(host)
     yield _check_recording(host)
     if host.sandbox is None:
         yield HealthCheck("sandbox", "ok", "`njc run --sandbox` works here")
@@ -246,14 +249,29 @@ def _check_round_trip(remote: RemoteModel) -> HealthCheck:
 
 def _check_cache(host: HostEnvironment) -> HealthCheck:
     try:
-        folder = find_cache_folder(NO_SETTINGS, host.merged_options, host.environ)
+        place = find_cache_place(NO_SETTINGS, host.merged_options, host.environ)
     except NaturalError as error:
         return HealthCheck("cache", "fail", str(error), error.exit_code)
-    if folder is None:
+    if place is None:
         return HealthCheck("cache", "ok", "off; NJC_CACHE=on turns it on")
-    if obstacle := find_write_obstacle(host.folder / folder):
+    if is_store_url(place):
+        return HealthCheck("cache", "ok", f"on, in the store {hide_password(place)}")
+    if obstacle := find_write_obstacle(host.folder / place):
         return HealthCheck("cache", "warn", f"{obstacle}; programs run without it")
-    return HealthCheck("cache", "ok", f"on, in {folder}")
+    return HealthCheck("cache", "ok", f"on, in {place}")
+
+
+def _check_store(host: HostEnvironment) -> Iterator[HealthCheck]:
+    """Whether the store answers that the options choose; the user's own is not opened."""
+    try:
+        if (url := host.merged_options.store) is None:
+            return
+        store = get_store(url, host.environ)
+        store.get("doctor")
+    except NaturalError as error:
+        yield HealthCheck("store", "fail", str(error), error.exit_code)
+    else:
+        yield HealthCheck("store", "ok", f"{store.name} answers")
 
 
 def _check_recording(host: HostEnvironment) -> HealthCheck:

@@ -75,7 +75,7 @@ EDGE = """
     njrt.execution.guard effects
     njrt.models         anthropic fallback network openai remote scripted streaming
     njrt.observability  listeners trace
-    njrt.persistence    folder_lock recorder recording_file store
+    njrt.persistence    folder_lock memory_store open_store postgres_store recorder recording_file redis_store reply_store sqlite_store store
     njrt.session        attempt drive prediction session settings
     njc                 authority cli doctor hatch_plugin hook run setuptools_plugin worker
     njc.project         build config load outputs units wheel where

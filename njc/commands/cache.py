@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
@@ -14,15 +15,27 @@ from njc.commands.terminal.console import Console
 from njc.project.report import format_count
 from njc.project.units import format_path
 from njrt.errors import ConfigurationError
-from njrt.persistence.store import Store
+from njrt.persistence.open_store import get_store
+from njrt.persistence.reply_store import (
+    REPLIES_FILE,
+    SHARED_PREFIX,
+    ReplyStore,
+    open_reply_store,
+)
 from njrt.private_files import find_cache_folder
 
 _FOLDER_FLAG = click.option(
     "--folder",
     type=click.Path(path_type=Path),
-    default=lambda: find_cache_folder(os.environ),
     metavar="DIR",
     help="Cache directory (default: that of the user).",
+)
+_STORE_FLAG = click.option(
+    "--store",
+    "url",
+    envvar="NJC_STORE",
+    metavar="URL",
+    help="The shared store, instead of a directory.",
 )
 
 
@@ -34,6 +47,7 @@ def command() -> None:
 
 @command.command("stats")
 @_FOLDER_FLAG
+@_STORE_FLAG
 @click.option(
     "--output-format",
     "format",
@@ -43,36 +57,53 @@ def command() -> None:
 )
 @console_flags
 @pass_console
-def stats(console: Console, folder: Path, format: Literal["text", "json"]) -> None:
+def stats(
+    console: Console, folder: Path | None, url: str | None, format: Literal["text", "json"]
+) -> None:
     """Print the number of replies in the cache, and their size."""
-    store = _find_store(folder)
-    stats = store.read_stats() if store else None
+    cache = _find_cache(folder, url)
+    stats = cache.store.read_stats() if cache.store else None
     entries, size = (stats.entries, stats.size) if stats else (0, 0)
     if format == "json":
-        fields = {"folder": folder.as_posix(), "entries": entries, "bytes": size}
+        fields = {"folder": cache.place, "entries": entries, "bytes": size}
         console.result(json.dumps(fields, indent=2))
     else:
         console.result(
-            f"{format_path(folder)}: {format_count(entries, 'reply')}, {size / 1_000_000:.1f} MB"
+            f"{cache.shown}: {format_count(entries, 'reply')}, {size / 1_000_000:.1f} MB"
         )
 
 
 @command.command("clear")
 @_FOLDER_FLAG
+@_STORE_FLAG
 @console_flags
 @pass_console
-def clear(console: Console, folder: Path) -> None:
+def clear(console: Console, folder: Path | None, url: str | None) -> None:
     """Delete all replies; programs may run meanwhile."""
-    store = _find_store(folder)
-    deleted = store.clear() if store else 0
-    if store and store.read_stats().entries:
+    cache = _find_cache(folder, url)
+    deleted = cache.store.clear() if cache.store else 0
+    if cache.store and cache.store.read_stats().entries:
         raise ConfigurationError(
-            f"cannot empty {format_path(store.path)}; check its permissions, and who else is writing to it"
+            f"cannot empty {cache.shown}; check its permissions, and who else is writing to it"
         )
-    console.note(f"{format_path(folder)}: {format_count(deleted, 'reply')} deleted")
+    console.note(f"{cache.shown}: {format_count(deleted, 'reply')} deleted")
 
 
-def _find_store(folder: Path) -> Store | None:
-    """Open the store if it exists; do not create it."""
-    store = Store(folder)
-    return store if store.path.exists() else None
+@dataclass(frozen=True, slots=True)
+class FoundCache:
+    """The cache that a command is about: its place, the place as messages show it, its store if it exists."""
+
+    place: str
+    shown: str
+    store: ReplyStore | None
+
+
+def _find_cache(folder: Path | None, url: str | None) -> FoundCache:
+    """Find the cache of a folder, of a shared store, or else of the user; create nothing."""
+    if folder is None and url:
+        store = get_store(url, os.environ)
+        return FoundCache(store.name, store.name, ReplyStore(store, SHARED_PREFIX))
+    folder = folder or find_cache_folder(os.environ)
+    exists = (folder / REPLIES_FILE).exists()
+    found = open_reply_store(folder) if exists else None
+    return FoundCache(folder.as_posix(), format_path(folder), found)

@@ -36,6 +36,7 @@ from njrt.errors import (
     RejectedRequestError,
     ReplyError,
     ServerError,
+    StoreError,
     TimeLimitError,
     TokenLimitError,
 )
@@ -92,6 +93,7 @@ __all__ = [
     "Return",
     "Scripted",
     "ServerError",
+    "StoreError",
     "TimeLimitError",
     "TokenLimitError",
     "allm",

@@ -18,6 +18,9 @@
     ├── RecordingError              replay is impossible                          exit code 3
     │   ├── RecordingMissingError   no such file
     │   └── RecordingMismatchError  a request differs from the recorded ones
+    ├── StoreError                  a store cannot be used                        exit code 3
+    │   ├── DamagedStoreError       its file is damaged
+    │   └── WrongSignatureError     somebody else has written the text
     └── OutputTypeError             an output does not fit its type (also a TypeError)
 
 An exception that the *block* raises in the program is an exception of the program and not in this tree.
@@ -128,6 +131,18 @@ class RecordingMissingError(RecordingError):
 
 class RecordingMismatchError(RecordingError):
     """A request of the program differs from the recorded one."""
+
+
+class StoreError(NaturalError):
+    """The store of budgets, recordings or traces cannot be used. The cache does without it."""
+
+
+class DamagedStoreError(StoreError):
+    """The file of a store is damaged, or of another version."""
+
+
+class WrongSignatureError(StoreError):
+    """A text in a store was not signed with the secret of this program."""
 
 
 class OutputTypeError(NaturalError, TypeError):

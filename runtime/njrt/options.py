@@ -79,6 +79,8 @@ class Options:
     """False shows secrets to the model; in `njrt.using` also a function (name, text) -> text or None."""
     on_error: OnError | None = None
     """`rollback` restores the bindings when the block leaves by an error."""
+    store: str | None = None
+    """The URL of the store for cache, budgets, recordings and traces (docs/storage.md)."""
 
 
 DEFAULTS = Options(

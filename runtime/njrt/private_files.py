@@ -3,6 +3,7 @@
     open_private(path, os.O_WRONLY | os.O_APPEND)      creates the file with mode 0600, or sets it
     check_private(path)                                PermissionError: it belongs to another user
     find_cache_folder(os.environ)                      ~/.cache/njc
+    find_state_folder(os.environ)                      ~/.local/state/njc
 
 On Windows the mode has no effect and nothing is checked.
 """
@@ -40,11 +41,22 @@ def check_private(path: Path) -> None:
 
 def find_cache_folder(environ: Mapping[str, str]) -> Path:
     """The folder for the replies of models in the cache folder of the user."""
+    return _find_user_folder(environ, "XDG_CACHE_HOME", ".cache", "Library/Caches")
+
+
+def find_state_folder(environ: Mapping[str, str]) -> Path:
+    """The folder for what must not be lost, such as budgets, in the folder of the user for that."""
+    return _find_user_folder(
+        environ, "XDG_STATE_HOME", ".local/state", "Library/Application Support"
+    )
+
+
+def _find_user_folder(environ: Mapping[str, str], variable: str, usual: str, on_macos: str) -> Path:
     home = Path("~").expanduser()
     if sys.platform == "win32":
         folder = Path(environ.get("LOCALAPPDATA") or home / "AppData" / "Local")
-    elif Path(configured := environ.get("XDG_CACHE_HOME", "")).is_absolute():
+    elif Path(configured := environ.get(variable, "")).is_absolute():
         folder = Path(configured)
     else:
-        folder = home / ("Library/Caches" if sys.platform == "darwin" else ".cache")
+        folder = home / (on_macos if sys.platform == "darwin" else usual)
     return folder / "njc"

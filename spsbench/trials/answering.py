@@ -31,7 +31,7 @@ from njrt.messages import (
 )
 from njrt.models.model import Ask, Model
 from njrt.persistence.cache import Cache, make_request_key
-from njrt.persistence.store import Store
+from njrt.persistence.reply_store import ReplyStore
 from spsbench.results import TrialLimits
 from spsbench.trials.interpreter import Interpreter, InterpreterOutput
 
@@ -80,7 +80,7 @@ class TrialCache:
     The same request may come twice in a trial, and is then asked twice: each has an entry of its own.
     """
 
-    store: Store
+    store: ReplyStore
     name: str
     repeat: int
     times: dict[str, int] = field(default_factory=dict)

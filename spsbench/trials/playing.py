@@ -27,7 +27,7 @@ from njrt.observability.listeners import Notified
 from njrt.observability.trace import TraceFile
 from njrt.options import Options
 from njrt.persistence.cache import Cache
-from njrt.persistence.store import Store
+from njrt.persistence.reply_store import open_reply_store
 from spsbench.checks import CheckResult, check_case
 from spsbench.llm import use_model
 from spsbench.methods import METHODS, Method
@@ -191,7 +191,7 @@ def _make_cache_layers(job: Job, model: Model, folder: Path) -> tuple[Layer, ...
     trial, method = job.trial, METHODS[job.trial.method]
     name = f"{model.name} {job.base_url or ''} {method.name}"
     if method.is_cached:
-        return (Cache(Store(job.cache or folder / "cache"), name, trial.repeat),)
+        return (Cache(open_reply_store(job.cache or folder / "cache"), name, trial.repeat),)
     if job.cache:
-        return (TrialCache(Store(job.cache), f"{name} {trial.program}", trial.repeat),)
+        return (TrialCache(open_reply_store(job.cache), f"{name} {trial.program}", trial.repeat),)
     return ()

@@ -7,13 +7,15 @@ import json
 import pytest
 from workplace import Workplace
 
-from njrt.persistence.store import Store
+from njrt.persistence.open_store import get_store
+from njrt.persistence.reply_store import REPLIES_FILE, SHARED_PREFIX, ReplyStore, open_reply_store
+from njrt.persistence.sqlite_store import SqliteStore
 
 
 @pytest.fixture
 def filled(here: Workplace, monkeypatch: pytest.MonkeyPatch) -> Workplace:
     monkeypatch.setenv("XDG_CACHE_HOME", str(here.folder / ".cache"))
-    store = Store(here.folder / ".cache" / "njc")
+    store = open_reply_store(here.folder / ".cache" / "njc")
     for number in range(3):
         store.put(f"key {number}", "x" * 500_000)
     store.close()
@@ -40,13 +42,25 @@ def test_looking_makes_nothing(here: Workplace) -> None:
 
 
 def test_a_cache_that_cannot_be_emptied_is_an_error(filled: Workplace) -> None:
-    writer = Store(filled.folder / ".cache" / "njc")._get_connection()
+    writer = SqliteStore(filled.folder / ".cache" / "njc" / REPLIES_FILE)._get_connection()
     writer.execute("BEGIN EXCLUSIVE")
     result = filled.njc("cache", "clear")
     writer.execute("ROLLBACK")
     assert result.exit_code == 2
-    assert "cannot empty .cache/njc/replies.sqlite3; check its permissions" in result.stderr
+    assert "cannot empty .cache/njc; check its permissions" in result.stderr
 
 
 def test_a_command_is_needed(here: Workplace) -> None:
     assert here.njc("cache").exit_code == 2
+
+
+def test_a_shared_store_is_counted_and_emptied(here: Workplace) -> None:
+    url = f"sqlite:///{here.folder}/shared.sqlite3"
+    ReplyStore(get_store(url, {}), SHARED_PREFIX).put("key", "x" * 100)
+    get_store(url, {}).put("budget/a", "stays")
+    assert (
+        here.njc("cache", "stats", "--store", url).stdout
+        == f"{here.folder}/shared.sqlite3: 1 reply, 0.0 MB\n"
+    )
+    assert here.njc("cache", "clear", "--store", url).exit_code == 0
+    assert get_store(url, {}).list_keys("") == ["budget/a"]

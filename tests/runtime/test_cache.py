@@ -22,14 +22,14 @@ from njrt.messages import ModelMessage, Reply, Request, Tool, ToolCall, Usage, U
 from njrt.models.model import LayeredModel
 from njrt.models.scripted import Said, Scripted
 from njrt.persistence.cache import Cache, make_request_key
-from njrt.persistence.store import Store
+from njrt.persistence.reply_store import ReplyStore, open_reply_store
 
 RUN = Tool("run", "Run Python.", {"type": "object"})
 REQUEST = Request("system", (UserMessage("A"),), (RUN,))
 
 
 def asked(
-    store: Store, *script: Said, request: Request = REQUEST, times: int = 2, **cache: Any
+    store: ReplyStore, *script: Said, request: Request = REQUEST, times: int = 2, **cache: Any
 ) -> list[Reply]:
     """What a model says to the same request, asked several times through the cache."""
     model = LayeredModel(Scripted(script), (Cache(store, "m/1", **cache),))
@@ -37,11 +37,11 @@ def asked(
 
 
 @pytest.fixture
-def store(tmp_path: Path) -> Store:
-    return Store(tmp_path / ".njc_cache")
+def store(tmp_path: Path) -> ReplyStore:
+    return open_reply_store(tmp_path / ".njc_cache")
 
 
-def test_the_same_question_is_asked_once(store: Store) -> None:
+def test_the_same_question_is_asked_once(store: ReplyStore) -> None:
     said = ModelMessage("ß", (ToolCall("c1", "run", {"code": "x = 1\ny = 2", "done": True}, "{}"),))
     first, second = asked(store, Reply(said, "end", Usage(10, 2, 1, 0.5), "m-1"))
     assert (first.source, second.source) == ("model", "cache")
@@ -88,7 +88,7 @@ def test_the_key_is_the_same_in_every_process() -> None:
     assert said.stdout.strip() == make_request_key(REQUEST, "m")
 
 
-def test_sampled_replies_are_kept_by_their_number_only(store: Store) -> None:
+def test_sampled_replies_are_kept_by_their_number_only(store: ReplyStore) -> None:
     sampled = replace(REQUEST, temperature=0.7)
     assert [r.message.text for r in asked(store, "1", "2", request=sampled)] == ["1", "2"]
     assert [r.message.text for r in asked(store, "3", request=sampled, repeat=1)] == ["3", "3"]
@@ -104,23 +104,23 @@ def test_sampled_replies_are_kept_by_their_number_only(store: Store) -> None:
         Reply(ModelMessage(" ")),
     ],
 )
-def test_replies_that_are_no_answers_are_not_kept(store: Store, reply: Reply) -> None:
+def test_replies_that_are_no_answers_are_not_kept(store: ReplyStore, reply: Reply) -> None:
     assert [r.message.text for r in asked(store, reply, "yes")] == [reply.message.text, "yes"]
 
 
-def test_an_error_is_not_kept(store: Store) -> None:
+def test_an_error_is_not_kept(store: ReplyStore) -> None:
     model = LayeredModel(Scripted([RuntimeError("down"), "yes"]), (Cache(store, "m"),))
     with pytest.raises(RuntimeError):
         model.ask(REQUEST)
     assert model.ask(REQUEST).message.text == "yes"
 
 
-def test_an_entry_of_another_version_is_asked_anew(store: Store) -> None:
+def test_an_entry_of_another_version_is_asked_anew(store: ReplyStore) -> None:
     store.put(make_request_key(REQUEST, "m/1"), '{"reply": "in another form"}')
     assert [r.source for r in asked(store, "yes")] == ["script", "cache"]
 
 
-def test_stats_and_clear(store: Store) -> None:
+def test_stats_and_clear(store: ReplyStore) -> None:
     asked(store, "yes", times=3)
     stats = store.read_stats()
     assert (stats.entries, stats.hits, stats.misses) == (1, 2, 1)
@@ -131,7 +131,7 @@ def test_stats_and_clear(store: Store) -> None:
 
 def test_the_store_is_bounded_and_keeps_what_was_used_last(tmp_path: Path) -> None:
     hours = iter(range(0, 10_000_000, 4000))
-    store = Store(tmp_path, max_bytes=200_000, now=lambda: float(next(hours)))
+    store = open_reply_store(tmp_path, max_bytes=200_000, now=lambda: float(next(hours)))
     store.put("used", "x" * 1000)
     for number in range(1000):
         store.put(f"key {number}", "x" * 1000)
@@ -142,7 +142,7 @@ def test_the_store_is_bounded_and_keeps_what_was_used_last(tmp_path: Path) -> No
 
 
 def test_a_text_too_large_for_the_store_is_not_kept(tmp_path: Path) -> None:
-    store = Store(tmp_path, max_bytes=1000)
+    store = open_reply_store(tmp_path, max_bytes=1000)
     store.put("key", "x" * 600)
     assert store.get("key") is None
 
@@ -189,13 +189,13 @@ def swapped(path: Path) -> None:
 
 @pytest.mark.parametrize("harm", [corrupt, empty, text, truncate, old_schema, swapped])
 def test_a_damaged_file_serves_nothing_wrong_and_is_replaced(tmp_path: Path, harm: Any) -> None:
-    store = Store(tmp_path)
+    store = open_reply_store(tmp_path)
     right = {f"key {number}": f"text {number}" * 200 for number in range(50)}
     for key, value in right.items():
         store.put(key, value)
     store.close()
-    harm(store.path)
-    again = Store(tmp_path)
+    harm(Path(store.name))
+    again = open_reply_store(tmp_path)
     for _ in range(3):
         for key, value in right.items():
             assert again.get(key) in (None, value)
@@ -208,7 +208,7 @@ def test_a_folder_that_cannot_be_used_costs_one_warning(
     tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     (tmp_path / "file").write_text("")
-    store = Store(tmp_path / "file" / "cache")
+    store = open_reply_store(tmp_path / "file" / "cache")
     with caplog.at_level(logging.WARNING, "njrt"):
         assert [reply.source for reply in asked(store, "1", "2")] == ["script", "script"]
     assert [record.levelname for record in caplog.records] == ["WARNING"]
@@ -218,8 +218,8 @@ def test_a_folder_that_cannot_be_used_costs_one_warning(
 
 FULL = """
 import resource, signal, sys
-from njrt.persistence.store import Store
-store = Store(sys.argv[1])
+from njrt.persistence.reply_store import open_reply_store
+store = open_reply_store(sys.argv[1])
 store.put("before", "x")
 signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
 resource.setrlimit(resource.RLIMIT_FSIZE, (200_000, 200_000))
@@ -234,7 +234,7 @@ assert store.get("before") == "x"
 def test_a_full_disk_is_survived(tmp_path: Path) -> None:
     assert resource.RLIMIT_FSIZE is not None
     subprocess.run([sys.executable, "-c", FULL, tmp_path], check=True)
-    store = Store(tmp_path)
+    store = open_reply_store(tmp_path)
     assert store.get("before") == "x"
     store.put("after", "y")
     assert store.get("after") == "y"
@@ -244,8 +244,8 @@ def test_a_full_disk_is_survived(tmp_path: Path) -> None:
 
 WORKER = """
 import sys
-from njrt.persistence.store import Store
-store = Store(sys.argv[1])
+from njrt.persistence.reply_store import open_reply_store
+store = open_reply_store(sys.argv[1])
 print("ready", flush=True)
 sys.stdin.readline()
 for number in range(60):
@@ -282,7 +282,7 @@ def test_sixteen_processes_at_once(tmp_path: Path) -> None:
     for child in children:
         go(child)
     assert [child.wait(60) for child in children] == [0] * 16
-    store = Store(tmp_path)
+    store = open_reply_store(tmp_path)
     assert [store.get(f"key {number}") for number in range(60)] == [
         f"key {number}" * 300 for number in range(60)
     ]
@@ -295,14 +295,14 @@ def test_a_process_killed_while_writing_harms_nobody(tmp_path: Path) -> None:
         time.sleep(0.3)
         child.send_signal(signal.SIGKILL)
         child.wait(10)
-        store = Store(tmp_path)
+        store = open_reply_store(tmp_path)
         kept = {f"key {number}": store.get(f"key {number}") for number in range(500)}
         assert all(value in (None, key * 300) for key, value in kept.items())
         assert kept["key 0"] is not None
     assert not list(tmp_path.glob("*.bad"))
 
 
-def test_threads_share_a_store(store: Store) -> None:
+def test_threads_share_a_store(store: ReplyStore) -> None:
     wrong: list[str | None] = []
 
     def work() -> None:
@@ -321,8 +321,8 @@ def test_threads_share_a_store(store: Store) -> None:
 
 FORK = """
 import os, sys
-from njrt.persistence.store import Store
-store = Store(sys.argv[1])
+from njrt.persistence.reply_store import open_reply_store
+store = open_reply_store(sys.argv[1])
 store.put("before", "x")
 child = os.fork()
 if child == 0:

@@ -24,9 +24,8 @@ from njrt.messages import Reply, Request
 from njrt.models.model import Ask
 
 if TYPE_CHECKING:
-    from njrt.persistence.store import (
-        Store,  # brings SQLite, which a program without a cache need not load
-    )
+    # It brings SQLite, which a program without a cache need not load.
+    from njrt.persistence.reply_store import ReplyStore
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,7 +35,7 @@ class Cache:
     `model` names the model and, where it matters, its server. `repeat` numbers the samples of a study.
     """
 
-    store: Store
+    store: ReplyStore
     model: str
     repeat: int | None = None
 
@@ -60,8 +59,7 @@ class Cache:
             fields = json.loads(text)
             return replace(reply_from_json(fields, fields["model"]), source="cache")
         except (LookupError, TypeError, ValueError, AttributeError):
-            self.store.remove(key)  # of another version of this package
-            return None
+            return None  # of another version of this package; the new reply replaces it
 
 
 def make_request_key(request: Request, model: str, repeat: int | None = None) -> str:

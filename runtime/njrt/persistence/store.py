@@ -1,246 +1,118 @@
-"""A bounded key-value store of texts in SQLite, shared by processes; it never raises.
+"""What a store is: texts by key and logs of lines, shared by processes, threads and, with a server, by machines.
 
-    store = Store(find_cache_folder(os.environ))
-    store.put("9f3c...", text)
-    store.get("9f3c...") == text          in any process
+    store.put("reply/9f3c", text)                    may be evicted when space runs out: a cache
+    store.swap("budget/day", old, new)               is not: True only if the text was still `old`
+    update(store, "budget/day", add_call)            reads, changes and swaps until that succeeds
+    store.append("trace/nightly", line)              the lines of a log are numbered from 1
+    store.get("reply/9f3c")                          the text, or None
 
-If the file is locked, read-only, on a full disk, corrupted or of another version, `get` finds nothing and `put` does
-nothing, with one warning in the log. A corrupted file is renamed and a new one created. Writes are transactions in
-SQLite's write-ahead log, so a process may be killed at any moment. Every text is stored with its checksum. Only the
-user may read the file; a file of another user is not used.
+Every change is one atomic step, stored when the call returns: a killed process leaves all of it or nothing. Every
+method raises `StoreError` where the store cannot be used; after an error of `swap` or `append` it is not known whether
+the change was made. `njrt.persistence.open_store` opens one by its URL; `ReplyStore` never raises.
 """
 
 from __future__ import annotations
 
-import contextlib
-import os
-import sqlite3
-import threading
+import random
 import time
-import zlib
-from collections.abc import Callable
+import typing
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from pathlib import Path
-from typing import TypeVar
+from urllib.parse import quote, unquote
 
-from njrt.observability.logs import warn
-from njrt.persistence.folder_lock import lock_folder
-from njrt.private_files import check_private, open_private
+from njrt.errors import StoreError
 
-SCHEMA_VERSION = 1
-_CREATE_TABLE = """
-CREATE TABLE IF NOT EXISTS kept(
-    key TEXT PRIMARY KEY, text TEXT NOT NULL, checksum INTEGER NOT NULL, size INTEGER NOT NULL, used INTEGER NOT NULL
-) WITHOUT ROWID;
-CREATE INDEX IF NOT EXISTS kept_used ON kept(used);
-"""
-_BUSY_SECONDS = 2.0  # seconds to wait for another process's transaction
-_PUTS_PER_SWEEP = 64  # puts between two checks of the total size
+MAX_KEY_CHARS = 512
+"""The longest key."""
 
-_USED_UPDATE_SECONDS = 3600  # a use is stored at most once an hour: a hit seldom writes
+UPDATE_SECONDS = 20.0
+"""Seconds for which `update` tries, while others change the same text."""
 
-T = TypeVar("T")
+_MAX_PAUSE = 0.05
+
+Change = Callable[[str | None], str | None]
+"""Gives the new text for the present one; None is no text. It may be called several times."""
 
 
 @dataclass(frozen=True, slots=True)
-class StoreStats:
-    """The contents of a store, and its use in this process. Sizes are in bytes of text."""
+class StoreSize:
+    """What a store holds: the number of texts and lines, and their bytes."""
 
-    entries: int
-    size: int
-    hits: int
-    misses: int
+    entries: int = 0
+    size: int = 0
+
+    def __add__(self, other: StoreSize) -> StoreSize:
+        return StoreSize(self.entries + other.entries, self.size + other.size)
 
 
-class Store:
-    """Texts by key in `folder/name`, at most `max_bytes`; the least recently used are deleted first.
+class Store(typing.Protocol):
+    """Texts and logs. Safe to share between threads and across `fork`.
 
-    Safe to share between threads (every thread has its own connection) and across `fork`.
+    Keys are those of `make_store_key`: printable ASCII without blanks. A text is any `str`.
     """
 
-    def __init__(
-        self,
-        folder: str | Path,
-        name: str = "replies.sqlite3",
-        *,
-        max_bytes: int = 256 * 1024 * 1024,
-        now: Callable[[], float] = time.time,
-    ) -> None:
-        self._now = now
-        self.path = Path(folder) / name
-        self._max_bytes = max_bytes
-        self._here = threading.local()
-        self._lock = threading.Lock()
-        self._hits = self._misses = self._puts = 0
-        self._has_warned = False
+    @property
+    def name(self) -> str:
+        """The store's URL or path, without its password, for messages."""
 
     def get(self, key: str) -> str | None:
-        """The text stored under `key`, or None."""
-        text = self._run_safely(lambda connection: self._read(connection, key), None)
-        with self._lock:
-            self._hits += text is not None
-            self._misses += text is None
-        return text
+        """The text of `key`, or None."""
 
     def put(self, key: str, text: str) -> None:
-        """Store `text` under `key`."""
-        self._run_safely(lambda connection: self._write(connection, key, text), None)
+        """Set a text that may be lost: the store may evict it when space runs out."""
 
-    def remove(self, key: str) -> None:
-        """Delete the text under `key`."""
-        self._run_safely(lambda connection: self._delete(connection, key), None)
+    def swap(self, key: str, old: str | None, new: str | None) -> bool:
+        """Set a text that must not be lost, if it is `old` now; None is no text. Return whether it was."""
 
-    def read_stats(self) -> StoreStats:
-        """Count the stored texts."""
-        query = "SELECT count(*), coalesce(sum(size), 0) FROM kept"
-        nothing: tuple[int, int] = (0, 0)
-        entries, size = self._run_safely(
-            lambda connection: connection.execute(query).fetchone(), nothing
-        )
-        return StoreStats(entries, size, self._hits, self._misses)
+    def append(self, key: str, line: str) -> int:
+        """Add a line to the end of a log; return its number, from 1."""
 
-    def clear(self) -> int:
-        """Delete everything; return the number of texts."""
-        return self._run_safely(self._delete_all, 0)
+    def read_log(self, key: str, after: int = 0) -> Sequence[str]:
+        """The lines of a log after number `after`, in order."""
+
+    def list_keys(self, prefix: str) -> Sequence[str]:
+        """The keys of texts and logs that begin with `prefix`, sorted."""
+
+    def measure(self, prefix: str) -> StoreSize:
+        """Count the texts and lines whose key begins with `prefix`."""
+
+    def clear(self, prefix: str) -> int:
+        """Delete the texts and logs whose key begins with `prefix`; return how many texts and lines."""
+
+    def now(self) -> float:
+        """The store's clock, in seconds since the epoch: that of the server, where there is one."""
 
     def close(self) -> None:
-        """Close this thread's connection; it is opened again when needed."""
-        connection, self._here.connection = getattr(self._here, "connection", None), None
-        if connection is not None and self._here.process == os.getpid():
-            connection.close()
-
-    # --- queries
-
-    def _read(self, connection: sqlite3.Connection, key: str) -> str | None:
-        row = connection.execute(
-            "SELECT text, checksum, used FROM kept WHERE key = ?", (key,)
-        ).fetchone()
-        if row is None:
-            return None
-        text, checksum, used = row
-        if type(text) is not str or _compute_checksum(key, text) != checksum:
-            raise sqlite3.DatabaseError("a stored text does not have its checksum")
-        now = int(self._now())
-        if now - used > _USED_UPDATE_SECONDS:
-            with contextlib.suppress(sqlite3.OperationalError):
-                connection.execute("UPDATE kept SET used = ? WHERE key = ?", (now, key))
-        return text
-
-    def _write(self, connection: sqlite3.Connection, key: str, text: str) -> None:
-        size = len(text.encode())
-        if size > self._max_bytes // 4:
-            return
-        connection.execute(
-            "INSERT OR REPLACE INTO kept VALUES (?, ?, ?, ?, ?)",
-            (key, text, _compute_checksum(key, text), size, int(self._now())),
-        )
-        with self._lock:
-            self._puts += 1
-            sweep = self._puts % _PUTS_PER_SWEEP == 1
-        if sweep:
-            self._sweep(connection)
-
-    def _sweep(self, connection: sqlite3.Connection) -> None:
-        """Delete the least recently used texts, down to nine tenths of the limit."""
-        (size,) = connection.execute("SELECT coalesce(sum(size), 0) FROM kept").fetchone()
-        if size <= self._max_bytes:
-            return
-        connection.execute(
-            "DELETE FROM kept WHERE key IN (SELECT key FROM (SELECT key, sum(size) OVER (ORDER BY used DESC, key) "
-            "AS newer FROM kept) WHERE newer > ?)",
-            (self._max_bytes * 9 // 10,),
-        )
-        connection.execute("PRAGMA incremental_vacuum")
-
-    def _delete(self, connection: sqlite3.Connection, key: str) -> None:
-        connection.execute("DELETE FROM kept WHERE key = ?", (key,))
-
-    def _delete_all(self, connection: sqlite3.Connection) -> int:
-        deleted = connection.execute("DELETE FROM kept").rowcount
-        connection.execute("PRAGMA incremental_vacuum")
-        return deleted
-
-    # --- connections and their failures
-
-    def _run_safely(self, query: Callable[[sqlite3.Connection], T], default: T) -> T:
-        """Call `query` with the connection; return `default` if it fails."""
-        try:
-            return query(self._get_connection())
-        except sqlite3.OperationalError as error:
-            # Locked, read-only, disk full, no such folder: the file itself is intact, if it still exists.
-            self._warn_once(error)
-            if _get_file_identity(self.path) != getattr(self._here, "identity", None):
-                self.close()
-        except (OSError, sqlite3.Error, UnicodeError) as error:
-            # SQLite reports damage by this class itself; its subclasses are other errors.
-            is_damaged = type(error) is sqlite3.DatabaseError
-            self._quarantine_file(error) if is_damaged else self._warn_once(error)
-        return default
-
-    def _get_connection(self) -> sqlite3.Connection:
-        here = self._here
-        if getattr(here, "connection", None) is None or here.process != os.getpid():
-            # A connection must be neither used nor closed in a child of the process that opened it.
-            here.inherited = getattr(here, "connection", None)
-            here.connection, here.process, here.identity = None, os.getpid(), None
-            here.connection = self._connect()
-        connection: sqlite3.Connection = here.connection
-        return connection
-
-    def _connect(self) -> sqlite3.Connection:
-        self.path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-        for suffix in ("", "-wal", "-shm"):
-            check_private(self.path.with_name(self.path.name + suffix))
-        os.close(open_private(self.path, os.O_RDWR))  # SQLite gives its other files the same mode
-        connection = sqlite3.connect(self.path, timeout=_BUSY_SECONDS, isolation_level=None)
-        self._here.identity = _get_file_identity(self.path)
-        try:
-            (version,) = connection.execute("PRAGMA user_version").fetchone()
-            if version not in (0, SCHEMA_VERSION):
-                raise sqlite3.DatabaseError(f"the cache has schema {version}, not {SCHEMA_VERSION}")
-            if version == 0:
-                _create_tables(connection)
-            connection.execute("PRAGMA synchronous = NORMAL")
-        except BaseException:
-            connection.close()
-            raise
-        return connection
-
-    def _quarantine_file(self, error: Exception) -> None:
-        """Rename an unusable file, so that the next use creates a new one."""
-        with contextlib.suppress(sqlite3.Error):
-            self.close()
-        self._warn_once(error)
-        with contextlib.suppress(OSError), lock_folder(self.path.parent):
-            if _get_file_identity(self.path) != self._here.identity:
-                return  # another process has renamed it already; this file is a new one
-            os.replace(self.path, self.path.with_name(self.path.name + ".bad"))
-            for suffix in ("-wal", "-shm"):
-                with contextlib.suppress(FileNotFoundError):
-                    os.unlink(self.path.with_name(self.path.name + suffix))
-
-    def _warn_once(self, error: Exception) -> None:
-        if not self._has_warned:
-            self._has_warned = True
-            warn("the cache %s cannot be used (%s); continuing without it", self.path, error)
+        """Close the connections; they are opened again when needed."""
 
 
-def _get_file_identity(path: Path) -> tuple[int, int] | None:
-    """Device and inode, to detect that another file has replaced this one."""
-    with contextlib.suppress(OSError):
-        found = path.stat()
-        return found.st_dev, found.st_ino
-    return None
+def make_store_key(*parts: str) -> str:
+    """A key of any texts: `make_store_key("budget", "Zoë/1")` is `budget/Zo%C3%AB%2F1`."""
+    key = "/".join(quote(part, safe="", errors="surrogatepass") for part in parts)
+    if len(key) > MAX_KEY_CHARS:
+        raise StoreError(f"the key {key[:60]}… has {len(key)} characters; {MAX_KEY_CHARS} fit")
+    return key
 
 
-def _create_tables(connection: sqlite3.Connection) -> None:
-    """Create the tables of a new file, in one transaction: another process may do the same."""
-    connection.execute("PRAGMA auto_vacuum = INCREMENTAL")
-    connection.execute("PRAGMA journal_mode = WAL")
-    connection.executescript(
-        f"BEGIN IMMEDIATE;{_CREATE_TABLE}PRAGMA user_version = {SCHEMA_VERSION};COMMIT;"
-    )
+def split_store_key(key: str) -> tuple[str, ...]:
+    """The texts from which `make_store_key` has made a key."""
+    return tuple(unquote(part, errors="surrogatepass") for part in key.split("/"))
 
 
-def _compute_checksum(key: str, text: str) -> int:
-    return zlib.crc32(text.encode(), zlib.crc32(key.encode()))
+def update(store: Store, key: str, change: Change, seconds: float = UPDATE_SECONDS) -> str | None:
+    """Replace the text of `key` by `change(text)`, atomically; return the new text.
+
+    Where `change` returns the text unchanged, nothing is written.
+    """
+    stops, tries = time.monotonic() + seconds, 0
+    while True:
+        old = store.get(key)
+        new = change(old)
+        if new == old or store.swap(key, old, new):
+            return new
+        if time.monotonic() > stops:
+            raise StoreError(
+                f"the store {store.name} did not take a change of {key} within {seconds:g} s: too many others write it"
+            )
+        tries += 1
+        time.sleep(random.uniform(0, min(_MAX_PAUSE, 0.001 * 2 ** min(tries, 6))))

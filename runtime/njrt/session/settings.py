@@ -40,10 +40,11 @@ from njrt.options import (
     merge_option_layers,
     read_environment_options,
 )
+from njrt.private_files import find_cache_folder
 
 if TYPE_CHECKING:
     from njrt.persistence.recorder import Recorder, RecordMode
-    from njrt.persistence.store import Store
+    from njrt.persistence.reply_store import ReplyStore
 
 EMPTY_OPTIONS = Options()
 
@@ -87,7 +88,7 @@ def using(
     """Run the blocks inside with these settings.
 
     `model` is a model (`njrt.Scripted([...])`) or the name of one; `record` is the path of a recording,
-    replayed and made according to `mode`; `cache` is True, False or the cache's folder; `trace` is the path of
+    replayed and made according to `mode`; `cache` is True, False, the cache's folder or the URL of a store; `trace` is the path of
     a trace file, `examples` that of a file of examples for `njc static --learn`; `intercept` is called with each
     `PendingEffect` and decides about it, before those of the `with using` around, and with `ask_again` also
     where the recording has its decision; `manifest` is a lock file whose manifest is enforced
@@ -277,18 +278,18 @@ def make_layered_model(settings: Settings, options: Options, *outer: Layer) -> L
         protocol = recorder.protocol or options.protocol or choose().protocol
         model = DeferredModel(choose, protocol)
         layers.append(recorder)
-    if folder := find_cache_folder(settings, options, os.environ):
+    if place := find_cache_place(settings, options, os.environ):
         from njrt.persistence.cache import Cache
 
         name = f"{model.name} {options.base_url or ''}".strip()
-        layers.append(Cache(get_store(folder), name))
+        layers.append(Cache(get_reply_store(place), name))
     return LayeredModel(model, tuple(layers))
 
 
-def find_cache_folder(
+def find_cache_place(
     settings: Settings, options: Options, environ: Mapping[str, str]
 ) -> str | None:
-    """Where the cache is, or None where there is none.
+    """The folder of the cache, or the URL of the store that has it; None where there is no cache.
 
     It is off unless `using(cache=...)` or NJC_CACHE=on turns it on; the `nightjar` effects include it, as
     published, unless NJC_CACHE=off. A model given by `using(model=...)` is cached only by `using(cache=...)`.
@@ -301,18 +302,23 @@ def find_cache_folder(
         is_on = text in ON_WORDS or (options.effects == "nightjar" and text not in OFF_WORDS)
         cache = is_on and settings.model is None
     if cache is True:
-        from njrt.private_files import find_cache_folder as find_user_cache_folder
+        if options.store:
+            from njrt.persistence.open_store import make_store_url
 
-        return str(find_user_cache_folder(environ))
+            return make_store_url(options.store)
+        return str(find_cache_folder(environ))
     return str(cache) if cache else None
 
 
 @lru_cache(maxsize=16)
-def get_store(folder: str) -> Store:
-    """The store of replies in a folder; one for the whole process."""
-    from njrt.persistence.store import Store  # and with it sqlite3
+def get_reply_store(place: str) -> ReplyStore:
+    """The store of replies in a folder, or at the URL of a store; one for the whole process."""
+    from njrt.persistence.open_store import get_store, is_store_url  # and with them sqlite3
+    from njrt.persistence.reply_store import SHARED_PREFIX, ReplyStore, open_reply_store
 
-    return Store(folder)
+    if is_store_url(place):
+        return ReplyStore(get_store(place, os.environ), SHARED_PREFIX)
+    return open_reply_store(place)
 
 
 def get_listener(settings: Settings) -> Listener:

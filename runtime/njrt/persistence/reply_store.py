@@ -1,0 +1,122 @@
+"""The store of the cache: any store, behind what never raises.
+
+    replies = open_reply_store(find_cache_folder(os.environ))       a file of its own
+    replies = ReplyStore(open_store("redis://..."), "reply/")       the same on a shared store
+
+If the store cannot be used, or what it holds is damaged or wrongly signed, `get` finds nothing and `put` does nothing,
+with one warning in the log. After a failure of a server, the store is left alone for a while, so that a program
+does not wait for it at every call. A damaged file of the cache alone is renamed and a new one created.
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TypeVar
+
+from njrt.errors import DamagedStoreError, StoreError, WrongSignatureError
+from njrt.observability.logs import warn
+from njrt.persistence.sqlite_store import SqliteStore
+from njrt.persistence.store import Store, StoreSize
+
+BREAK_SECONDS = 10.0
+"""Seconds for which a shared store is left alone after it failed."""
+
+REPLIES_FILE = "replies.sqlite3"
+"""The file of a cache in its folder."""
+
+SHARED_PREFIX = "reply/"
+"""The beginning of the cache's keys in a store that holds other things too."""
+
+_BUSY_SECONDS = 2.0
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True, slots=True)
+class ReplyStats:
+    """The contents of the cache, and its use in this process. Sizes are in bytes of text."""
+
+    entries: int
+    size: int
+    hits: int
+    misses: int
+
+
+class ReplyStore:
+    """Texts by key in `store`, under `prefix`. Safe to share between threads and across `fork`."""
+
+    def __init__(
+        self, store: Store, prefix: str = "", *, clock: Callable[[], float] = time.monotonic
+    ) -> None:
+        self.store = store
+        self._prefix = prefix
+        self._clock = clock
+        self._is_file = not prefix and isinstance(store, SqliteStore)
+        self._lock = threading.Lock()
+        self._hits = self._misses = 0
+        self._has_warned = False
+        self._opens_at = 0.0
+
+    @property
+    def name(self) -> str:
+        """The file or the URL of the store."""
+        return self.store.name
+
+    def get(self, key: str) -> str | None:
+        """The text stored under `key`, or None."""
+        text = self._run_safely(lambda: self.store.get(self._prefix + key), None)
+        with self._lock:
+            self._hits += text is not None
+            self._misses += text is None
+        return text
+
+    def put(self, key: str, text: str) -> None:
+        """Store `text` under `key`."""
+        self._run_safely(lambda: self.store.put(self._prefix + key, text), None)
+
+    def read_stats(self) -> ReplyStats:
+        """Count the stored texts."""
+        found = self._run_safely(lambda: self.store.measure(self._prefix), StoreSize())
+        return ReplyStats(found.entries, found.size, self._hits, self._misses)
+
+    def clear(self) -> int:
+        """Delete everything; return the number of texts."""
+        return self._run_safely(lambda: self.store.clear(self._prefix), 0)
+
+    def close(self) -> None:
+        """Close this thread's connection; it is opened again when needed."""
+        self.store.close()
+
+    def _run_safely(self, query: Callable[[], T], default: T) -> T:
+        """Call `query`; return `default` if it fails."""
+        if self._opens_at and self._clock() < self._opens_at:
+            return default
+        try:
+            return query()
+        except StoreError as error:
+            if not self._has_warned:
+                self._has_warned = True
+                warn("the cache: %s; continuing without it", error)
+            if self._is_file:
+                if isinstance(error, DamagedStoreError):
+                    assert isinstance(self.store, SqliteStore)
+                    self.store.set_aside()
+            elif not isinstance(error, WrongSignatureError):
+                self._opens_at = self._clock() + BREAK_SECONDS
+        return default
+
+
+def open_reply_store(
+    folder: str | Path,
+    name: str = REPLIES_FILE,
+    *,
+    max_bytes: int = 256 * 1024 * 1024,
+    now: Callable[[], float] = time.time,
+) -> ReplyStore:
+    """The cache in a file of its own, `folder/name`, of at most `max_bytes`; the least recently used go first."""
+    path = Path(folder) / name
+    return ReplyStore(SqliteStore(path, max_bytes=max_bytes, busy_seconds=_BUSY_SECONDS, now=now))

@@ -1,0 +1,297 @@
+"""A store in one SQLite file, shared by the processes of one machine.
+
+    store = SqliteStore(Path("~/.local/state/njc/store.sqlite3").expanduser())
+
+Writes are transactions in SQLite's write-ahead log, so a process may be killed at any moment; a power failure may cost
+the last ones. Every text has a checksum: a damaged file raises `DamagedStoreError`. Only the user may read the file;
+a file of another user is not used. SQLite's locks do not work on network file systems: use a server there.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import sqlite3
+import threading
+import time
+import zlib
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import TypeVar
+
+from njrt.errors import DamagedStoreError, StoreError
+from njrt.persistence.folder_lock import lock_folder
+from njrt.persistence.store import StoreSize
+from njrt.private_files import check_private, open_private
+
+SCHEMA_VERSION = 2
+_CREATE_TABLES = (
+    """
+CREATE TABLE IF NOT EXISTS kept(
+    key TEXT PRIMARY KEY, text TEXT NOT NULL, checksum INTEGER NOT NULL, size INTEGER NOT NULL, used INTEGER NOT NULL,
+    evictable INTEGER NOT NULL DEFAULT 1
+) WITHOUT ROWID""",
+    "CREATE INDEX IF NOT EXISTS kept_used ON kept(used)",
+    """
+CREATE TABLE IF NOT EXISTS lines(
+    log TEXT, number INTEGER, text TEXT NOT NULL, checksum INTEGER NOT NULL, size INTEGER NOT NULL,
+    PRIMARY KEY(log, number)
+) WITHOUT ROWID""",
+)
+_UPGRADE_FROM_1 = "ALTER TABLE kept ADD COLUMN evictable INTEGER NOT NULL DEFAULT 1"
+_BUSY_SECONDS = 20.0  # seconds to wait for other processes' transactions
+_PUTS_PER_SWEEP = 64  # puts between two checks of the total size
+_USED_UPDATE_SECONDS = 3600  # a use is stored at most once an hour: a hit seldom writes
+
+T = TypeVar("T")
+
+
+class SqliteStore:
+    """A `Store` in the file `path`, with at most `max_bytes` of texts that may be evicted.
+
+    Of these, the least recently used are deleted first, and one larger than a quarter of `max_bytes` is not stored.
+    Every thread has its own connection. `busy_seconds` is how long another process's transaction is waited for.
+    """
+
+    def __init__(
+        self,
+        path: str | Path,
+        *,
+        max_bytes: int = 256 * 1024 * 1024,
+        busy_seconds: float = _BUSY_SECONDS,
+        now: Callable[[], float] = time.time,
+    ) -> None:
+        self.path = Path(path)
+        self.now = now
+        self._max_bytes = max_bytes
+        self._busy_seconds = busy_seconds
+        self._here = threading.local()
+        self._lock = threading.Lock()
+        self._puts = 0
+
+    @property
+    def name(self) -> str:
+        return str(self.path)
+
+    def get(self, key: str) -> str | None:
+        return self._run(lambda connection: self._read(connection, key))
+
+    def put(self, key: str, text: str) -> None:
+        self._run(lambda connection: self._write(connection, key, text))
+
+    def swap(self, key: str, old: str | None, new: str | None) -> bool:
+        return self._run(lambda connection: self._swap(connection, key, old, new))
+
+    def append(self, key: str, line: str) -> int:
+        def insert(connection: sqlite3.Connection) -> int:
+            (number,) = connection.execute(
+                "INSERT INTO lines SELECT ?, coalesce(max(number), 0) + 1, ?, ?, ? FROM lines WHERE log = ? "
+                "RETURNING number",
+                (key, line, _compute_checksum(key, line), len(line.encode()), key),
+            ).fetchone()
+            return int(number)
+
+        return self._run(insert)
+
+    def read_log(self, key: str, after: int = 0) -> Sequence[str]:
+        def select(connection: sqlite3.Connection) -> list[str]:
+            rows = connection.execute(
+                "SELECT text, checksum FROM lines WHERE log = ? AND number > ? ORDER BY number",
+                (key, after),
+            )
+            return [_check_text(key, text, checksum) for text, checksum in rows]
+
+        return self._run(select)
+
+    def list_keys(self, prefix: str) -> Sequence[str]:
+        query = (
+            "SELECT key FROM kept WHERE substr(key, 1, ?1) = ?2 "
+            "UNION SELECT log FROM lines WHERE substr(log, 1, ?1) = ?2 ORDER BY 1"
+        )
+        return self._run(
+            lambda connection: [key for (key,) in connection.execute(query, (len(prefix), prefix))]
+        )
+
+    def measure(self, prefix: str) -> StoreSize:
+        query = (
+            "SELECT count(*), coalesce(sum(size), 0) FROM (SELECT size FROM kept WHERE substr(key, 1, ?1) = ?2 "
+            "UNION ALL SELECT size FROM lines WHERE substr(log, 1, ?1) = ?2)"
+        )
+        return self._run(
+            lambda connection: StoreSize(
+                *connection.execute(query, (len(prefix), prefix)).fetchone()
+            )
+        )
+
+    def clear(self, prefix: str) -> int:
+        def delete(connection: sqlite3.Connection) -> int:
+            deleted = 0
+            for table, column in (("kept", "key"), ("lines", "log")):
+                query = f"DELETE FROM {table} WHERE substr({column}, 1, ?) = ?"
+                deleted += connection.execute(query, (len(prefix), prefix)).rowcount
+            connection.execute("PRAGMA incremental_vacuum")
+            return deleted
+
+        return self._run(delete)
+
+    def close(self) -> None:
+        """Close this thread's connection; it is opened again when needed."""
+        connection, self._here.connection = getattr(self._here, "connection", None), None
+        if connection is not None and self._here.process == os.getpid():
+            connection.close()
+
+    def set_aside(self) -> None:
+        """Rename a damaged file, so that the next use creates a new one."""
+        with contextlib.suppress(sqlite3.Error):
+            self.close()
+        with contextlib.suppress(OSError), lock_folder(self.path.parent):
+            if _get_file_identity(self.path) != self._here.identity:
+                return  # another process has renamed it already; this file is a new one
+            os.replace(self.path, self.path.with_name(self.path.name + ".bad"))
+            for suffix in ("-wal", "-shm"):
+                with contextlib.suppress(FileNotFoundError):
+                    os.unlink(self.path.with_name(self.path.name + suffix))
+
+    # --- queries
+
+    def _read(self, connection: sqlite3.Connection, key: str) -> str | None:
+        row = connection.execute(
+            "SELECT text, checksum, used FROM kept WHERE key = ?", (key,)
+        ).fetchone()
+        if row is None:
+            return None
+        text, checksum, used = row
+        _check_text(key, text, checksum)
+        now = int(self.now())
+        if now - used > _USED_UPDATE_SECONDS:
+            with contextlib.suppress(sqlite3.OperationalError):
+                connection.execute("UPDATE kept SET used = ? WHERE key = ?", (now, key))
+        return str(text)
+
+    def _write(self, connection: sqlite3.Connection, key: str, text: str) -> None:
+        if len(text.encode()) > self._max_bytes // 4:
+            return
+        connection.execute(
+            "INSERT OR REPLACE INTO kept VALUES (?, ?, ?, ?, ?, 1)", self._make_row(key, text)
+        )
+        with self._lock:
+            self._puts += 1
+            sweep = self._puts % _PUTS_PER_SWEEP == 1
+        if sweep:
+            self._sweep(connection)
+
+    def _swap(
+        self, connection: sqlite3.Connection, key: str, old: str | None, new: str | None
+    ) -> bool:
+        if new is None:
+            done = connection.execute("DELETE FROM kept WHERE key = ? AND text = ?", (key, old))
+            return done.rowcount == 1 if old is not None else self._read(connection, key) is None
+        if old is None:
+            row = self._make_row(key, new)
+            done = connection.execute("INSERT OR IGNORE INTO kept VALUES (?, ?, ?, ?, ?, 0)", row)
+        else:
+            done = connection.execute(
+                "UPDATE kept SET text = ?2, checksum = ?3, size = ?4, used = ?5, evictable = 0 "
+                "WHERE key = ?1 AND text = ?6",
+                (*self._make_row(key, new), old),
+            )
+        return done.rowcount == 1
+
+    def _make_row(self, key: str, text: str) -> tuple[str, str, int, int, int]:
+        return key, text, _compute_checksum(key, text), len(text.encode()), int(self.now())
+
+    def _sweep(self, connection: sqlite3.Connection) -> None:
+        """Delete the least recently used texts, down to nine tenths of the limit."""
+        (size,) = connection.execute(
+            "SELECT coalesce(sum(size), 0) FROM kept WHERE evictable"
+        ).fetchone()
+        if size <= self._max_bytes:
+            return
+        connection.execute(
+            "DELETE FROM kept WHERE key IN (SELECT key FROM (SELECT key, sum(size) OVER (ORDER BY used DESC, key) "
+            "AS newer FROM kept WHERE evictable) WHERE newer > ?)",
+            (self._max_bytes * 9 // 10,),
+        )
+        connection.execute("PRAGMA incremental_vacuum")
+
+    # --- connections and their failures
+
+    def _run(self, query: Callable[[sqlite3.Connection], T]) -> T:
+        """Call `query` with this thread's connection; its failures become `StoreError`s."""
+        try:
+            return query(self._get_connection())
+        except sqlite3.OperationalError as error:
+            # Locked, read-only, disk full, no such folder: the file itself is intact, if it still exists.
+            if _get_file_identity(self.path) != getattr(self._here, "identity", None):
+                self.close()
+            raise self._make_error(StoreError, error) from error
+        except (OSError, sqlite3.Error, UnicodeError) as error:
+            # SQLite reports damage by this class itself; its subclasses are other errors.
+            is_damaged = type(error) is sqlite3.DatabaseError
+            raise self._make_error(
+                DamagedStoreError if is_damaged else StoreError, error
+            ) from error
+
+    def _make_error(self, kind: type[StoreError], error: Exception) -> StoreError:
+        return kind(f"the store {self.path} cannot be used ({error})")
+
+    def _get_connection(self) -> sqlite3.Connection:
+        here = self._here
+        if getattr(here, "connection", None) is None or here.process != os.getpid():
+            # A connection must be neither used nor closed in a child of the process that opened it.
+            here.inherited = getattr(here, "connection", None)
+            here.connection, here.process, here.identity = None, os.getpid(), None
+            here.connection = self._connect()
+        connection: sqlite3.Connection = here.connection
+        return connection
+
+    def _connect(self) -> sqlite3.Connection:
+        self.path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        for suffix in ("", "-wal", "-shm"):
+            check_private(self.path.with_name(self.path.name + suffix))
+        os.close(open_private(self.path, os.O_RDWR))  # SQLite gives its other files the same mode
+        connection = sqlite3.connect(self.path, timeout=self._busy_seconds, isolation_level=None)
+        self._here.identity = _get_file_identity(self.path)
+        try:
+            (version,) = connection.execute("PRAGMA user_version").fetchone()
+            if version not in (0, 1, SCHEMA_VERSION):
+                raise sqlite3.DatabaseError(f"it has schema {version}, not {SCHEMA_VERSION}")
+            if version != SCHEMA_VERSION:
+                _create_tables(connection)
+            connection.execute("PRAGMA synchronous = NORMAL")
+        except BaseException:
+            connection.close()
+            raise
+        return connection
+
+
+def _get_file_identity(path: Path) -> tuple[int, int] | None:
+    """Device and inode, to detect that another file has replaced this one."""
+    with contextlib.suppress(OSError):
+        found = path.stat()
+        return found.st_dev, found.st_ino
+    return None
+
+
+def _create_tables(connection: sqlite3.Connection) -> None:
+    """Create the tables of a new file, or those of an older version, in one transaction: others may do the same."""
+    connection.execute("PRAGMA auto_vacuum = INCREMENTAL")
+    connection.execute("PRAGMA journal_mode = WAL")
+    connection.execute("BEGIN IMMEDIATE")
+    (version,) = connection.execute("PRAGMA user_version").fetchone()
+    if version == 1:
+        connection.execute(_UPGRADE_FROM_1)
+    for statement in _CREATE_TABLES:
+        connection.execute(statement)
+    connection.execute(f"PRAGMA user_version = {SCHEMA_VERSION}")
+    connection.execute("COMMIT")
+
+
+def _check_text(key: str, text: object, checksum: int) -> str:
+    if type(text) is not str or _compute_checksum(key, text) != checksum:
+        raise sqlite3.DatabaseError("a stored text does not have its checksum")
+    return text
+
+
+def _compute_checksum(key: str, text: str) -> int:
+    return zlib.crc32(text.encode(), zlib.crc32(key.encode()))
