@@ -26,6 +26,7 @@ from njc.dap import requests
 from njc.dap.breakpoint_sets import BreakpointSets
 from njc.dap.console import run_console_command
 from njc.dap.framing import MessageError, MessageReader, write_message
+from njc.dap.progress import ReplyProgress
 from njc.dap.requests import RequestError
 from njc.dap.stack import BlockFrame
 from njc.dap.stop_view import StopView
@@ -38,6 +39,7 @@ from njc.timeline.happenings import (
     Noticed,
     OutputWritten,
     ProgramEnded,
+    ReplyStreamed,
     RunSettings,
     Stepped,
     Stopped,
@@ -105,6 +107,7 @@ class Adapter:
         self._breakpoints = BreakpointSets()
         self._opened_view: StopView | None = None
         self._stop: Stopped | None = None
+        self._progress = ReplyProgress()
         self._has_diverged = self._is_first_stop = False
         self._is_done = False
         self._handlers = self._make_handlers()
@@ -346,10 +349,13 @@ class Adapter:
                     return
 
     def _report(self, happening: Happening) -> None:
+        if self._client.supports_progress_reporting:
+            for event, body in self._progress.follow(happening):
+                self._send_event(event, body)
         match happening:
             case Stopped():
                 self._report_stop(happening)
-            case Stepped():
+            case Stepped() | ReplyStreamed():
                 pass
             case OutputWritten(stream=stream, text=text):
                 self._send_output(stream, text)

@@ -43,6 +43,7 @@ class InitializeArguments(Arguments):
     columns_start_at1: bool = True
     path_format: Literal["path", "uri"] = "path"
     supports_invalidated_event: bool = False
+    supports_progress_reporting: bool = False
 
     def show_line(self, line: int) -> int:
         """A line, numbered from 1, as the client counts."""

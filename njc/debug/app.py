@@ -31,9 +31,10 @@ from njc.debug.commands import (
     run_command,
 )
 from njc.debug.dialogs import EffectEditor, HelpPage
-from njc.debug.drawing import draw_effect, draw_source, draw_steps, draw_variables
+from njc.debug.drawing import draw_effect, draw_reply, draw_source, draw_steps, draw_variables
 from njc.debug.plain import describe_end
 from njc.debug.stop_report import StopReport, clean_text
+from njc.debug.streamed_text import read_streamed_text
 from njc.timeline.channel import ChannelClosedError
 from njc.timeline.happenings import (
     Diverged,
@@ -42,6 +43,7 @@ from njc.timeline.happenings import (
     Noticed,
     OutputWritten,
     ProgramEnded,
+    ReplyStreamed,
     Stepped,
     Stopped,
 )
@@ -55,6 +57,7 @@ PANES = ("source", "effect", "variables", "model", "prints", "steps", "console")
 REDRAWING = ("set", "edit", "reject", "abort", "accept", "live")
 """The commands after which a stop looks different."""
 KEY_LINE = "s n r c step  S N R C back  b break  e edit  : command  ? help  q quit"
+RUNNING = "running; ctrl+c stops it at its next step"
 NARROW_KEY_LINE = "s n r c  S N R C back  : ? q  tab pane"
 
 
@@ -150,6 +153,7 @@ class DebugApp(App[None]):
         self._history: list[str] = []
         self._recalled = 0
         self._console: list[str] = []
+        self._running_seconds = 0
         self._is_input_wanted = self._is_back_prefixed = False
 
     def compose(self) -> ComposeResult:
@@ -172,6 +176,7 @@ class DebugApp(App[None]):
         """Start the debugger's thread."""
         self.theme = "textual-dark"
         self.query_one("#source").focus()
+        self.set_interval(1.0, self._count_second)
         threading.Thread(target=self._serve, name="debug jobs", daemon=True).start()
 
     # ── the debugger's thread ────────────────────────────────────────────────────────────────────
@@ -193,6 +198,8 @@ class DebugApp(App[None]):
                     self.call_from_thread(self._show_prints)
                 case Stepped():
                     pass
+                case ReplyStreamed():
+                    self.call_from_thread(self._show_streamed, job)
                 case Diverged(divergence=divergence):
                     self.call_from_thread(self._say, f"diverged: {clean_text(str(divergence))}")
                 case Noticed(text=text):
@@ -229,13 +236,20 @@ class DebugApp(App[None]):
                 if len(lines) > 1:
                     self._choose("console")
             case Moved():
-                self._set_status("running; ctrl+c stops it at its next step")
+                self._running_seconds = 0
+                self._set_status(RUNNING)
             case EditWanted(text=text):
                 self.push_screen(EffectEditor(text), self._take_edited)
             case QuitWanted():
                 self.exit()
             case _:
                 assert_never(result)
+
+    def _count_second(self) -> None:
+        """Say for how long the program has been running."""
+        self._running_seconds += 1
+        if self.status.startswith(RUNNING):
+            self._set_status(f"{RUNNING}; {self._running_seconds} s")
 
     def _take_edited(self, text: str | None) -> None:
         if text is not None:
@@ -266,6 +280,15 @@ class DebugApp(App[None]):
     def _show_prints(self) -> None:
         lines = clean_text(self._session.printed).split("\n")[-1000:]
         self._pane("prints").show("\n".join(lines), len(lines))
+
+    def _show_streamed(self, streamed: ReplyStreamed) -> None:
+        text = read_streamed_text(streamed.text)
+        self._set_status(
+            f"{streamed.place}, turn {streamed.turn}: {len(text)} characters so far; ctrl+c stops it"
+        )
+        effect = self._pane("effect")
+        drawn = draw_reply(text, effect.text_width)
+        effect.show(drawn.text, drawn.row)
 
     def _show_end(self, lines: list[str]) -> None:
         self._say(" ".join(lines) + "; N goes back")

@@ -115,6 +115,14 @@ def draw_effect(report: StopReport, width: int) -> Text:
     return Text("\n").join(lines)
 
 
+def draw_reply(text: str, width: int) -> DrawnText:
+    """A reply that is coming in, with its end in view."""
+    lines = [Text("The model replies:", "bold")]
+    for line in highlight(text):
+        lines += hang(Text("~ ", "dim"), line, width)
+    return DrawnText(Text("\n").join(lines), len(lines))
+
+
 def draw_variables(report: StopReport, width: int) -> Text:
     """The variables, those first that the last step has changed."""
     return Text("\n").join(line for row in report.variables for line in draw_variable(row, width))

@@ -6,7 +6,8 @@
         1    cited_by[14].add(3)
     (njc)
 
-Lines that the program prints begin with `| `, those that it writes to standard error with `! `. Where the commands
+Lines that the program prints begin with `| `, those that it writes to standard error with `! `, those of a reply that
+is streamed with `~ `. Where the commands
 do not come from a terminal they are written too, so that the output reads as a session does. The end of the commands
 ends the program.
 """
@@ -32,6 +33,7 @@ from njc.debug.stop_report import (
     describe_missing_reply,
     format_variable,
 )
+from njc.debug.streamed_text import StreamedLines
 from njc.timeline.channel import ChannelClosedError
 from njc.timeline.happenings import (
     Diverged,
@@ -40,6 +42,7 @@ from njc.timeline.happenings import (
     Noticed,
     OutputWritten,
     ProgramEnded,
+    ReplyStreamed,
     Stepped,
     Stopped,
 )
@@ -55,6 +58,7 @@ class PlainDebugger:
     def __init__(self, session: DebugSession, happenings: queue.SimpleQueue[Happening]) -> None:
         self._session, self._happenings = session, happenings
         self._partial: dict[str, str] = {}
+        self._streamed = StreamedLines()
         self._is_terminal = sys.stdin.isatty()
 
     def serve(self) -> None:
@@ -123,6 +127,10 @@ class PlainDebugger:
 
     def _show(self, happening: Happening) -> bool:
         """Show what has happened; whether it is the user's turn."""
+        if isinstance(happening, ReplyStreamed):
+            self._say(*(f"~ {line}".rstrip() for line in self._streamed.take(happening)))
+            return False
+        self._say(*(f"~ {line}".rstrip() for line in self._streamed.finish()))
         match happening:
             case OutputWritten(stream=stream, text=text):
                 self._write(stream, text)

@@ -44,7 +44,7 @@ from njc.timeline.steps import (
 from njc.timeline.trace_lines import parse_trace_line
 from njrt import Accept, Decision, PendingEffect
 from njrt.effect_json import decision_from_json, effect_to_json
-from njrt.events import Began, Ended, Event, Performed, RunId
+from njrt.events import Began, Ended, Event, Performed, RunId, Streamed
 from njrt.execution.source_cache import is_snippet
 from njrt.observability.trace import format_event_line
 from njrt.outcome import UserValue
@@ -110,6 +110,11 @@ class Agent:
         except Exception:  # the program must not go on without control
             traceback.print_exc()
             os._exit(70)
+
+    def receive_streamed(self, event: Streamed) -> None:
+        """A part of a reply has come, in a thread of the network."""
+        if not self._is_detached:
+            self._channel.send({"streamed": event.text, "run": event.run, "turn": event.turn})
 
     def _take_event(self, event: Event) -> None:
         text = format_event_line(event)

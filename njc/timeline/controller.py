@@ -477,6 +477,9 @@ class RunController:
             case {"output": str(text), "stream": str(stream), "muted": is_muted}:
                 if not is_muted:
                     self._report(OutputWritten(stream, text))
+            case {"streamed": str(text), "run": str(run), "turn": int(turn)}:
+                if streamed := self._follower.read_streamed(run, turn, text):
+                    self._report(streamed)
             case {"input": int(position), "size": int(size)}:
                 self._input_request = position, size
                 self._answer_input()

@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 from njc.timeline.channel import Json
-from njc.timeline.happenings import Diverged, Happening, Stepped
+from njc.timeline.happenings import Diverged, Happening, ReplyStreamed, Stepped
 from njc.timeline.navigation import find_difference
 from njc.timeline.steps import (
     CodeLine,
@@ -65,6 +65,13 @@ class Follower:
             elif known is None or (step.is_done and not known.is_done):
                 self.timeline.put(step)
                 yield Stepped(step)
+
+    def read_streamed(self, run: str, turn: int, text: str) -> ReplyStreamed | None:
+        """The part of a reply that a message has; None if its run has ended."""
+        open_run = self._builder.state.runs.get(run)
+        if open_run is None:
+            return None
+        return ReplyStreamed(open_run.number, open_run.place, turn, text)
 
     def forget_after(self, position: Position) -> None:
         """Forget the steps after a position, and what came of the one there."""

@@ -63,6 +63,19 @@ class Stepped:
 
 
 @dataclass(frozen=True, slots=True)
+class ReplyStreamed:
+    """A part of the reply of a model has come: `text` is all of it so far.
+
+    `run` is the number of the run, as in its steps, and `turn` that of the reply.
+    """
+
+    run: int
+    place: str
+    turn: int
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
 class OutputWritten:
     """The program has written to "stdout" or "stderr"."""
 
@@ -120,5 +133,5 @@ class ProgramEnded:
 
 
 Happening = (
-    Stopped | Stepped | OutputWritten | InputWanted | Diverged | Noticed | ProgramEnded
+    Stopped | Stepped | ReplyStreamed | OutputWritten | InputWanted | Diverged | Noticed | ProgramEnded
 )  # fmt: skip

@@ -10,6 +10,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from openai_server import KEY, OpenAIServer, calls
 from piped import SCRIPTED, Debug, answers
 
 CITATIONS = ("--recording", "examples/recordings/citations.jsonl", "examples/citations.njpy")
@@ -321,3 +322,18 @@ def test_a_program_that_does_not_repeat_itself_diverges(debug: Debug, tmp_path: 
     assert shown["restart"][0].startswith(
         "diverged: step 0 is not what it was: variable `total` was int = "
     )
+
+
+def test_the_lines_of_a_reply_are_shown_while_it_comes_in(
+    debug: Debug, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    program = tmp_path / "program.njpy"
+    program.write_text('"""natural\nBind <:x>, a number.\n"""\nprint(x)\n')
+    code = "x = 1\nx += 1  # two"
+    with OpenAIServer([calls(("run", json.dumps({"code": code, "done": True})))]) as server:
+        monkeypatch.setenv("NJC_BASE_URL", server.base_url)
+        monkeypatch.setenv("NJC_API_KEY", KEY)
+        shown = answers(debug("--model", "openai/gpt-4.1", program, commands="s\nS\nc\n"))
+    assert shown["s"][:3] == ["~ program.njpy:1, turn 1:", "~ x = 1", "~ x += 1  # two"]
+    assert shown["s"][3].startswith("> program.njpy:1, step 1: before Run, turn 1, ")
+    assert shown["c"] == ["| 2", "the program has ended"], "a recorded reply does not come in"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import html
+import json
 import queue
 import re
 from collections.abc import AsyncIterator, Awaitable, Callable
@@ -21,7 +22,7 @@ from njc.debug.commands import DebugSession
 from njc.debug.stop_report import format_position
 from njc.debug.trace_walk import TraceWalk
 from njc.timeline.controller import RunController
-from njc.timeline.happenings import RunSettings
+from njc.timeline.happenings import ReplyStreamed, RunSettings
 from njc.timeline.steps import Position
 
 ROOT = Path(__file__).parents[2]
@@ -147,5 +148,23 @@ def test_keys_go_forward_and_back() -> None:
             await pilot.press("less_than_sign")
             await press(app, pilot, "s")
             assert get_position(app) == Position(0)
+
+    run_async(test)
+
+
+def test_a_reply_is_shown_while_it_comes_in() -> None:
+    async def test() -> None:
+        trace = ROOT / "examples" / "traces" / "mailbox.jsonl"
+        async with debugging(ROOT / "examples" / "mailbox.njpy", (80, 24), trace) as (app, pilot):
+            text = json.dumps({"code": "first = 1\nsecond = 'two"})[:-2]
+            app._jobs.put(ReplyStreamed(1, "mailbox.njpy:14", 2, text))
+            await wait_until(pilot, lambda: "characters" in app.status)
+            shown = read_screen(app)
+            assert app.status.startswith("mailbox.njpy:14, turn 2: 23 characters so far")
+            assert "The model replies:" in shown
+            assert "~ first = 1" in shown
+            assert "~ second = 'two" in shown
+            await press(app, pilot, "s")
+            assert "The model replies:" not in read_screen(app)
 
     run_async(test)

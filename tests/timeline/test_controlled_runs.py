@@ -37,6 +37,7 @@ from njc.timeline.happenings import (
     Noticed,
     OutputWritten,
     ProgramEnded,
+    ReplyStreamed,
     RunSettings,
     Stopped,
 )
@@ -451,6 +452,28 @@ def test_a_live_run_is_recorded_and_a_fork_asks_only_what_is_new(
         assert write_output(end(controller)[1]) == "[4, 6]\n", "without the change"
         assert len(server.seen) == 3
     assert len((tmp_path / "live.jsonl").read_text().splitlines()) == 4
+
+
+def test_a_reply_is_reported_while_it_comes_in(control: Control) -> None:
+    code = "answer = 4\n" + "".join(f"# line {number}\n" for number in range(9))
+    with OpenAIServer([answer(code), answer("answer = 6")]) as server:
+        controller = control(LIVE, **make_live_settings(server))
+        controller.start()
+        stop(controller)
+        controller.step_over()
+        streamed = []
+        while not isinstance(happening := controller.wait(SECONDS), Stopped):
+            streamed += [happening] if isinstance(happening, ReplyStreamed) else []
+        whole = streamed[-1]
+        assert (whole.run, whole.place, whole.turn) == (1, "program.njpy:7", 1)
+        assert json.loads(whole.text) == {"code": code, "done": True}
+        assert len({part.text for part in streamed}) > 1
+        assert all(whole.text.startswith(part.text) for part in streamed)
+        controller.step_back_over()
+        controller.step_over()
+        happenings = [controller.wait(SECONDS) for _ in range(2)]
+        assert all(isinstance(happening, Stopped) for happening in happenings)
+        assert len(server.seen) == 1
 
 
 def test_a_rejected_effect_of_a_live_run_is_not_rejected_after_going_back(
