@@ -245,14 +245,14 @@ def test_effects_of_nested_blocks_are_shown(inner_effects: str) -> None:
     assert len({number for _, number, _ in log}) == 2
 
 
-@pytest.mark.parametrize(
-    "ask",
-    [
-        lambda: njrt.llm("Is it?", bool),
-        lambda: asyncio.run(njrt.allm("Is it?", bool)),  # type: ignore[arg-type]
-        lambda: llm_at("case.njpy:1")("Is it?", bool),
-    ],
-)
+QUESTIONS: list[Callable[[], Any]] = [
+    lambda: njrt.llm("Is it?", bool),
+    lambda: asyncio.run(njrt.allm("Is it?", bool)),  # type: ignore[arg-type]
+    lambda: llm_at("case.njpy:1")("Is it?", bool),
+]
+
+
+@pytest.mark.parametrize("ask", QUESTIONS)
 def test_questions_from_code_are_shown(ask: Callable[[], Any]) -> None:
     with logged() as log, njrt.using(model=njrt.Scripted(["maybe", '{"value": true}'])):
         assert ask() is True
@@ -271,22 +271,34 @@ def test_questions_of_static_code_and_the_block_behind_it_are_shown() -> None:
     assert y == 4
 
 
-def test_questions_in_the_code_of_a_block_are_shown_and_a_rejection_reaches_the_model() -> None:
-    code, question = "y = ask('Is it?', bool)", AskModel("Is it?", "true | false")
-    script: list[Said] = [run(code, done=True), '{"value": true}']
-    with logged() as log, njrt.using(model=njrt.Scripted(script)):
+QUESTION = AskModel("Is it?", "true | false")
+
+
+def test_questions_in_the_code_of_sync_blocks_are_shown() -> None:
+    code = "y = ask('Is it?', bool)"
+    with (
+        logged() as log,
+        njrt.using(model=njrt.Scripted([run(code, done=True), '{"value": true}'])),
+    ):
         assert sync_block("direct") is True
     assert [(what, effect) for what, _, effect in log] == [
         ("shown", Run(code, True)),
-        ("shown", question),
-        ("performed", question),
+        ("shown", QUESTION),
+        ("performed", QUESTION),
         ("performed", Run(code, True)),
     ]
+
+
+def test_questions_in_the_code_of_async_blocks_are_shown() -> None:
+    code = "y = await ask('Is it?', bool)"
+    script: list[Said] = [run(code, done=True), '{"value": true}']
     with logged(awaited=True) as log, njrt.using(model=njrt.Scripted(script)):
-        code = script[0].arguments["code"] = "y = await ask('Is it?', bool)"  # type: ignore[union-attr,index]
         assert asyncio.run(async_block("direct")) is True
-    assert [effect for what, _, effect in log if what == "shown"] == [Run(code, True), question]
-    script = [run("y = ask('Is it?')", done=True), run("y = 6", done=True)]
+    assert [effect for what, _, effect in log if what == "shown"] == [Run(code, True), QUESTION]
+
+
+def test_a_rejected_question_in_the_code_of_a_block_reaches_the_model() -> None:
+    script: list[Said] = [run("y = ask('Is it?')", done=True), run("y = 6", done=True)]
     y, model = block_under([Accept(), Reject("decide yourself"), Accept()], script)
     assert y == 6
     assert "decide yourself" in str(model.requests[1].messages[-1])
