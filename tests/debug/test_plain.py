@@ -10,8 +10,9 @@ import sys
 from pathlib import Path
 
 import pytest
-from openai_server import KEY, OpenAIServer, calls
 from piped import SCRIPTED, Debug, answers
+
+from openai_server import KEY, OpenAIServer, calls
 
 CITATIONS = ("--recording", "examples/recordings/citations.jsonl", "examples/citations.njpy")
 MAILBOX_TRACE = ("--trace", "examples/traces/mailbox.jsonl", "examples/mailbox.njpy")

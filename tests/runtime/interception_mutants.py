@@ -161,7 +161,8 @@ def run_copy(mutant: Mutant | None) -> str:
 
 def main() -> None:
     """Print a line for the runtime as it is, and for each mutant."""
-    assert pytest and "njrt" not in sys.modules
+    assert pytest
+    assert "njrt" not in sys.modules
     for mutant in (None, *find_mutants()):
         failure = run_copy(mutant)
         verdict = f"failed: {failure}" if failure else "nothing failed"
