@@ -26,8 +26,7 @@ from njc.timeline.channel import ChannelClosedError, ControlChannel, Json
 from njc.timeline.checkpoints import (
     find_obstacle,
     fork_quietly,
-    read_file_positions,
-    restore_file_positions,
+    read_process_state,
 )
 from njc.timeline.inspection import EvaluationError, evaluate, expand, list_variables, show_variable
 from njc.timeline.modes import Mode
@@ -419,7 +418,7 @@ class Agent:
             self._obstacle = obstacle
             return
         flush_streams()
-        positions = read_file_positions()
+        state = read_process_state({self._channel.fileno()})
         is_tracing = sys.gettrace() is not None
         sys.settrace(None)
         self._is_forking = True
@@ -429,8 +428,10 @@ class Agent:
             self._set_tracing(is_tracing)
             self._channel.send({"checkpoint": number})
             return
+        if not state.resume_loop():
+            os._exit(0)
         self._wait_as_checkpoint(number)
-        restore_file_positions(positions)
+        state.restore()
         if is_tracing:
             sys.settrace(self._trace_call)
 

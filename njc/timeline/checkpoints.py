@@ -4,8 +4,9 @@
     fork_quietly()                as os.fork, without a warning about the thread of njrt
 
 A copy is made by `fork`. It shares with the program all that is outside of the memory of the process, so it is
-made only where the program has one thread, and no socket, pipe, event loop, database or child process is open.
-Elsewhere going back is a replay in a fresh process. The positions in open files are restored in a copy that goes on;
+made only where the program has one thread, and no socket, pipe, database or child process is open; of asyncio, only an
+event loop that waits for nothing but timers and its own wake-up (see `event_loops`). Elsewhere going back is a replay
+in a fresh process. The positions in open files are restored in a copy that goes on;
 what was written to files in the meantime stays, as it does when the program is replayed. In a copy that goes on
 `os.getpid` returns another number.
 """
@@ -17,9 +18,12 @@ import stat
 import sys
 import threading
 import warnings
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 from contextlib import suppress
+from dataclasses import dataclass
 from pathlib import Path
+
+from njc.timeline.event_loops import LoopFiles, RunningLoop, find_loop_files
 
 _OWN_THREADS = {"njrt-time-limit"}
 """Threads that njrt starts, and starts again after a fork."""
@@ -38,10 +42,11 @@ def find_obstacle(own_files: Collection[int]) -> str | None:
         return "the program uses sqlite3"
     if _has_children():
         return "the program has child processes"
-    for handle in list_open_files():
-        if handle > 2 and handle not in own_files and (kind := _find_unsafe_kind(handle)):
-            return f"the program has an open {kind}"
-    return None
+    kinds = list_unsafe_files(own_files)
+    loop_files = find_loop_files(kinds)
+    own = loop_files.all if loop_files is not None else ()
+    others = [kind for handle, kind in kinds.items() if handle not in own]
+    return f"the program has an open {max(others, key=_KINDS.index)}" if others else None
 
 
 def list_open_files() -> list[int]:
@@ -52,6 +57,15 @@ def list_open_files() -> list[int]:
     return list(range(256))
 
 
+def list_unsafe_files(own_files: Collection[int]) -> dict[int, str]:
+    """The open files, apart from these, that copies cannot share: what each is."""
+    return {
+        handle: kind
+        for handle in list_open_files()
+        if handle > 2 and handle not in own_files and (kind := _find_unsafe_kind(handle))
+    }
+
+
 def _find_unsafe_kind(handle: int) -> str | None:
     try:
         mode = os.fstat(handle).st_mode
@@ -60,6 +74,10 @@ def _find_unsafe_kind(handle: int) -> str | None:
     if stat.S_ISREG(mode) or stat.S_ISDIR(mode) or stat.S_ISCHR(mode):
         return None
     return "socket" if stat.S_ISSOCK(mode) else "pipe" if stat.S_ISFIFO(mode) else "event queue"
+
+
+_KINDS = ("event queue", "pipe", "socket")
+"""What is said of an event loop with sockets of its own is that it has sockets."""
 
 
 def _has_children() -> bool:
@@ -92,18 +110,35 @@ def fork_quietly() -> int:
     return pid
 
 
-def read_file_positions() -> dict[int, int]:
-    """The positions in the open regular files."""
+@dataclass(frozen=True, slots=True)
+class ProcessState:
+    """What a copy of the process must restore."""
+
+    positions: Mapping[int, int]
+    """In the open regular files."""
+    loop: RunningLoop | None
+    loop_files: LoopFiles | None
+
+    def resume_loop(self) -> bool:
+        """Let the event loop run on in a copy, if there is one; whether it can."""
+        return self.loop is None or self.loop.resume()
+
+    def restore(self) -> None:
+        """Make a copy that goes on as the process was."""
+        self.resume_loop()
+        if self.loop_files is not None:
+            self.loop_files.replace()
+        for handle, position in self.positions.items():
+            with suppress(OSError):
+                os.lseek(handle, position, os.SEEK_SET)
+
+
+def read_process_state(own_files: Collection[int]) -> ProcessState:
+    """The state of this process, apart from these file descriptors."""
     positions = {}
     for handle in list_open_files():
         with suppress(OSError):
             if handle > 2 and stat.S_ISREG(os.fstat(handle).st_mode):
                 positions[handle] = os.lseek(handle, 0, os.SEEK_CUR)
-    return positions
-
-
-def restore_file_positions(positions: dict[int, int]) -> None:
-    """Go back to these positions."""
-    for handle, position in positions.items():
-        with suppress(OSError):
-            os.lseek(handle, position, os.SEEK_SET)
+    loop_files = find_loop_files(list_unsafe_files(own_files))
+    return ProcessState(positions, RunningLoop.get(), loop_files)

@@ -79,7 +79,7 @@ class RunController:
         self._pool = ProcessPool(settings, self._receive, self._write_directly)
         self._follower = Follower()
         self._halted = threading.Event()
-        self._is_going_back = self._has_ended_properly = False
+        self._is_going_back = self._has_ended_properly = self._has_noted_obstacle = False
         self._hits: list[Position] = []
         self._scanned: set[int] = set()
         self._input, self._is_input_closed = b"", False
@@ -392,12 +392,22 @@ class RunController:
             self._pool.stop()
             self._set_running()
             start = min(earliest, target.number if first is None else first)
-            if self._pool.restore(start, message, self._follower.go_on_from) is None:
+            found = self._pool.restore(start, message, self._follower.go_on_from)
+            if found is None:
                 self._start_process(go)
+            self._note_obstacle(start - (found or 0))
             if not self._halted.wait(REPLAY_SECONDS):
                 raise RunControlError(f"going back took more than {REPLAY_SECONDS:g} seconds")
         finally:
             self._is_going_back = False
+
+    def _note_obstacle(self, repeated: int) -> None:
+        """Say once why going back repeats many steps."""
+        if self.checkpoint_obstacle and repeated > self.settings.checkpoint_interval:
+            text = f"going back repeats {repeated} steps: {self.checkpoint_obstacle}"
+            if not self._has_noted_obstacle:
+                self._report(Noticed(f"{text}, so that it cannot be copied"))
+            self._has_noted_obstacle = True
 
     def _check_stopped(self) -> None:
         if self.state != "stopped":

@@ -1,0 +1,198 @@
+"""Async programs under control: copied while their event loop runs, or else replayed."""
+
+from __future__ import annotations
+
+import sys
+import textwrap
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from njc.timeline.controller import RunController
+from njc.timeline.happenings import (
+    Diverged,
+    Happening,
+    Noticed,
+    OutputWritten,
+    ProgramEnded,
+    RunSettings,
+    Stopped,
+)
+from njc.timeline.steps import Position
+
+SECONDS = 60.0
+PROGRAM = '''\
+import asyncio, contextlib, os, signal, njrt
+from njrt.models.scripted import Scripted, run
+
+log = []
+
+
+async def double(number):
+    """natural
+    Double <number> into <:doubled>.
+    """
+    log.append(doubled)
+    return doubled
+
+
+{main}
+
+codes = ["doubled = number * 2"] * 40
+with njrt.using(model=Scripted([run(code, done=True) for code in codes])):
+    asyncio.run(main())
+print(log)
+'''
+MAINS = {
+    "gathered": """
+        async def main():
+            await asyncio.gather(*(double(number) for number in range(4)))
+    """,
+    "timers": """
+        async def later(number):
+            await asyncio.sleep(number / 100)
+            return await double(number)
+
+        async def main():
+            for number in range(4):
+                await asyncio.wait_for(later(number), 60)
+            async with asyncio.timeout(60):
+                await double(9)
+    """,
+    "queues": """
+        async def work(queue):
+            while (number := await queue.get()) is not None:
+                await double(number)
+
+        async def main():
+            queue = asyncio.Queue()
+            async with asyncio.TaskGroup() as group:
+                group.create_task(work(queue))
+                for number in (1, 2, 3, None):
+                    await queue.put(number)
+                    await asyncio.sleep(0)
+    """,
+    "generators": """
+        async def numbers():
+            for number in range(3):
+                yield await double(number)
+                await asyncio.sleep(0)
+
+        async def main():
+            async with contextlib.aclosing(numbers()) as found:
+                async for number in found:
+                    await double(number)
+    """,
+    "signals": """
+        async def main():
+            arrived = asyncio.Event()
+            asyncio.get_running_loop().add_signal_handler(signal.SIGUSR1, arrived.set)
+            await double(1)
+            await double(2)
+            os.kill(os.getpid(), signal.SIGUSR1)
+            await arrived.wait()
+    """,
+    "cancelled": """
+        async def main():
+            waiting = asyncio.create_task(asyncio.sleep(600))
+            await double(1)
+            waiting.cancel()
+            with contextlib.suppress(asyncio.CancelledError):
+                await waiting
+            await double(2)
+    """,
+    "two loops": """
+        def run_again():
+            asyncio.run(double(5))
+
+        async def main():
+            await double(1)
+
+        with njrt.using(model=Scripted([run("doubled = 7", done=True)])):
+            run_again()
+    """,
+}
+
+Control = Callable[..., RunController]
+
+
+@pytest.fixture
+def control(tmp_path: Path) -> Iterator[Control]:
+    """Makes controllers of programs; they are closed at the end."""
+    made: list[RunController] = []
+
+    def make(main: str, **settings: object) -> RunController:
+        program = tmp_path / "program.njpy"
+        program.write_text(PROGRAM.replace("{main}", textwrap.dedent(main).strip()))
+        made.append(RunController(RunSettings(program, folder=tmp_path, **settings)))  # type: ignore[arg-type]
+        return made[-1]
+
+    yield make
+    for controller in made:
+        controller.close()
+
+
+def wait(controller: RunController) -> list[Happening]:
+    """What happens until the program stops or ends."""
+    happenings = [controller.wait(SECONDS)]
+    while not isinstance(happenings[-1], Stopped | ProgramEnded):
+        happenings.append(controller.wait(SECONDS))
+    assert not any(isinstance(happening, Diverged) for happening in happenings), happenings
+    return happenings
+
+
+def read_output(happenings: list[Happening]) -> str:
+    return "".join(item.text for item in happenings if isinstance(item, OutputWritten))
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="copies of event loops are made on Linux only")
+@pytest.mark.parametrize("name", MAINS)
+def test_going_back_goes_on_in_a_copy(name: str, control: Control) -> None:
+    """Each step back and then on to the end: the same steps, the same output."""
+    controller = control(MAINS[name], checkpoint_interval=1)
+    controller.start(stops=False)
+    happenings = wait(controller)
+    assert happenings[-1] == ProgramEnded(0)
+    output = read_output(happenings)
+    assert controller.checkpoint_obstacle == ""
+    steps = len(controller.timeline)
+    assert controller._pool.checkpoints == list(range(steps))
+    process = controller._pool._process
+    for number in range(steps - 1, -1, -3):
+        controller.run_to(Position(number))
+        assert isinstance(wait(controller)[-1], Stopped)
+        controller.run_on()
+        happenings = wait(controller)
+        assert happenings[-1] == ProgramEnded(None, "") or happenings[-1].code in (0, None)
+        assert read_output(happenings) == output
+    assert controller._pool._process is process, "no other process was started"
+
+
+OPEN_FILES = {
+    "server": ("server = await asyncio.start_server(print, '127.0.0.1', 0)", "an open socket"),
+    "pipe": ("ends = os.pipe()", "an open pipe"),
+    "thread": ("await asyncio.to_thread(len, 'x')", "threads"),
+    "child": (
+        "child = await asyncio.create_subprocess_exec('sleep', '60'); log.append(0)",
+        "child processes",
+    ),
+}
+
+
+@pytest.mark.parametrize("name", OPEN_FILES)
+def test_what_cannot_be_copied_is_replayed_and_said_once(name: str, control: Control) -> None:
+    line, obstacle = OPEN_FILES[name]
+    kill = "\n    child.kill()\n    await child.wait()" if name == "child" else ""
+    main = f"async def main():\n    {line}\n    for number in range(3):\n        await double(number){kill}"
+    controller = control(main, checkpoint_interval=2)
+    controller.start(stops=False)
+    output = read_output(wait(controller))
+    controller.run_to(Position(7))
+    happenings = wait(controller)
+    text = f"going back repeats 7 steps: the program has {obstacle}, so that it cannot be copied"
+    assert [item for item in happenings if isinstance(item, Noticed)] == [Noticed(text)]
+    controller.run_to(Position(6))
+    assert not any(isinstance(item, Noticed) for item in wait(controller))
+    controller.run_on()
+    assert read_output(wait(controller)) == output
