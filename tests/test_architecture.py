@@ -84,7 +84,7 @@ EDGE = """
     njc.sandbox         bubblewrap forwarder limits proxy
     njc.static          author files lock
     njc.learning        by_command runner study
-    njc.timeline        agent checkpoints controller debuggee happenings places processes standard_streams trace_lines
+    njc.timeline        agent checkpoints controller debuggee event_loops happenings places processes standard_streams trace_lines
     njc.trace_view      index page
     njc.commands        build cache check clean compare debug doctor flags init lock migrate repeat run sandbox_flags show static trace where
     njc.commands.terminal console status_line trace_status

@@ -1,0 +1,262 @@
+"""Programs under approval that are killed at every event, and taken up again by the next process.
+
+    python tests/runtime/killed_runs.py                all examples and programs of spsbench
+    python tests/runtime/killed_runs.py mailbox menu
+
+    mailbox             37 kills   12 questions   12 replies   as in one go
+
+A program runs on a perfect model, with `njrt.approve` on a terminal where somebody always says yes, and a recording.
+Each process ends itself with SIGKILL at the first event at which no process before it was killed: while the model
+answers, while the person decides, after the effect was carried out. The last one comes to the end. It must print and
+return what the program does in one go; no question is answered twice, and no reply is asked for again that had come.
+
+A process is a copy of this one, which has loaded the program but not run it.
+"""
+
+from __future__ import annotations
+
+import io
+import json
+import os
+import signal
+import sys
+import tempfile
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import redirect_stdout, suppress
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import njrt
+from njc.project.config import Project
+from njc.project.load import load_code
+from njrt.approval.approvals_file import ApprovalsFile
+from njrt.approval.terminal import Approval, Terminal
+from njrt.effects import Refusal
+from njrt.events import Event, Performed
+from njrt.message_json import hash_conversation, reply_from_json
+from njrt.messages import Protocol, Reply, Request
+from njrt.models.scripted import run
+from njrt.observability.listeners import add_listener
+from njrt.persistence.recording_file import Recording, RecordingHeader, recover_recording
+from spsbench.checks import check_case
+from spsbench.perfect import make_perfect_model
+from spsbench.suite import TASK_NAMES, load_natural_program, load_script, load_task
+
+ROOT = Path(__file__).parents[2]
+EXAMPLES = ("citations", "mailbox", "order", "rules", "tickets")
+EFFECT_SETS = ("direct", "nightjar", "shared-eval", "answer")
+MAX_PROCESSES = 500
+
+
+@dataclass(frozen=True)
+class Program:
+    """A program: how it is run in one go, to record its replies, and what it returns."""
+
+    name: str
+    run: Callable[[], object]
+    recording: Path | None = None
+    """Of its replies, if there is one."""
+    model: Callable[[], njrt.Scripted] | None = None
+    options: Mapping[str, str] = field(default_factory=dict)
+
+
+def list_programs(names: Sequence[str]) -> Iterator[Program]:
+    """The programs with these names; all of them without names."""
+    for name in EXAMPLES:
+        if not names or name in names:
+            file = ROOT / "examples" / f"{name}.njpy"
+            code, _ = load_code(file, file.read_bytes(), Project())
+            recording = file.parent / "recordings" / f"{name}.jsonl"
+            yield Program(name, lambda code=code: exec(code, {"__name__": "__main__"}), recording)  # type: ignore[misc]
+    for name, effects in zip(TASK_NAMES, EFFECT_SETS * len(TASK_NAMES), strict=False):
+        if names and name not in names:
+            continue
+        program, script = load_natural_program(name), load_script(name)
+        for case in load_task(name).cases:
+            yield Program(
+                f"{name} ({effects}) {case.name}",
+                lambda case=case, program=program: [  # type: ignore[misc]
+                    (result.check, result.passed, result.error)
+                    for result in check_case(case, program)
+                ],
+                model=lambda lines=script.lines[case.name], effects=effects: make_perfect_model(  # type: ignore[misc]
+                    lines, effects
+                ),
+                options={"effects": effects},
+            )
+
+
+class RecordedReplies:
+    """A model that gives the replies of a recording, from where another one ends (state: those given)."""
+
+    name = "recorded replies"
+
+    def __init__(self, replies: Recording, given: Recording, tell: Callable[[str], None]) -> None:
+        self.protocol: Protocol = replies.header.protocol
+        self._replies = replies
+        self._given = Counter(entry.key for entry in given.entries)
+        self._tell = tell
+
+    def ask(self, request: Request) -> Reply:
+        key = hash_conversation(request.messages)
+        entries = [entry for entry in self._replies.entries if entry.key == key]
+        number = self._given[key]
+        self._tell(f"model {key[:12]} {number}")
+        self._given[key] += 1
+        return reply_from_json(entries[number].reply, entries[number].model)
+
+    async def aask(self, request: Request) -> Reply:
+        return self.ask(request)
+
+
+@dataclass(frozen=True, slots=True)
+class AgreeingTerminal(Terminal):
+    """Somebody who always says yes."""
+
+    tell: Callable[[str], None]
+
+    def is_interactive(self) -> bool:
+        return True
+
+    def ask(self, prompt: str) -> str:
+        self.tell("question")
+        return "y"
+
+    def write(self, text: str) -> None:
+        pass
+
+    def show_code(self, code: str, language: str) -> None:
+        pass
+
+
+class Journal:
+    """What the processes have done (state: a file, and what happened in this process)."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        self._lines = path.read_text().splitlines() if path.exists() else []
+
+    def write(self, line: str) -> None:
+        self._lines.append(line)
+        with self._path.open("a") as file:
+            file.write(line + "\n")
+
+    def tell(self, what: str) -> None:
+        """An event: the process ends if it is the first one of its kind and number."""
+        number = sum(line.startswith(f"done {what}") for line in self._lines)
+        event = f"{what} {number}"
+        if f"killed at {event}" not in self._lines:
+            self.write(f"killed at {event}")
+            os.kill(os.getpid(), signal.SIGKILL)
+        self.write(f"done {event}")
+
+
+def run_once(program: Program, folder: Path) -> None:
+    """One process: run the program until it is killed, or to its end, which is written to `end.json`."""
+    journal, path = Journal(folder / "journal"), folder / "run.jsonl"
+    replies = recover_recording(program.recording or folder / "replies.jsonl")
+    given = recover_recording(path) if path.exists() else Recording(RecordingHeader(), ())
+    answered = sum(not decided.is_open for decided in given.decisions)
+
+    def tell_effect(event: Event) -> None:
+        nonlocal answered
+        if isinstance(event, Performed) and not isinstance(event.effect, Refusal):
+            answered -= 1
+            if answered < 0:  # else it was decided by a process before this one
+                journal.tell("effect")
+
+    add_listener(tell_effect)
+    terminal = AgreeingTerminal(journal.tell)
+    approval = Approval(ApprovalsFile(folder / "approvals.jsonl"), None, terminal, lambda: "")
+    model = RecordedReplies(replies, given, journal.tell)
+    with njrt.using(intercept=approval, model=model, record=path, mode="new"):
+        end = run_in_one_go(program)
+    (folder / "end.json").write_text(json.dumps(end))
+
+
+def run_in_one_go(program: Program) -> list[str]:
+    """What the program prints, and returns."""
+    printed = io.StringIO()
+    with redirect_stdout(printed), njrt.using(**program.options):
+        returned = program.run()
+    return [printed.getvalue(), str(returned)]
+
+
+def record_replies(program: Program, folder: Path) -> None:
+    """Run the program in one go, and write its replies and its end."""
+    path = program.recording or folder / "replies.jsonl"
+    model = program.model() if program.model is not None else None
+    with njrt.using(record=path, mode="all" if model else "none", model=model):
+        end = run_in_one_go(program)
+    (folder / "whole.json").write_text(json.dumps(end))
+
+
+def run_copy(act: Callable[[], None]) -> int:
+    """The exit code of a copy of this process that does something."""
+    pid = os.fork()
+    if not pid:
+        try:
+            act()
+            code = 0
+        except BaseException as error:
+            print(f"{type(error).__name__}: {error}", file=sys.stderr)
+            code = 1
+        sys.stderr.flush()
+        os._exit(code)
+    return os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])
+
+
+def kill_everywhere(program: Program) -> tuple[str, list[str]]:
+    """Run a program in processes that are killed; what was done, and what was wrong."""
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        if run_copy(lambda: record_replies(program, folder)):
+            return "", ["it does not run in one go"]
+        for _ in range(MAX_PROCESSES):
+            code = run_copy(lambda: run_once(program, folder))
+            if code != -signal.SIGKILL:
+                break
+        lines = (folder / "journal").read_text().splitlines()
+        problems = []
+        if code:
+            return "", [f"a process ended with {code}"]
+        if (folder / "end.json").read_text() != (folder / "whole.json").read_text():
+            problems.append("the end is not what it is in one go")
+        done = [line.removeprefix("done ") for line in lines if line.startswith("done ")]
+        questions = [line for line in done if line.startswith("question")]
+        replies = [line.rpartition(" ")[0] for line in done if line.startswith("model")]
+        problems += [f"{line} was asked for twice" for line, n in Counter(replies).items() if n > 1]
+        decided = recover_recording(folder / "run.jsonl").decisions
+        if len(questions) != len(decided):
+            problems.append(f"{len(questions)} answers to {len(decided)} questions")
+        kills = sum(line.startswith("killed") for line in lines)
+    return f"{kills:>5} kills {len(decided):>5} questions {len(replies):>5} replies", problems
+
+
+def load_modules() -> None:
+    """Import what blocks import when they run, so that not every copy does it."""
+    with tempfile.TemporaryDirectory() as folder:
+        approval = Approval(ApprovalsFile(None), None, AgreeingTerminal(len), lambda: "")
+        model = njrt.Scripted([run("y = x", done=True)])
+        with njrt.using(intercept=approval, model=model, record=Path(folder, "run.jsonl")):
+            x = y = 1
+            njrt.run("natural\n<x> <:y>", lambda: (x, y), writes="y", at="a:1", effects="direct")
+
+
+def main(names: Sequence[str]) -> int:
+    """Print a line for each program."""
+    load_modules()
+    found = 0
+    for program in list_programs(names):
+        done, problems = kill_everywhere(program)
+        found += len(problems)
+        print(
+            f"{program.name[:44]:<44}{done}   {'; '.join(problems) or 'as in one go'}", flush=True
+        )
+    return 1 if found else 0
+
+
+if __name__ == "__main__":
+    with suppress(KeyboardInterrupt):
+        sys.exit(main(sys.argv[1:]))
