@@ -26,7 +26,8 @@ FOLDERS = {"njrt": "runtime/njrt", "njc": "njc", "spsbench": "spsbench"}
 
 LAYERS: Mapping[str, str] = {
     "njrt": """
-        errors jumps prediction messages outcome context timeouts private_names private_files version
+        errors jumps prediction media
+        messages outcome context timeouts private_names private_files version
         effects message_json options values
         decisions
         block events rendering typed_json
@@ -68,14 +69,14 @@ LAYERS: Mapping[str, str] = {
 }
 
 EDGE = """
-    njrt                timeouts private_files pytest_plugin
+    njrt                media timeouts private_files pytest_plugin
     njrt.agent          references
     njrt.approval       approvals_file manifest terminal
     njrt.execution      interruptions source_cache tracebacks
     njrt.execution.guard effects
-    njrt.models         anthropic fallback network openai remote scripted streaming
+    njrt.models         anthropic breaker named network openai pydantic_ai rate_limit remote retry scripted streaming wrapped
     njrt.observability  listeners trace
-    njrt.persistence    folder_lock memory_store open_store postgres_store recorder recording_file redis_store reply_store sqlite_store store
+    njrt.persistence    attached_files folder_lock memory_store open_store postgres_store recorder recording_file redis_store reply_store sqlite_store store
     njrt.session        attempt drive prediction session settings
     njc                 authority cli doctor hatch_plugin hook run setuptools_plugin worker
     njc.project         build config load outputs units wheel where

@@ -25,6 +25,7 @@ from njc.timeline.trace_lines import (
     RepliedLine,
     UnansweredLine,
 )
+from njrt.message_json import format_attached
 from njrt.prediction import Prediction
 from njrt.rendering.writer import remove_unstable_parts
 
@@ -284,8 +285,11 @@ def format_messages(messages: Iterable[Any]) -> str:
     parts = []
     for message in messages:
         match message:
-            case {"user": lines}:
+            case {"user": lines, **others}:
                 parts.append(_to_text(lines))
+                attached = others.get("attached")
+                files = attached if isinstance(attached, list) else []
+                parts += [format_attached(file) for file in files if isinstance(file, Mapping)]
             case {"results": [*results]}:
                 parts += [
                     f"{_to_text(result.get('name', ''))}: {_to_text(result.get('text', ''))}"

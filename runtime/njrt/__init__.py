@@ -8,6 +8,7 @@
     njrt.using(intercept=decide)                        accept, edit or reject each effect (njrt.decisions)
     njrt.approve(decisions="approvals.jsonl")           an interceptor that asks a person on the terminal
     njrt.watch(), njrt.last_run()                       calls, tokens, cost, seconds of the blocks run
+    njrt.Image.from_path("a.png")                       a file that a block shows to its model (njrt.media)
     njrt.Scripted([...])                                a model for tests, whose replies are given
     njrt.NaturalError                                   the root of the runtime's errors (njrt.errors)
 
@@ -27,6 +28,7 @@ from njrt.errors import (
     ModelNotFoundError,
     NaturalError,
     NoModelError,
+    NotAskedError,
     OutputTypeError,
     Paused,
     PolicyError,
@@ -49,6 +51,7 @@ if TYPE_CHECKING:
 
     from njrt.approval.terminal import approve
     from njrt.decisions import Abort, Accept, Decision, Edit, Pause, PendingEffect, Reject
+    from njrt.media import Audio, Document, Image
     from njrt.models.scripted import Scripted
     from njrt.observability.accounts import last_run, watch
     from njrt.persistence.recorder import Recorder
@@ -62,6 +65,7 @@ __all__ = [
     "Abort",
     "Accept",
     "Any",
+    "Audio",
     "AuthenticationError",
     "Break",
     "CallLimitError",
@@ -70,14 +74,17 @@ __all__ = [
     "Continue",
     "CostLimitError",
     "Decision",
+    "Document",
     "Edit",
     "EffectLimitError",
+    "Image",
     "InterceptorError",
     "LimitError",
     "ModelError",
     "ModelNotFoundError",
     "NaturalError",
     "NoModelError",
+    "NotAskedError",
     "OutputTypeError",
     "Pause",
     "Paused",
@@ -115,8 +122,11 @@ _LOADED_LATER = {
     "Abort": "njrt.decisions",
     "Accept": "njrt.decisions",
     "Any": "typing",
+    "Audio": "njrt.media",
     "Decision": "njrt.decisions",
+    "Document": "njrt.media",
     "Edit": "njrt.decisions",
+    "Image": "njrt.media",
     "Pause": "njrt.decisions",
     "PendingEffect": "njrt.decisions",
     "Recorder": "njrt.persistence.recorder",

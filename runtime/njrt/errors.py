@@ -7,6 +7,7 @@
     │   ├── AuthenticationError     the key is missing or wrong
     │   ├── ModelNotFoundError      the server does not know this model
     │   ├── ServerError             unreachable, overloaded, timed out, broken reply
+    │   │   └── NotAskedError       not asked: a circuit breaker is open, a rate limit used up
     │   ├── RejectedRequestError    the server rejected the request as invalid
     │   └── ReplyError              empty, cut off or refused, after all retries
     ├── LimitError                  a limit of the block was reached              exit code 3
@@ -28,17 +29,23 @@ An exception that the *block* raises in the program is an exception of the progr
 
 from __future__ import annotations
 
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
 
 class NaturalError(Exception):
     """Root of the errors that the runtime raises.
 
     `place` is `file.njpy:line` of the block, if known. `run` is the account of the block's run (`njrt.Run`)
-    with its calls and effects, if a run had begun.
+    with its calls and effects, if a run had begun. `attempts` are the calls that a model made before it failed
+    (`njrt.messages.CallAttempt`), if it makes several for one request.
     """
 
     exit_code = 3
     place: str | None = None
     run: object | None = None
+    attempts: tuple[Any, ...] = ()
 
 
 class ConfigurationError(NaturalError):
@@ -64,7 +71,16 @@ class ModelNotFoundError(ModelError):
 
 
 class ServerError(ModelError):
-    """The server could not be reached, was overloaded, timed out or sent an invalid response."""
+    """The server could not be reached, was overloaded, timed out or sent an invalid response.
+
+    `retry_after` is the number of seconds after which the server wants to be asked again, None if it said none.
+    """
+
+    retry_after: float | None = None
+
+
+class NotAskedError(ServerError):
+    """A model was not asked: its circuit breaker is open, its rate limit is used up, or no time is left."""
 
 
 class RejectedRequestError(ModelError):

@@ -1,6 +1,7 @@
 """Messages and replies as JSON that is readable in a diff, and back.
 
     UserMessage("Sum <prices>.\\n---")          {"user": ["Sum <prices>.", "---"]}
+    UserMessage("...", (photo,))               {"user": [...], "attached": [{"name": "photo", "digest": "9f3c…", ...}]}
     ToolMessage((ToolResult(..., "3"),))       {"results": [{"name": "run", "text": ["3"]}]}
     Reply(ModelMessage("", (run(...),)), ...)  {"calls": [{"name": "run", "code": ["x = 1"], "done": true}], ...}
 
@@ -14,7 +15,9 @@ import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, assert_never
 
+from njrt.media import Attachment
 from njrt.messages import (
+    CallAttempt,
     Json,
     Message,
     ModelMessage,
@@ -73,8 +76,13 @@ def list_new_messages(messages: Sequence[Message]) -> Sequence[Message]:
 def message_to_json(message: Message) -> Json:
     """A message as JSON, without the ids of its tool calls."""
     match message:
-        case UserMessage(text):
+        case UserMessage(text, ()):
             return {"user": text.split("\n")}
+        case UserMessage(text, attachments):
+            return {
+                "user": text.split("\n"),
+                "attached": [attachment_to_json(attachment) for attachment in attachments],
+            }
         case ModelMessage(text, calls):
             return {"model": text.split("\n"), "calls": [_call_to_json(call) for call in calls]}
         case ToolMessage(results):
@@ -87,6 +95,22 @@ def message_to_json(message: Message) -> Json:
             }
         case _:
             assert_never(message)
+
+
+def attachment_to_json(attachment: Attachment) -> dict[str, Any]:
+    """A file as JSON, by its digest and without its bytes."""
+    media = attachment.media
+    fields: dict[str, Any] = {"name": attachment.name, "media_type": media.media_type}
+    fields |= {"url": media.shown_url} if media.url else {"size": len(media.data)}
+    return fields | {"digest": media.digest}
+
+
+def format_attached(fields: Mapping[str, Any]) -> str:
+    """A line of text about a file that was shown, from its JSON."""
+    what = fields.get("url") or f"{fields.get('size', 0):,} bytes"
+    return (
+        f"{fields.get('name')}: {fields.get('media_type')}, {what}, sha256 {fields.get('digest')}"
+    )
 
 
 def _call_to_json(call: ToolCall) -> dict[str, Any]:
@@ -109,17 +133,39 @@ def reply_to_json(reply: Reply) -> dict[str, Any]:
         fields["calls"] = [{"id": call.id} | _call_to_json(call) for call in message.calls]
     if reply.stop != "end":
         fields["stop"] = reply.stop
-    usage = reply.usage
-    fields["usage"] = {"input": usage.input, "output": usage.output} | (
-        {"cached": usage.cached} if usage.cached else {}
-    )
-    if usage.usd is not None:
-        fields["usage"]["usd"] = usage.usd
+    fields["usage"] = usage_to_json(reply.usage)
+    if reply.attempts:
+        fields["attempts"] = attempts_to_json(reply.attempts)
+    if reply.agreement is not None:
+        fields["agreement"] = reply.agreement
     return fields
 
 
+def usage_to_json(usage: Usage) -> dict[str, Any]:
+    """What a call used, without what is not known."""
+    cached = {"cached": usage.cached} if usage.cached else {}
+    usd = {"usd": usage.usd} if usage.usd is not None else {}
+    return {"input": usage.input, "output": usage.output} | cached | usd
+
+
+def attempts_to_json(attempts: Iterable[CallAttempt]) -> list[dict[str, Any]]:
+    """The calls that were made for one request."""
+    return [
+        {
+            "model": attempt.model,
+            "outcome": attempt.outcome,
+            "seconds": attempt.seconds,
+            "usage": usage_to_json(attempt.usage),
+        }
+        for attempt in attempts
+    ]
+
+
 def reply_from_json(fields: Mapping[str, Any], model: str) -> Reply:
-    """The reply of its JSON; raises LookupError, TypeError, ValueError or AttributeError if it is not one."""
+    """The reply of its JSON; raises LookupError, TypeError, ValueError or AttributeError if it is not one.
+
+    The attempts are left out: no call is made for a stored reply.
+    """
     calls = tuple(_call_from_json(call) for call in fields.get("calls", ()))
     stop = fields.get("stop", "end")
     if stop not in ("end", "length", "refusal"):
@@ -127,7 +173,8 @@ def reply_from_json(fields: Mapping[str, Any], model: str) -> Reply:
     message = ModelMessage("\n".join(fields.get("text", ())), calls)
     usage = fields.get("usage", {})
     counts = {name: usage.get(name, 0) for name in ("input", "output", "cached")}
-    return Reply(message, stop, Usage(**counts, usd=usage.get("usd")), model)
+    used = Usage(**counts, usd=usage.get("usd"))
+    return Reply(message, stop, used, model, agreement=fields.get("agreement"))
 
 
 def _call_from_json(fields: Mapping[str, Any]) -> ToolCall:

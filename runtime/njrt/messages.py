@@ -9,9 +9,11 @@ translate; nothing else in the runtime knows a wire format.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal
+
+from njrt.media import Attachment
 
 Protocol = Literal["tools", "text"]
 """How a model requests effects: by tool calls, or by one fenced code block in plain text."""
@@ -44,9 +46,10 @@ class ToolResult:
 
 @dataclass(frozen=True, slots=True)
 class UserMessage:
-    """Text from the runtime to the model."""
+    """Text from the runtime to the model, and the files that are shown with it."""
 
     text: str
+    attachments: tuple[Attachment, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,7 +101,9 @@ class Request:
     number of the request in this run, from 1; both are for errors, recordings and traces, are never sent to a model
     and are not part of a cache key. `schema` is the JSON schema that the text of the reply must fit; adapters have the
     server enforce it where it can. `on_text` is called with the text of the reply so far, in another thread, while the
-    reply comes in; None, or a model that replies at once: never.
+    reply comes in; None, or a model that replies at once: never. `before_call` is called by a model that makes several
+    calls for one request, before each call but the first, with the usage of those so far; it raises a `LimitError` if
+    no further call may be made.
     """
 
     system: str
@@ -112,6 +117,7 @@ class Request:
     turn: int = 1
     schema: Json | None = None
     on_text: Callable[[str], None] | None = field(default=None, compare=False, repr=False)
+    before_call: Callable[[Usage], None] | None = field(default=None, compare=False, repr=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -127,12 +133,44 @@ class Usage:
     usd: float | None = None
 
 
+def add_usage(usages: Iterable[Usage]) -> Usage:
+    """What several calls used together; the price is not known if that of one is not."""
+    total = Usage(usd=0.0)
+    for usage in usages:
+        total = Usage(
+            total.input + usage.input,
+            total.output + usage.output,
+            total.cached + usage.cached,
+            None if total.usd is None or usage.usd is None else total.usd + usage.usd,
+        )
+    return total
+
+
+@dataclass(frozen=True, slots=True)
+class CallAttempt:
+    """One of the calls that a model made for one request: a retry, a fallback, a vote.
+
+    `outcome` is `used`, `unusable`, `outvoted`, or the name of the error that it ended with.
+    """
+
+    model: str
+    outcome: str
+    usage: Usage
+    seconds: float
+
+
 @dataclass(frozen=True, slots=True)
 class Reply:
-    """A model's answer. `model` is the name that the server reports; `source` says where the reply came from."""
+    """A model's answer. `model` is the name that the server reports; `source` says where the reply came from.
+
+    `attempts` are all calls that were made for it, if there were several; `usage` is then that of all of them.
+    `agreement` is the share of the calls whose replies agree with this one, where several models have voted.
+    """
 
     message: ModelMessage
     stop: StopReason = "end"
     usage: Usage = field(default_factory=Usage)
     model: str = ""
     source: Literal["model", "cache", "recording", "script"] = "model"
+    attempts: tuple[CallAttempt, ...] = ()
+    agreement: float | None = None

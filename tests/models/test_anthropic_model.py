@@ -64,6 +64,23 @@ def test_the_stable_prefix_is_marked_for_the_cache_and_is_the_same_in_every_requ
     assert (first["system"], first["tools"]) == (second["system"], second["tools"])
 
 
+def test_the_end_of_a_conversation_is_marked_once_it_has_gone_on():
+    asked = CONVERSATIONS["two calls"]
+    with AnthropicServer([FINE, FINE]) as server:
+        vendor(server).ask(TOOLS)
+        vendor(server).ask(asked)
+        marked = [
+            [
+                block
+                for turn in seen.body["messages"]
+                for block in turn["content"]
+                if "cache_control" in block
+            ]
+            for seen in server.seen
+        ]
+        assert marked == [[], [server.seen[1].body["messages"][-1]["content"][-1]]]
+
+
 @pytest.mark.parametrize(
     ("model", "room"), [("claude-sonnet-4-6", False), ("claude-sonnet-5-5", True)]
 )

@@ -27,9 +27,12 @@ BLOCK_FIELDS = {
     "tool_use": {"type", "id", "name", "input", "cache_control"},
     "tool_result": {"type", "tool_use_id", "content", "is_error", "cache_control"},
     "thinking": {"type", "thinking", "signature"},
+    "image": {"type", "source", "cache_control"},
+    "document": {"type", "source", "title", "cache_control"},
 }
+IMAGE_TYPES = {"image/png", "image/jpeg", "image/gif", "image/webp"}
 ASSISTANT_BLOCKS = {"text", "tool_use", "thinking"}
-USER_BLOCKS = {"text", "tool_result"}
+USER_BLOCKS = {"text", "tool_result", "image", "document"}
 
 
 def text(said: str) -> dict[str, Any]:
@@ -214,12 +217,25 @@ def _block_complaints(block: dict[str, Any], role: str, place: str) -> Iterator[
         yield f"{place}.{kind}.{name}: Extra inputs are not permitted"
     if kind == "text" and not block["text"].strip():
         yield f"{place}: text content blocks must be non-empty"
+    if kind in ("image", "document"):
+        yield from _source_complaints(block.get("source"), kind, place)
     if kind == "tool_use" and not isinstance(block.get("input"), dict):
         yield f"{place}.tool_use.input: Input should be a valid dictionary"
     if kind == "tool_use" and not re.fullmatch(r"[a-zA-Z0-9_-]+", block.get("id", "")):
         yield f"{place}.tool_use.id: String should match pattern '^[a-zA-Z0-9_-]+$'"
     for inner in block.get("content", ()):
         yield from _block_complaints(inner, "user", place)
+
+
+def _source_complaints(source: Any, kind: str, place: str) -> Iterator[str]:
+    match source:
+        case {"type": "url", "url": str(url)} if url.startswith(("http://", "https://")):
+            return
+        case {"type": "base64", "media_type": str(media_type), "data": str()}:
+            if media_type not in (IMAGE_TYPES if kind == "image" else {"application/pdf"}):
+                yield f"{place}.{kind}.source.base64.media_type: unsupported {media_type}"
+        case _:
+            yield f"{place}.{kind}.source: Input tag does not match any of the expected tags"
 
 
 def _system_complaints(system: Any) -> Iterator[str]:

@@ -30,7 +30,12 @@ FIELDS = {
     "stream",
     "stream_options",
 }
-VENDOR_FIELDS = FIELDS | {"max_completion_tokens", "reasoning_effort", "parallel_tool_calls"}
+VENDOR_FIELDS = FIELDS | {
+    "max_completion_tokens",
+    "reasoning_effort",
+    "parallel_tool_calls",
+    "prompt_cache_key",
+}
 MESSAGE_FIELDS = {
     "system": {"role", "content"},
     "user": {"role", "content"},
@@ -241,7 +246,10 @@ def _content_complaints(message: dict[str, Any], place: str) -> Iterator[str]:
     content, tool_calls = message.get("content"), message.get("tool_calls")
     if tool_calls == []:
         yield f"Invalid '{place}.tool_calls': empty array."
-    if not isinstance(content, str) and not (content is None and tool_calls):
+    if isinstance(content, list) and message["role"] == "user":
+        for part in content:
+            yield from _part_complaints(part, f"{place}.content")
+    elif not isinstance(content, str) and not (content is None and tool_calls):
         yield f"Invalid value for '{place}.content': expected a string, got {content!r}."
     if content == "" and message["role"] != "tool":
         yield f"Invalid '{place}.content': empty string."
@@ -255,6 +263,22 @@ def _content_complaints(message: dict[str, Any], place: str) -> Iterator[str]:
             yield f"Invalid type for '{place}.tool_calls.function.arguments'."
         elif not isinstance(json.loads(function["arguments"]), dict):
             yield "the chat template wants the arguments of a tool call to be an object"
+
+
+def _part_complaints(part: dict[str, Any], place: str) -> Iterator[str]:
+    match part:
+        case {"type": "text", "text": str(text), **others} if text and not others:
+            return
+        case {"type": "image_url", "image_url": {"url": str(url)}}:
+            if not re.match(r"https?://|data:image/(?:png|jpeg|gif|webp);base64,", url):
+                yield f"Invalid '{place}.image_url': unsupported image."
+        case {"type": "file", "file": {"filename": str(name), "file_data": str(data)}}:
+            if not name or not data.startswith("data:application/pdf;base64,"):
+                yield f"Invalid '{place}.file': expected a base64-encoded PDF."
+        case {"type": "input_audio", "input_audio": {"data": str(), "format": "wav" | "mp3"}}:
+            return
+        case _:
+            yield f"Invalid '{place}': unknown part {part.get('type')!r}."
 
 
 def _tool_complaints(tool: dict[str, Any]) -> Iterator[str]:

@@ -23,6 +23,7 @@ from njrt.decisions import Interception, PendingEffect
 from njrt.effects import Answer, Effect, EffectResult, NeedsCode, Refusal
 from njrt.errors import ReplyError
 from njrt.execution.execute import Execution, Snippet
+from njrt.media import Attachment
 from njrt.messages import (
     Message,
     ModelMessage,
@@ -77,13 +78,14 @@ def converse(
     serve: EffectServer,
     form: AnswerForm | None = None,
     first_turn: int = 1,
+    attachments: tuple[Attachment, ...] = (),
 ) -> AnswerConversation:
     """Carry out a block: ask the model, serve the effects that it requests, until one ends the block.
 
-    With the effect set `answer` the replies have the `form`, and the model may end it by asking for code.
+    The opening is shown with the `attachments`. With the effect set `answer` the replies have the `form`, and the model may end it by asking for code.
     """
     effects = block.options.effects or "direct"
-    messages: tuple[Message, ...] = (UserMessage(opening),)
+    messages: tuple[Message, ...] = (UserMessage(opening, attachments),)
     detector = RepeatDetector(block.options.temperature)
     unusable = 0
     for turn in count(first_turn):

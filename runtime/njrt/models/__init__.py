@@ -1,10 +1,82 @@
-"""Models. Only the adapters know a wire format, and only they import an SDK.
+"""Models, and wrappers around them. Only the adapters know a wire format, and only they import an SDK.
 
 model        the protocol of all models, and layers around one
 scripted     a model with fixed replies
 prices       what calls cost
-conversation, strict_schema, reply_json, network, remote     shared by the adapters
-openai, anthropic                                            the adapters
-fallback     several models, asked in order
-choose       from the options to the model
+conversation, strict_schema, response, streaming, network, remote     shared by the adapters
+openai, anthropic, pydantic_ai                                        the adapters
+wrapped, conditions                                                   shared by the wrappers
+retry, fallback, vote, breaker, rate_limit                            the wrappers
+adapt, choose, named                                                  from objects, options and names to the model
+
+    njrt.models.RetryModel(njrt.models.OpenAI("gpt-4.1", retries=0), attempts=5)
+
+The public names are those of `__all__`; each is loaded when it is first asked for.
 """
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from njrt.models.anthropic import Anthropic
+    from njrt.models.breaker import BreakerModel
+    from njrt.models.conditions import (
+        Condition,
+        is_failure,
+        is_server_failure,
+        is_unusable_reply,
+    )
+    from njrt.models.fallback import FallbackModel
+    from njrt.models.model import Model
+    from njrt.models.named import get_model
+    from njrt.models.openai import OpenAI
+    from njrt.models.pydantic_ai import PydanticAI
+    from njrt.models.rate_limit import RateLimitModel
+    from njrt.models.retry import RetryModel
+    from njrt.models.scripted import Scripted
+    from njrt.models.vote import VoteModel
+
+__all__ = [
+    "Anthropic",
+    "BreakerModel",
+    "Condition",
+    "FallbackModel",
+    "Model",
+    "OpenAI",
+    "PydanticAI",
+    "RateLimitModel",
+    "RetryModel",
+    "Scripted",
+    "VoteModel",
+    "get_model",
+    "is_failure",
+    "is_server_failure",
+    "is_unusable_reply",
+]
+
+_LOADED_LATER = {
+    "Anthropic": "anthropic",
+    "BreakerModel": "breaker",
+    "Condition": "conditions",
+    "FallbackModel": "fallback",
+    "Model": "model",
+    "OpenAI": "openai",
+    "PydanticAI": "pydantic_ai",
+    "RateLimitModel": "rate_limit",
+    "RetryModel": "retry",
+    "Scripted": "scripted",
+    "VoteModel": "vote",
+    "get_model": "named",
+    "is_failure": "conditions",
+    "is_server_failure": "conditions",
+    "is_unusable_reply": "conditions",
+}
+
+
+def __getattr__(name: str) -> object:
+    """Load a public name when it is first asked for (PEP 562)."""
+    if name not in _LOADED_LATER:
+        raise AttributeError(f"module 'njrt.models' has no attribute {name!r}")
+    from importlib import import_module
+
+    value = getattr(import_module(f"njrt.models.{_LOADED_LATER[name]}"), name)
+    globals()[name] = value
+    return value

@@ -6,7 +6,8 @@
     ModelMessage(text, calls)  <->  assistant: [{"type": "text", ...}, {"type": "tool_use", ...}, ...]
     ToolMessage(results)        ->  user: [{"type": "tool_result", ...}, ...]     and then any text
 
-The system prompt is marked for the vendor's prompt cache, together with the tools before it. The current API has no
+The system prompt is marked for the vendor's prompt cache, together with the tools before it; so is the end of a
+conversation that has gone on for more than one turn, as it is likely to be sent again. The current API has no
 temperature, so none is sent. If a model has thought before its reply, the message goes back exactly as it came, with
 signatures (`VendorContent`).
 """
@@ -18,6 +19,7 @@ from dataclasses import dataclass, replace
 from typing import Any, assert_never
 
 from njrt.errors import ModelError
+from njrt.media import Attachment
 from njrt.messages import (
     Json,
     Message,
@@ -33,7 +35,12 @@ from njrt.messages import (
     UserMessage,
     VendorContent,
 )
-from njrt.models.conversation import make_sendable_arguments, normalize_messages
+from njrt.models.conversation import (
+    make_sendable_arguments,
+    make_unsupported_file_error,
+    normalize_messages,
+    read_text,
+)
 from njrt.models.network import Client
 from njrt.models.prices import compute_cost
 from njrt.models.remote import (
@@ -164,9 +171,15 @@ def make_message_body(request: Request, model: str) -> Body:
         body["tools"] = [reply | {"strict": True}]
         body["tool_choice"] = {"type": "tool", "name": "reply"}
     if request.system:
-        cached = {"cache_control": {"type": "ephemeral"}}
-        body["system"] = [{"type": "text", "text": request.system} | cached]
+        body["system"] = [{"type": "text", "text": request.system} | CACHED]
+    if len(request.messages) > 1:
+        *before, last = body["messages"][-1]["content"]
+        body["messages"][-1]["content"] = [*before, last | CACHED]
     return body
+
+
+CACHED: Body = {"cache_control": {"type": "ephemeral"}}
+"""Marks the end of a beginning that the vendor keeps in its prompt cache."""
 
 
 def _build_messages(request: Request, name: str) -> list[Body]:
@@ -184,8 +197,9 @@ def _build_messages(request: Request, name: str) -> list[Body]:
 
 def _build_content(message: Message, name: str) -> list[Json]:
     match message:
-        case UserMessage(text):
-            return _build_text(text)
+        case UserMessage(text, attachments):
+            files = [block for file in attachments for block in _build_file(file)]
+            return files + _build_text(text)
         case ModelMessage(vendor_content=VendorContent(owner, blocks)) if owner == name:
             return list(blocks)
         case ModelMessage(text, calls):
@@ -194,6 +208,28 @@ def _build_content(message: Message, name: str) -> list[Json]:
             return [_build_tool_result(result) for result in results]
         case _:
             assert_never(message)
+
+
+def _build_file(attachment: Attachment) -> list[Json]:
+    """The blocks of a file: its name, then its contents."""
+    media = attachment.media
+    label = f"<{attachment.name}>:"
+    if media.media_type.startswith("text/") and media.data:
+        return _build_text(f"{label}\n{read_text(attachment)}")
+    is_taken = media.media_type in TAKEN_TYPES or (media.url and media.kind == "image")
+    if not is_taken:
+        raise make_unsupported_file_error(
+            attachment, "the messages API takes PNG, JPEG, GIF, WebP and PDF"
+        )
+    source = (
+        {"type": "url", "url": media.url}
+        if media.url
+        else {"type": "base64", "media_type": media.media_type, "data": media.base64}
+    )
+    return [*_build_text(label), {"type": media.kind, "source": source}]
+
+
+TAKEN_TYPES = {"image/png", "image/jpeg", "image/gif", "image/webp", "application/pdf"}
 
 
 def _build_text(text: str) -> list[Json]:

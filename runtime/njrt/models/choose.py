@@ -4,11 +4,12 @@
     model="anthropic/claude-sonnet-5-5"               Anthropic("claude-sonnet-5-5")
     model="local", base_url="http://…/v1"             OpenAI("local", base_url="http://…/v1")
     base_url="http://…/v1"                            OpenAI(None, base_url="http://…/v1"): its first model
+    model="pydantic-ai:groq:llama-3.3-70b-versatile"  PydanticAI("groq:llama-3.3-70b-versatile")
     model="openai/gpt-4.1,anthropic/…"                FallbackModel((OpenAI(…), Anthropic(…)))
     no option, ANTHROPIC_API_KEY=…                    Anthropic(DEFAULT_MODELS["anthropic"])
     no option, no key                                 NoModelError
 
-A base_url is always that of a server with OpenAI's chat completions API; `anthropic/…` ignores it. Every choice has one
+A base_url is always that of a server with OpenAI's chat completions API; the other vendors ignore it. Every choice has one
 model, which is shared with its connections.
 
 A key is sent only to the server that it was configured for: OPENAI_API_KEY to OPENAI_BASE_URL or else to OpenAI,
@@ -67,6 +68,9 @@ def _choose_default(base_url: str | None, environ: Mapping[str, str]) -> Model:
 
 
 def _choose_named(name: str, base_url: str | None, environ: Mapping[str, str]) -> Model:
+    match name.split(":", 1):
+        case ["pydantic-ai", model] if model:
+            return _get_pydantic_ai(model)
     match name.split("/", 1):
         case ["anthropic", model] if model:
             return _get_anthropic(model, environ)
@@ -75,7 +79,7 @@ def _choose_named(name: str, base_url: str | None, environ: Mapping[str, str]) -
     if base_url:
         return _get_openai(name, base_url, environ)
     raise ConfigurationError(
-        f"no vendor is known for model `{name}`; write openai/NAME or anthropic/NAME"
+        f"no vendor is known for model `{name}`; write openai/NAME, anthropic/NAME or pydantic-ai:VENDOR:NAME"
         + _suggest_name(name)
         + ", or set a base_url for a server of your own"
     )
@@ -116,6 +120,15 @@ def _get_anthropic(model: str, environ: Mapping[str, str]) -> Model:
 
     url = environ.get("ANTHROPIC_BASE_URL")
     return _share_model(Anthropic, model, environ.get("ANTHROPIC_API_KEY"), environ, vendor_url=url)
+
+
+def _get_pydantic_ai(name: str) -> Model:
+    from njrt.models.pydantic_ai import PydanticAI
+
+    with _models_lock:
+        if (PydanticAI, name) not in _models:
+            _models[PydanticAI, name] = PydanticAI(name)
+        return _models[PydanticAI, name]
 
 
 def _share_model(

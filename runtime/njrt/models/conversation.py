@@ -5,13 +5,15 @@
     user  "please answer"
 
 Vendors reject empty messages, and the chat templates of some models reject two messages of one role in a row.
-Also here: the arguments of tool calls, which models write as text that may not be JSON.
+Also here: files that are shown, and the arguments of tool calls, which models write as text that may not be JSON.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable
 
+from njrt.errors import RejectedRequestError
+from njrt.media import Attachment
 from njrt.messages import Json, Message, ModelMessage, ToolCall, UserMessage
 from njrt.models.response import MalformedReplyError, parse_json
 
@@ -21,13 +23,29 @@ def normalize_messages(messages: Iterable[Message]) -> list[Message]:
     joined: list[Message] = []
     for message in messages:
         match message:
-            case ModelMessage(text, ()) | UserMessage(text) if not text.strip():
+            case ModelMessage(text, ()) | UserMessage(text, ()) if not text.strip():
                 continue
-            case UserMessage(text) if joined and isinstance(joined[-1], UserMessage):
-                joined[-1] = UserMessage(f"{joined[-1].text}\n\n{text}")
+            case UserMessage(text, files) if joined and isinstance(
+                before := joined[-1], UserMessage
+            ):
+                joined[-1] = UserMessage(f"{before.text}\n\n{text}", before.attachments + files)
             case _:
                 joined.append(message)
     return joined
+
+
+def read_text(attachment: Attachment) -> str:
+    """The text of a file of text."""
+    return attachment.media.data.decode("utf-8", "replace")
+
+
+def make_unsupported_file_error(attachment: Attachment, taken: str) -> RejectedRequestError:
+    """The error for a file that a model cannot be sent; `taken` says what it takes."""
+    media = attachment.media
+    what = f"{media.media_type} by its URL" if media.url else media.media_type
+    return RejectedRequestError(
+        f"`{attachment.name}` is {what}, which this model cannot be sent: {taken}; convert it, or ask another model"
+    )
 
 
 def parse_arguments(raw: str) -> Json | None:

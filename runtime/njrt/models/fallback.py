@@ -1,31 +1,46 @@
 """Several models in place of one: if a model cannot answer, the next is asked.
 
     FallbackModel((OpenAI("gpt-6-sol"), Anthropic("claude-sonnet-5-5")))    model="openai/…,anthropic/…"
+    FallbackModel((small, large), when=is_failure, turns=2)                 also by failed outputs
 
-Only a failure of the server (unreachable, overloaded, too slow) leads to the next model. A wrong key or a rejected
-request is raised at once: another model would hide it.
+By default only a failure of the server (unreachable, overloaded, too slow) leads to the next model. A wrong key or a
+rejected request is raised at once: another model would hide it.
 """
 
 from __future__ import annotations
 
-import time
-from collections.abc import Awaitable, Callable
-from contextlib import suppress
-from dataclasses import dataclass, replace
+from collections.abc import Sequence
+from typing import Any
 
-from njrt.errors import ServerError
+from njrt.errors import ConfigurationError, LimitError
 from njrt.messages import Protocol, Reply, Request
-from njrt.models.model import Model, run_without_waiting
+from njrt.models.adapt import adapt_model
+from njrt.models.conditions import Condition, is_server_failure
+from njrt.models.model import Model
+from njrt.models.retry import prefer_reply
+from njrt.models.wrapped import Attempts, Calls, WrappedModel, choose_protocol
 
 
-@dataclass(frozen=True, slots=True)
-class FallbackModel:
-    """The first of `models` that answers.
+class FallbackModel(WrappedModel):
+    """The first of `models` whose result is not such that the condition `when` holds.
 
-    Each may take the request's `timeout`, all together `seconds_left`.
+    With `turns`, each model has so many turns of a conversation: where the outputs of the first have failed that often,
+    the next goes on. Each may take the request's `timeout`, all together `seconds_left`. If no model is left, an
+    earlier reply that cannot be used is returned rather than a later error.
     """
 
-    models: tuple[Model, ...]
+    def __init__(
+        self,
+        models: Sequence[Any],
+        *,
+        when: Condition = is_server_failure,
+        turns: int | None = None,
+    ) -> None:
+        if not models or isinstance(models, str) or (turns is not None and turns < 1):
+            raise ConfigurationError("FallbackModel needs a sequence of models, and turns from 1")
+        self.models: tuple[Model, ...] = tuple(map(adapt_model, models))
+        self.turns = turns
+        self._when = when
 
     @property
     def name(self) -> str:
@@ -33,34 +48,22 @@ class FallbackModel:
 
     @property
     def protocol(self) -> Protocol:
-        """Text if any of the models prefers it: models that prefer tools can also answer in text."""
-        return "text" if any(model.protocol == "text" for model in self.models) else "tools"
+        return choose_protocol(self.models)
 
-    def ask(self, request: Request) -> Reply:
-        async def ask_model(model: Model, request: Request) -> Reply:
-            return model.ask(request)
-
-        return run_without_waiting(self._ask_in_turn(request, ask_model))
-
-    async def aask(self, request: Request) -> Reply:
-        return await self._ask_in_turn(request, lambda model, request: model.aask(request))
-
-    async def _ask_in_turn(
-        self, request: Request, ask: Callable[[Model, Request], Awaitable[Reply]]
-    ) -> Reply:
-        began = time.monotonic()
-        *earlier, last = self.models
-        for model in earlier:
-            with suppress(ServerError):
-                return await ask(model, _limit_timeout(request, began))
-        return await ask(last, _limit_timeout(request, began))
-
-
-def _limit_timeout(request: Request, began: float) -> Request:
-    """The request with a timeout of at most the seconds that are left since `began`."""
-    if request.seconds_left is None:
-        return request
-    left = request.seconds_left - (time.monotonic() - began)
-    if left <= 0:
-        raise ServerError("no time is left to ask another model")
-    return replace(request, timeout=min(request.timeout, left))
+    async def answer(self, request: Request, calls: Calls) -> Reply:
+        attempts = Attempts(request, calls)
+        passed = (request.turn - 1) // self.turns if self.turns else 0
+        first, *others = self.models[min(passed, len(self.models) - 1) :]
+        result = await attempts.ask(first)
+        last_reply = result if isinstance(result, Reply) else None
+        for model in others:
+            if not self._when(request, result):
+                break
+            try:
+                result = await attempts.ask(model)
+            except LimitError:
+                if last_reply is None:
+                    raise
+                break
+            last_reply = result if isinstance(result, Reply) else last_reply
+        return attempts.finish(prefer_reply(result, last_reply))

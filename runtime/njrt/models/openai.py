@@ -21,6 +21,8 @@ from dataclasses import dataclass, replace
 from typing import Any, ClassVar, Literal, assert_never
 
 from njrt.errors import ModelNotFoundError
+from njrt.media import Attachment
+from njrt.message_json import hash_json
 from njrt.messages import (
     Message,
     ModelMessage,
@@ -33,7 +35,13 @@ from njrt.messages import (
     Usage,
     UserMessage,
 )
-from njrt.models.conversation import make_sendable_arguments, normalize_messages, parse_arguments
+from njrt.models.conversation import (
+    make_sendable_arguments,
+    make_unsupported_file_error,
+    normalize_messages,
+    parse_arguments,
+    read_text,
+)
 from njrt.models.network import Client
 from njrt.models.prices import compute_cost
 from njrt.models.remote import MAX_RETRIES, OWN_KEY_VARIABLE, THINKING_TOKENS, RemoteModel, Server
@@ -253,6 +261,8 @@ def make_completion_body(request: Request, model: str, own_server: bool = False)
         schema = request.schema if own_server else make_strict_schema(request.schema)
         form = {"name": "reply", "schema": schema} | ({} if own_server else {"strict": True})
         body["response_format"] = {"type": "json_schema", "json_schema": form}
+    if not own_server:
+        body["prompt_cache_key"] = make_prompt_cache_key(request)
     if family := find_thinking_family(model):
         body["max_completion_tokens"] = request.max_reply_tokens + THINKING_TOKENS
         if request.tools and family.tools == "unthinking":
@@ -264,6 +274,15 @@ def make_completion_body(request: Request, model: str, own_server: bool = False)
     return body
 
 
+def make_prompt_cache_key(request: Request) -> str:
+    """The same text for requests that begin alike: the vendor sends them to a server that has their beginning cached.
+
+    It is a digest of the system prompt, the tools and the place of the block.
+    """
+    names = [tool.name for tool in request.tools]
+    return f"njc-{hash_json([request.system, names, request.place])}"
+
+
 def _build_messages(request: Request) -> Iterator[Body]:
     if request.system:
         yield {"role": "system", "content": request.system}
@@ -273,8 +292,11 @@ def _build_messages(request: Request) -> Iterator[Body]:
 
 def _build_message(message: Message) -> Iterator[Body]:
     match message:
-        case UserMessage(text):
+        case UserMessage(text, ()):
             yield {"role": "user", "content": text}
+        case UserMessage(text, attachments):
+            files = [part for file in attachments for part in _build_file(file)]
+            yield {"role": "user", "content": [*files, {"type": "text", "text": text}]}
         case ModelMessage(text, ()):
             yield {"role": "assistant", "content": text}
         case ModelMessage(text, calls):
@@ -288,6 +310,32 @@ def _build_message(message: Message) -> Iterator[Body]:
                 yield {"role": "tool", "tool_call_id": result.id, "content": result.text}
         case _:
             assert_never(message)
+
+
+def _build_file(attachment: Attachment) -> Iterator[Body]:
+    """The parts of a file: its name, then its contents."""
+    media = attachment.media
+    label = f"<{attachment.name}>:"
+    if media.media_type.startswith("text/") and media.data:
+        yield {"type": "text", "text": f"{label}\n{read_text(attachment)}"}
+        return
+    yield {"type": "text", "text": label}
+    match media.kind, AUDIO_FORMATS.get(media.media_type):
+        case "image", _:
+            yield {"type": "image_url", "image_url": {"url": media.data_url}}
+        case "document", _ if media.data:
+            file = {"filename": f"{attachment.name}{media.suffix}", "file_data": media.data_url}
+            yield {"type": "file", "file": file}
+        case "audio", str(form) if media.data:
+            yield {"type": "input_audio", "input_audio": {"data": media.base64, "format": form}}
+        case _:
+            raise make_unsupported_file_error(
+                attachment,
+                "chat completions take images, documents, WAV and MP3; by a URL only images",
+            )
+
+
+AUDIO_FORMATS = {"audio/wav": "wav", "audio/mpeg": "mp3"}
 
 
 def _build_call(call: ToolCall) -> Body:

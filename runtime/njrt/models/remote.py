@@ -13,10 +13,13 @@ from __future__ import annotations
 import asyncio
 import importlib.util
 import ipaddress
+import math
+import time
 from abc import ABC, abstractmethod
 from collections.abc import Awaitable, Callable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, replace
+from email.utils import parsedate_to_datetime
 from typing import Any, ClassVar
 from urllib.parse import urlsplit
 
@@ -28,7 +31,7 @@ from njrt.errors import (
     RejectedRequestError,
     ServerError,
 )
-from njrt.messages import Protocol, Reply, Request
+from njrt.messages import Protocol, Reply, Request, UserMessage
 from njrt.models.network import Client, get_network
 from njrt.models.response import MalformedReplyError, escape_surrogates, parse_json
 from njrt.models.streaming import BrokenStreamError, OnText, ReplyAssembler, assemble_reply
@@ -62,7 +65,7 @@ class RemoteModel(ABC):
     """A `Model` that stands behind a server."""
 
     sdk: ClassVar[str]
-    """The name of the vendor's SDK: of its package, and of the extra that installs it."""
+    """The name of the vendor's SDK: of its package and, with hyphens, of the extra that installs it."""
 
     stream_fields: ClassVar[Mapping[str, Any]] = {"stream": True}
     """The fields of a request's body that ask for a stream."""
@@ -71,7 +74,7 @@ class RemoteModel(ABC):
         if importlib.util.find_spec(self.sdk) is None:
             raise ConfigurationError(
                 f"model `{name}` needs the package `{self.sdk}`; "
-                f'install it with: pip install "njpy-runtime[{self.sdk}]"'
+                f'install it with: pip install "njpy-runtime[{self.sdk.replace("_", "-")}]"'
             )
         self.name = name
         self.protocol: Protocol = protocol
@@ -190,8 +193,16 @@ class RemoteModel(ABC):
             self.enforces_schemas = False
             return reply
 
-    async def _exchange_with_timeout(self, request: Request) -> Reply:
+    def check_server(self) -> None:
+        """Raise a ModelError if the server cannot be asked with this key."""
         check_server(self.name, self.server, self._key)
+
+    def explain_failure(self, failure: Exception) -> ModelError:
+        """The error for a documented exception of the SDK."""
+        return make_model_error(failure, self.name, self.server, self._key)
+
+    async def _exchange_with_timeout(self, request: Request) -> Reply:
+        self.check_server()
         failures = self.get_failure_types()  # imports the SDK: once, and outside of the timeout
         try:
             async with asyncio.timeout(request.timeout):
@@ -207,7 +218,25 @@ class RemoteModel(ABC):
                 "check that the URL is that of a model's API"
             ) from None
         except failures as failure:
-            raise make_model_error(failure, self.name, self.server, self._key) from None
+            raise add_file_hint(self.explain_failure(failure), request) from None
+
+
+def describe_files(request: Request) -> str:
+    """The names and types of the files that a request shows; empty if there are none."""
+    return ", ".join(
+        f"`{file.name}` ({file.media.media_type})"
+        for message in request.messages
+        if isinstance(message, UserMessage)
+        for file in message.attachments
+    )
+
+
+def add_file_hint(error: ModelError, request: Request) -> ModelError:
+    """The error, which says that the request had files, if that may be its cause."""
+    files = describe_files(request)
+    if files and isinstance(error, RejectedRequestError | ServerError):
+        error.args = (f"{error}; it was sent {files}, which not every model takes",)
+    return error
 
 
 def get_status(failure: Exception) -> int | None:
@@ -270,6 +299,27 @@ def make_model_error(
     failure: Exception, name: str, server: Server, key: str | None = None
 ) -> ModelError:
     """The error for `failure`, a documented exception of an SDK."""
+    error = _make_model_error(failure, name, server, key)
+    if isinstance(error, ServerError):
+        headers = getattr(getattr(failure, "response", None), "headers", None)
+        error.retry_after = read_retry_after(headers or {}, time.time())
+    return error
+
+
+def read_retry_after(headers: Mapping[str, str], now: float) -> float | None:
+    """The seconds after which a server wants to be asked again, by its `Retry-After`; None if it says none."""
+    text = headers.get("retry-after") or ""
+    with suppress(ValueError):
+        return max(0.0, float(headers.get("retry-after-ms") or "") / 1000)
+    with suppress(ValueError):
+        seconds = float(text)
+        return max(0.0, seconds) if math.isfinite(seconds) else None
+    with suppress(ValueError, TypeError, OverflowError):
+        return max(0.0, parsedate_to_datetime(text).timestamp() - now)
+    return None
+
+
+def _make_model_error(failure: Exception, name: str, server: Server, key: str | None) -> ModelError:
     message, status = _get_server_message(failure), getattr(failure, "status_code", None)
     match status:
         case 401 | 403:
@@ -329,5 +379,10 @@ def _get_server_message(failure: Exception) -> str:
         body = body.get("error", body)
     if isinstance(body, dict):
         body = body.get("message") or body.get("detail")
-    text = " ".join(escape_surrogates(str(body or "no explanation")).split())
+    return shorten_message(str(body or "no explanation"))
+
+
+def shorten_message(message: str) -> str:
+    """A message of a server in one short line."""
+    text = " ".join(escape_surrogates(message).split())
     return text if len(text) <= 300 else text[:300] + "…"

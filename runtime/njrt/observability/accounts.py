@@ -15,13 +15,13 @@ from __future__ import annotations
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from njrt.context import Around
 from njrt.effects import Answer, Effect, EffectResult, NeedsCode, Refusal
 from njrt.errors import NaturalError
 from njrt.events import Asked, Began, Ended, Event, Performed, Replied, RunId, Unanswered
-from njrt.messages import Reply, Request
+from njrt.messages import CallAttempt, Reply, Request, Usage
 from njrt.outcome import Broke, Completed, Continued, Outcome, Raised, Returned
 from njrt.prediction import Prediction
 from njrt.rendering.one_line import write_brief
@@ -39,12 +39,20 @@ _MAX_RESULT_CHARS = 4000
 
 @dataclass(frozen=True, slots=True)
 class ModelCall:
-    """One model call: the request, and the reply or the error."""
+    """One request to the model, and the reply or the error; `attempts` are its calls, if there were several."""
 
     request: Request
     reply: Reply | None
     error: str | None
     seconds: float
+    attempts: tuple[CallAttempt, ...] = ()
+
+    def list_usages(self) -> list[Usage]:
+        """What each of the calls used; a reply from the cache costs nothing."""
+        if self.attempts or self.reply is None:
+            return [attempt.usage for attempt in self.attempts]
+        usage = self.reply.usage
+        return [replace(usage, usd=0.0) if self.reply.source == "cache" else usage]
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,6 +90,8 @@ class Totals:
     """Effects whose prediction was compared (`njrt.using(predict=...)`)."""
     surprises: int = 0
     """Those of them that were predicted wrong."""
+    cached_tokens: int = 0
+    """Input tokens that were read from a vendor's prompt cache, at its lower price."""
 
     @property
     def tokens(self) -> int:
@@ -103,6 +113,7 @@ class Totals:
             self.needed_code + other.needed_code,
             self.predicted + other.predicted,
             self.surprises + other.surprises,
+            self.cached_tokens + other.cached_tokens,
         )
 
     def __str__(self) -> str:
@@ -114,6 +125,8 @@ class Totals:
         ]
         words = [f"{number:,} {noun}" + ("" if number == 1 else "s") for number, noun in counts]
         words += [f"${self.usd:.4f}", f"{self.seconds:.1f} s"]
+        if self.cached_tokens:
+            words.append(f"{self.cached_tokens:,} tokens from a prompt cache")
         if self.by_code or self.unfit or self.raised:
             words.append(f"{self.by_code:,} by code ({self.unfit:,} unfit, {self.raised:,} raised)")
         if self.needed_code:
@@ -146,15 +159,16 @@ class BlockRun:
     @property
     def totals(self) -> Totals:
         """What the run used."""
-        replies = [call.reply for call in self.calls if call.reply is not None]
+        usages = [usage for call in self.calls for usage in call.list_usages()]
         predictions = [effect.prediction for effect in self.effects if effect.prediction]
         return Totals(
             runs=1,
-            calls=len(self.calls),
+            calls=sum(max(1, len(call.attempts)) for call in self.calls),
             effects=len(self.effects),
-            input_tokens=sum(reply.usage.input for reply in replies),
-            output_tokens=sum(reply.usage.output for reply in replies),
-            usd=sum(reply.usage.usd or 0.0 for reply in replies if reply.source != "cache"),
+            input_tokens=sum(usage.input for usage in usages),
+            output_tokens=sum(usage.output for usage in usages),
+            cached_tokens=sum(usage.cached for usage in usages),
+            usd=sum(usage.usd or 0.0 for usage in usages),
             seconds=self.seconds,
             by_code=int(self.tried == "ran"),
             unfit=int(self.tried == "unfit"),
@@ -218,9 +232,11 @@ def record_event(event: Event) -> None:
         case Asked():
             run.asked = event
         case Replied(reply=reply, seconds=seconds) if run.asked is not None:
-            run.calls.append(ModelCall(run.asked.request, reply, None, seconds))
+            called = ModelCall(run.asked.request, reply, None, seconds, reply.attempts)
+            run.calls.append(called)
         case Unanswered(error=error, seconds=seconds) if run.asked is not None:
-            run.calls.append(ModelCall(run.asked.request, None, format_error_line(error), seconds))
+            line, attempts = format_error_line(error), getattr(error, "attempts", ())
+            run.calls.append(ModelCall(run.asked.request, None, line, seconds, attempts))
         case Performed(effect=effect, result=result, seconds=seconds):
             refused, summary = isinstance(result, Refusal), summarize_result(result)
             done = PerformedEffect(effect, summary, refused, seconds, event.prediction)

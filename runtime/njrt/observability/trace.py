@@ -24,7 +24,13 @@ from typing import Any, assert_never
 from njrt.effect_json import decision_to_json, effect_to_json
 from njrt.effects import Answer, Refusal
 from njrt.events import Asked, Began, Ended, Event, Performed, Replied, StateChange, Unanswered
-from njrt.message_json import format_json_line, list_new_messages, message_to_json, reply_to_json
+from njrt.message_json import (
+    attempts_to_json,
+    format_json_line,
+    list_new_messages,
+    message_to_json,
+    reply_to_json,
+)
 from njrt.observability.accounts import format_error_line, name_ending, summarize_result
 from njrt.observability.logs import warn
 from njrt.private_files import open_private
@@ -121,7 +127,9 @@ def event_to_json(event: Event) -> dict[str, Any]:
             }
             return fields | {"reply": reply_to_json(reply)}
         case Unanswered(turn=turn, error=error, seconds=seconds):
-            return {"turn": turn, "seconds": round(seconds, 6), "error": format_error_line(error)}
+            failed = {"turn": turn, "seconds": round(seconds, 6), "error": format_error_line(error)}
+            attempts = getattr(error, "attempts", ())
+            return failed | ({"attempts": attempts_to_json(attempts)} if attempts else {})
         case Performed(turn=turn, effect=effect, result=result, seconds=seconds):
             kind = "answer" if isinstance(result, Answer) else "outcome"
             kind = "refusal" if isinstance(result, Refusal) else kind

@@ -30,6 +30,7 @@ from typing import Literal
 
 from njrt.errors import RecordingError, RecordingMismatchError, RecordingMissingError
 from njrt.message_json import (
+    format_attached,
     hash_conversation,
     list_new_messages,
     message_to_json,
@@ -38,6 +39,7 @@ from njrt.message_json import (
 )
 from njrt.messages import Json, Protocol, Reply, Request
 from njrt.models.model import Ask
+from njrt.persistence.attached_files import keep_attachments
 from njrt.persistence.decision_book import DecidedSlot, DecisionBook
 from njrt.persistence.recording_file import (
     RecordedCall,
@@ -213,6 +215,7 @@ class Recorder:
 
     def _record(self, position: int, key: str, request: Request, reply: Reply) -> None:
         shown = tuple(message_to_json(message) for message in list_new_messages(request.messages))
+        keep_attachments(self.path, request.messages)
         with self._lock:
             recording = self._get_open_recording()
             entry = RecordedCall(
@@ -346,6 +349,7 @@ def _list_text_lines(messages: Iterable[Json]) -> list[str]:
     lines: list[str] = []
     for message in messages:
         lines += message.get("user", ())
+        lines += map(format_attached, message.get("attached", ()))
         lines += (line for result in message.get("results", ()) for line in result["text"])
     return lines
 

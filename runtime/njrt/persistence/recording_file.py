@@ -55,6 +55,16 @@ class CallLine:
 
 
 @dataclass(frozen=True, slots=True)
+class AttemptLine:
+    """One of the calls that were made for a recorded reply."""
+
+    model: str
+    outcome: str
+    seconds: float = 0.0
+    usage: Usage = field(default_factory=Usage)
+
+
+@dataclass(frozen=True, slots=True)
 class ReplyLine:
     """A recorded reply."""
 
@@ -62,6 +72,8 @@ class ReplyLine:
     calls: list[CallLine] = field(default_factory=list)
     stop: StopReason = "end"
     usage: Usage = field(default_factory=Usage)
+    attempts: list[AttemptLine] = field(default_factory=list)
+    agreement: float | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,10 +86,22 @@ class ResultLine:
 
 
 @dataclass(frozen=True, slots=True)
+class AttachedLine:
+    """A file that was shown to the model: its bytes are beside the recording, under its digest."""
+
+    name: str
+    media_type: str
+    digest: str
+    size: int = 0
+    url: str = ""
+
+
+@dataclass(frozen=True, slots=True)
 class MessageLine:
-    """A message that was shown to the model: text of the runtime, or results."""
+    """A message that was shown to the model: text and files of the runtime, or results."""
 
     user: list[str] = field(default_factory=list)
+    attached: list[AttachedLine] = field(default_factory=list)
     results: list[ResultLine] = field(default_factory=list)
 
 

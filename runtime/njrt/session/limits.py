@@ -24,11 +24,12 @@ from njrt.errors import (
     CostLimitError,
     EffectLimitError,
     LimitError,
+    NaturalError,
     ServerError,
     TimeLimitError,
     TokenLimitError,
 )
-from njrt.messages import Reply, Request
+from njrt.messages import Reply, Request, Usage
 from njrt.models.model import Ask
 from njrt.options import Options
 from njrt.timeouts import read_clock
@@ -38,6 +39,8 @@ Clock = Callable[[], float]
 
 CodeTimeLimit = Callable[[], float | None]
 """Gives the seconds that the next piece of code may run; None: no limit."""
+
+NO_USAGE = Usage(usd=0.0)
 
 MIN_CALL_SECONDS = 0.1
 """A call with less time left than this is not worth making."""
@@ -117,11 +120,14 @@ class Meter:
         ]
         return min(left, default=None)
 
-    def count_call(self) -> None:
-        """Count one model call before it is made: none is made once a limit is reached."""
+    def count_call(self, used: Usage = NO_USAGE) -> None:
+        """Count one model call before it is made: none is made once a limit is reached.
+
+        `used` is what calls for the same request have used, which is counted later, with its reply.
+        """
         for meter in (self, *self._around):
             meter._check_own_time()
-            meter._check_budget()
+            meter._check_budget(used)
             with meter._lock:
                 meter._calls += 1
                 calls = meter._calls
@@ -164,15 +170,19 @@ class Meter:
 
     def count_reply(self, reply: Reply) -> None:
         """Count the tokens and the cost of a reply. A reply from the cache costs nothing."""
-        usage = reply.usage
-        usd = 0.0 if reply.source == "cache" else usage.usd
+        usd = 0.0 if reply.source == "cache" else reply.usage.usd
+        self.add_usage(replace(reply.usage, usd=usd))
         for meter in (self, *self._around):
-            with meter._lock:
-                meter._tokens += usage.input + usage.output
-                meter._usd += usd or 0.0
             meter._check_budget(over=True)
             if usd is None and reply.source == "model" and meter.limits.usd is not None:
                 raise meter._make_unpriced_error(reply.model)
+
+    def add_usage(self, usage: Usage) -> None:
+        """Count what calls used, without looking at the limits."""
+        for meter in (self, *self._around):
+            with meter._lock:
+                meter._tokens += usage.input + usage.output
+                meter._usd += usage.usd or 0.0
 
     def check(self, spare: float = 0.0) -> None:
         """Raise `TimeLimitError` if at most `spare` seconds of wall time are left."""
@@ -184,12 +194,13 @@ class Meter:
         if most is not None and self._clock() - self._began >= most - spare:
             raise self._make_error(TimeLimitError, "seconds", f"{most:g} seconds")
 
-    def _check_budget(self, over: bool = False) -> None:
+    def _check_budget(self, used: Usage = NO_USAGE, over: bool = False) -> None:
         """Raise when tokens or dollars are used up; with `over`, only when more was used than allowed."""
         tokens, usd = self.limits.tokens, self.limits.usd
-        if tokens is not None and self._tokens >= tokens + over:
+        if tokens is not None and self._tokens + used.input + used.output >= tokens + over:
             raise self._make_error(TokenLimitError, "tokens", _format_count(tokens, "token"))
-        if usd is not None and (self._usd > usd if over else self._usd >= usd):
+        spent = self._usd + (used.usd or 0.0)
+        if usd is not None and (spent > usd if over else spent >= usd):
             raise self._make_error(CostLimitError, "usd", f"{usd:g} US dollars")
 
     def _make_error(self, kind: type[LimitError], limit: str, most: str) -> LimitError:
@@ -236,12 +247,15 @@ class Metered:
             left = max(left, MIN_CALL_SECONDS)
             request = replace(request, timeout=min(left, request.timeout), seconds_left=left)
         try:
-            reply = await ask(request)
-        except ServerError as error:
-            try:
-                self.meter.check(spare=MIN_CALL_SECONDS)
-            except TimeLimitError as over:
-                raise over from error
+            reply = await ask(replace(request, before_call=self.meter.count_call))
+        except NaturalError as error:
+            for attempt in error.attempts:
+                self.meter.add_usage(attempt.usage)
+            if isinstance(error, ServerError):
+                try:
+                    self.meter.check(spare=MIN_CALL_SECONDS)
+                except TimeLimitError as over:
+                    raise over from error
             raise
         self.meter.count_reply(reply)
         return reply

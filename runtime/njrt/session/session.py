@@ -23,6 +23,7 @@ from functools import partial
 from typing import Any
 
 from njrt.agent.answer import AnswerForm, make_answer_form
+from njrt.agent.attachments import find_attachments
 from njrt.agent.conversation import (
     AnswerConversation,
     CodeNeeded,
@@ -175,7 +176,8 @@ def make_session(block: Block, scope: Scope, setup: RunSetup, tried: str = "") -
             else None,
         )
         opening = build_opening(block, scope, form.text if form else "", handlers.redactor)
-        return converse(block, setup.protocol, opening, serve, form, first_turn)
+        files = find_attachments(scope, block.reads, handlers.redactor)
+        return converse(block, setup.protocol, opening, serve, form, first_turn, files)
 
     conversation = with_rollback(with_code_on_request(block, scope, begin), scope, options.on_error)
     conversation = with_lifecycle_events(

@@ -27,6 +27,7 @@ from njrt.decisions import Interceptor, OpenInterceptor, get_interceptor_name
 from njrt.errors import ConfigurationError
 from njrt.events import Listener
 from njrt.messages import Protocol, Reply, Request
+from njrt.models.adapt import adapt_model
 from njrt.models.choose import choose_model
 from njrt.models.model import Layer, LayeredModel, Model
 from njrt.observability.listeners import make_listener
@@ -87,8 +88,8 @@ def using(
 ) -> Iterator[None]:
     """Run the blocks inside with these settings.
 
-    `model` is a model (`njrt.Scripted([...])`) or the name of one; `record` is the path of a recording,
-    replayed and made according to `mode`; `cache` is True, False, the cache's folder or the URL of a store; `trace` is the path of
+    `model` is a model (`njrt.Scripted([...])`, a model object of PydanticAI) or the name of one; `record` is the path of
+    a recording, replayed and made according to `mode`; `cache` is True, False, the cache's folder or the URL of a store; `trace` is the path of
     a trace file, `examples` that of a file of examples for `njc static --learn`; `intercept` is called with each
     `PendingEffect` and decides about it, before those of the `with using` around, and with `ask_again` also
     where the recording has its decision; `manifest` is a lock file whose manifest is enforced
@@ -111,7 +112,7 @@ def using(
         enforced = OpenInterceptor("manifest", read_manifest(manifest), asks_again=True)
         interceptors = (enforced, *interceptors)
     here = Settings(
-        model or around.model,
+        around.model if model is None else adapt_model(model),
         merge_option_layers(make_options(options, "njrt.using"), around.options),
         recorder or around.recorder,
         around.cache if cache is None else cache,
@@ -133,7 +134,7 @@ def choose_predictor(predict: Model | str | None, around: Settings) -> Model | N
     if predict is None:
         return around.predictor
     if not isinstance(predict, str):
-        return predict
+        return adapt_model(predict)
     named = make_options({"model": predict}, "njrt.using")
     environment = read_environment_options(dict(read_option_variables()))
     return choose_model(merge_option_layers(named, environment, DEFAULTS), os.environ)

@@ -32,6 +32,7 @@ _get_module_namespace = vars(ModuleType)["__dict__"].__get__
 
 _STANDARD_FOLDER = enum.__file__.rpartition("enum.")[0]
 _LIBRARIES = {
+    "njrt",
     "pydantic",
     "pydantic_core",
     "attr",

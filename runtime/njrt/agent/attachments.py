@@ -1,0 +1,146 @@
+"""The files among a block's inputs, which the model is shown beside the text.
+
+    photo = Image.from_path("a.png")            Attachment("photo", <Image ...>)
+    claim = Claim(3, photos=[first, second])    Attachment("claim.photos[0]", ...), Attachment("claim.photos[1]", ...)
+
+Files are `njrt.Image`, `Document` and `Audio`, and the like of Pillow and PydanticAI. They are found in variables, in
+lists, tuples and dicts, and in the attributes of the program's objects. What is redacted is not shown: files under the
+names of secrets, in fields with `repr=False`, and those whose description the program's own function replaces. A file
+that is reached in several ways is shown once.
+
+Not seen: files in sets, in properties, more than `MAX_DEPTH` levels deep, and those that code of the block produces.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import io
+import sys
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+from njrt.errors import ConfigurationError
+from njrt.media import Attachment, Audio, Document, Image, Media
+from njrt.outcome import UserValue
+from njrt.rendering.one_line import find_write_function, list_hidden_attributes
+from njrt.rendering.redaction import Redactor
+from njrt.rendering.writer import ValueWriter
+from njrt.scope.scope import Bound, Scope
+from njrt.values.introspection import is_a, is_exactly, is_user_class, read_attributes
+
+MAX_ATTACHMENTS = 100
+"""Files that one block may show; vendors take about as many in one request."""
+
+MAX_DEPTH = 4
+"""Levels of lists and objects that are searched."""
+
+MAX_SEARCHED_ITEMS = 2_000
+"""Items and attributes that are searched for files."""
+
+
+def find_attachments(
+    scope: Scope, reads: Sequence[str], redactor: Redactor
+) -> tuple[Attachment, ...]:
+    """The files among the inputs of a block; `reads` are its outputs whose present value is an input."""
+    search = _Search(redactor)
+    for name in scope.names:
+        found = scope.lookup(name)
+        if isinstance(found, Bound) and (name not in scope.outputs or name in reads):
+            search.add(name, found.value, name)
+    return tuple(search.found)
+
+
+class _Search:
+    """Collects the files in values (state: those found, and the objects searched so far)."""
+
+    def __init__(self, redactor: Redactor) -> None:
+        self.found: list[Attachment] = []
+        self._redactor = redactor
+        self._seen: set[int] = set()
+        self._left = MAX_SEARCHED_ITEMS
+
+    def add(self, path: str, value: UserValue, label: str, depth: int = 0) -> None:
+        """Add the files in `value`, which the program reaches by `path` and names by `label`."""
+        self._left -= 1
+        if self._left < 0 or depth > MAX_DEPTH or is_exactly(value, *_PLAIN_TYPES):
+            return
+        try:
+            media = read_media(value)
+        except (ValueError, OSError) as error:  # such as a picture whose file is closed or cut off
+            raise ConfigurationError(
+                f"`{path}` cannot be shown to a model: {error}; load or convert it first"
+            ) from None
+        if media is None:
+            if id(value) not in self._seen:
+                self._seen.add(id(value))
+                self._add_parts(path, value, label, depth + 1)
+            return
+        text = repr(media)
+        if self._redactor.write_named(label, media, lambda: text) != text:
+            return
+        if any(media.digest == file.media.digest for file in self.found):
+            return
+        if len(self.found) == MAX_ATTACHMENTS:
+            raise ConfigurationError(
+                f"`{path}` is one file more than the {MAX_ATTACHMENTS} that a block may show; pass fewer at a time"
+            )
+        self.found.append(Attachment(path, media))
+
+    def _add_parts(self, path: str, value: UserValue, label: str, depth: int) -> None:
+        """Add the files in the items and attributes of a value."""
+        for inner, part, name in list_parts(path, value):
+            before = len(self.found)
+            self.add(inner, part, name or label, depth)
+            if len(self.found) > before and inner == f"{path}.{name}":
+                writer = ValueWriter(find_write_function, self._redactor)
+                if name in list_hidden_attributes(value, writer):
+                    del self.found[before:]
+
+
+_PLAIN_TYPES = (str, bytes, bytearray, bool, int, float, complex, type(None))
+
+
+def list_parts(path: str, value: UserValue) -> Iterator[tuple[str, UserValue, str]]:
+    """The items or attributes of a value: how each is reached, itself, and its name if it has one."""
+    if is_exactly(value, list, tuple):
+        for index, item in enumerate(value):
+            yield f"{path}[{index}]", item, ""
+    elif is_exactly(value, dict):
+        for key, item in list(value.items()):
+            if is_exactly(key, str, int):
+                yield f"{path}[{key!r}]", item, key if type(key) is str else ""
+    elif is_user_class(type(value)) and not is_a(value, type):
+        for name, part in list(read_attributes(value).items()):
+            if type(name) is str:
+                yield f"{path}.{name}", part, name
+
+
+def read_media(value: Any) -> Media | None:
+    """The file that a value is: one of ours, of Pillow or of PydanticAI; None for another value."""
+    if is_a(value, Media):
+        media: Media = value
+        return media
+    picture = getattr(sys.modules.get("PIL.Image"), "Image", None)
+    if picture is not None and is_a(value, picture):
+        return read_picture(value)
+    messages = sys.modules.get("pydantic_ai.messages")
+    if messages is None:
+        return None
+    for cls in (Image, Document, Audio):
+        if type(value) is getattr(messages, f"{cls.__name__}Url", None):
+            return cls.from_url(value.url, value.media_type)
+    if is_a(value, messages.BinaryContent):
+        kind = Image if value.is_image else Audio if value.is_audio else Document
+        return kind(value.data, value.media_type)
+    return None
+
+
+def read_picture(picture: Any) -> Image:
+    """A picture of Pillow as PNG. Its digest is that of its pixels: the bytes of a PNG depend on the version."""
+    if picture.mode not in ("1", "L", "LA", "P", "RGB", "RGBA"):
+        picture = picture.convert("RGB")
+    pixels = hashlib.sha256(f"{picture.mode} {picture.size}".encode())
+    pixels.update(picture.convert("RGBA").tobytes())
+    file = io.BytesIO()
+    picture.save(file, "PNG")
+    return Image(file.getvalue(), "image/png", identity=pixels.hexdigest())

@@ -1,0 +1,211 @@
+"""Images, documents and audio that a block shows to its model.
+
+    photo = njrt.Image.from_path("claim.jpg")
+    \"\"\"natural
+    Put into <:damaged: bool> whether the car in <photo> is damaged.
+    \"\"\"
+
+The model is sent the file itself beside the text that names it. Files are kept by their content: equal bytes have the
+same digest. A file that is given by its URL is not downloaded: the model's vendor does that.
+"""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import re
+from dataclasses import dataclass, field
+from functools import cached_property
+from os import PathLike
+from pathlib import Path
+from typing import ClassVar, Literal, Self
+from urllib.parse import unquote_to_bytes, urlsplit
+
+MediaKind = Literal["image", "document", "audio"]
+
+SUFFIXES = {
+    ".png": "image/png",
+    ".jpg": "image/jpeg",
+    ".jpeg": "image/jpeg",
+    ".gif": "image/gif",
+    ".webp": "image/webp",
+    ".pdf": "application/pdf",
+    ".txt": "text/plain",
+    ".md": "text/markdown",
+    ".csv": "text/csv",
+    ".html": "text/html",
+    ".wav": "audio/wav",
+    ".mp3": "audio/mpeg",
+    ".flac": "audio/flac",
+    ".ogg": "audio/ogg",
+    ".m4a": "audio/mp4",
+}
+"""The media types of files by the ends of their names."""
+
+_SIGNATURES = (
+    (re.compile(rb"\x89PNG\r\n\x1a\n"), "image/png"),
+    (re.compile(rb"\xff\xd8\xff"), "image/jpeg"),
+    (re.compile(rb"GIF8[79]a"), "image/gif"),
+    (re.compile(rb"RIFF.{4}WEBP", re.DOTALL), "image/webp"),
+    (re.compile(rb"RIFF.{4}WAVE", re.DOTALL), "audio/wav"),
+    (re.compile(rb"%PDF-"), "application/pdf"),
+    (re.compile(rb"ID3|\xff[\xfb\xf3\xf2]"), "audio/mpeg"),
+    (re.compile(rb"fLaC"), "audio/flac"),
+    (re.compile(rb"OggS"), "audio/ogg"),
+)
+"""How files of some types begin."""
+
+_OTHER_NAMES = {"image/jpg": "image/jpeg", "audio/x-wav": "audio/wav", "audio/wave": "audio/wav", "audio/mp3": "audio/mpeg"}  # fmt: skip
+_MEDIA_TYPE = re.compile(r"[\w.+-]+/[\w.+*-]+")
+
+
+def find_media_type(data: bytes) -> str | None:
+    """The media type of a file by its first bytes; None if they are not known."""
+    return next((kind for signature, kind in _SIGNATURES if signature.match(data)), None)
+
+
+@dataclass(frozen=True, repr=False)
+class Media:
+    """A file: its bytes and their media type, or its URL.
+
+    The type is found by the first bytes if it is not given. `identity` is the digest by which the file is known where
+    it is not that of the bytes. Raises ValueError for a file that is not of this class.
+    """
+
+    data: bytes = b""
+    media_type: str = ""
+    url: str = ""
+    identity: str = field(default="", compare=False)
+
+    kind: ClassVar[MediaKind]
+
+    def __post_init__(self) -> None:
+        name = type(self).__name__
+        if not isinstance(self.data, bytes | bytearray | memoryview):
+            raise TypeError(
+                f"{name} needs bytes, not {type(self.data).__name__}; for a file use {name}.from_path"
+            )
+        data = bytes(self.data)
+        if bool(data) == bool(self.url):
+            raise ValueError(f"{name} needs either the bytes of a file or its URL")
+        if self.url and urlsplit(self.url).scheme not in ("http", "https"):
+            raise ValueError(f"{name} needs a URL with http or https, not {self.url[:80]!r}")
+        given = _OTHER_NAMES.get(self.media_type.lower(), self.media_type.lower())
+        found = find_media_type(data)
+        media_type = (
+            given or found or SUFFIXES.get(Path(urlsplit(self.url).path).suffix.lower(), "")
+        )
+        if not media_type and self.url:
+            media_type = {"image": "image/*", "audio": "audio/*", "document": "application/pdf"}[
+                self.kind
+            ]
+        if not media_type:
+            raise ValueError(
+                f"{name} cannot tell the type of these {len(data):,} bytes; pass media_type, such as {_EXAMPLES[self.kind]!r}"
+            )
+        if not _MEDIA_TYPE.fullmatch(media_type):
+            raise ValueError(
+                f"{self.media_type!r} is not a media type such as {_EXAMPLES[self.kind]!r}"
+            )
+        if given and found and given != found:
+            raise ValueError(f"these bytes are {found}, not {given}")
+        if _find_kind(media_type) != self.kind:
+            other = {"image": "Image", "audio": "Audio", "document": "Document"}[
+                _find_kind(media_type)
+            ]
+            raise ValueError(f"{name} cannot hold {media_type}; use {other}")
+        object.__setattr__(self, "data", data)
+        object.__setattr__(self, "media_type", media_type)
+
+    @classmethod
+    def from_path(cls, path: str | PathLike[str], media_type: str = "") -> Self:
+        """Read a file. Its type is found by its first bytes, or by the end of its name."""
+        path = Path(path)
+        data = path.read_bytes()
+        if not data:
+            raise ValueError(f"the file {path} is empty")
+        found = find_media_type(data) or SUFFIXES.get(path.suffix.lower(), "")
+        return cls(data, media_type or found)
+
+    @classmethod
+    def from_url(cls, url: str, media_type: str = "") -> Self:
+        """A file behind a URL, which the model's vendor downloads; the bytes of a `data:` URL are decoded here."""
+        if not url.startswith("data:"):
+            return cls(url=url, media_type=media_type)
+        head, comma, text = url.removeprefix("data:").partition(",")
+        if not comma:
+            raise ValueError("a data URL needs a comma before its data")
+        data = base64.b64decode(text) if head.endswith(";base64") else unquote_to_bytes(text)
+        return cls(data, media_type or head.partition(";")[0])
+
+    @cached_property
+    def digest(self) -> str:
+        """What the file is known by: the SHA-256 of its bytes or of its URL, in hexadecimal."""
+        return self.identity or hashlib.sha256(self.data or self.url.encode()).hexdigest()
+
+    @cached_property
+    def base64(self) -> str:
+        """The bytes as text."""
+        return base64.b64encode(self.data).decode()
+
+    @property
+    def data_url(self) -> str:
+        """The URL of the file, or one that holds its bytes."""
+        return self.url or f"data:{self.media_type};base64,{self.base64}"
+
+    @property
+    def shown_url(self) -> str:
+        """The URL without its query, which may hold a signature; empty if there is none."""
+        parts = urlsplit(self.url)
+        return f"{parts.scheme}://{parts.hostname}{parts.path}" if self.url else ""
+
+    @property
+    def suffix(self) -> str:
+        """The end of a file name for this type, such as `.png`; empty if none is known."""
+        return next((end for end, kind in SUFFIXES.items() if kind == self.media_type), "")
+
+    def __repr__(self) -> str:
+        what = self.shown_url or f"{self.media_type}, {len(self.data):,} bytes"
+        return f"<{type(self).__name__} {what}, sha256 {self.digest[:12]}>"
+
+
+@dataclass(frozen=True, repr=False)
+class Image(Media):
+    """A picture: PNG, JPEG, GIF or WebP."""
+
+    kind = "image"
+
+
+@dataclass(frozen=True, repr=False)
+class Document(Media):
+    """A document: PDF, or text such as Markdown and CSV."""
+
+    kind = "document"
+
+
+@dataclass(frozen=True, repr=False)
+class Audio(Media):
+    """A recording: WAV or MP3, and what else a model takes."""
+
+    kind = "audio"
+
+
+@dataclass(frozen=True, slots=True)
+class Attachment:
+    """A file that a message shows beside its text; `name` is how the program names it, such as `photos[0]`."""
+
+    name: str
+    media: Media
+
+
+_EXAMPLES: dict[MediaKind, str] = {"image": "image/png", "document": "application/pdf", "audio": "audio/wav"}  # fmt: skip
+
+
+def _find_kind(media_type: str) -> MediaKind:
+    match media_type.partition("/")[0]:
+        case "image":
+            return "image"
+        case "audio":
+            return "audio"
+        case _:
+            return "document"

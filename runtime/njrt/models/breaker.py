@@ -1,0 +1,111 @@
+"""Not asking a server that fails.
+
+    BreakerModel(model, failures=5, seconds=30)
+
+    closed      every request is asked; `failures` failures of the server in a row open it
+    open        no request is asked for `seconds`: each is a NotAskedError at once
+    half open   one request is asked: a reply closes it, a failure opens it again
+
+Put it inside a `FallbackModel`: the next model is asked at once. The state is that of this process.
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable
+from typing import Any, Literal
+
+from njrt.errors import ConfigurationError, ModelError, NotAskedError, ServerError
+from njrt.messages import Protocol, Reply, Request
+from njrt.models.adapt import adapt_model
+from njrt.models.wrapped import Calls, WrappedModel
+
+
+class BreakerModel(WrappedModel):
+    """`model`, which is not asked for `seconds` after so many `failures` of its server in a row.
+
+    Failures are `ServerError`s. An error by which the server rejects a request is a sign that it works; a call that is
+    cancelled counts as neither. Safe to share between threads and event loops.
+    """
+
+    def __init__(
+        self,
+        model: Any,
+        *,
+        failures: int = 5,
+        seconds: float = 30.0,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        if failures < 1 or seconds < 0:
+            raise ConfigurationError("BreakerModel needs at least 1 failure and no negative time")
+        self.model = adapt_model(model)
+        self._most = failures
+        self._seconds = seconds
+        self._clock = clock
+        self._lock = threading.Lock()
+        self._failures = 0
+        self._opened_at: float | None = None
+        self._is_probing = False
+
+    @property
+    def name(self) -> str:
+        return self.model.name
+
+    @property
+    def protocol(self) -> Protocol:
+        return self.model.protocol
+
+    @property
+    def state(self) -> Literal["closed", "open", "half open"]:
+        """Whether requests are asked: all, none, or one to try."""
+        if self._opened_at is None:
+            return "closed"
+        return "open" if self._clock() - self._opened_at < self._seconds else "half open"
+
+    async def answer(self, request: Request, calls: Calls) -> Reply:
+        is_probe = self._begin()
+        try:
+            reply = await calls.ask(self.model, request)
+        except NotAskedError:
+            self._end(is_probe, None)
+            raise
+        except ServerError:
+            self._end(is_probe, False)
+            raise
+        except ModelError:
+            self._end(is_probe, True)
+            raise
+        except BaseException:
+            self._end(is_probe, None)
+            raise
+        self._end(is_probe, True)
+        return reply
+
+    def _begin(self) -> bool:
+        """Raise `NotAskedError` unless a request may be asked; return whether it is the one to try."""
+        with self._lock:
+            if self._opened_at is None:
+                return False
+            left = self._opened_at + self._seconds - self._clock()
+            if left > 0 or self._is_probing:
+                error = NotAskedError(
+                    f"{self.name} is not asked: its server failed {self._failures} times in a row; "
+                    + (f"it is tried again in {left:.1f} s" if left > 0 else "it is being tried")
+                )
+                error.retry_after = max(left, 0.1)
+                raise error
+            self._is_probing = True
+            return True
+
+    def _end(self, is_probe: bool, has_worked: bool | None) -> None:
+        """Note the end of a request; None: it says nothing about the server."""
+        with self._lock:
+            if is_probe:
+                self._is_probing = False
+            if has_worked:
+                self._failures, self._opened_at = 0, None
+            elif has_worked is False:
+                self._failures += 1
+                if is_probe or (self._opened_at is None and self._failures >= self._most):
+                    self._opened_at = self._clock()

@@ -1,0 +1,283 @@
+"""At most so many requests and tokens a minute, shared by threads, processes and, with a server's store, by machines.
+
+    RateLimitModel(model, requests=500, tokens=200_000)                              processes of this user
+    RateLimitModel(model, requests=500, store="redis://cache.example:6379/0")        machines
+
+A request waits until it fits. In any `seconds` there are at most `requests` calls. A call that is under way counts with
+the tokens of its prompt, as far as they can be told from its length, and of the longest reply; a call that has ended
+with what the server counted. The store has one entry, a count for each sixtieth of the time: no call is forgotten by a
+process that is killed, and what a killed process has reserved counts until the time is over.
+
+A reply may use more than was reserved (images, thinking): the calls after it wait the longer.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import random
+import time
+import typing
+from collections.abc import Callable
+from dataclasses import dataclass
+from importlib import import_module
+from typing import Any
+from urllib.parse import quote
+
+from njrt.errors import ConfigurationError, ModelError, NotAskedError
+from njrt.messages import Protocol, Reply, Request, ToolMessage, UserMessage
+from njrt.models.adapt import adapt_model
+from njrt.models.wrapped import Attempts, Calls, WrappedModel
+
+PARTS = 60
+"""Parts of the time that are counted separately."""
+
+CHARS_PER_TOKEN = 3
+"""Characters of a prompt for each token that is reserved: fewer than most languages have."""
+
+FILE_TOKENS = 1_500
+"""Tokens that are reserved for each file that is shown."""
+
+MAX_SWAP_TRIES = 2_000
+
+
+class SharedTexts(typing.Protocol):
+    """The part of a store (`njrt.persistence.store`) that is used here."""
+
+    def get(self, key: str) -> str | None:
+        """The text of `key`, or None."""
+
+    def swap(self, key: str, old: str | None, new: str | None) -> bool:
+        """Set the text if it is `old` now; return whether it was."""
+
+    def now(self) -> float:
+        """The clock that all processes share, in seconds since the epoch."""
+
+
+@dataclass(slots=True)
+class Part:
+    """What happened in one part of the time: calls, their tokens, and how many of them are under way."""
+
+    calls: int = 0
+    tokens: int = 0
+    open: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Reservation:
+    """A call that counts against the limit: the number of its part of the time, and its tokens."""
+
+    part: int
+    tokens: int
+
+
+class Window:
+    """The calls of the last `seconds` (state: its parts); `now` is the time of the store."""
+
+    def __init__(self, text: str | None, now: float, seconds: float) -> None:
+        self.width = seconds / PARTS
+        self.now = now
+        self.number = int(now / self.width)
+        self.parts: dict[int, Part] = {}
+        for number, counts in _read_parts(text).items():
+            # A part beyond the present is one of before the clock was set back.
+            number = min(number, self.number)
+            if number >= self.number - PARTS:
+                part = self.parts.setdefault(number, Part())
+                part.calls += counts[0]
+                part.tokens += counts[1]
+                part.open += counts[2]
+
+    def find_wait(self, fits: Callable[[Part], bool]) -> float:
+        """The seconds until what is left of the calls `fits`; 0.0 if it does now."""
+        total = Part()
+        for part in self.parts.values():
+            total = Part(
+                total.calls + part.calls, total.tokens + part.tokens, total.open + part.open
+            )
+        if fits(total):
+            return 0.0
+        wait = 0.0
+        for number in sorted(self.parts):
+            part = self.parts[number]
+            total = Part(
+                total.calls - part.calls, total.tokens - part.tokens, total.open - part.open
+            )
+            wait = (number + PARTS + 1) * self.width - self.now
+            if fits(total):
+                break
+        return max(wait, self.width / 10)
+
+    def change(self, number: int, calls: int, tokens: int, open: int) -> None:
+        """Add to a part of the time; nothing if it is over."""
+        if number >= self.number - PARTS:
+            part = self.parts.setdefault(min(number, self.number), Part())
+            part.calls = max(0, part.calls + calls)
+            part.tokens = max(0, part.tokens + tokens)
+            part.open = max(0, part.open + open)
+
+    def format(self) -> str:
+        """The text in the store."""
+        parts = {
+            str(number): [part.calls, part.tokens, part.open]
+            for number, part in sorted(self.parts.items())
+            if part.calls or part.tokens or part.open
+        }
+        return json.dumps(parts, separators=(",", ":"))
+
+
+def _read_parts(text: str | None) -> dict[int, list[int]]:
+    try:
+        parts = {
+            int(number): [int(count) for count in counts]
+            for number, counts in json.loads(text or "{}").items()
+        }
+    except (ValueError, TypeError, AttributeError):  # of another version
+        return {}
+    return {number: counts for number, counts in parts.items() if len(counts) == 3}
+
+
+class RateLimitModel(WrappedModel):
+    """`model`, asked at most `requests` times and for at most `tokens` tokens in any `seconds`.
+
+    All that have the same `key`, by default the name of the model, share the limit; give those that share it equal
+    numbers. `store` is a store, its URL, or None for that of the user. A request waits as long as the run has left, at
+    most its own timeout without a limit of time, and is then a `NotAskedError`.
+    """
+
+    def __init__(
+        self,
+        model: Any,
+        *,
+        requests: int | None = None,
+        tokens: int | None = None,
+        seconds: float = 60.0,
+        key: str | None = None,
+        store: SharedTexts | str | None = None,
+    ) -> None:
+        limits = [limit for limit in (requests, tokens) if limit is not None]
+        if not limits or min(limits) < 1 or seconds <= 0:
+            raise ConfigurationError(
+                "RateLimitModel needs requests or tokens, from 1, and a time above 0"
+            )
+        self.model = adapt_model(model)
+        self.requests = requests
+        self.tokens = tokens
+        self.seconds = seconds
+        self._key = f"rate/{quote(key or self.model.name, safe='')[:400]}"
+        self._given_store = store
+        self._store: SharedTexts | None = None
+
+    @property
+    def name(self) -> str:
+        return self.model.name
+
+    @property
+    def protocol(self) -> Protocol:
+        return self.model.protocol
+
+    async def answer(self, request: Request, calls: Calls) -> Reply:
+        attempts = Attempts(request, calls)
+        prompt = estimate_prompt_tokens(request)
+        began = time.monotonic()
+        while True:
+            reserved = await calls.run(lambda: self._reserve(prompt, request.max_reply_tokens))
+            if isinstance(reserved, Reservation):
+                break
+            most = request.timeout if request.seconds_left is None else request.seconds_left
+            if time.monotonic() - began + reserved >= most:
+                raise self._make_error(reserved)
+            # Those that wait do not all come back at the same moment.
+            await calls.wait(reserved * (1 + random.random() / 20))
+        tokens: int | None = prompt
+        try:
+            result = await attempts.ask(self.model)
+            if isinstance(result, Reply):
+                tokens = result.usage.input + result.usage.output
+            elif isinstance(result, NotAskedError) and not result.attempts:
+                tokens = None
+        finally:
+            # Also where the call was cancelled, which nothing here may wait for.
+            self._settle(reserved, tokens)
+        return attempts.finish(result)
+
+    def _reserve(self, prompt: int, reply: int) -> Reservation | float:
+        """Count a call that is about to be made, or return the seconds until it may fit."""
+        bound = prompt + reply
+        outcome: Reservation | float = 0.0
+
+        def fits(total: Part) -> bool:
+            if self.requests is not None and total.calls >= self.requests:
+                return False
+            if self.tokens is None or total.tokens + bound <= self.tokens:
+                return True
+            # A call that alone may exceed the limit is made when no other is under way.
+            return total.open == 0 and (total.tokens == 0 or total.tokens + prompt <= self.tokens)
+
+        def change(window: Window) -> None:
+            nonlocal outcome
+            outcome = window.find_wait(fits)
+            if outcome == 0.0:
+                window.change(window.number, 1, bound, 1)
+                outcome = Reservation(window.number, bound)
+
+        self._update(change)
+        return outcome
+
+    def _settle(self, reserved: Reservation, tokens: int | None) -> None:
+        """Count what a call really used; None: it was not made."""
+        calls, used = (-1, 0) if tokens is None else (0, tokens)
+        self._update(lambda window: window.change(reserved.part, calls, used - reserved.tokens, -1))
+
+    def _update(self, change: Callable[[Window], None]) -> None:
+        store = self._open_store()
+        for number in range(MAX_SWAP_TRIES):
+            old = store.get(self._key)
+            window = Window(old, store.now(), self.seconds)
+            change(window)
+            new = window.format()
+            if new == old or store.swap(self._key, old, new):
+                return
+            time.sleep(random.random() * min(0.02, 0.0005 * (number + 1)))
+        raise ModelError(
+            f"the rate limit of {self.name} cannot be counted: too many others count at once"
+        )
+
+    def _open_store(self) -> SharedTexts:
+        if self._store is None:
+            given = self._given_store
+            if given is None or isinstance(given, str):
+                # The stores are a layer above the models, and are loaded when a limit first needs one.
+                store: SharedTexts = import_module("njrt.persistence.open_store").get_store(
+                    given, os.environ
+                )
+                self._store = store
+            else:
+                self._store = given
+        return self._store
+
+    def _make_error(self, wait: float) -> NotAskedError:
+        limits = [f"{self.requests:,} requests"] if self.requests is not None else []
+        limits += [f"{self.tokens:,} tokens"] if self.tokens is not None else []
+        error = NotAskedError(
+            f"{self.name} is not asked: the limit of {' and '.join(limits)} in {self.seconds:g} s is used up for "
+            f"{wait:.1f} s, longer than this call may take; allow more, or raise `max_seconds`"
+        )
+        error.retry_after = wait
+        return error
+
+
+def estimate_prompt_tokens(request: Request) -> int:
+    """About how many tokens the prompt of a request has, rather too many."""
+    chars, files = len(request.system), 0
+    for message in request.messages:
+        match message:
+            case UserMessage(text, attachments):
+                chars, files = chars + len(text), files + len(attachments)
+            case ToolMessage(results):
+                chars += sum(len(result.text) for result in results)
+            case _:
+                chars += len(message.text) + sum(len(call.raw) for call in message.calls)
+    chars += sum(len(tool.description) + len(json.dumps(tool.parameters)) for tool in request.tools)
+    chars += len(json.dumps(request.schema)) if request.schema is not None else 0
+    return chars // CHARS_PER_TOKEN + FILE_TOKENS * files

@@ -1,0 +1,151 @@
+"""Asking several times, and taking the reply that most agree on.
+
+    VoteModel(model, 3)             the same model three times
+    VoteModel((a, b, c))            three models
+
+    {"team": "billing"}, {"team": "it"}, {"team":"billing"}  ->  {"team": "billing"}, agreement 2/3
+
+Replies agree if they are equal as data: the JSON of an answer whatever its layout and the order of its keys, the
+arguments of calls, and code that differs only in layout and comments. Free text agrees if it is the same text.
+"""
+
+from __future__ import annotations
+
+import ast
+import json
+import re
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any
+
+from njrt.errors import ConfigurationError, ModelError, ReplyError
+from njrt.messages import Protocol, Reply, Request
+from njrt.models.adapt import adapt_model
+from njrt.models.conditions import extract_json, is_unusable_reply
+from njrt.models.model import Model
+from njrt.models.response import MalformedReplyError, parse_json
+from njrt.models.wrapped import Attempts, Calls, WrappedModel, choose_protocol
+
+
+class VoteModel(WrappedModel):
+    """`models` (one of them `count` times) asked at the same time; the reply with the most equal ones.
+
+    `temperature` is that of the requests; by default that of the block, but at least 0.7 where one model is asked
+    several times. A reply that cannot be used has no vote if another can, and a failed call has none. Of equally many,
+    the first in order wins. `Reply.agreement` is the share of all calls that agree with the winner; with fewer than
+    `quorum` votes a `ReplyError` is raised.
+    """
+
+    def __init__(
+        self,
+        models: Any,
+        count: int | None = None,
+        *,
+        temperature: float | None = None,
+        quorum: int = 1,
+    ) -> None:
+        if isinstance(models, Sequence) and not isinstance(models, str):
+            given = tuple(map(adapt_model, models)) * (1 if count is None else count)
+        else:
+            given = (adapt_model(models),) * (3 if count is None else count)
+        if not given or not 1 <= quorum <= len(given):
+            raise ConfigurationError(
+                "VoteModel needs a model, a count from 1, and a quorum of at most the count"
+            )
+        self.models: tuple[Model, ...] = given
+        self.quorum = quorum
+        self._temperature = temperature
+
+    @property
+    def name(self) -> str:
+        counts = Counter(model.name for model in self.models)
+        return f"vote({','.join(f'{count}x{name}' for name, count in counts.items())})"
+
+    @property
+    def protocol(self) -> Protocol:
+        return choose_protocol(self.models)
+
+    async def answer(self, request: Request, calls: Calls) -> Reply:
+        attempts = Attempts(request, calls)
+        results = await attempts.ask_all(self.models, temperature=self._choose_temperature(request))
+        replies = [result for result in results if isinstance(result, Reply)]
+        if not replies:
+            error = next(result for result in results if isinstance(result, ModelError))
+            return attempts.finish(error)
+        usable = [reply for reply in replies if not is_unusable_reply(request, reply)]
+        ballots = [(make_ballot(request, reply), reply) for reply in usable or replies]
+        counts = Counter(ballot for ballot, _ in ballots)
+        winner, votes = max(counts.items(), key=lambda counted: counted[1])
+        if votes < self.quorum:
+            raise attempts.fail(
+                ReplyError(
+                    f"only {votes} of {len(self.models)} replies agree, fewer than the quorum of {self.quorum}"
+                )
+            )
+        chosen = next(reply for ballot, reply in ballots if ballot == winner)
+        reply = attempts.finish(chosen, "outvoted")
+        return replace(reply, agreement=round(votes / len(self.models), 4))
+
+    def _choose_temperature(self, request: Request) -> float | None:
+        if self._temperature is not None:
+            return self._temperature
+        is_repeated = len({id(model) for model in self.models}) < len(self.models)
+        if request.temperature is None or not is_repeated:
+            return request.temperature
+        return max(request.temperature, 0.7)
+
+
+def make_ballot(request: Request, reply: Reply) -> str:
+    """What a reply votes for: the same text for replies that are equal as data."""
+    message = reply.message
+    if request.schema is not None:
+        return make_answer_ballot(message.calls[0].raw if message.calls else message.text)
+    if message.calls:
+        return json.dumps(
+            [[call.name, normalize(call.arguments or call.raw)] for call in message.calls]
+        )
+    code = _FENCED.search(message.text)
+    return normalize_code(code[1]) if code else message.text.strip()
+
+
+_FENCED = re.compile(r"^```\w*[ \t]*\n(.*?)^```", re.DOTALL | re.MULTILINE)
+
+
+def make_answer_ballot(text: str) -> str:
+    """The data of an answer; the words with which an exception or a need for code is explained do not count."""
+    try:
+        value = parse_json(extract_json(text))
+    except MalformedReplyError:
+        return text.strip()
+    match value:
+        case {"raise": str(name)}:
+            value = {"raise": name}
+        case {"needs_code": str()}:
+            value = {"needs_code": ""}
+    return json.dumps(normalize(value), sort_keys=True)
+
+
+def normalize(value: Any) -> Any:
+    """JSON with whole numbers as integers, and code without layout and comments."""
+    match value:
+        case float() if value.is_integer():
+            return int(value)
+        case list():
+            return [normalize(item) for item in value]
+        case {"code": str(code), **others}:
+            return {"code": normalize_code(code)} | {
+                name: normalize(others[name]) for name in sorted(others)
+            }
+        case dict():
+            return {name: normalize(value[name]) for name in sorted(value)}
+        case _:
+            return value
+
+
+def normalize_code(code: str) -> str:
+    """Code without its layout and comments; the text itself if it is not Python."""
+    try:
+        return ast.dump(ast.parse(code))
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        return code.strip()

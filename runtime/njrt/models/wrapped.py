@@ -1,0 +1,253 @@
+"""Models around other models: written once, for threads and event loops alike.
+
+    class RetryModel(WrappedModel):
+        async def answer(self, request, calls):
+            attempts = Attempts(request, calls)
+            result = await attempts.ask(self.model)          a Reply or a ModelError
+            ...
+            return attempts.finish(result)                   with the usage of all calls
+
+    model.ask(request)            answer(request, BlockingCalls()): waits in this thread, needs no event loop
+    await model.aask(request)     answer(request, AwaitedCalls())
+
+Every call is counted once: `Attempts` asks the limits of the run before each call after the first, and the reply or
+error that leaves a wrapper lists all calls that it took.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextvars
+import queue
+import threading
+import time
+import typing
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Coroutine, Sequence
+from dataclasses import replace
+from functools import partial
+from typing import Any
+
+from njrt.errors import ModelError, NaturalError, NotAskedError
+from njrt.messages import CallAttempt, Protocol, Reply, Request, Usage, add_usage
+from njrt.models.model import Model, run_without_waiting
+
+T = typing.TypeVar("T")
+
+
+class Calls(typing.Protocol):
+    """How a wrapper asks and waits: in a thread, or on an event loop."""
+
+    async def ask(self, model: Model, request: Request) -> Reply:
+        """Ask a model."""
+
+    async def wait(self, seconds: float) -> None:
+        """Wait."""
+
+    async def run(self, function: Callable[[], T]) -> T:
+        """Call a function that may take a while, such as one that writes to a disk."""
+
+    async def gather(self, coroutines: Sequence[Coroutine[Any, Any, T]]) -> list[T]:
+        """Run coroutines at the same time; give their results in order, or raise the first error."""
+
+
+class BlockingCalls:
+    """Asks and waits in this thread, and in threads of its own for what happens at the same time."""
+
+    async def ask(self, model: Model, request: Request) -> Reply:
+        return model.ask(request)
+
+    async def wait(self, seconds: float) -> None:
+        time.sleep(seconds)
+
+    async def run(self, function: Callable[[], T]) -> T:
+        return function()
+
+    async def gather(self, coroutines: Sequence[Coroutine[Any, Any, T]]) -> list[T]:
+        ended: queue.SimpleQueue[tuple[int, T | None, BaseException | None]] = queue.SimpleQueue()
+
+        def run(index: int, coroutine: Coroutine[Any, Any, T]) -> None:
+            try:
+                ended.put((index, run_without_waiting(coroutine), None))
+            except BaseException as error:
+                ended.put((index, None, error))
+
+        for index, coroutine in enumerate(coroutines):
+            call = partial(contextvars.copy_context().run, run, index, coroutine)
+            # A daemon: an interrupted program does not wait for the calls that are left.
+            threading.Thread(target=call, name="njrt-call", daemon=True).start()
+        results: dict[int, T] = {}
+        for _ in coroutines:
+            index, result, error = ended.get()
+            if error is not None:
+                raise error
+            results[index] = typing.cast(T, result)
+        return [results[index] for index in range(len(coroutines))]
+
+
+class AwaitedCalls:
+    """Asks and waits without blocking the event loop; a cancellation ends all that is under way."""
+
+    async def ask(self, model: Model, request: Request) -> Reply:
+        return await model.aask(request)
+
+    async def wait(self, seconds: float) -> None:
+        await asyncio.sleep(seconds)
+
+    async def run(self, function: Callable[[], T]) -> T:
+        return await asyncio.to_thread(function)
+
+    async def gather(self, coroutines: Sequence[Coroutine[Any, Any, T]]) -> list[T]:
+        tasks = [asyncio.ensure_future(coroutine) for coroutine in coroutines]
+        try:
+            return await asyncio.gather(*tasks)
+        finally:
+            for task in tasks:
+                task.cancel()
+            await asyncio.gather(*tasks, return_exceptions=True)
+
+
+class WrappedModel(ABC):
+    """A `Model` around others. A subclass writes `answer`, which awaits nothing but `calls`."""
+
+    @property
+    @abstractmethod
+    def name(self) -> str:
+        """The name of the models inside."""
+
+    @property
+    @abstractmethod
+    def protocol(self) -> Protocol:
+        """The protocol of the models inside."""
+
+    @abstractmethod
+    async def answer(self, request: Request, calls: Calls) -> Reply:
+        """Answer `request` by asking the models inside."""
+
+    def ask(self, request: Request) -> Reply:
+        return run_without_waiting(self.answer(request, BlockingCalls()))
+
+    async def aask(self, request: Request) -> Reply:
+        return await self.answer(request, AwaitedCalls())
+
+
+def choose_protocol(models: Sequence[Model]) -> Protocol:
+    """Text if any of the models prefers it: models that prefer tools can also answer in text."""
+    return "text" if any(model.protocol == "text" for model in models) else "tools"
+
+
+Result = Reply | ModelError
+"""What a call gave."""
+
+
+class Attempts:
+    """The calls that a wrapper makes for one request (state: those made so far)."""
+
+    def __init__(self, request: Request, calls: Calls) -> None:
+        self.calls = calls
+        self._request = request
+        self._began = time.monotonic()
+        self._made: list[tuple[Result, tuple[CallAttempt, ...]]] = []
+        self._reserved = 0
+
+    @property
+    def seconds_left(self) -> float | None:
+        """The seconds that are left for the request; None: no limit."""
+        if self._request.seconds_left is None:
+            return None
+        return self._request.seconds_left - (time.monotonic() - self._began)
+
+    @property
+    def used(self) -> Usage:
+        """What the calls so far used."""
+        usages = [attempt.usage for attempt in self._list_attempts()]
+        return add_usage(usages) if usages else Usage(usd=0.0)
+
+    async def ask(self, model: Model, **changes: Any) -> Result:
+        """Ask a model, with `changes` of the request; a `ModelError` is returned, not raised.
+
+        Raises a `LimitError` where the run may make no further call. Where no time is left, nothing is asked.
+        """
+        left = self.seconds_left
+        if left is not None and left <= 0:
+            return NotAskedError("no time is left to ask another model")
+        if self._reserved:
+            self._reserved -= 1
+        elif self._made:
+            self._count_call()
+        request = replace(self._request, before_call=self._check_inner_call, **changes)
+        if left is not None:
+            request = replace(request, timeout=min(request.timeout, left), seconds_left=left)
+        began = time.monotonic()
+        try:
+            reply = await self.calls.ask(model, request)
+        except ModelError as error:
+            made = CallAttempt(model.name, type(error).__name__, Usage(usd=0.0), _measure(began))
+            default = () if isinstance(error, NotAskedError) else (made,)
+            # Of another model, the error may be one that was raised before.
+            inner = error.attempts if isinstance(model, WrappedModel) else ()
+            self._add(error, inner or default)
+            return error
+        except NaturalError as error:
+            self._add(ModelError(), error.attempts)
+            raise self.fail(error) from None
+        made = CallAttempt(reply.model or model.name, "used", reply.usage, _measure(began))
+        self._add(reply, reply.attempts or (made,))
+        return reply
+
+    async def ask_all(self, models: Sequence[Model], **changes: Any) -> list[Result]:
+        """Ask models at the same time; raises a `LimitError` before the first where not all may be asked."""
+        for _ in models[1:]:
+            self._count_call()
+        self._reserved += len(models) - 1
+        muted = changes | {"on_text": None}
+        asked = [
+            self.ask(model, **(muted if index else changes)) for index, model in enumerate(models)
+        ]
+        return await self.calls.gather(asked)
+
+    def finish(self, chosen: Result, reason: str = "unusable") -> Reply:
+        """The reply with the usage of all calls, or the error raised; `reason` is why the other replies were not used."""
+        if isinstance(chosen, ModelError):
+            raise self.fail(chosen)
+        if len(self._made) < 2:
+            return chosen
+        attempts = self._list_attempts(chosen, reason)
+        used = add_usage([attempt.usage for attempt in attempts])
+        return replace(chosen, usage=used, attempts=attempts)
+
+    def fail(self, error: NaturalError) -> NaturalError:
+        """The error with all calls that were made before it."""
+        error.attempts = self._list_attempts(error)
+        return error
+
+    def _add(self, result: Result, attempts: tuple[CallAttempt, ...]) -> None:
+        if attempts:
+            self._made.append((result, attempts))
+
+    def _list_attempts(
+        self, chosen: Result | NaturalError | None = None, reason: str = "unusable"
+    ) -> tuple[CallAttempt, ...]:
+        return tuple(
+            replace(attempt, outcome=reason)
+            if chosen is not None and result is not chosen and attempt.outcome == "used"
+            else attempt
+            for result, attempts in self._made
+            for attempt in attempts
+        )
+
+    def _count_call(self) -> None:
+        self._check_inner_call(Usage(usd=0.0))
+
+    def _check_inner_call(self, used_inside: Usage) -> None:
+        """Ask the limits of the run whether one more call may be made after what was used here and inside."""
+        if self._request.before_call is None:
+            return
+        try:
+            self._request.before_call(add_usage([self.used, used_inside]))
+        except NaturalError as error:
+            raise self.fail(error) from None
+
+
+def _measure(began: float) -> float:
+    return round(time.monotonic() - began, 6)

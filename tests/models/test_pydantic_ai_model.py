@@ -1,0 +1,342 @@
+"""The adapter for PydanticAI: with its test models, and with its OpenAI model against a strict server."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import sys
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+import njrt
+from conversations import CONVERSATIONS, PLAIN, TOOLS
+from loopback import Drop, Garbage, Hang, Raw, Response, Status, Stream
+from njrt.errors import (
+    AuthenticationError,
+    ConfigurationError,
+    ModelError,
+    ModelNotFoundError,
+    RejectedRequestError,
+    ServerError,
+)
+from njrt.messages import Request, UserMessage
+from njrt.models.choose import choose_model
+from njrt.options import Options
+from njrt.session.drive import run
+from openai_server import OpenAIServer, calls, completion, says
+
+pytest.importorskip("pydantic_ai")
+
+from pydantic_ai.messages import ModelResponse, TextPart, ThinkingPart, ToolCallPart
+from pydantic_ai.models.function import AgentInfo, FunctionModel
+from pydantic_ai.models.openai import OpenAIChatModel
+from pydantic_ai.models.test import TestModel
+from pydantic_ai.providers.openai import OpenAIProvider
+from pydantic_ai.usage import RequestUsage
+
+from njrt.models.pydantic_ai import PydanticAI, infer_model
+
+pytestmark = pytest.mark.filterwarnings("ignore::UserWarning")
+
+SCHEMA = {
+    "anyOf": [
+        {
+            "type": "object",
+            "properties": {"team": {"enum": ["a", "b"]}},
+            "required": ["team"],
+            "additionalProperties": False,
+        }
+    ]
+}
+STRUCTURED = replace(PLAIN, schema=SCHEMA)
+
+
+def connect(server: OpenAIServer, model: str = "gpt-4.1", retries: int = 0) -> PydanticAI:
+    from openai import AsyncOpenAI
+
+    client = AsyncOpenAI(
+        base_url=server.base_url, api_key=server.key or "none", max_retries=retries
+    )
+    return PydanticAI(OpenAIChatModel(model, provider=OpenAIProvider(openai_client=client)))
+
+
+def answer(*parts: Any, **fields: Any) -> FunctionModel:
+    """A model that always replies with these parts."""
+    return FunctionModel(lambda messages, info: ModelResponse(parts=list(parts), **fields))
+
+
+class LenientServer(OpenAIServer):
+    """Takes the fields that PydanticAI sends besides ours."""
+
+    def find_refusal(self, seen: Any) -> Status | None:
+        body = dict(seen.body or {})
+        for name in ("prompt_cache_key", "prompt_cache_retention", "store", "stream_options"):
+            body.pop(name, None)
+        return super().find_refusal(replace(seen, body=body))
+
+
+@pytest.mark.parametrize("request_", CONVERSATIONS.values(), ids=CONVERSATIONS)
+def test_the_vendor_accepts_every_conversation(request_):
+    with LenientServer([says("fine")]) as server:
+        assert connect(server).ask(request_).message.text == "fine"
+
+
+def test_a_reply_has_text_calls_usage_and_the_name_of_the_model(ask):
+    with LenientServer([calls(("run", '{"code": "x = 1", "done": true}'))]) as server:
+        reply = ask(connect(server), TOOLS)
+    (call,) = reply.message.calls
+    assert (call.name, call.arguments) == ("run", {"code": "x = 1", "done": True})
+    assert (reply.usage.input, reply.usage.output, reply.usage.cached) == (1000, 20, 600)
+    assert reply.usage.usd == pytest.approx((400 * 2 + 600 * 0.5 + 20 * 8) / 1e6)
+    assert reply.model == "gpt-4.1-2025-04-14"
+
+
+def test_settings_are_those_of_the_request():
+    with LenientServer([says("fine")]) as server:
+        connect(server).ask(replace(PLAIN, temperature=0.0, max_reply_tokens=7))
+        body = server.seen[0].body
+    assert body["temperature"] == 0.0
+    assert body["max_completion_tokens"] == 7
+    assert body["messages"][0]["content"] == "Be brief."
+
+
+def test_a_schema_is_enforced_by_the_server(ask):
+    with LenientServer([says('{"reply": {"team": "b"}}')]) as server:
+        assert ask(connect(server), STRUCTURED).message.text == '{"team": "b"}'
+        assert server.seen[0].body["response_format"]["type"] == "json_schema"
+
+
+def test_a_server_that_rejects_the_schema_is_asked_without_it_from_then_on():
+    script = [says('{"team": "a"}'), says('{"team": "b"}')]
+    with LenientServer(script, enforces_schemas=False) as server:
+        model = connect(server)
+        assert model.ask(STRUCTURED).message.text == '{"team": "a"}'
+        assert model.ask(STRUCTURED).message.text == '{"team": "b"}'
+        assert ["response_format" in seen.body for seen in server.seen] == [True, False, False]
+
+
+def test_a_model_without_schemas_answers_by_a_tool():
+    def reply(messages: Any, info: AgentInfo) -> ModelResponse:
+        (tool,) = info.output_tools
+        assert not info.allow_text_output
+        return ModelResponse(parts=[ToolCallPart(tool.name, {"reply": {"team": "a"}})])
+
+    model = PydanticAI(FunctionModel(reply, profile={"supports_json_schema_output": False}))
+    assert model.ask(STRUCTURED).message.text == '{"team": "a"}'
+
+
+def test_a_model_without_tools_is_asked_in_plain_text():
+    profile = {"supports_tools": False, "supports_json_schema_output": False}
+    model = PydanticAI(
+        FunctionModel(lambda m, i: ModelResponse(parts=[TextPart("{}")]), profile=profile)
+    )
+    assert model.protocol == "text"
+    assert model.ask(STRUCTURED).message.text == "{}"
+
+
+def test_streamed_text_comes_in_pieces():
+    seen: list[str] = []
+    with LenientServer([says("a long reply in many pieces")]) as server:
+        reply = connect(server).ask(replace(PLAIN, on_text=seen.append))
+        assert server.seen[0].body["stream"] is True
+    assert reply.message.text == seen[-1] == "a long reply in many pieces"
+    assert reply.usage.input == 1000
+
+
+def test_a_stream_that_breaks_off_is_asked_for_once_more_as_a_whole():
+    events = [
+        {"id": "1", "model": "gpt-4.1", "choices": [{"index": 0, "delta": {"content": "be"}}]}
+    ]
+    with LenientServer([Stream(events, then="cut"), says("whole")]) as server:
+        reply = connect(server).ask(replace(PLAIN, on_text=lambda text: None))
+        assert reply.message.text == "whole"
+        assert len(server.seen) == 2
+
+
+def test_a_model_that_cannot_stream_is_asked_without():
+    model = PydanticAI(answer(TextPart("hi")))
+    streamed = replace(PLAIN, on_text=lambda text: None)
+    assert model.ask(streamed).message.text == "hi"
+    assert model.can_stream is False
+    assert model.ask(streamed).message.text == "hi"
+
+
+@pytest.mark.parametrize(("part", "stop"), [("length", "length"), ("content_filter", "refusal"), ("stop", "end"), (None, "end"), ("tool_call", "end"), ("error", "end")])  # fmt: skip
+def test_the_reason_why_a_reply_ended(part, stop):
+    assert PydanticAI(answer(TextPart("hm"), finish_reason=part)).ask(PLAIN).stop == stop
+
+
+def test_cached_tokens_beyond_the_prompt_are_not_counted():
+    usage = RequestUsage(input_tokens=10, cache_read_tokens=50, output_tokens=1)
+    used = PydanticAI(answer(TextPart("hm"), usage=usage)).ask(PLAIN).usage
+    assert (used.input, used.output, used.cached, used.usd) == (10, 1, 10, None)
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    ['{"code": "x = 1"}', {"code": "x = 1"}, '{"code": ', "[]", "", None, '{"code": "\\ud800"}', '{"n": 1e999}'],
+    ids=repr,
+)  # fmt: skip
+def test_arguments_of_any_form_are_read_and_can_be_sent_back(arguments):
+    model = PydanticAI(answer(ToolCallPart("run", arguments)))
+    reply = model.ask(TOOLS)
+    (call,) = reply.message.calls
+    json.dumps(call.arguments, allow_nan=False).encode()
+    assert (call.arguments is None) == (arguments in ('{"code": ', "[]", '{"n": 1e999}'))
+    results = njrt.messages.ToolMessage((njrt.messages.ToolResult(call.id, "run", "ok"),))
+    model.ask(replace(TOOLS, messages=(*TOOLS.messages, reply.message, results)))
+
+
+def test_signed_thinking_goes_back_to_the_same_model_only():
+    seen: list[Any] = []
+
+    def reply(messages: Any, info: AgentInfo) -> ModelResponse:
+        seen.append(messages)
+        return ModelResponse(parts=[ThinkingPart("hm", signature="s1"), TextPart("yes")])
+
+    model, other = (
+        PydanticAI(FunctionModel(reply)),
+        PydanticAI(FunctionModel(reply, model_name="other")),
+    )
+    first = model.ask(PLAIN)
+    further = replace(PLAIN, messages=(*PLAIN.messages, first.message, UserMessage("go on")))
+    model.ask(further)
+    other.ask(further)
+    assert [part.part_kind for part in seen[1][1].parts] == ["thinking", "text"]
+    assert seen[1][1].parts[0].signature == "s1"
+    assert [part.part_kind for part in seen[2][1].parts] == ["text"]
+
+
+FAILURES: dict[str, tuple[Response, type[ModelError], str]] = {
+    "401": (Status(401, body={"error": {"message": "wrong sk-secret"}}), AuthenticationError, "refused the key"),
+    "403": (Status(403, body={}), AuthenticationError, "refused the key"),
+    "404": (Status(404, body={"error": {"message": "gone"}}), ModelNotFoundError, "does not know"),
+    "400": (Status(400, body={"error": {"message": "bad field"}}), RejectedRequestError, "bad field"),
+    "422": (Status(422, body={"error": {"message": "no"}}), RejectedRequestError, "rejected"),
+    "413": (Status(413, body={"error": {"message": "too large"}}), RejectedRequestError, "rejected"),
+    "408": (Status(408, body={}), ServerError, ""),
+    "429": (Status(429, retry_after=7, body={"error": {"message": "slow"}}), ServerError, "busy"),
+    "500": (Status(500, body={}), ServerError, "failed"),
+    "503": (Status(503, body={}), ServerError, "failed"),
+    "529": (Status(529, body={}), ServerError, ""),
+    "reset": (Drop(), ServerError, "cannot reach"),
+    "garbage": (Garbage(b"\x00\x01 not HTTP"), ServerError, ""),
+    "not JSON": (Raw("<html>"), ServerError, ""),
+    "another JSON": (Raw("[]"), ServerError, ""),
+    "no choices": (Raw('{"id": "1", "object": "chat.completion", "created": 0, "model": "m", "choices": []}'), ServerError, ""),
+    "no reply": (Hang(), ServerError, "within 0.3 s"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("failure", FAILURES)
+def test_failures_are_model_errors(failure, ask):
+    response, kind, words = FAILURES[failure]
+    with LenientServer([response, response]) as server:
+        model = connect(server)
+        timeout = 0.3 if isinstance(response, Hang) else 10
+        with pytest.raises(kind, match=words) as caught:
+            ask(model, replace(PLAIN, timeout=timeout))
+    assert type(caught.value) is kind
+    assert "sk-secret" not in str(caught.value)
+    if failure == "429":
+        assert caught.value.retry_after == 7
+
+
+def test_an_error_of_the_programs_own_model_is_kept_as_the_cause():
+    def reply(messages: Any, info: AgentInfo) -> ModelResponse:
+        raise ZeroDivisionError("oops")
+
+    with pytest.raises(ServerError, match="ZeroDivisionError") as caught:
+        PydanticAI(FunctionModel(reply)).ask(PLAIN)
+    assert isinstance(caught.value.__cause__, ZeroDivisionError)
+
+
+def test_a_cancelled_call_leaves_nothing_running():
+    async def cancel() -> None:
+        with LenientServer([Hang()]) as server:
+            task = asyncio.create_task(connect(server).aask(PLAIN))
+            while not server.seen:
+                await asyncio.sleep(0.01)
+            task.cancel()
+            with pytest.raises(asyncio.CancelledError):
+                await task
+
+    asyncio.run(cancel())
+
+
+Name = Callable[[str], None]
+
+
+@pytest.mark.parametrize(
+    ("name", "kind", "words"),
+    [
+        ("pydantic-ai:nosuchvendor:x", ConfigurationError, "Unknown model"),
+        ("pydantic-ai:x", ConfigurationError, "x"),
+        ("pydantic-ai:openai:gpt-4.1", AuthenticationError, "OPENAI_API_KEY"),
+        ("pydantic-ai:", ConfigurationError, "no vendor is known"),
+        ("pydantic-ai", ConfigurationError, "no vendor is known"),
+    ],
+)
+def test_a_name_that_cannot_be_used_says_why(name, kind, words, monkeypatch):
+    monkeypatch.delenv("OPENAI_API_KEY", raising=False)
+    with pytest.raises(kind, match=words):
+        choose_model(Options(model=name), {})
+
+
+def test_a_vendors_missing_sdk_names_the_package(monkeypatch):
+    monkeypatch.setitem(sys.modules, "pydantic_ai.models.groq", None)
+    monkeypatch.setitem(sys.modules, "pydantic_ai.providers.groq", None)
+    with pytest.raises(ConfigurationError, match=r'pip install "pydantic-ai-slim\[groq\]"'):
+        infer_model("groq:llama-3.3-70b-versatile")
+
+
+def test_a_name_is_one_model_for_the_whole_process():
+    model = choose_model(Options(model="pydantic-ai:test"), {})
+    assert model is choose_model(Options(model="pydantic-ai:test"), {})
+    assert model.name == "pydantic-ai:test"
+
+
+PROMPT = """natural
+Put the team of <ticket> into <:team>.
+"""
+
+
+@pytest.mark.parametrize("effects", ["direct", "answer"])
+def test_a_block_is_carried_out_by_a_model_object(effects):
+    def reply(messages: Any, info: AgentInfo) -> ModelResponse:
+        if effects == "answer":
+            return ModelResponse(parts=[TextPart('{"reply": {"team": "billing"}}')])
+        code = {"code": "team = 'billing'", "done": True}
+        return ModelResponse(parts=[ToolCallPart("run", code)])
+
+    ticket, team = "I was charged twice.", ""
+    with njrt.using(model=FunctionModel(reply)):
+        run(PROMPT, lambda: (ticket, team), writes="team", at="shop.njpy:1", effects=effects)
+    assert team == "billing"
+
+
+def test_test_models_reply_calls_the_tool():
+    reply = PydanticAI(TestModel(call_tools=["run"])).ask(TOOLS)
+    assert reply.message.calls[0].name == "run"
+
+
+@pytest.mark.parametrize("given", [42, object(), "", [], PydanticAI])
+def test_what_is_no_model_is_refused_where_it_is_given(given):
+    with pytest.raises(ConfigurationError), njrt.using(model=given):
+        njrt.llm("hello")
+
+
+def test_text_that_utf_8_cannot_encode_is_sent_escaped():
+    with LenientServer([says("fine")]) as server:
+        request = Request("Be \ud800.", (UserMessage("a \udfff b"),), timeout=10)
+        assert connect(server).ask(request).message.text == "fine"
+        assert server.seen[0].body["messages"][1]["content"] == "a \\udfff b"
+
+
+def test_a_reply_is_counted_as_the_server_counts_it():
+    with LenientServer([completion({"role": "assistant", "content": "hi"}, usage=None)]) as server:
+        used = connect(server).ask(PLAIN).usage
+    assert (used.input, used.output) == (0, 0)
