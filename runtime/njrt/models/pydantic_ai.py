@@ -141,11 +141,12 @@ class PydanticAI(RemoteModel):
         from pydantic_ai.exceptions import ContentFilterError
 
         request = replace(request, system=escape_surrogates(request.system))
+        known: tuple[type[Exception], ...] = (*self.get_failure_types(), MalformedReplyError)
         try:
             response = await self._ask_or_stream(request)
         except ContentFilterError as error:
             return Reply(ModelMessage(shorten_message(error.message)), "refusal", model=self.name)
-        except (*self.get_failure_types(), MalformedReplyError):
+        except known:
             raise
         except (NotImplementedError, RuntimeError) as error:
             if not describe_files(request):

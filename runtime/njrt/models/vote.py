@@ -133,12 +133,13 @@ def normalize(value: Any) -> Any:
             return int(value)
         case list():
             return [normalize(item) for item in value]
-        case {"code": str(code), **others}:
-            return {"code": normalize_code(code)} | {
-                name: normalize(others[name]) for name in sorted(others)
-            }
         case dict():
-            return {name: normalize(value[name]) for name in sorted(value)}
+            return {
+                name: normalize_code(item)
+                if name == "code" and isinstance(item, str)
+                else normalize(item)
+                for name, item in sorted(value.items())
+            }
         case _:
             return value
 

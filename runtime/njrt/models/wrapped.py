@@ -16,7 +16,6 @@ error that leaves a wrapper lists all calls that it took.
 
 from __future__ import annotations
 
-import asyncio
 import contextvars
 import queue
 import threading
@@ -86,18 +85,27 @@ class BlockingCalls:
 
 
 class AwaitedCalls:
-    """Asks and waits without blocking the event loop; a cancellation ends all that is under way."""
+    """Asks and waits without blocking the event loop; a cancellation ends all that is under way.
+
+    asyncio is imported when it is needed: a program without an event loop need not load it.
+    """
 
     async def ask(self, model: Model, request: Request) -> Reply:
         return await model.aask(request)
 
     async def wait(self, seconds: float) -> None:
+        import asyncio
+
         await asyncio.sleep(seconds)
 
     async def run(self, function: Callable[[], T]) -> T:
+        import asyncio
+
         return await asyncio.to_thread(function)
 
     async def gather(self, coroutines: Sequence[Coroutine[Any, Any, T]]) -> list[T]:
+        import asyncio
+
         tasks = [asyncio.ensure_future(coroutine) for coroutine in coroutines]
         try:
             return await asyncio.gather(*tasks)
