@@ -44,7 +44,7 @@ LAYERS: Mapping[str, str] = {
         codegen
         compiler
         project migrate
-        static doctor hook hatch_plugin setuptools_plugin
+        static type_check doctor hook hatch_plugin setuptools_plugin
         repair
         learning run
         timeline
@@ -85,9 +85,10 @@ EDGE = """
     njc.sandbox         bubblewrap forwarder limits proxy
     njc.static          author files lock
     njc.learning        by_command runner study
+    njc.type_check      checker mirror
     njc.timeline        agent checkpoints controller debuggee event_loops happenings places processes standard_streams trace_lines
     njc.trace_view      index page
-    njc.commands        build cache check clean compare debug doctor flags init lock migrate repeat run sandbox_flags show static trace where
+    njc.commands        build cache check clean compare debug doctor flags init lock migrate repeat run sandbox_flags show static trace types where
     njc.commands.terminal console status_line trace_status
     njc.dap             adapter requests stop_view
     njc.debug           commands stop_report trace_walk

@@ -38,6 +38,7 @@ from njc.codegen.lower import (
     WrittenBlock,
     format_literal,
 )
+from njc.frontend.blocks import NaturalBlock
 from njc.frontend.parse import Module
 from njc.frontend.source import SourceFile, count_opening_lines
 
@@ -74,7 +75,8 @@ def emit(
     edits = [_make_header_edit(source, header, comments)]
     if lowered:
         if imports := _list_imports(lowered, runtime):
-            edits.append(_make_import_edit(module, lowered[0].block.start, imports))
+            place = find_import_place(module, lowered[0].block.start, imports)
+            edits.append(_make_insertion(source, *place))
         starts = {entry.block.start for entry in lowered}
         edits += [_make_block_edit(source, entry, starts, runtime) for entry in lowered]
     return list(_splice_edits(source, edits))
@@ -152,8 +154,8 @@ def _list_imports(lowered: Sequence[EmittableBlock], runtime: str) -> list[str]:
     return [*imports, *([f"import {RUNTIME_PACKAGE} as {runtime}"] if needs_runtime else [])]
 
 
-def _make_import_edit(module: Module, first_block: int, imports: Sequence[str]) -> _Edit:
-    """Put imports below the docstring and the future imports, above all else."""
+def find_import_place(module: Module, first_block: int, imports: Sequence[str]) -> tuple[int, str]:
+    """Where imports go, and their text: below the docstring and the future imports, above all else."""
     source, body = module.source, module.tree.body
     line = source.newline.join(imports)
     prologue = _count_prologue(source, body, first_block)
@@ -164,21 +166,15 @@ def _make_import_edit(module: Module, first_block: int, imports: Sequence[str]) 
         hole = 0 if is_import else 2 if _is_definition(following) else 1
         if not is_import:
             at = _skip_comments_above(source, at)
-        return _make_insertion(
-            source, source.line_starts[at - 1], line + source.newline * (hole + 1)
-        )
+        return source.line_starts[at - 1], line + source.newline * (hole + 1)
     last = body[prologue - 1]
     end = source.get_offset(last.end_lineno or 0, last.end_col_offset or 0)
     if source.text[end:].lstrip(" \t").startswith(";"):
-        return _make_insertion(source, end, f"; {'; '.join(imports)}")
+        return end, f"; {'; '.join(imports)}"
     if is_import and following.lineno > (last.end_lineno or 0) + 1:
-        return _make_insertion(
-            source, source.line_starts[following.lineno - 1], line + source.newline
-        )
+        return source.line_starts[following.lineno - 1], line + source.newline
     above = source.newline if isinstance(last, ast.Expr) else ""
-    return _make_insertion(
-        source, source.line_starts[last.end_lineno or 0], above + line + source.newline
-    )
+    return source.line_starts[last.end_lineno or 0], above + line + source.newline
 
 
 def _make_insertion(source: SourceFile, at: int, text: str) -> _Edit:
@@ -227,11 +223,24 @@ _END_OF_LINE = re.compile(r"[ \t\f]*(?:#|[\r\n]|\Z)")
 _FIRST_NEWLINE = re.compile(r"\r\n|\n|\r")
 
 
-def _make_block_edit(
-    source: SourceFile, lowered: EmittableBlock, starts: set[int], runtime: str
-) -> _Edit:
-    """Put the call, or the written code, in place of a block, on lines of its own."""
-    block, placement = lowered.block, lowered.block.placement
+@dataclass(frozen=True, slots=True)
+class BlockSite:
+    """What is replaced where a block stands, and what must surround the lines that replace it."""
+
+    start: int
+    end: int
+    before: str
+    """What comes before the first line: where statements share the line, a new line with its indentation."""
+    after: str
+    indent: str
+    step: str
+    """One level of indentation."""
+    newline: str
+
+
+def find_block_site(source: SourceFile, block: NaturalBlock, starts: Collection[int]) -> BlockSite:
+    """Find the place of a block's lines; `starts` are the offsets of all blocks of the file."""
+    placement = block.placement
     opened = _FIRST_NEWLINE.search(block.literal)
     assert opened, "the marker of a block ends its line"
     newline = opened.group()
@@ -251,6 +260,16 @@ def _make_block_edit(
         and not _END_OF_LINE.match(source.text, semicolon.end())
     ):
         end, after = semicolon.end(), newline + indent
+    return BlockSite(start, end, before, after, indent, step, newline)
+
+
+def _make_block_edit(
+    source: SourceFile, lowered: EmittableBlock, starts: set[int], runtime: str
+) -> _Edit:
+    """Put the call, or the written code, in place of a block, on lines of its own."""
+    block = lowered.block
+    site = find_block_site(source, block, starts)
+    before, indent, step, newline = site.before, site.indent, site.step, site.newline
     match lowered:
         case LoweredBlock():
             pieces = _build_call_pieces(lowered, before, indent, step, newline)
@@ -265,9 +284,9 @@ def _make_block_edit(
             pieces = _build_call_pieces(called, before + head, indent + step, step, newline)
         case _:
             assert_never(lowered)
-    if after:
-        pieces.append(Piece(after, block.end_line, False))
-    return _Edit(start, end, tuple(pieces))
+    if site.after:
+        pieces.append(Piece(site.after, block.end_line, False))
+    return _Edit(site.start, site.end, tuple(pieces))
 
 
 def _format_attempt(lowered: GuardedBlock, indent: str, step: str, runtime: str) -> str:

@@ -21,6 +21,7 @@ from njrt.errors import NaturalError
 COMMANDS = (
     "build",
     "check",
+    "types",
     "run",
     "show",
     "trace",

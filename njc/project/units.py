@@ -70,13 +70,13 @@ def find_package_files(units: Iterable[Unit], project: Project) -> tuple[Unit, .
     """
     if project.out is None:
         return ()
-    packages = {_find_top_package(unit.source.parent, unit.root): unit.root for unit in units}
+    packages = {find_top_package(unit.source.parent, unit.root): unit.root for unit in units}
     found = (
         _make_unit_in_root(file, root, project)
         for package, root in packages.items()
         if package is not None
         for file in walk_files(package, ".py")
-        if _is_selected(file, root, project)
+        if is_selected(file, root, project)
         and not file.with_suffix(SUFFIX).exists()
         and read_header(file) is None
     )
@@ -174,7 +174,7 @@ def walk_files(folder: Path, suffix: str, above: frozenset[str] = frozenset()) -
             yield Path(entry.path)
 
 
-def _find_top_package(folder: Path, root: Path) -> Path | None:
+def find_top_package(folder: Path, root: Path) -> Path | None:
     """Find the outermost package that a directory belongs to, up to its source root."""
     top = None
     while folder.is_relative_to(root) and any(
@@ -205,7 +205,7 @@ def _find_units_at(place: Path, project: Project) -> list[Unit]:
     return [
         _make_unit_in_root(source, root, project)
         for source in sources
-        if _is_selected(source, root, project)
+        if is_selected(source, root, project)
     ]
 
 
@@ -214,7 +214,8 @@ def _make_unit_in_root(source: Path, root: Path, project: Project) -> Unit:
     return Unit(source, root, base / source.relative_to(root).with_suffix(".py"))
 
 
-def _is_selected(source: Path, root: Path, project: Project) -> bool:
+def is_selected(source: Path, root: Path, project: Project) -> bool:
+    """Whether `include` and `exclude` of the project leave a source in."""
     path = source.relative_to(root).as_posix()
     if project.include and not any(_is_pattern_match(path, pattern) for pattern in project.include):
         return False

@@ -1,0 +1,53 @@
+"""`njc types src -- mypy --strict`: run a type checker on natural code."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+import click
+
+from njc.commands.flags import SOURCES, console_flags, pass_console, resolve_project
+from njc.commands.terminal.console import Console
+from njc.project.report import format_findings
+from njc.type_check.checker import check_types
+
+_CHECKER = f"{__name__}.checker"
+
+
+class CommandAfterDashes(click.Command):
+    """A command whose arguments end at `--`; what follows is another command."""
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        """Keep what follows `--`, and parse what precedes it."""
+        end = args.index("--") if "--" in args else len(args)
+        ctx.meta[_CHECKER] = args[end + 1 :]
+        return super().parse_args(ctx, args[:end])
+
+    def collect_usage_pieces(self, ctx: click.Context) -> list[str]:
+        """Name the other command in the line of the usage."""
+        return [*super().collect_usage_pieces(ctx), "-- CHECKER [ARG]..."]
+
+
+@click.command("types", cls=CommandAfterDashes)
+@SOURCES
+@console_flags
+@pass_console
+@click.pass_context
+def command(ctx: click.Context, console: Console, /, sources: Sequence[Path]) -> None:
+    """Run a type checker, such as mypy or pyright, on natural code.
+
+    SRC are files or directories (default: `src` of [tool.njc] in pyproject.toml). What the checker reports
+    has the lines and columns of the sources, also where it is about a reference in a prompt.
+    """
+    checker: Sequence[str] = ctx.meta[_CHECKER]
+    if not checker:
+        ctx.fail("name the type checker behind `--`: njc types src -- mypy --strict")
+    report = check_types(sources, checker, resolve_project(sources, {}))
+    if report.findings:
+        console.findings(format_findings(report.findings, "text"))
+        console.findings(f"{checker[0]} was not run")
+    sys.stdout.write(report.output)
+    sys.stderr.write(report.errors)
+    ctx.exit(report.status)
