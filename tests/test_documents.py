@@ -13,8 +13,6 @@ import pytest
 
 import njrt
 from njc.commands import njc as njc_command
-from njc.compiler import compile_source
-from njc.frontend.source import SourceFile
 from njrt.options import DEFAULTS, Options
 from njrt.session.drive import run, start_session
 
@@ -40,7 +38,7 @@ def test_the_program_at_the_top_is_the_example_and_its_compiled_form() -> None:
 
 
 def test_the_demo_prints_the_output_at_the_top() -> None:
-    output = listings(README, "")[0]
+    output = listings(README, "text")[0]
     demo = [sys.executable, str(ROOT / "examples" / "demo.py")]
     printed = subprocess.run(demo, capture_output=True, text=True, check=True).stdout
     said = [" ".join(line.split()) for line in printed.splitlines()]
@@ -49,7 +47,7 @@ def test_the_demo_prints_the_output_at_the_top() -> None:
 
 
 def test_readme_fits_program_compiled_form_and_output_on_its_first_screens() -> None:
-    until_output = README.partition(listings(README, "")[0])[0]
+    until_output = README.partition(listings(README, "text")[0])[0]
     assert len(until_output.splitlines()) < 60
 
 
@@ -83,15 +81,6 @@ def test_links_lead_somewhere(document: Path) -> None:
 
 
 # ── docs/language.md ─────────────────────────────────────────────────────────────────────────────
-
-
-@pytest.mark.parametrize("number", range(len(listings(LANGUAGE))))
-def test_programs_of_the_reference_compile_without_findings(number: int) -> None:
-    text = listings(LANGUAGE)[number]
-    compilation = compile_source(SourceFile("reference.njpy", text.encode()))
-    assert compilation.diagnostics == ()
-    assert compilation.output is not None
-    assert "natural" not in text or b"_nj." in compilation.output
 
 
 def test_the_table_of_options_is_whole_and_names_the_defaults() -> None:

@@ -238,7 +238,16 @@ def format_string(text: str) -> str:
 
 def blank_fields(literal: str, raw: bool) -> str:
     """Blank the `{...}` fields of an f-string's source, keeping every offset."""
-    kept, position, start = [], 0, 0
+    kept, position = [], 0
+    for start, end in find_fields(literal, raw):
+        kept += [literal[position:start], "\0" * (end - start)]
+        position = end
+    return "".join([*kept, literal[position:]])
+
+
+def find_fields(literal: str, raw: bool) -> Iterator[tuple[int, int]]:
+    """Give the start and the end of each `{...}` field of an f-string's source, its braces included."""
+    position = 0
     while position < len(literal):
         two = literal[position : position + 2]
         if two in ("{{", "}}"):
@@ -249,11 +258,10 @@ def blank_fields(literal: str, raw: bool) -> str:
             position += 2
         elif two[:1] == "{":
             end = _find_field_end(literal, position + 1)
-            kept += [literal[start:position], "\0" * (end - position)]
-            position = start = end
+            yield position, end
+            position = end
         else:
             position += 1
-    return "".join([*kept, literal[start:]])
 
 
 _STRING_LITERAL = re.compile(
@@ -267,6 +275,16 @@ _STRING_LITERAL = re.compile(
 
 def _find_field_end(literal: str, position: int) -> int:
     """Find the end of the replacement field whose expression starts at `position`."""
+    position = find_expression_end(literal, position)
+    while position < len(literal) and literal[position] not in ":}":  # a conversion, such as `!r`
+        position += 1
+    if literal[position : position + 1] == ":":
+        return _find_format_end(literal, position + 1)
+    return min(position + 1, len(literal))
+
+
+def find_expression_end(literal: str, position: int) -> int:
+    """Find the end of the expression of a field: the `!`, `:` or `}` behind it."""
     depth = 0
     while position < len(literal):
         character = literal[position]
@@ -277,10 +295,10 @@ def _find_field_end(literal: str, position: int) -> int:
             depth += 1
         elif character in ")]" or (character == "}" and depth):
             depth -= 1
-        elif character == "}":
-            return position + 1
-        elif character == ":" and not depth:
-            return _find_format_end(literal, position + 1)
+        elif not depth and (
+            character in ":}" or (character == "!" and literal[position + 1 : position + 2] != "=")
+        ):
+            return position
         position += 1
     return position
 

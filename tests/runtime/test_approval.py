@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import os
 import pty
-import re
 import select
 import subprocess
 import sys
@@ -330,23 +329,6 @@ def test_without_rich_the_code_is_plain_and_with_it_in_colour(person: Person) ->
     assert "\x1b[" in person.seen
     assert person.run("a", source=NO_RICH + PROGRAM) == 1
     assert "    1  total = total + 1" in person.seen
-
-
-def test_the_programs_of_the_document_run(tmp_path: Path) -> None:
-    document = Path(__file__).parents[2] / "docs" / "approval.md"
-    listings = re.findall(r"^```python\n(.*?)^```$", document.read_text(), re.DOTALL | re.MULTILINE)
-    assert len(listings) == 3
-    (tmp_path / "listings.py").write_text("\n".join(listings))
-    done = subprocess.run(
-        [sys.executable, "listings.py"],
-        cwd=tmp_path,
-        stdin=subprocess.DEVNULL,
-        capture_output=True,
-        text=True,
-        timeout=SECONDS,
-        env={"PYTHONPATH": ":".join(sys.path)},
-    )
-    assert done.returncode == 0, done.stderr
 
 
 def test_the_question_of_the_document_is_what_is_shown() -> None:
