@@ -3,7 +3,7 @@ VENV   ?= .venv
 BIN    := $(VENV)/bin
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-all format lint types tests fresh bench walk services clean
+.PHONY: help demo test test-all format lint types tests fresh bench walk services release-check clean
 
 help: ## list the targets
 	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' Makefile | expand -t 12
@@ -84,6 +84,8 @@ services: ## install Redis and Postgres, which the tests of stores use (Debian's
 		timeout 300 $$sudo apt-get update -q && \
 		timeout 600 $$sudo apt-get install -y -q --no-install-recommends redis-server postgresql; \
 	}
+release-check: $(VENV)/.dev ## build the distributions and use them in bare environments (TEST=1: also make test)
+	$(BIN)/python .ci/release_check.py
 
 clean: ## remove the virtual environments, caches and build folders
 	rm -rf $(VENV) $(VENV)-3.* build dist .njc_cache .mypy_cache .ruff_cache .pytest_cache .hypothesis
