@@ -111,8 +111,8 @@ def find_unknown_options(command: str) -> Iterator[str]:
 RIGHT = {
     "python in one namespace": "```python\nx = 1\n```\n\n```python\nassert x == 1\n```\n",
     "output of python": '```python\nprint("a b c")\n```\n\n<!-- output -->\n```text\na ... c\n```\n',
-    "a natural block": "```python\ndef f(x):\n    \"\"\"natural\n    Return <x>.\n    \"\"\"\n```\n\n"
-    "```python\nimport njrt\nwith njrt.using(model=njrt.Scripted([\"```python\\nreturn x\\n```\"], "
+    "a natural block": '```python\ndef f(x):\n    """natural\n    Return <x>.\n    """\n```\n\n'
+    '```python\nimport njrt\nwith njrt.using(model=njrt.Scripted(["```python\\nreturn x\\n```"], '
     "protocol='text')):\n    assert f(3) == 3\n```\n",
     "hidden python": "<!-- python\nx = 1\n-->\n```python\nassert x == 1\n```\n",
     "a file": "<!-- file: a/b.txt -->\n```text\nhere\n```\n\n```console\n$ cat a/b.txt\nhere\n```\n",
