@@ -199,7 +199,7 @@ def _check_remote(
 ) -> Iterator[HealthCheck]:
     """Check a model on a server: its key, the server, one request."""
     yield _check_key(host, remote)
-    if probe is None:
+    if probe is None or not remote.server.url.startswith("http"):
         return
     began = time.monotonic()
     try:
@@ -214,6 +214,8 @@ def _check_remote(
 
 
 def _check_key(host: HostEnvironment, remote: RemoteModel) -> HealthCheck:
+    if remote.name.startswith("pydantic-ai:"):
+        return HealthCheck("key", "ok", "left to PydanticAI, which has found the settings it needs")
     variable, url = remote.server.key_variable, remote.server.url
     key = host.environ.get(variable)
     if key and key != key.strip():

@@ -95,7 +95,11 @@ def list_servers(choices: Iterable[Options], environ: Mapping[str, str]) -> tupl
             model = choose_model(options, environ)
         except ConfigurationError:
             continue
-        servers |= {remote.server: None for remote in list_remote_models(model)}
+        servers |= {
+            remote.server: None
+            for remote in list_remote_models(model)
+            if remote.server.url.startswith("http")
+        }
     return tuple(servers)
 
 

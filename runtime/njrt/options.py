@@ -35,7 +35,7 @@ class Options:
     """The options set by a block, a file, a project or the environment; None: not set."""
 
     model: str | None = None
-    """`openai/NAME`, `anthropic/NAME`, or a bare NAME with a base_url."""
+    """`openai/NAME`, `anthropic/NAME`, `pydantic-ai:VENDOR:NAME`, or a bare NAME with a base_url."""
     base_url: str | None = None
     """An OpenAI-compatible server, such as `http://127.0.0.1:8000/v1`."""
     protocol: Protocol | None = None

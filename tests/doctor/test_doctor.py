@@ -58,6 +58,14 @@ def verdicts(result: Result) -> dict[str, tuple[str, str]]:
     return found
 
 
+def test_a_model_of_pydantic_ai_is_asked(doctor: Doctor) -> None:
+    pytest.importorskip("pydantic_ai")
+    result = doctor("--offline", NJC_MODEL="pydantic-ai:test")
+    assert result.exit_code == 0, result.output
+    assert verdicts(result)["model"] == ("ok", "pydantic-ai:test, set by NJC_MODEL")
+    assert "left to PydanticAI" in verdicts(result)["key"][1]
+
+
 def test_all_is_well_with_a_vendor(doctor: Doctor) -> None:
     with OpenAIServer([says("ok")]) as server:
         result = doctor(

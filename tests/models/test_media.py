@@ -477,6 +477,15 @@ def test_a_trace_has_digest_and_size_and_no_bytes(tmp_path):
     assert Image(PNG).base64 not in text
 
 
+def test_accounts_keep_no_bytes():
+    photo, seen = Image(PNG), None
+    with njrt.using(model=njrt.Scripted([{"seen": True}])), njrt.watch() as watch:
+        run("natural\n<photo> <:seen>", lambda: (photo, seen), writes="seen", effects="answer")
+    (asked,) = watch.runs[0].calls[0].request.messages
+    assert "<photo>" in asked.text
+    assert asked.attachments == ()
+
+
 def test_messages_without_files_are_written_as_before():
     assert message_to_json(UserMessage("a\nb")) == {"user": ["a", "b"]}
 

@@ -54,6 +54,7 @@ from njrt.models.remote import (
     RemoteModel,
     Server,
     add_file_hint,
+    check_package,
     describe_files,
     get_status,
     make_model_error,
@@ -78,15 +79,13 @@ class PydanticAI(RemoteModel):
     def __init__(self, model: AIModel | str) -> None:
         name = model if isinstance(model, str) else f"{model.system}:{model.model_name}"
         provider = name.partition(":")[0]
-        super().__init__(
-            f"pydantic-ai:{name}",
-            "tools",
-            Server(provider, f"the key of {provider} for PydanticAI"),
-            None,
-        )
         self._given = model
         self._connected: tuple[int, AIModel] | None = None
+        check_package(f"pydantic-ai:{name}", self.sdk)
         connected = self._get_model()
+        key_variable = f"{provider.upper().replace('-', '_')}_API_KEY"
+        server = Server(connected.base_url or provider, key_variable)
+        super().__init__(f"pydantic-ai:{name}", "tools", server, None)
         profile = connected.profile
         self.can_force_tools = bool(profile.get("supports_tools", True))
         self.has_native_schemas = bool(profile.get("supports_json_schema_output", False))

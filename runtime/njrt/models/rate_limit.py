@@ -179,32 +179,39 @@ class RateLimitModel(WrappedModel):
     async def answer(self, request: Request, calls: Calls) -> Reply:
         attempts = Attempts(request, calls)
         prompt = estimate_prompt_tokens(request)
-        began = time.monotonic()
-        while True:
-            reserved = await calls.run(lambda: self._reserve(prompt, request.max_reply_tokens))
-            if isinstance(reserved, Reservation):
-                break
-            most = request.timeout if request.seconds_left is None else request.seconds_left
-            if time.monotonic() - began + reserved >= most:
-                raise self._make_error(reserved)
-            # Those that wait do not all come back at the same moment.
-            await calls.wait(reserved * (1 + random.random() / 20))
-        tokens: int | None = prompt
+        held: list[Reservation] = []
+        tokens: int | None = None
         try:
+            await self._wait_for_turn(request, calls, prompt, held)
+            tokens = prompt
             result = await attempts.ask(self.model)
             if isinstance(result, Reply):
                 tokens = result.usage.input + result.usage.output
             elif isinstance(result, NotAskedError) and not result.attempts:
                 tokens = None
         finally:
-            # Also where the call was cancelled, which nothing here may wait for.
-            self._settle(reserved, tokens)
+            # Also where the call was cancelled: nothing is awaited here.
+            for reserved in held:
+                self._settle(reserved, tokens)
         return attempts.finish(result)
 
-    def _reserve(self, prompt: int, reply: int) -> Reservation | float:
-        """Count a call that is about to be made, or return the seconds until it may fit."""
-        bound = prompt + reply
-        outcome: Reservation | float = 0.0
+    async def _wait_for_turn(
+        self, request: Request, calls: Calls, prompt: int, held: list[Reservation]
+    ) -> None:
+        """Wait until the call fits, and add what is reserved for it to `held`."""
+        began = time.monotonic()
+        most = request.timeout if request.seconds_left is None else request.seconds_left
+        while (wait := await calls.run(lambda: self._reserve(prompt, request, held))) > 0:
+            if time.monotonic() - began + wait >= most:
+                raise self._make_error(wait)
+            # Those that wait do not all come back at the same moment.
+            await calls.wait(wait * (1 + random.random() / 20))
+
+    def _reserve(self, prompt: int, request: Request, held: list[Reservation]) -> float:
+        """Count a call that is about to be made and return 0.0, or return the seconds until it may fit."""
+        bound = prompt + request.max_reply_tokens
+        wait = 0.0
+        number = 0
 
         def fits(total: Part) -> bool:
             if self.requests is not None and total.calls >= self.requests:
@@ -215,14 +222,15 @@ class RateLimitModel(WrappedModel):
             return total.open == 0 and (total.tokens == 0 or total.tokens + prompt <= self.tokens)
 
         def change(window: Window) -> None:
-            nonlocal outcome
-            outcome = window.find_wait(fits)
-            if outcome == 0.0:
-                window.change(window.number, 1, bound, 1)
-                outcome = Reservation(window.number, bound)
+            nonlocal wait, number
+            wait, number = window.find_wait(fits), window.number
+            if wait == 0.0:
+                window.change(number, 1, bound, 1)
 
         self._update(change)
-        return outcome
+        if wait == 0.0:
+            held.append(Reservation(number, bound))
+        return wait
 
     def _settle(self, reserved: Reservation, tokens: int | None) -> None:
         """Count what a call really used; None: it was not made."""

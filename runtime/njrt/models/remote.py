@@ -71,11 +71,7 @@ class RemoteModel(ABC):
     """The fields of a request's body that ask for a stream."""
 
     def __init__(self, name: str, protocol: Protocol, server: Server, key: str | None) -> None:
-        if importlib.util.find_spec(self.sdk) is None:
-            raise ConfigurationError(
-                f"model `{name}` needs the package `{self.sdk}`; "
-                f'install it with: pip install "njpy-runtime[{self.sdk.replace("_", "-")}]"'
-            )
+        check_package(name, self.sdk)
         self.name = name
         self.protocol: Protocol = protocol
         self.server = server
@@ -237,6 +233,15 @@ def add_file_hint(error: ModelError, request: Request) -> ModelError:
     if files and isinstance(error, RejectedRequestError | ServerError):
         error.args = (f"{error}; it was sent {files}, which not every model takes",)
     return error
+
+
+def check_package(name: str, package: str) -> None:
+    """Raise ConfigurationError if the package that the model `name` needs is not installed."""
+    if importlib.util.find_spec(package) is None:
+        raise ConfigurationError(
+            f"model `{name}` needs the package `{package}`; "
+            f'install it with: pip install "njpy-runtime[{package.replace("_", "-")}]"'
+        )
 
 
 def get_status(failure: Exception) -> int | None:

@@ -71,8 +71,8 @@ class VoteModel(WrappedModel):
         results = await attempts.ask_all(self.models, temperature=self._choose_temperature(request))
         replies = [result for result in results if isinstance(result, Reply)]
         if not replies:
-            error = next(result for result in results if isinstance(result, ModelError))
-            return attempts.finish(error)
+            limits = [result for result in results if not isinstance(result, ModelError)]
+            return attempts.finish((limits or results)[0])
         usable = [reply for reply in replies if not is_unusable_reply(request, reply)]
         ballots = [(make_ballot(request, reply), reply) for reply in usable or replies]
         counts = Counter(ballot for ballot, _ in ballots)

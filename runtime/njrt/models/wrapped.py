@@ -22,7 +22,7 @@ import threading
 import time
 import typing
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Coroutine, Sequence
+from collections.abc import Callable, Coroutine, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from typing import Any
@@ -44,7 +44,7 @@ class Calls(typing.Protocol):
         """Wait."""
 
     async def run(self, function: Callable[[], T]) -> T:
-        """Call a function that may take a while, such as one that writes to a disk."""
+        """Call a function that may take a while, such as one that writes to a disk; it is never abandoned."""
 
     async def gather(self, coroutines: Sequence[Coroutine[Any, Any, T]]) -> list[T]:
         """Run coroutines at the same time; give their results in order, or raise the first error."""
@@ -101,7 +101,14 @@ class AwaitedCalls:
     async def run(self, function: Callable[[], T]) -> T:
         import asyncio
 
-        return await asyncio.to_thread(function)
+        running = asyncio.ensure_future(asyncio.to_thread(function))
+        try:
+            return await asyncio.shield(running)
+        except asyncio.CancelledError:
+            await asyncio.wait(
+                [running]
+            )  # it cannot be stopped, and the caller must know what it did
+            raise
 
     async def gather(self, coroutines: Sequence[Coroutine[Any, Any, T]]) -> list[T]:
         import asyncio
@@ -111,7 +118,8 @@ class AwaitedCalls:
             return await asyncio.gather(*tasks)
         finally:
             for task in tasks:
-                task.cancel()
+                if not task.cancelling():  # as they are where this call has been cancelled
+                    task.cancel()
             await asyncio.gather(*tasks, return_exceptions=True)
 
 
@@ -147,6 +155,9 @@ def choose_protocol(models: Sequence[Model]) -> Protocol:
 Result = Reply | ModelError
 """What a call gave."""
 
+VoteResult = Reply | NaturalError
+"""What one of several calls at the same time gave: also a limit that it reached."""
+
 
 class Attempts:
     """The calls that a wrapper makes for one request (state: those made so far)."""
@@ -156,7 +167,6 @@ class Attempts:
         self._request = request
         self._began = time.monotonic()
         self._made: list[tuple[Result, tuple[CallAttempt, ...]]] = []
-        self._reserved = 0
 
     @property
     def seconds_left(self) -> float | None:
@@ -171,17 +181,16 @@ class Attempts:
         usages = [attempt.usage for attempt in self._list_attempts()]
         return add_usage(usages) if usages else Usage(usd=0.0)
 
-    async def ask(self, model: Model, **changes: Any) -> Result:
+    async def ask(self, model: Model, *, is_counted: bool = False, **changes: Any) -> Result:
         """Ask a model, with `changes` of the request; a `ModelError` is returned, not raised.
 
         Raises a `LimitError` where the run may make no further call. Where no time is left, nothing is asked.
+        `is_counted` says that the limits have been asked about this call.
         """
         left = self.seconds_left
         if left is not None and left <= 0:
             return NotAskedError("no time is left to ask another model")
-        if self._reserved:
-            self._reserved -= 1
-        elif self._made:
+        if self._made and not is_counted:
             self._count_call()
         request = replace(self._request, before_call=self._check_inner_call, **changes)
         if left is not None:
@@ -203,20 +212,24 @@ class Attempts:
         self._add(reply, reply.attempts or (made,))
         return reply
 
-    async def ask_all(self, models: Sequence[Model], **changes: Any) -> list[Result]:
+    async def ask_all(self, models: Sequence[Model], **changes: Any) -> list[VoteResult]:
         """Ask models at the same time; raises a `LimitError` before the first where not all may be asked."""
-        for _ in models[1:]:
+
+        async def ask(model: Model, changes: Mapping[str, Any]) -> VoteResult:
+            try:
+                return await self.ask(model, is_counted=True, **changes)
+            except NaturalError as error:
+                return error
+
+        for _ in models if self._made else models[1:]:
             self._count_call()
-        self._reserved += len(models) - 1
         muted = changes | {"on_text": None}
-        asked = [
-            self.ask(model, **(muted if index else changes)) for index, model in enumerate(models)
-        ]
+        asked = [ask(model, muted if index else changes) for index, model in enumerate(models)]
         return await self.calls.gather(asked)
 
-    def finish(self, chosen: Result, reason: str = "unusable") -> Reply:
+    def finish(self, chosen: VoteResult, reason: str = "unusable") -> Reply:
         """The reply with the usage of all calls, or the error raised; `reason` is why the other replies were not used."""
-        if isinstance(chosen, ModelError):
+        if isinstance(chosen, NaturalError):
             raise self.fail(chosen)
         if len(self._made) < 2:
             return chosen

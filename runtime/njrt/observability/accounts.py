@@ -21,7 +21,7 @@ from njrt.context import Around
 from njrt.effects import Answer, Effect, EffectResult, NeedsCode, Refusal
 from njrt.errors import NaturalError
 from njrt.events import Asked, Began, Ended, Event, Performed, Replied, RunId, Unanswered
-from njrt.messages import CallAttempt, Reply, Request, Usage
+from njrt.messages import CallAttempt, Reply, Request, Usage, UserMessage
 from njrt.outcome import Broke, Completed, Continued, Outcome, Raised, Returned
 from njrt.prediction import Prediction
 from njrt.rendering.one_line import write_brief
@@ -229,8 +229,8 @@ def record_event(event: Event) -> None:
     if run is None:
         return
     match event:
-        case Asked():
-            run.asked = event
+        case Asked(request=request):
+            run.asked = replace(event, request=without_files(request))
         case Replied(reply=reply, seconds=seconds) if run.asked is not None:
             called = ModelCall(run.asked.request, reply, None, seconds, reply.attempts)
             run.calls.append(called)
@@ -243,6 +243,19 @@ def record_event(event: Event) -> None:
             run.effects.append(done)
         case Ended():
             _close_run(run, event)
+
+
+def without_files(request: Request) -> Request:
+    """The request without the bytes of its files, which an account does not keep."""
+    if not any(
+        isinstance(message, UserMessage) and message.attachments for message in request.messages
+    ):
+        return request
+    messages = tuple(
+        UserMessage(message.text) if isinstance(message, UserMessage) else message
+        for message in request.messages
+    )
+    return replace(request, messages=messages)
 
 
 def _close_run(run: _OpenRun, ended: Ended) -> None:

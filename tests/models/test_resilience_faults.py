@@ -1,0 +1,339 @@
+"""Wrappers of models in every order, under generated faults: no call is lost or counted twice, and limits hold."""
+
+from __future__ import annotations
+
+import asyncio
+import itertools
+import json
+import random
+import threading
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, replace
+
+import pytest
+
+from conversations import PLAIN
+from loopback import Drop, Garbage, Hang, Raw, Response, Status, Stream
+from njrt.errors import (
+    AuthenticationError,
+    CallLimitError,
+    ModelError,
+    NaturalError,
+    NotAskedError,
+    RejectedRequestError,
+    ServerError,
+)
+from njrt.messages import ModelMessage, Protocol, Reply, Request, Usage
+from njrt.models.breaker import BreakerModel
+from njrt.models.conditions import is_failure
+from njrt.models.fallback import FallbackModel
+from njrt.models.model import Model
+from njrt.models.openai import OpenAI
+from njrt.models.rate_limit import RateLimitModel
+from njrt.models.retry import RetryModel
+from njrt.models.vote import VoteModel
+from njrt.persistence.memory_store import MemoryStore
+from openai_server import KEY, OpenAIServer, says
+
+pytest.importorskip("openai")
+
+
+@dataclass
+class Faulty:
+    """A model whose results come from a script; it counts what it was really asked, and what that cost."""
+
+    script: Sequence[str]
+    name: str = "faulty"
+    protocol: Protocol = "text"
+    asked: list[Request] = field(default_factory=list)
+    tokens: int = 0
+    steps: int = 0
+    """How often an asynchronous call waits before it replies."""
+
+    def __post_init__(self) -> None:
+        self._lock = threading.Lock()
+
+    def ask(self, request: Request) -> Reply:
+        with self._lock:
+            kind = self.script[len(self.asked) % len(self.script)]
+            self.asked.append(request)
+            usage = Usage(7 + len(self.asked), 3, usd=0.5)
+            if kind in ("good", "other", "empty", "cut"):
+                self.tokens += usage.input + usage.output
+        match kind:
+            case "good" | "other":
+                return Reply(ModelMessage(kind), usage=usage, model=self.name)
+            case "empty":
+                return Reply(ModelMessage(" "), usage=usage, model=self.name)
+            case "cut":
+                return Reply(ModelMessage("go"), "length", usage, self.name)
+            case "busy":
+                raise ServerError("busy")
+            case "wait":
+                error = ServerError("wait")
+                error.retry_after = 0.001
+                raise error
+            case "key":
+                raise AuthenticationError("wrong key")
+            case "bad":
+                raise RejectedRequestError("bad request")
+        raise AssertionError(kind)
+
+    async def aask(self, request: Request) -> Reply:
+        for _ in range(self.steps):
+            await asyncio.sleep(0)
+        return self.ask(request)
+
+
+KINDS = ("good", "good", "other", "empty", "cut", "busy", "busy", "wait", "key", "bad")
+"""What a call may give."""
+
+Wrap = Callable[[Model, list[Model]], Model]
+WRAPPERS: dict[str, Wrap] = {
+    "retry": lambda model, spare: RetryModel(model, attempts=3, when=is_failure, first_wait=0.0),
+    "fallback": lambda model, spare: FallbackModel((model, *spare), when=is_failure),
+    "vote": lambda model, spare: VoteModel(model, 2),
+    "breaker": lambda model, spare: BreakerModel(model, failures=3, seconds=0.0005),
+    "rate": lambda model, spare: RateLimitModel(model, requests=10_000, store=MemoryStore()),
+}
+
+
+def compose(names: Sequence[str], model: Model, spare: list[Model]) -> Model:
+    """The model inside the named wrappers, the last of them outermost."""
+    for name in names:
+        model = WRAPPERS[name](model, spare)
+    return model
+
+
+@dataclass
+class CallLimit:
+    """The limit of a run: how many calls may be made, and how often it was asked."""
+
+    most: int = 10**9
+    calls: int = 1
+    used: int = 0
+
+    def __post_init__(self) -> None:
+        self._lock = threading.Lock()
+
+    def count(self, used: Usage) -> None:
+        with self._lock:
+            self.used = max(self.used, used.input + used.output)
+            if self.calls >= self.most:
+                raise CallLimitError("no more calls")
+            self.calls += 1
+
+
+def check_counts(result: Reply | NaturalError, leaves: Sequence[Faulty], limit: CallLimit) -> None:
+    """Every call of the leaves is in the result once, with what it used, and none besides."""
+    made = sum(len(leaf.asked) for leaf in leaves)
+    tokens = sum(leaf.tokens for leaf in leaves)
+    attempts = result.attempts
+    if isinstance(result, Reply):
+        assert max(1, len(attempts)) == made
+        assert result.usage.input + result.usage.output == tokens
+        assert result.usage.usd is not None
+        if attempts:
+            assert sum(attempt.outcome == "used" for attempt in attempts) >= 1
+    elif attempts or not isinstance(result, ModelError):
+        assert len(attempts) == made
+    else:
+        assert made <= 1
+    assert sum(attempt.usage.input + attempt.usage.output for attempt in attempts) in (0, tokens)
+    assert made <= limit.most
+    assert limit.calls >= made
+    assert limit.used <= tokens
+
+
+def ask_sync(model: Model, request: Request) -> Reply | NaturalError:
+    try:
+        return model.ask(request)
+    except NaturalError as error:
+        return error
+
+
+def ask_async(model: Model, request: Request) -> Reply | NaturalError:
+    async def go() -> Reply | NaturalError:
+        try:
+            result: Reply | NaturalError = await model.aask(request)
+        except NaturalError as error:
+            result = error
+        assert asyncio.all_tasks() == {asyncio.current_task()}
+        return result
+
+    return asyncio.run(go())
+
+
+ORDERS = [
+    names for count in range(1, 5) for names in itertools.permutations(WRAPPERS, count)
+] + list(itertools.permutations(WRAPPERS))
+
+
+@pytest.mark.parametrize("ask", [ask_sync, ask_async])
+def test_in_every_order_each_call_is_counted_once(ask):
+    """All 325 orders of up to five wrappers, each with faults of its own and a limit of calls."""
+    chance = random.Random(11)
+    outcomes: set[str] = set()
+    for names in ORDERS:
+        leaves = [
+            Faulty([chance.choice(KINDS) for _ in range(chance.randrange(1, 9))], name)
+            for name in ("first", "second")
+        ]
+        limit = CallLimit(chance.choice((1, 2, 3, 5, 100)))
+        model = compose(names, leaves[0], [leaves[1]])
+        request = replace(PLAIN, before_call=limit.count, seconds_left=60.0)
+        result = ask(model, request)
+        outcomes.add(type(result).__name__)
+        try:
+            check_counts(result, leaves, limit)
+        except AssertionError as error:
+            scripts = [leaf.script for leaf in leaves]
+            raise AssertionError(f"{names} {scripts} {limit}: {result!r}") from error
+        assert all(
+            asked.seconds_left is None or asked.seconds_left <= 60
+            for leaf in leaves
+            for asked in leaf.asked
+        )
+    assert outcomes >= {"Reply", "CallLimitError", "AuthenticationError", "RejectedRequestError"}
+
+
+def test_threads_and_tasks_share_wrappers_without_losing_a_call():
+    """One stack of wrappers, many threads and event loops: the sums are those of the calls."""
+    chance = random.Random(5)
+    leaf = Faulty([chance.choice(KINDS[:8]) for _ in range(97)], steps=2)
+    breaker = BreakerModel(leaf, failures=1_000, seconds=0)
+    model = VoteModel(RetryModel(RateLimitModel(breaker, requests=10_000, store=MemoryStore()), attempts=4, when=is_failure, first_wait=0), 2)  # fmt: skip
+    results: list[Reply | NaturalError] = []
+
+    async def ask_many() -> None:
+        asked = [model.aask(PLAIN) for _ in range(5)]
+        found = await asyncio.gather(*asked, return_exceptions=True)
+        results.extend(item for item in found if isinstance(item, Reply | NaturalError))
+
+    def work(number: int) -> None:
+        if number % 2:
+            asyncio.run(ask_many())
+        else:
+            results.extend(ask_sync(model, PLAIN) for _ in range(5))
+
+    threads = [threading.Thread(target=work, args=(number,)) for number in range(6)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join(60)
+    assert len(results) == 30
+    attempts = [attempt for result in results for attempt in result.attempts]
+    assert len(attempts) == len(leaf.asked)
+    assert sum(attempt.usage.input + attempt.usage.output for attempt in attempts) == leaf.tokens
+
+
+@pytest.mark.parametrize("names", [("breaker", "retry"), ("rate", "vote"), ("retry", "vote", "fallback"), ("vote", "rate", "breaker", "retry")])  # fmt: skip
+def test_a_cancellation_at_any_await_leaves_nothing_behind(names):
+    """The call is cancelled after each number of steps; then the same wrappers answer."""
+    store = MemoryStore()
+
+    async def cancel_after(steps: int) -> bool:
+        leaf = Faulty(["busy", "good", "empty", "good"], steps=3)
+        model: Model = leaf
+        for name in names:
+            if name == "rate":
+                model = RateLimitModel(model, requests=100_000, store=store, key=str(steps))
+            elif name == "breaker":
+                model = BreakerModel(model, failures=1, seconds=0)
+            else:
+                model = WRAPPERS[name](model, [Faulty(["good"], steps=1)])
+        task = asyncio.create_task(model.aask(PLAIN))
+        for _ in range(steps):
+            await asyncio.sleep(0)
+        was_done = task.done()
+        task.cancel()
+        await asyncio.gather(task, return_exceptions=True)
+        assert asyncio.all_tasks() == {asyncio.current_task()}
+        asked = len(leaf.asked)
+        leaf.script = ["good"]
+        assert (await model.aask(PLAIN)).message.text == "good"
+        assert len(leaf.asked) > asked
+        if (text := store.get(f"rate/{steps}")) is not None:
+            assert all(part[2] == 0 for part in json.loads(text).values())
+        return was_done
+
+    cancelled = 0
+    for steps in range(200):
+        if asyncio.run(cancel_after(steps)):
+            break
+        cancelled += 1
+    assert cancelled > 3
+
+
+# ── with a server ────────────────────────────────────────────────────────────────────────────────────
+
+CUT = Stream([{"id": "1", "model": "gpt-4.1", "choices": [{"index": 0, "delta": {"content": "go"}}]}], then="cut")  # fmt: skip
+ANSWER = says("good")
+FAULTS: dict[str, Response] = {
+    "good": ANSWER,
+    "busy": Status(429, retry_after=0, body={"error": {"message": "slow down"}}),
+    "failed": Status(500, body={"error": {"message": "oops"}}),
+    "overloaded": Status(529, body={}),
+    "reset": Drop(),
+    "garbage": Garbage(b"\x00 not HTTP\r\n\r\n"),
+    "invalid JSON": Raw('{"choices": ['),
+    "other JSON": Raw('{"choices": 3}'),
+    "cut": CUT,
+    "empty": says(""),
+}
+
+
+@pytest.mark.parametrize("is_async", [False, True])
+@pytest.mark.parametrize("seed", range(4))
+def test_faults_of_a_server_are_counted_once(seed, is_async):
+    """A loopback server that fails in a generated order: what it saw is what the result says."""
+    chance = random.Random(seed)
+    names = chance.choice(ORDERS[5:])
+    script = [chance.choice(list(FAULTS)) for _ in range(8)]
+    with OpenAIServer([*(FAULTS[name] for name in script), *[ANSWER] * 40]) as server:
+        inner = OpenAI("gpt-4.1", vendor_url=server.base_url, key=KEY, retries=0)
+        spare = OpenAI("gpt-4.1", vendor_url=server.base_url, key=KEY, retries=0)
+        model = compose(names, inner, [spare])
+        total, answered = 0, 0
+        for _ in range(3):
+            request = replace(PLAIN, timeout=60)
+            before = len(server.seen)
+            result = (ask_async if is_async else ask_sync)(model, request)
+            made = len(server.seen) - before
+            if isinstance(result, NotAskedError) and not result.attempts:
+                assert made == 0
+                continue
+            assert max(1, len(result.attempts)) == made, (names, script)
+            total += made
+            answered += isinstance(result, Reply)
+            if isinstance(result, Reply):
+                used = [attempt for attempt in result.attempts if attempt.usage.input]
+                assert result.usage.input == 1_000 * (len(used) or 1)
+        assert total == len(server.seen)
+        assert answered
+
+
+def test_a_call_that_takes_too_long_is_one_call():
+    with OpenAIServer([ANSWER, Hang(), ANSWER]) as server:
+        inner = OpenAI("gpt-4.1", vendor_url=server.base_url, key=KEY, retries=0)
+        inner.ask(PLAIN)  # connects
+        result = RetryModel(inner, first_wait=0).ask(replace(PLAIN, timeout=2))
+        assert [attempt.outcome for attempt in result.attempts] == ["ServerError", "used"]
+        assert len(server.seen) == 3
+
+
+def test_a_stream_that_breaks_off_is_asked_for_whole_within_one_call():
+    with OpenAIServer([CUT, ANSWER]) as server:
+        inner = OpenAI("gpt-4.1", vendor_url=server.base_url, key=KEY, retries=0)
+        result = RetryModel(inner).ask(replace(PLAIN, on_text=lambda text: None))
+        assert (result.message.text, len(server.seen), result.attempts) == ("good", 2, ())
+
+
+def test_the_wait_that_a_server_wants_reaches_the_retry():
+    script = [Status(429, retry_after=5, body={}), Status(503, retry_after=0.25, body={})]
+    with OpenAIServer(script) as server:
+        model = OpenAI("gpt-4.1", vendor_url=server.base_url, key=KEY, retries=0)
+        for seconds in (5, 0.25):
+            with pytest.raises(ServerError) as caught:
+                model.ask(PLAIN)
+            assert caught.value.retry_after == seconds
