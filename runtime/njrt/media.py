@@ -78,6 +78,13 @@ class Media:
     identity: str = field(default="", compare=False)
 
     kind: ClassVar[MediaKind]
+    was_made: ClassVar[bool] = False
+    """Whether this process has made any file: if not, the variables of blocks need not be searched for one."""
+
+    def __new__(cls, *_: object, **__: object) -> Self:
+        """Make a file; also called by `pickle` and `copy`."""
+        Media.was_made = True
+        return super().__new__(cls)
 
     def __post_init__(self) -> None:
         name = type(self).__name__

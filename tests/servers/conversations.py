@@ -24,7 +24,7 @@ RUN = Tool(
         "additionalProperties": False,
     },
 )
-PLAIN = Request("Be brief.", (UserMessage("hello"),), timeout=10)
+PLAIN = Request("Be brief.", (UserMessage("hello"),), timeout=60)
 TOOLS = replace(PLAIN, tools=(RUN,))
 
 

@@ -8,7 +8,8 @@ lists, tuples and dicts, and in the attributes of the program's objects. What is
 names of secrets, in fields with `repr=False`, and those whose description the program's own function replaces. A file
 that is reached in several ways is shown once.
 
-Not seen: files in sets, in properties, more than `MAX_DEPTH` levels deep, and those that code of the block produces.
+Not seen: files in sets, in properties, more than `MAX_DEPTH` levels deep or `MAX_SEARCHED_ITEMS` far, and those that
+code of the block produces.
 """
 
 from __future__ import annotations
@@ -17,6 +18,7 @@ import hashlib
 import io
 import sys
 from collections.abc import Iterator, Sequence
+from itertools import islice
 from typing import Any
 
 from njrt.errors import ConfigurationError
@@ -34,14 +36,16 @@ MAX_ATTACHMENTS = 100
 MAX_DEPTH = 4
 """Levels of lists and objects that are searched."""
 
-MAX_SEARCHED_ITEMS = 2_000
-"""Items and attributes that are searched for files."""
+MAX_SEARCHED_ITEMS = 1_000
+"""Items of one list or dict that are searched for files, and lists and objects in all."""
 
 
 def find_attachments(
     scope: Scope, reads: Sequence[str], redactor: Redactor
 ) -> tuple[Attachment, ...]:
     """The files among the inputs of a block; `reads` are its outputs whose present value is an input."""
+    if not (Media.was_made or "PIL.Image" in sys.modules or "pydantic_ai.messages" in sys.modules):
+        return ()
     search = _Search(redactor)
     for name in scope.names:
         found = scope.lookup(name)
@@ -62,7 +66,7 @@ class _Search:
     def add(self, path: str, value: UserValue, label: str, depth: int = 0) -> None:
         """Add the files in `value`, which the program reaches by `path` and names by `label`."""
         self._left -= 1
-        if self._left < 0 or depth > MAX_DEPTH or is_exactly(value, *_PLAIN_TYPES):
+        if self._left < 0 or depth > MAX_DEPTH or id(type(value)) in _PLAIN_TYPES:
             return
         try:
             media = read_media(value)
@@ -97,21 +101,23 @@ class _Search:
                     del self.found[before:]
 
 
-_PLAIN_TYPES = (str, bytes, bytearray, bool, int, float, complex, type(None))
+_PLAIN_TYPES = frozenset(map(id, (str, bytes, bytearray, bool, int, float, complex, type(None))))
+"""Identities of classes that hold nothing else: a metaclass may define how classes are compared."""
 
 
 def list_parts(path: str, value: UserValue) -> Iterator[tuple[str, UserValue, str]]:
-    """The items or attributes of a value: how each is reached, itself, and its name if it has one."""
+    """The items or attributes that may hold a file: how each is reached, itself, and its name if it has one."""
     if is_exactly(value, list, tuple):
-        for index, item in enumerate(value):
-            yield f"{path}[{index}]", item, ""
+        for index, item in enumerate(value[:MAX_SEARCHED_ITEMS]):
+            if id(type(item)) not in _PLAIN_TYPES:
+                yield f"{path}[{index}]", item, ""
     elif is_exactly(value, dict):
-        for key, item in list(value.items()):
-            if is_exactly(key, str, int):
+        for key, item in list(islice(value.items(), MAX_SEARCHED_ITEMS)):
+            if id(type(item)) not in _PLAIN_TYPES and is_exactly(key, str, int):
                 yield f"{path}[{key!r}]", item, key if type(key) is str else ""
     elif is_user_class(type(value)) and not is_a(value, type):
         for name, part in list(read_attributes(value).items()):
-            if type(name) is str:
+            if type(name) is str and id(type(part)) not in _PLAIN_TYPES:
                 yield f"{path}.{name}", part, name
 
 

@@ -147,7 +147,7 @@ class PydanticAI(RemoteModel):
             return Reply(ModelMessage(shorten_message(error.message)), "refusal", model=self.name)
         except known:
             raise
-        except (NotImplementedError, RuntimeError) as error:
+        except (NotImplementedError, RuntimeError, ValueError) as error:
             if not describe_files(request):
                 raise self._explain_other(error) from self._choose_cause(error)
             reason = shorten_message(str(error))
@@ -362,7 +362,8 @@ def build_file(attachment: Attachment) -> Iterator[ai.UserContent]:
         yield BinaryContent(media.data, media_type=media.media_type)
     else:
         kinds = {"image": ImageUrl, "document": DocumentUrl, "audio": AudioUrl}
-        yield kinds[media.kind](media.url)
+        media_type = None if media.media_type.endswith("*") else media.media_type
+        yield kinds[media.kind](media.url, media_type=media_type)
 
 
 def build_response(message: ModelMessage, name: str) -> ai.ModelResponse:
