@@ -37,6 +37,7 @@ COMMANDS = (
     "explain",
     "init",
     "dap",
+    "lsp",
 )
 """The names of the commands, in the order of the help."""
 

@@ -113,6 +113,8 @@ def find_string_tokens(source: SourceFile) -> Iterator[tuple[int, int]]:
     with suppress(tokenize.TokenError, SyntaxError):
         for token in tokenize.generate_tokens(io.StringIO(text).readline):
             name = tokenize.tok_name[token.type]
+            if "STRING" not in name:
+                continue  # the last tokens may stand behind the last line
             start, end = (
                 source.line_starts[line - 1] + column for line, column in (token.start, token.end)
             )

@@ -1,0 +1,26 @@
+"""`njc lsp`: the language server that editors start, on standard input and output."""
+
+from __future__ import annotations
+
+import sys
+
+import click
+
+from njc.commands.flags import console_flags
+from njrt.errors import ConfigurationError
+
+
+@click.command("lsp")
+@click.option("--stdio", is_flag=True, help="Accepted; the server always uses stdio.")
+@console_flags
+def command(stdio: bool) -> None:
+    """Serve an editor by the Language Server Protocol on stdio."""
+    try:
+        from njc.language_server.features import make_server
+    except ModuleNotFoundError as error:
+        if error.name is None or error.name.partition(".")[0] not in ("pygls", "lsprotocol"):
+            raise
+        raise ConfigurationError('njc lsp needs pygls; run `pip install "njpy[lsp]"`') from None
+    outgoing = sys.stdout.buffer
+    sys.stdout = sys.stderr  # nothing but messages may be written to standard output
+    make_server().start_io(sys.stdin.buffer, outgoing)

@@ -1,0 +1,196 @@
+"""An open text, and all that is known of it: computed when it is first asked for, then kept.
+
+    Document("file:///src/mail.njpy", "mail.njpy", text, version=3).names       the names of program and prompts
+
+A `Document` is one version of a text. `apply_edits` gives the next one, from the edits of the client.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+
+from njc.analysis.inference import TypeReader
+from njc.compiler import Analysis, Compilation, analyze, generate
+from njc.frontend.blocks import NaturalBlock, collect_block_outputs, find_blocks
+from njc.frontend.diagnostics import Diagnostic
+from njc.frontend.names import BlockOutputs
+from njc.frontend.parse import Module, parse
+from njc.frontend.source import SourceDecodeError, SourceFile
+from njc.language_server.name_collector import index_names
+from njc.language_server.name_index import NameIndex
+from njc.language_server.positions import LineIndex, PositionEncoding
+from njc.language_server.recovery import recover
+from njc.project.config import Project
+from njrt.options import Options
+
+MAX_CHARACTERS = 2_000_000
+"""The length of a text that is analysed; of a longer one, nothing is said but that."""
+
+
+@dataclass(frozen=True, slots=True)
+class TextEdit:
+    """A replacement of the text between two offsets."""
+
+    start: int
+    end: int
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class ContentChange:
+    """A change as a client sends it: lines and columns in its units, or None for the whole text."""
+
+    text: str
+    span: tuple[int, int, int, int] | None = None
+    """The first line and column, and the last."""
+
+
+@dataclass(frozen=True)
+class Reading:
+    """What can be read of a text, though it may not be Python yet."""
+
+    module: Module
+    blocks: tuple[NaturalBlock, ...]
+    outputs: BlockOutputs
+
+    @cached_property
+    def types(self) -> TypeReader:
+        """The types of the variables."""
+        return TypeReader(self.outputs, self.module.source.text, self.blocks)
+
+    @cached_property
+    def names(self) -> NameIndex:
+        """Every name of the program and the prompts."""
+        return index_names(self.module, self.blocks)
+
+    def find_block(self, offset: int) -> NaturalBlock | None:
+        """The block whose literal is around an offset."""
+        return next((block for block in self.blocks if block.start <= offset <= block.end), None)
+
+
+@dataclass(frozen=True)
+class Document:
+    """One version of an open text. `path` is relative to the source root, as in compiled files."""
+
+    uri: str
+    path: str
+    text: str
+    version: int | None = None
+    project: Project = field(default_factory=Project)
+    """The settings of the project."""
+    last_reading: Reading | None = None
+    """The program of the last version that was Python."""
+
+    @property
+    def options(self) -> Options:
+        """The options of the project for its blocks."""
+        return self.project.options
+
+    @cached_property
+    def lines(self) -> LineIndex:
+        """Where the lines start."""
+        return LineIndex(self.text)
+
+    @property
+    def is_natural(self) -> bool:
+        """Whether the text is a natural program of a size that is analysed."""
+        return self.path.endswith(".njpy") and len(self.text) <= MAX_CHARACTERS
+
+    @cached_property
+    def source(self) -> SourceFile:
+        """The text as a file in the encoding that it names."""
+        return make_source(self.path, self.text)
+
+    @cached_property
+    def analysis(self) -> Analysis:
+        """The blocks and the findings, without those that need the compiled form."""
+        return analyze(self.source)
+
+    @cached_property
+    def compilation(self) -> Compilation:
+        """The compiled form, or the findings that prevent it."""
+        return generate(self.analysis, project=self.options)
+
+    @cached_property
+    def findings(self) -> tuple[Diagnostic, ...]:
+        """All findings, with the hints."""
+        compilation = self.compilation
+        found = (*compilation.diagnostics, *compilation.hints)
+        if self.analysis.module is None and compilation.output is not None:
+            module = parse(self.source)
+            found = (module,) if isinstance(module, Diagnostic) else found
+        if self.project.warnings == "error":
+            return tuple(map(_raise_warning, found))
+        return found
+
+    @cached_property
+    def reading(self) -> Reading | None:
+        """The program; what can be read of it where it is not Python."""
+        return self.read_at(None)
+
+    def read_at(self, offset: int | None) -> Reading | None:
+        """Read the text, where a prompt may be open at `offset`."""
+        if not self.is_natural:
+            return None
+        analysis = self.analysis
+        if analysis.module is not None:
+            return Reading(analysis.module, analysis.blocks, analysis.outputs)
+        module = recover(self.source, offset)
+        if module is None:
+            return None
+        blocks = tuple(item for item in find_blocks(module) if isinstance(item, NaturalBlock))
+        return Reading(module, blocks, collect_block_outputs(blocks))
+
+    @property
+    def is_python(self) -> bool:
+        """Whether the text is Python as it stands."""
+        return self.reading is not None and self.reading.module.source is self.source
+
+
+def _raise_warning(finding: Diagnostic) -> Diagnostic:
+    is_warning = finding.severity == "warning"
+    return replace(finding, severity="error") if is_warning else finding
+
+
+def make_source(path: str, text: str) -> SourceFile:
+    """The bytes that the text has in a file: in the encoding that its first lines name."""
+    content = text.encode("utf-8", "surrogatepass")
+    source = SourceFile(path, content)
+    try:
+        encoded = SourceFile(path, text.encode(source.encoding))
+        return encoded if encoded.text == text else SourceFile(path, content, "utf-8")
+    except (SourceDecodeError, UnicodeError, LookupError):
+        return source
+
+
+def apply_changes(
+    document: Document,
+    changes: Iterable[ContentChange],
+    version: int | None,
+    encoding: PositionEncoding,
+) -> Document:
+    """The next version of a document."""
+    text, lines = document.text, document.lines
+    for change in changes:
+        if change.span is None:
+            text = change.text
+        else:
+            line, column, end_line, end_column = change.span
+            start = lines.get_offset(line, column, encoding)
+            end = max(start, lines.get_offset(end_line, end_column, encoding))
+            text = text[:start] + change.text + text[end:]
+        lines = LineIndex(text)
+    was_read = "reading" in document.__dict__ and document.is_python
+    reading = document.reading if was_read else document.last_reading
+    return replace(document, text=text, version=version, last_reading=reading)
+
+
+def apply_edits(text: str, edits: Iterable[TextEdit]) -> str:
+    """The text with replacements that do not overlap."""
+    parts, position = [], 0
+    for edit in sorted(edits, key=lambda edit: (edit.start, edit.end)):
+        parts += [text[position : edit.start], edit.text]
+        position = edit.end
+    return "".join([*parts, text[position:]])

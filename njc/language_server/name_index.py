@@ -1,0 +1,143 @@
+'''Every name of a file, in the program and in its prompts, and the variable that it means.
+
+    total = 0                                   total    Variable("total", module), bound
+    def add(price):                             price    Variable("price", add), a parameter
+        """natural
+        Add <price> to <:total: int>.           price    the same;  total    Variable("total", add)
+        """
+
+A variable is a name in a scope, stored as Python stores it: `__x` in `class Box` is `_Box__x`. Attributes, keywords
+at call sites and the texts of strings are not names; quoted annotations are.
+
+What it does not see: names that `exec`, `globals()` or another module binds, and the variables behind
+`from m import *`. A name that a class body binds and reads is taken for the class's own.
+'''
+
+from __future__ import annotations
+
+import ast
+import builtins
+from bisect import bisect_right
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Literal
+
+from njc.frontend.source import SourceFile
+
+VariableScopeKind = Literal["module", "class", "function", "comprehension", "types", "builtins"]
+Role = Literal["bind", "read", "parameter", "import", "declare", "define"]
+"""How a name stands in the text; `define` is the name of a function or class, `declare` that of a `global`."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class VariableScope:
+    """A part of the program with variables of its own; `start` and `end` are offsets in the text."""
+
+    kind: VariableScopeKind
+    name: str
+    parent: VariableScope | None
+    start: int = 0
+    end: int = 0
+    class_name: str | None = None
+    """The class for which private names are mangled."""
+    node: ast.AST | None = None
+    bound: set[str] = field(default_factory=set)
+    globals: set[str] = field(default_factory=set)
+    nonlocals: set[str] = field(default_factory=set)
+
+
+@dataclass(frozen=True, slots=True)
+class Variable:
+    """A variable: its name as it is stored, and the scope where it lives."""
+
+    name: str
+    scope: VariableScope
+
+    @property
+    def is_builtin(self) -> bool:
+        """Whether nothing in the file binds it."""
+        return self.scope.kind == "builtins"
+
+
+@dataclass(frozen=True, slots=True)
+class Occurrence:
+    """One place where a name stands; `in_prompt` says that it is in a reference of a natural block."""
+
+    name: str
+    start: int
+    end: int
+    role: Role
+    in_prompt: bool
+    scope: VariableScope
+    node: ast.AST | None = None
+    """The import, parameter or definition that the name is part of."""
+    is_printed: bool = False
+    """The name is printed by an f-string: `{total=}`."""
+
+
+@dataclass(frozen=True)
+class NameIndex:
+    """The names of a file in the order of the text."""
+
+    source: SourceFile
+    module: VariableScope
+    occurrences: tuple[Occurrence, ...]
+    star_import: bool = False
+    """Whether names may come from `from m import *`."""
+    tree: ast.Module | None = None
+
+    @cached_property
+    def _builtins(self) -> VariableScope:
+        return VariableScope("builtins", "builtins", None)
+
+    @cached_property
+    def variables(self) -> Mapping[Variable, tuple[Occurrence, ...]]:
+        """The occurrences of each variable, in the order of the text."""
+        found: dict[Variable, list[Occurrence]] = {}
+        for occurrence in self.occurrences:
+            found.setdefault(self.resolve(occurrence), []).append(occurrence)
+        return {variable: tuple(places) for variable, places in found.items()}
+
+    @cached_property
+    def _starts(self) -> list[int]:
+        return [occurrence.start for occurrence in self.occurrences]
+
+    def find_at(self, offset: int) -> Occurrence | None:
+        """The name at an offset, or just before it."""
+        index = bisect_right(self._starts, offset)
+        for occurrence in reversed(self.occurrences[max(0, index - 2) : index]):
+            if occurrence.start <= offset <= occurrence.end:
+                return occurrence
+        return None
+
+    def resolve(self, occurrence: Occurrence) -> Variable:
+        """The variable that a name means where it stands."""
+        return self.look_up(occurrence.name, occurrence.scope)
+
+    def look_up(self, name: str, scope: VariableScope) -> Variable:
+        """The variable that a stored name means in a scope: Python's rules."""
+        place: VariableScope | None = scope
+        sees_class = True
+        while place is not None:
+            if place.kind == "module":
+                break
+            if name in place.globals and (place is scope or place.kind != "class"):
+                break
+            is_visible = place.kind != "class" or sees_class
+            if is_visible and name in place.bound and name not in place.nonlocals:
+                return Variable(name, place)
+            sees_class = place.kind == "types" and sees_class
+            place = place.parent
+        if name in self.module.bound or (self.star_import and not hasattr(builtins, name)):
+            return Variable(name, self.module)
+        is_global = any(name in inner.globals for inner in self._scopes)
+        return Variable(name, self.module if is_global else self._builtins)
+
+    @cached_property
+    def _scopes(self) -> tuple[VariableScope, ...]:
+        return tuple({id(place.scope): place.scope for place in self.occurrences}.values())
+
+    def list_scopes(self) -> tuple[VariableScope, ...]:
+        """The scopes in which names stand."""
+        return self._scopes

@@ -1,0 +1,129 @@
+"""The server of one client: the texts that are open, and when their findings are published.
+
+    didOpen, didChange      a new version of the Document; its findings are published when the typing pauses
+
+Findings are computed in the process of the server, on its one thread. A request about a text that is not open is
+answered from the file.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+
+from lsprotocol import types as lsp
+from pygls.lsp.server import LanguageServer
+
+from njc import __version__
+from njc.language_server.conversion import Converter, get_file
+from njc.language_server.documents import MAX_CHARACTERS, Document
+from njc.language_server.positions import PositionEncoding
+from njc.language_server.protocol import NaturalProtocol, answer_errors
+from njc.language_server.workspace_files import WorkspaceFiles
+from njc.project.config import Project
+from njc.project.units import SUFFIX
+from njrt.errors import ConfigurationError
+
+DEBOUNCE_SECONDS = 0.02
+"""Seconds without a change after which findings are computed."""
+
+
+class NaturalLanguageServer(LanguageServer):
+    """The server of one client (state: the open documents, the client's encoding, what is to be published)."""
+
+    def __init__(self) -> None:
+        super().__init__("njc", __version__, protocol_cls=NaturalProtocol)
+        self.documents: dict[str, Document] = {}
+        self.encoding: PositionEncoding = "utf-16"
+        self.files = WorkspaceFiles(os.environ)
+        self._timers: dict[str, asyncio.TimerHandle] = {}
+        self._shown_errors: set[str] = set()
+
+    # ── documents ────────────────────────────────────────────────────────────────────────────────
+
+    def open_document(self, uri: str, text: str, version: int | None) -> Document:
+        """Keep an open text, or a new version of it."""
+        file = get_file(uri)
+        if file is None:
+            path = uri.rpartition("/")[2].rpartition(":")[2]
+            path = path if path.endswith(SUFFIX) else f"{path}{SUFFIX}"
+            document = Document(uri, path, text, version)
+        else:
+            path = self.files.get_unit_path(file)
+            document = Document(uri, path, text, version, self._find_project(uri))
+        self.documents[uri] = document
+        return document
+
+    def _find_project(self, uri: str) -> Project:
+        file = get_file(uri)
+        try:
+            return self.files.find_project(file) if file is not None else Project()
+        except ConfigurationError as error:
+            if str(error) not in self._shown_errors:
+                self._shown_errors.add(str(error))
+                message = lsp.ShowMessageParams(lsp.MessageType.Error, f"njc: {error}")
+                self.window_show_message(message)
+            return Project()
+
+    def get_document(self, uri: str) -> Document | None:
+        """The open text, or the one in the file; None where there is neither."""
+        if uri in self.documents:
+            return self.documents[uri]
+        file = get_file(uri)
+        if file is None or file.suffix != SUFFIX:
+            return None
+        try:
+            text = file.read_bytes().decode("utf-8")
+        except (OSError, UnicodeDecodeError):
+            return None
+        return Document(uri, self.files.get_unit_path(file), text, None, self._find_project(uri))
+
+    def close_document(self, uri: str) -> None:
+        """Forget an open text and its findings."""
+        self.cancel_publishing(uri)
+        if self.documents.pop(uri, None) is not None:
+            self.text_document_publish_diagnostics(lsp.PublishDiagnosticsParams(uri, []))
+
+    def refresh_projects(self) -> None:
+        """Read the settings of the projects again, which may have changed."""
+        for uri, document in list(self.documents.items()):
+            if self._find_project(uri) != document.project:
+                self.open_document(uri, document.text, document.version)
+                self.publish_later(uri)
+
+    # ── findings ─────────────────────────────────────────────────────────────────────────────────
+
+    def publish_later(self, uri: str, seconds: float = DEBOUNCE_SECONDS) -> None:
+        """Publish the findings of a document when nothing changes it for so long."""
+        self.cancel_publishing(uri)
+        loop = asyncio.get_running_loop()
+        self._timers[uri] = loop.call_later(seconds, self.publish, uri)
+
+    def cancel_publishing(self, uri: str) -> None:
+        """Forget that findings were to be published."""
+        if timer := self._timers.pop(uri, None):
+            timer.cancel()
+
+    @answer_errors
+    def publish(self, uri: str) -> None:
+        """Publish the findings of a document."""
+        document = self.documents.get(uri)
+        if document is None or not document.path.endswith(SUFFIX):
+            return
+        converter = Converter(document, self.encoding)
+        if document.is_natural:
+            found = [converter.make_diagnostic(finding) for finding in document.findings]
+        else:
+            message = f"njc analyses files of up to {MAX_CHARACTERS:,} characters"
+            severity = lsp.DiagnosticSeverity.Information
+            found = [lsp.Diagnostic(converter.make_range(0, 0), message, severity, source="njc")]
+        self.text_document_publish_diagnostics(
+            lsp.PublishDiagnosticsParams(uri, found, document.version)
+        )
+
+    @property
+    def takes_document_changes(self) -> bool:
+        """Whether the client takes edits with the version of the text that they are for."""
+        workspace = self.client_capabilities.workspace
+        edit = workspace.workspace_edit if workspace is not None else None
+        return bool(edit is not None and edit.document_changes)

@@ -1,0 +1,129 @@
+"""What a prompt may name: the variables that are visible in a block, each with its type and where it is bound.
+
+def route(tickets: list[str]):
+    for ticket in tickets:
+        '''natural              tickets: list[str], a parameter, line 1
+        Put <ti                 ticket: str, line 2
+"""
+
+from __future__ import annotations
+
+import ast
+import builtins
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+from njc.frontend.blocks import NaturalBlock
+from njc.frontend.names import NameScope, list_visible_names
+from njc.language_server.documents import Reading
+from njc.language_server.name_index import Occurrence, VariableScope
+
+NameKind = Literal[
+    "variable", "parameter", "function", "class", "module", "field", "method", "output"
+]
+
+
+@dataclass(frozen=True, slots=True)
+class VisibleName:
+    """A name with its type as far as it is known, and the lines that bind it."""
+
+    name: str
+    kind: NameKind
+    type: str = ""
+    lines: tuple[int, ...] = ()
+
+
+def list_names_at(reading: Reading, block: NaturalBlock) -> list[VisibleName]:
+    """The names that a block could mean, nearest scope first; the names of Python are left out."""
+    names = list_visible_names(block.scope, reading.outputs)
+    scope = find_scope(reading, block)
+    return [
+        describe_name(reading, block.scope, scope, name) for name in names if not _is_private(name)
+    ]
+
+
+def _is_private(name: str) -> bool:
+    """Whether a name is stored under another name than it is written, as `__x` in a class is."""
+    return name.startswith("_") and "__" in name[1:] and not name.startswith("__")
+
+
+def find_scope(reading: Reading, block: NaturalBlock) -> VariableScope:
+    """The scope of a block in the index of names."""
+    place, found = block.start, reading.names.module
+    for scope in reading.names.list_scopes():
+        is_inner = scope.start >= found.start and scope.end <= found.end
+        if scope.start <= place < scope.end and is_inner and scope.kind in ("function", "class"):
+            found = scope
+    return found
+
+
+def describe_name(
+    reading: Reading, scope: NameScope, place: VariableScope, name: str
+) -> VisibleName:
+    """A name as `scope` sees it; `place` is the same scope in the index of names."""
+    variable = reading.names.look_up(name, place)
+    bindings = [
+        occurrence
+        for occurrence in reading.names.variables.get(variable, ())
+        if occurrence.role not in ("read", "declare")
+    ]
+    source = reading.module.source
+    lines = tuple(dict.fromkeys(source.place(binding.start)[0] for binding in bindings))
+    return VisibleName(name, _find_kind(bindings), find_type(reading, scope, name), lines)
+
+
+def _find_kind(bindings: Sequence[Occurrence]) -> NameKind:
+    first = bindings[0] if bindings else None
+    match first and first.node:
+        case ast.FunctionDef() | ast.AsyncFunctionDef():
+            return "function"
+        case ast.ClassDef():
+            return "class"
+        case ast.alias():
+            return "module"
+        case ast.arg():
+            return "parameter"
+    return "output" if bindings and all(binding.in_prompt for binding in bindings) else "variable"
+
+
+def find_type(reading: Reading, scope: NameScope, name: str) -> str:
+    """The type of a variable, as text; empty where it is not known."""
+    types = reading.types
+    typed = types.infer(ast.Name(name, ast.Load()), scope) or types.output_type(name, scope)
+    return str(typed) if typed is not None else ""
+
+
+def list_members(reading: Reading, block: NaturalBlock, path: str) -> Iterator[VisibleName]:
+    """The fields and methods of what a dotted path means, as far as its class is in this file."""
+    types = reading.types
+    root, *attributes = path.split(".")
+    typed = types.infer(ast.Name(root, ast.Load()), block.scope) or types.output_type(
+        root, block.scope
+    )
+    for attribute in attributes:
+        typed = types.field_type(typed, attribute) if typed is not None else None
+    found = types.class_of_type(types.expand(typed)) if typed is not None else None
+    if found is None:
+        return
+    for name, field in dict(types.fields_of(found)).items():
+        yield VisibleName(name, "field", str(field))
+    for statement in found[0].body:
+        match statement:
+            case (
+                ast.FunctionDef(name=name, returns=returns)
+                | ast.AsyncFunctionDef(name=name, returns=returns)
+            ) if not name.startswith("_"):
+                result = ast.unparse(returns) if returns else ""
+                yield VisibleName(name, "method", result, (statement.lineno,))
+
+
+def list_type_names(reading: Reading, block: NaturalBlock) -> Iterator[VisibleName]:
+    """The names that may be the type of an output: classes and imports of the file, and Python's types."""
+    for visible in list_names_at(reading, block):
+        if visible.kind in ("class", "module"):
+            yield visible
+    for name in dir(builtins):
+        value = getattr(builtins, name)
+        if isinstance(value, type) and not issubclass(value, BaseException) and name.islower():
+            yield VisibleName(name, "class")
