@@ -49,7 +49,7 @@ LAYERS: Mapping[str, str] = {
         learning run
         timeline
         trace_view dap authority
-        debug
+        debug language_server
         commands
         cli
         __main__
@@ -92,6 +92,7 @@ EDGE = """
     njc.commands.terminal console status_line trace_status
     njc.dap             adapter requests stop_view
     njc.debug           commands stop_report trace_walk
+    njc.language_server recorded_run server workspace_files
     spsbench            journal
     spsbench.trials     answering building command executing interpreter interpreter_process machine playing running trial workers
     spsbench.studies    graph_command gsm8k_command study study_command

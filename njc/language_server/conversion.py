@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 
 from lsprotocol import types as lsp
 
@@ -128,14 +127,3 @@ def choose_encoding(offered: Sequence[str] | None) -> PositionEncoding:
     """The encoding of positions: the first that the client offers and that is known; UTF-16 by default."""
     known: dict[str, PositionEncoding] = {"utf-8": "utf-8", "utf-16": "utf-16", "utf-32": "utf-32"}
     return next((known[name] for name in map(str, offered or ()) if name in known), "utf-16")
-
-
-def get_file(uri: str) -> Path | None:
-    """The file of a URI; None where it names none, such as `untitled:1`."""
-    from pygls.uris import to_fs_path
-
-    try:
-        path = to_fs_path(uri) if uri.startswith("file:") else None
-    except ValueError:
-        return None
-    return Path(path) if path else None

@@ -7,10 +7,8 @@ njc.runOnRecording          the command of a lens: runs the program of a block o
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 from lsprotocol import types as lsp
@@ -19,7 +17,7 @@ from pygls.exceptions import JsonRpcException, JsonRpcInvalidParams
 from njc.codegen.linemap import LineMap
 from njc.language_server.actions import list_corrections
 from njc.language_server.completion import complete
-from njc.language_server.conversion import Converter, choose_encoding, get_file
+from njc.language_server.conversion import Converter, choose_encoding
 from njc.language_server.documents import ContentChange, Document, apply_changes
 from njc.language_server.highlighting import (
     TOKEN_MODIFIERS,
@@ -35,6 +33,7 @@ from njc.language_server.protocol import answer_errors
 from njc.language_server.recorded_run import run_on_recording
 from njc.language_server.rename import RenameRefused, find_renamed, rename
 from njc.language_server.server import NaturalLanguageServer
+from njc.language_server.workspace_files import get_file
 from njc.project.units import SUFFIX
 
 RUN_COMMAND = "njc.runOnRecording"
@@ -55,11 +54,6 @@ class RequestedPlace:
     document: Document
     converter: Converter
     offset: int = 0
-
-    @property
-    def file(self) -> Path | None:
-        """The file of the document."""
-        return get_file(self.document.uri)
 
 
 def make_server() -> NaturalLanguageServer:
@@ -191,7 +185,8 @@ def _prepare_rename(at: RequestedPlace, params: lsp.PrepareRenameParams) -> Answ
 
 
 def _rename(at: RequestedPlace, params: lsp.RenameParams) -> Answer:
-    others = at.server.files.list_modules(at.file) if at.file is not None else ()
+    file = get_file(at.document.uri)
+    others = at.server.files.list_modules(file) if file is not None else ()
     edits = rename(at.document, at.offset, params.new_name, others)
     with_version = at.server.takes_document_changes
     return at.converter.make_workspace_edit(edits, with_version=with_version)
@@ -220,9 +215,10 @@ def _list_actions(at: RequestedPlace, params: lsp.CodeActionParams) -> Answer:
 
 
 def _list_lenses(at: RequestedPlace, params: lsp.CodeLensParams) -> Answer:
-    if at.file is None:
+    file = get_file(at.document.uri)
+    if file is None:
         return None
-    runs = at.server.files.read_runs(at.file)
+    runs = at.server.files.read_runs(file)
     lenses = []
     for lens in list_lenses(at.document, runs.costs, runs.recorded):
         start = at.converter.make_range(lens.block.start, lens.block.start)
@@ -281,7 +277,7 @@ def _make_run_command(server: NaturalLanguageServer) -> Callable[..., Answer]:
         if recording is None:
             message = f"no recording of the project has the block {place}"
             raise JsonRpcException(message, REQUEST_FAILED)
-        text = await run_on_recording(file, place, recording, os.environ)
+        text = await run_on_recording(file, place, recording, server.files.environ)
         server.window_log_message(lsp.LogMessageParams(lsp.MessageType.Info, text))
         server.window_show_message(lsp.ShowMessageParams(lsp.MessageType.Info, text[:1000]))
         return text

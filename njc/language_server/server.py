@@ -15,11 +15,11 @@ from lsprotocol import types as lsp
 from pygls.lsp.server import LanguageServer
 
 from njc import __version__
-from njc.language_server.conversion import Converter, get_file
+from njc.language_server.conversion import Converter
 from njc.language_server.documents import MAX_CHARACTERS, Document
 from njc.language_server.positions import PositionEncoding
 from njc.language_server.protocol import NaturalProtocol, answer_errors
-from njc.language_server.workspace_files import WorkspaceFiles
+from njc.language_server.workspace_files import WorkspaceFiles, get_file
 from njc.project.config import Project
 from njc.project.units import SUFFIX
 from njrt.errors import ConfigurationError

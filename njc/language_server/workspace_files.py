@@ -12,6 +12,8 @@ from dataclasses import dataclass, field
 from itertools import groupby, islice
 from pathlib import Path
 
+from pygls.uris import to_fs_path
+
 from njc.frontend.source import SourceFile
 from njc.language_server.lenses import BlockCost, add_costs
 from njc.project.config import Project, find_project, list_project_files
@@ -40,7 +42,7 @@ class WorkspaceFiles:
     """Reads files and keeps what was read (state: the projects and the files of runs)."""
 
     def __init__(self, environ: Mapping[str, str]) -> None:
-        self._environ = environ
+        self.environ = environ
         self._projects: dict[tuple[Path, ...], tuple[tuple[_FileState | None, ...], Project]] = {}
         self._run_files: dict[Path, tuple[_FileState, RunFile]] = {}
 
@@ -50,7 +52,7 @@ class WorkspaceFiles:
         states = tuple(map(_get_state, candidates))
         known = self._projects.get(candidates)
         if known is None or known[0] != states:
-            known = self._projects[candidates] = (states, find_project(file, self._environ))
+            known = self._projects[candidates] = (states, find_project(file, self.environ))
         return known[1]
 
     def get_unit_path(self, file: Path) -> str:
@@ -163,3 +165,12 @@ def _read(file: Path) -> bytes | None:
         return file.read_bytes()
     except OSError:
         return None
+
+
+def get_file(uri: str) -> Path | None:
+    """The file of a URI; None where it names none, such as `untitled:1`."""
+    try:
+        path = to_fs_path(uri) if uri.startswith("file:") else None
+    except ValueError:
+        return None
+    return Path(path) if path else None
