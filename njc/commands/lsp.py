@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import sys
 
 import click
@@ -21,6 +22,7 @@ def command(stdio: bool) -> None:
         if error.name is None or error.name.partition(".")[0] not in ("pygls", "lsprotocol"):
             raise
         raise ConfigurationError('njc lsp needs pygls; run `pip install "njpy[lsp]"`') from None
+    logging.getLogger("pygls").setLevel(logging.CRITICAL)  # our handlers log what fails
     outgoing = sys.stdout.buffer
     sys.stdout = sys.stderr  # nothing but messages may be written to standard output
     make_server().start_io(sys.stdin.buffer, outgoing)

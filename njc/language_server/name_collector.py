@@ -61,6 +61,13 @@ class _NameCollector:
         ]
         self.place: _Place = self.source.get_offset
         self.in_prompt = False
+        self.special_forms = {
+            alias.asname: alias.name
+            for statement in module.tree.body
+            if isinstance(statement, ast.ImportFrom)
+            for alias in statement.names
+            if alias.asname
+        }
         self.printed: set[int] = set()
 
     def collect(self) -> NameIndex:
@@ -280,9 +287,10 @@ class _NameCollector:
                 case ast.Subscript(value=origin, slice=inner):
                     self.waiting.append((origin, scope))
                     name = ast.unparse(origin).rpartition(".")[2]
-                    if name == "Literal":
+                    form = self.special_forms.get(name, name)
+                    if form == "Literal":
                         continue
-                    if name == "Annotated" and isinstance(inner, ast.Tuple) and inner.elts:
+                    if form == "Annotated" and isinstance(inner, ast.Tuple) and inner.elts:
                         self._wait_for(scope, *inner.elts[1:])
                         inner = inner.elts[0]
                     waiting.append(inner)

@@ -19,7 +19,7 @@ import unicodedata
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 
-from njc.analysis.authority import list_offered_labels, may_reraise
+from njc.analysis.authority import decide_authority, may_reraise
 from njc.frontend.references import NearTag
 from njc.frontend.source import SourceFile
 from njc.language_server.documents import Document, Reading, TextEdit, apply_edits
@@ -185,13 +185,22 @@ def _is_exported(reading: Reading, name: str) -> bool:
 # ── keywords at call sites ───────────────────────────────────────────────────────────────────────
 
 
+_PLAIN_DECORATORS = frozenset(
+    {
+        *("property", "staticmethod", "classmethod", "abstractmethod", "override", "final"),
+        *("cache", "lru_cache", "cached_property", "contextmanager", "asynccontextmanager"),
+        *("setter", "deleter"),
+    }
+)
+"""Decorators that do not use the names of parameters."""
+
+
 def _find_keyword_uses(tree: ast.AST, variable: Variable) -> Iterator[str]:
     """Uses of a parameter's name by callers: as a keyword, by a decorator, by a test's fixtures."""
     function, name = variable.scope.node, variable.name
     if isinstance(function, ast.FunctionDef | ast.AsyncFunctionDef):
-        if function.decorator_list:
-            decorator = ast.unparse(function.decorator_list[0])
-            if decorator not in ("property", "staticmethod", "classmethod"):
+        for decorator in map(ast.unparse, function.decorator_list):
+            if decorator.partition("(")[0].rpartition(".")[2] not in _PLAIN_DECORATORS:
                 yield f"the decorator `@{decorator}` may use the name of the parameter `{name}`"
         if function.name.startswith("test"):
             yield f"`{name}` names a fixture of the test `{function.name}`"
@@ -307,8 +316,6 @@ def _check_meaning(
     after = changed.reading
     if after is None or not changed.is_python:
         raise RenameRefused(f"with `{new_name}` the file would not be Python")
-    if _read_otherwise(document, after):
-        raise RenameRefused(f"with `{new_name}` the prompts would be read otherwise")
     errors = _count_errors(changed) - _count_errors(document)
     if errors:
         raise RenameRefused(f"with `{new_name}` there would be an error: {next(iter(errors))}")
@@ -324,20 +331,25 @@ def _check_meaning(
         _refuse_capture(before, None, new_name)
     for captured in _find_class_bodies(after.names, meanings[variable]):
         raise RenameRefused(captured)
+    for reason in _find_other_readings(document, after):
+        raise RenameRefused(f"with `{new_name}` {reason}")
 
 
-def _read_otherwise(document: Document, after: Reading) -> bool:
-    """Whether the prompts have other references than before, or name other jumps."""
-    before = document.reading
+def _find_other_readings(document: Document, after: Reading) -> Iterator[str]:
+    """Prompts that have other references than before, name other jumps, or are given other effects."""
+    before, options = document.reading, document.options
     if before is None or len(before.blocks) != len(after.blocks):
-        return True
-    options = document.options
-    return any(
-        [type(tag) for tag in old.tags] != [type(tag) for tag in new.tags]
-        or list_offered_labels(old, options) != list_offered_labels(new, options)
-        or may_reraise(old, options) != may_reraise(new, options)
-        for old, new in zip(before.blocks, after.blocks, strict=True)
-    )
+        yield "there would be other prompts"
+        return
+    for old, new in zip(before.blocks, after.blocks, strict=True):
+        was = decide_authority(old, before.types, options)
+        would = decide_authority(new, after.types, options)
+        if [type(tag) for tag in old.tags] != [type(tag) for tag in new.tags]:
+            yield f"the prompt in line {old.line} would have other references"
+        if was.labels != would.labels or may_reraise(old, options) != may_reraise(new, options):
+            yield f"the prompt in line {old.line} would name another jump"
+        if was.effects != would.effects:
+            yield f"the block in line {old.line} would be given the effects `{would.effects}`"
 
 
 def _count_errors(document: Document) -> Counter[str]:

@@ -1,0 +1,239 @@
+"""Renaming: every local name of every program, by comparing what is compiled; a table of names that are refused."""
+
+from __future__ import annotations
+
+import dis
+import re
+import types
+import warnings
+from itertools import groupby
+from pathlib import Path
+
+import pytest
+from language_programs import PROGRAMS, make_document, name_program, open_program
+
+from njc.frontend.source import SourceFile
+from njc.language_server.documents import Document, apply_edits
+from njc.language_server.name_index import Variable
+from njc.language_server.rename import RenameRefused, find_renamed, rename
+from njrt.private_names import mangle
+
+NEW_NAME = "renamed_by_the_editor"
+
+
+CLOSURES = ("LOAD_CLOSURE",)
+"""Instructions that stand in the order of the names: cells of a closure."""
+CELLS = ("MAKE_CELL", "COPY_FREE_VARS")
+
+
+def compile_document(document: Document) -> types.CodeType:
+    output = document.compilation.output
+    assert output is not None, document.compilation.diagnostics
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        return compile(output, "program", "exec", dont_inherit=True)
+
+
+def describe_code(code: types.CodeType, old: str, new: str) -> list[object]:
+    """The instructions and constants of code, with the old name in the place of the new one."""
+
+    def restore(value: object) -> object:
+        if isinstance(value, types.CodeType):
+            return describe_code(value, old, new)
+        if isinstance(value, str):
+            return re.sub(rf"\b{new}\b", old, value).replace(f"__{new}", old)
+        if isinstance(value, tuple | frozenset):
+            return type(value)(map(restore, value))
+        return value
+
+    instructions: list[tuple[str, object]] = []
+    for is_closure, group in groupby(dis.get_instructions(code), lambda it: it.opname in CLOSURES):
+        items = [(it.opname, restore(it.argval)) for it in group if it.opname not in CELLS]
+        instructions += sorted(items, key=str) if is_closure else items
+    arguments = code.co_varnames[: code.co_argcount + code.co_kwonlyargcount]
+    cells = sorted(str(restore(name)) for name in code.co_cellvars + code.co_freevars)
+    return [restore(code.co_name), instructions, list(map(restore, arguments)), cells]
+
+
+def list_local_names(document: Document) -> list[Variable]:
+    reading = document.reading
+    assert reading is not None
+    return [
+        variable
+        for variable in reading.names.variables
+        if variable.scope.kind in ("function", "comprehension", "module")
+        and not variable.is_builtin
+    ]
+
+
+def rename_variable(document: Document, variable: Variable, new_name: str) -> Document:
+    assert document.reading is not None
+    place = document.reading.names.variables[variable][0]
+    edits = rename(document, place.start, new_name)
+    return make_document(apply_edits(document.text, edits))
+
+
+EFFECTS = f"with `{NEW_NAME}` the block in line {{}} would be given the effects `{{}}`"
+EVAL = "`eval` in line 9 may use the name `{}`"
+REFUSED = {
+    "examples/mailbox.njpy": {"self": EFFECTS.format(14, "direct")},
+    "battle/natural.njpy": {"dataclass": EFFECTS.format(22, "direct")},
+    "character_builder/natural.njpy": {"dataclass": EFFECTS.format(18, "direct")},
+    "gsm8k/natural.njpy": {name: EVAL.format(name) for name in ("solve", "problem", "expression")},
+    "tiny_bookshop/natural.njpy": {"dataclass": EFFECTS.format(16, "direct")},
+}
+"""The names of the programs that cannot be renamed, and why."""
+
+
+@pytest.mark.parametrize("file", PROGRAMS, ids=name_program)
+def test_every_name_of_a_program_can_be_renamed(file: Path) -> None:
+    document = open_program(file)
+    original = compile_document(document)
+    refused = {}
+    for variable in list_local_names(document):
+        try:
+            changed = rename_variable(document, variable, NEW_NAME)
+        except RenameRefused as reason:
+            refused[variable.name] = str(reason)
+            continue
+        after = compile_document(changed)
+        assert changed.text != document.text
+        assert describe_code(after, variable.name, NEW_NAME) == describe_code(
+            original, variable.name, NEW_NAME
+        ), variable.name
+        still_named = re.search(rf"<:?{variable.name}\b", changed.text)
+        assert not still_named or _is_used_twice(document, variable)
+    assert refused == REFUSED.get(name_program(file), {})
+
+
+def _is_used_twice(document: Document, variable: Variable) -> bool:
+    """Whether variables of several scopes have this name."""
+    assert document.reading is not None
+    names = document.reading.names.variables
+    return sum(other.name == variable.name for other in names) > 1
+
+
+# ── what is refused, and what is not ─────────────────────────────────────────────────────────────
+
+FUNCTION = '''from typing import Literal as Choice
+import os.path
+import json
+total = 0
+
+def add(price: int, count: int = 1, /, tax: int = 0) -> int:
+    """natural
+    Add <price> and <tax> to <:result: int>, {}.
+    """
+    return result
+'''
+LOOP = '''
+for i in []:
+    """natural
+    Put <i> into <:y>.
+    """
+    print(y)
+'''
+IGNORED = """def f(a):
+    b = '''natural
+    <a>'''  # njc: ignore[NJ106]
+    return a, b
+"""
+FIXTURE = "def test_it(tmp):\n    return tmp\n"
+CLICK = "@click.option('--a')\ndef main(a):\n    return a\n"
+CLASS = "x = 1\nclass A:\n    x = x\n    y = 2\n"
+
+
+@pytest.mark.parametrize(
+    ("program", "name", "new_name", "reason"),
+    [
+        (FUNCTION, "result", "class", "`class` is not a name"),
+        (FUNCTION, "result", "a b", "`a b` is not a name"),
+        (FUNCTION, "result", "", "`` is not a name"),
+        (FUNCTION, "result", "price", "`price` would then mean another variable"),
+        (FUNCTION, "total", "int", "`int` would then mean another variable in line 6"),
+        (FUNCTION, "int", "whole", "`int` is not bound in this file"),
+        (FUNCTION, "os", "system", "line 2 imports `os.path`, which binds `os`"),
+        (FUNCTION + "add(1, tax=2)\n", "tax", "vat", "line 11 gives `tax` as a keyword"),
+        (FUNCTION + "add(1, **{'tax': 2})\n", "tax", "vat", "line 11 gives `tax` as a keyword"),
+        (FUNCTION + "f = add\nf(1, tax=2)\n", "tax", "vat", "line 12 gives `tax` as a keyword"),
+        (FUNCTION + "__all__ = ['add']\n", "add", "plus", "`__all__` has the text `add`"),
+        (FUNCTION + "print(globals())\n", "total", "z", "`globals` in line 11 may use the name"),
+        (
+            FUNCTION + "print(f'{total=}')\n",
+            "total",
+            "z",
+            "the f-string in line 11 prints the name",
+        ),
+        (FUNCTION.format("< total >"), "total", "z", "line 8 names `total` in plain text"),
+        (LOOP, "y", "breaks", "with `breaks` the prompt in line 3 would name another jump"),
+        (CLASS, "x", "z", "the class `A` reads and binds `x`"),
+        (CLASS, "y", "z", "`y` is an attribute of the class `A`"),
+        (FIXTURE, "tmp", "z", "`tmp` names a fixture of the test"),
+        (CLICK, "a\\b(?=\\):)", "z", "the decorator `@click.option('--a')` may use the name"),
+        ("def f(a):\n    return locals()\n", "a", "z", "`locals` in line 2 may use the name `a`"),
+        ("x = (1,\n", "x", "z", "the file is not Python yet"),
+        (IGNORED, "a", "z", "the string in line 2 is like a prompt, and names `a`"),
+        (FUNCTION, "result", "breaks", None),
+        (FUNCTION, "price", "cost", None),
+        (FUNCTION, "json", "j", None),
+        (FUNCTION, "Choice", "Choose", None),
+        (FUNCTION + "print(dict(tax=2))\n", "tax", "vat", None),
+    ],
+)
+def test_what_is_refused(program: str, name: str, new_name: str, reason: str | None) -> None:
+    document = make_document(program)
+    found = re.search(rf"\b{name}\b", program)
+    assert found is not None
+    if reason is None:
+        edits = rename(document, found.start(), new_name)
+        assert edits
+        assert make_document(apply_edits(program, edits)).is_python
+        return
+    with pytest.raises(RenameRefused) as refused:
+        rename(document, found.start(), new_name)
+    assert str(refused.value).startswith(reason)
+
+
+def test_there_is_nothing_to_rename_between_names() -> None:
+    document = make_document("x = 1  # natural\n")
+    with pytest.raises(RenameRefused, match="there is no variable here"):
+        find_renamed(document, 12)
+    assert find_renamed(document, 0).name == "x"
+
+
+@pytest.mark.parametrize(
+    ("other", "name", "reason"),
+    [
+        ("from mail import total\n", "total", "shop/app.py:1 may use `total` of this module"),
+        ("import mail\nprint(mail.total)\n", "total", "shop/app.py:2 may use `total`"),
+        ("from mail import add\nadd(1, tax=3)\n", "tax", "shop/app.py:2 gives `tax` as a keyword"),
+        ("from mail import add\nadd(1, 3)\n", "tax", None),
+        ("import other\ntotal = 1\n", "total", None),
+        ("from mail import (\n", "tax", None),
+    ],
+)
+def test_names_that_other_modules_use(other: str, name: str, reason: str | None) -> None:
+    document = make_document(FUNCTION)
+    others = [SourceFile("shop/app.py", other.encode())]
+    start = FUNCTION.index(name)
+    if reason is None:
+        assert rename(document, start, "renamed", others)
+        return
+    with pytest.raises(RenameRefused) as refused:
+        rename(document, start, "renamed", others)
+    assert str(refused.value).startswith(reason)
+
+
+def test_private_names_keep_their_class() -> None:
+    program = '''class Box:
+    def fill(self, __item):
+        """natural
+        Put <__item> into <self>.
+        """
+'''
+    document = make_document(program)
+    assert document.reading is not None
+    names = {variable.name for variable in document.reading.names.variables}
+    assert mangle("__item", "Box") in names
+    edits = rename(document, program.index("__item"), "item")
+    assert apply_edits(program, edits) == program.replace("__item", "item")
