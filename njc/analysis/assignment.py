@@ -403,11 +403,12 @@ def find_functions_without_end(module: Module) -> dict[str, bool]:
             waiting += [(inner, ".") for inner in statement.body]
         elif isinstance(statement, FunctionDefinition):
             name = prefix + statement.name
-            found[name] = found.get(name, True) and _is_without_end(statement)
+            found[name] = found.get(name, True) and is_without_end(statement)
     return found
 
 
-def _is_without_end(function: FunctionDefinition) -> bool:
+def is_without_end(function: FunctionDefinition) -> bool:
+    """Whether a function is annotated so, or its code says, that it never returns."""
     returns = ast.unparse(function.returns) if function.returns else ""
     if returns.strip("\"'").rpartition(".")[2] in ("NoReturn", "Never"):
         return True

@@ -51,14 +51,21 @@ _NAMESPACE_FUNCTIONS = frozenset({"locals", "vars", "eval", "exec", "globals"})
 
 
 def check_flow(
-    module: Module, blocks: Sequence[NaturalBlock], outputs: BlockOutputs
+    module: Module,
+    blocks: Sequence[NaturalBlock],
+    outputs: BlockOutputs,
+    without_end: Mapping[str, bool] | None = None,
 ) -> Iterator[Diagnostic]:
-    """Check the outputs of the blocks of every scope."""
+    """Check the outputs of the blocks of every scope.
+
+    `without_end` are the functions that never return, where the caller has found them already.
+    """
     scopes: dict[NameScope, list[NaturalBlock]] = {}
     for block in blocks:
         scopes.setdefault(block.scope, []).append(block)
     reads = _collect_reads(blocks, outputs)
-    without_end = find_functions_without_end(module) if blocks else {}
+    if without_end is None:
+        without_end = find_functions_without_end(module) if blocks else {}
     for scope, within in scopes.items():
         if scope.is_function:
             yield from _check_unused(module.source, scope, within, reads, outputs)

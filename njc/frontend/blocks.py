@@ -176,15 +176,26 @@ BlockOrDiagnostic = NaturalBlock | Diagnostic
 
 def find_blocks(module: Module) -> Iterator[BlockOrDiagnostic]:
     """Find every natural block of a module in source order, and what is wrong with would-be blocks."""
-    walrus = ":=" in module.source.text
-    scope = NameScope(
-        "module", "<module>", module.tree, collect_bindings(module.tree, None, walrus)
-    )
+    scope = make_module_scope(module)
     statements: list[BlockOrDiagnostic] = list(
         _search_suite(module, module.tree.body, None, Frame(scope))
     )
     yield from statements
     yield from _find_values(module, statements)
+
+
+def find_blocks_in_function(
+    module: Module, function: FunctionDefinition, around: NameScope
+) -> Iterator[BlockOrDiagnostic]:
+    """Find the blocks of one function as `find_blocks` does; `around` is the scope that it stands in."""
+    yield from _search_suite(module, [function], around.node, Frame(around))
+
+
+def make_module_scope(module: Module) -> NameScope:
+    """Make the scope of a module."""
+    walrus = ":=" in module.source.text
+    bindings = collect_bindings(module.tree, None, walrus)
+    return NameScope("module", "<module>", module.tree, bindings)
 
 
 def _find_values(module: Module, found: Sequence[BlockOrDiagnostic]) -> Iterator[Diagnostic]:
@@ -222,7 +233,7 @@ def _search_compound(
     """Look into the suites of a statement, each with the frame that it has."""
     match statement:
         case ast.FunctionDef() | ast.AsyncFunctionDef() | ast.ClassDef():
-            scope = _make_scope(module, statement, frame.scope)
+            scope = make_scope(module, statement, frame.scope)
             yield from _search_suite(module, statement.body, statement, Frame(scope))
         case ast.For(body=body, orelse=orelse) | ast.AsyncFor(body=body, orelse=orelse):
             yield from _search_suite(module, body, statement, enter_loop(frame))
@@ -250,7 +261,7 @@ def _search_compound(
                 yield from _search_suite(module, case.body, case, frame)
 
 
-def _make_scope(module: Module, node: ScopeNode, parent: NameScope) -> NameScope:
+def make_scope(module: Module, node: ScopeNode, parent: NameScope) -> NameScope:
     """Make the scope of a function or class that may enclose a block."""
     assert not isinstance(node, ast.Module)
     first, last = module.source.line_starts[node.lineno - 1], node.end_lineno or node.lineno

@@ -64,8 +64,13 @@ def parse(source: SourceFile) -> Module | Diagnostic:
         return make_syntax_diagnostic(source, error)
     except (ValueError, RecursionError, MemoryError) as error:
         return make_diagnostic(source, "NJ001", 0, 1, f"not Python: {error}")
-    lines = dict.fromkeys(source.place(match.start())[0] for match in _MARKER_TEXT.finditer(text))
-    return Module(source, tree, tuple(lines))
+    return Module(source, tree, find_candidates(source, 0, len(text)))
+
+
+def find_candidates(source: SourceFile, start: int, end: int) -> tuple[int, ...]:
+    """Find the lines between two offsets on which a natural block could open."""
+    openings = _MARKER_TEXT.finditer(source.text, start, end)
+    return tuple(dict.fromkeys(source.place(opening.start())[0] for opening in openings))
 
 
 def parse_quietly(text: str) -> ast.Module:

@@ -12,15 +12,16 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 
 from njc.analysis.inference import TypeReader
-from njc.compiler import Analysis, Compilation, analyze, generate
+from njc.compiler import Analysis, Compilation, generate
 from njc.frontend.blocks import NaturalBlock, collect_block_outputs, find_blocks
 from njc.frontend.diagnostics import Diagnostic
 from njc.frontend.names import BlockOutputs
-from njc.frontend.parse import Module, parse
+from njc.frontend.parse import Module, can_hold_blocks
 from njc.frontend.source import SourceDecodeError, SourceFile
 from njc.language_server.name_collector import index_names
 from njc.language_server.name_index import NameIndex
 from njc.language_server.positions import LineIndex, PositionEncoding
+from njc.language_server.quick_check import analyze_always
 from njc.language_server.recovery import recover
 from njc.project.config import Project
 from njrt.options import Options
@@ -106,24 +107,26 @@ class Document:
     @cached_property
     def analysis(self) -> Analysis:
         """The blocks and the findings, without those that need the compiled form."""
-        return analyze(self.source)
+        return analyze_always(self.source)
 
     @cached_property
     def compilation(self) -> Compilation:
         """The compiled form, or the findings that prevent it."""
-        return generate(self.analysis, project=self.options)
+        analysis = self.analysis
+        if not can_hold_blocks(self.source.data):  # its bytes are copied
+            analysis = replace(analysis, module=None)
+        return generate(analysis, project=self.options)
 
     @cached_property
     def findings(self) -> tuple[Diagnostic, ...]:
-        """All findings, with the hints."""
-        compilation = self.compilation
-        found = (*compilation.diagnostics, *compilation.hints)
-        if self.analysis.module is None and compilation.output is not None:
-            module = parse(self.source)
-            found = (module,) if isinstance(module, Diagnostic) else found
+        """All findings, with the hints, as the project reports them."""
+        return self.report((*self.compilation.diagnostics, *self.compilation.hints))
+
+    def report(self, findings: Iterable[Diagnostic]) -> tuple[Diagnostic, ...]:
+        """The findings with the severity that the project gives them."""
         if self.project.warnings == "error":
-            return tuple(map(_raise_warning, found))
-        return found
+            return tuple(map(_raise_warning, findings))
+        return tuple(findings)
 
     @cached_property
     def reading(self) -> Reading | None:

@@ -239,7 +239,7 @@ def _get_compiled_text(server: NaturalLanguageServer, params: Params) -> Mapping
     if document is None or not document.is_natural:
         raise JsonRpcInvalidParams(f"{uri} is not an open {SUFFIX} file")
     compilation, text = document.compilation, None
-    if compilation.output is not None:
+    if compilation.output is not None and document.is_python:
         text = compilation.output.decode(compilation.source.encoding, "replace")
     segments = _list_segments(compilation.line_map) if text is not None else []
     return {"uri": uri, "version": document.version, "text": text, "lineMap": segments}

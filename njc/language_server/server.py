@@ -1,31 +1,38 @@
 """The server of one client: the texts that are open, and when their findings are published.
 
-    didOpen, didChange      a new version of the Document; its findings are published when the typing pauses
+    didOpen, didChange      a new version of the Document
+    20 ms later             its findings are published, those that the compiled form has stay where they were
+    700 ms later            all findings and hints are published
 
-Findings are computed in the process of the server, on its one thread. A request about a text that is not open is
-answered from the file.
+Requests and the first findings are computed on the one thread of the server, all findings on another one. A request
+about a text that is not open is answered from the file.
 """
 
 from __future__ import annotations
 
 import asyncio
 import os
+from collections.abc import Iterable
 
 from lsprotocol import types as lsp
 from pygls.lsp.server import LanguageServer
 
 from njc import __version__
+from njc.frontend.diagnostics import Diagnostic
 from njc.language_server.conversion import Converter
 from njc.language_server.documents import MAX_CHARACTERS, Document
 from njc.language_server.positions import PositionEncoding
-from njc.language_server.protocol import NaturalProtocol, answer_errors
+from njc.language_server.protocol import NaturalProtocol, answer_errors, log
+from njc.language_server.quick_check import CheckedText, carry_over, check_change, check_text
 from njc.language_server.workspace_files import WorkspaceFiles, get_file
 from njc.project.config import Project
 from njc.project.units import SUFFIX
 from njrt.errors import ConfigurationError
 
 DEBOUNCE_SECONDS = 0.02
-"""Seconds without a change after which findings are computed."""
+"""Seconds without a change after which findings are published."""
+PAUSE_SECONDS = 0.7
+"""Seconds without a change after which the text is compiled, for the findings of the compiled form and the hints."""
 
 
 class NaturalLanguageServer(LanguageServer):
@@ -38,6 +45,9 @@ class NaturalLanguageServer(LanguageServer):
         self.files = WorkspaceFiles(os.environ)
         self._timers: dict[str, asyncio.TimerHandle] = {}
         self._shown_errors: set[str] = set()
+        self._checked: dict[str, CheckedText] = {}
+        self._compiled: dict[str, tuple[str, tuple[Diagnostic, ...]]] = {}
+        self._tasks: set[asyncio.Task[None]] = set()
 
     # ── documents ────────────────────────────────────────────────────────────────────────────────
 
@@ -81,6 +91,8 @@ class NaturalLanguageServer(LanguageServer):
     def close_document(self, uri: str) -> None:
         """Forget an open text and its findings."""
         self.cancel_publishing(uri)
+        self._checked.pop(uri, None)
+        self._compiled.pop(uri, None)
         if self.documents.pop(uri, None) is not None:
             self.text_document_publish_diagnostics(lsp.PublishDiagnosticsParams(uri, []))
 
@@ -106,19 +118,58 @@ class NaturalLanguageServer(LanguageServer):
 
     @answer_errors
     def publish(self, uri: str) -> None:
-        """Publish the findings of a document."""
+        """Publish the findings of a document, and compile it when nothing changes it for a while."""
         document = self.documents.get(uri)
         if document is None or not document.path.endswith(SUFFIX):
             return
+        if not document.is_natural:
+            self._publish_length(document)
+            return
+        known, source = self._checked.get(uri), document.source
+        checked = check_text(source) if known is None else check_change(known, source)
+        self._checked[uri] = checked
+        compiled_text, further = self._compiled.get(uri, (document.text, ()))
+        kept = carry_over(further, compiled_text, document.text)
+        self._send_findings(document, (*document.report(checked.diagnostics), *kept))
+        pause = PAUSE_SECONDS if known is not None else 0
+        loop = asyncio.get_running_loop()
+        self._timers[uri] = loop.call_later(pause, self._start_compiling, document)
+
+    def _start_compiling(self, document: Document) -> None:
+        task = asyncio.get_running_loop().create_task(self._publish_all(document))
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
+
+    async def _publish_all(self, document: Document) -> None:
+        """Publish all findings of a document, unless it changes meanwhile."""
+        checked = self._checked[document.uri].diagnostics
+        try:
+            findings = await asyncio.to_thread(lambda: document.findings)
+        except Exception as error:
+            log.exception("compiling %s failed", document.path)
+            message = f"njc: compiling {document.path} failed: {type(error).__name__}: {error}"
+            self.window_log_message(lsp.LogMessageParams(lsp.MessageType.Error, message))
+            return
+        if self.documents.get(document.uri) is document:
+            further = tuple(it for it in findings if it not in document.report(checked))
+            self._compiled[document.uri] = (document.text, further)
+            self._send_findings(document, findings)
+
+    def _send_findings(self, document: Document, findings: Iterable[Diagnostic]) -> None:
         converter = Converter(document, self.encoding)
-        if document.is_natural:
-            found = [converter.make_diagnostic(finding) for finding in document.findings]
-        else:
-            message = f"njc analyses files of up to {MAX_CHARACTERS:,} characters"
-            severity = lsp.DiagnosticSeverity.Information
-            found = [lsp.Diagnostic(converter.make_range(0, 0), message, severity, source="njc")]
+        found = [converter.make_diagnostic(finding) for finding in findings]
+        self._send_diagnostics(document, found)
+
+    def _publish_length(self, document: Document) -> None:
+        message = f"njc analyses files of up to {MAX_CHARACTERS:,} characters"
+        severity = lsp.DiagnosticSeverity.Information
+        at_start = Converter(document, self.encoding).make_range(0, 0)
+        found = [lsp.Diagnostic(at_start, message, severity, source="njc")]
+        self._send_diagnostics(document, found)
+
+    def _send_diagnostics(self, document: Document, found: list[lsp.Diagnostic]) -> None:
         self.text_document_publish_diagnostics(
-            lsp.PublishDiagnosticsParams(uri, found, document.version)
+            lsp.PublishDiagnosticsParams(document.uri, found, document.version)
         )
 
     @property
