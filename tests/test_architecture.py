@@ -34,7 +34,7 @@ LAYERS: Mapping[str, str] = {
         effect_json models
         observability scope
         execution persistence
-        agent approval
+        agent approval budgets
         session
         __init__ pytest_plugin
     """,
@@ -72,6 +72,7 @@ EDGE = """
     njrt                media timeouts private_files pytest_plugin
     njrt.agent          references
     njrt.approval       approvals_file manifest terminal
+    njrt.budgets        budget budgeted ledger
     njrt.execution      interruptions source_cache tracebacks
     njrt.execution.guard effects
     njrt.models         anthropic breaker named network openai pydantic_ai rate_limit remote retry scripted streaming wrapped
@@ -88,7 +89,7 @@ EDGE = """
     njc.type_check      checker mirror
     njc.timeline        agent checkpoints controller debuggee event_loops happenings places processes standard_streams trace_lines
     njc.trace_view      index page
-    njc.commands        build cache check clean compare debug doctor flags init lock migrate repeat run sandbox_flags show static trace types where
+    njc.commands        build cache check clean compare debug doctor flags init lock migrate repeat run sandbox_flags show static trace types usage where
     njc.commands.terminal console status_line trace_status
     njc.dap             adapter requests stop_view
     njc.debug           commands stop_report trace_walk

@@ -34,6 +34,7 @@ COMMANDS = (
     "migrate",
     "doctor",
     "cache",
+    "usage",
     "explain",
     "init",
     "dap",

@@ -4,7 +4,8 @@
 
     njrt.llm(prompt, schema)                            one question to a model, from ordinary code
     njrt.using(model=..., record=..., max_calls=...)    settings for the blocks inside a `with`
-    njrt.limit(usd=0.50)                                a budget for all blocks inside a `with`
+    njrt.limit(usd=0.50)                                a limit for all blocks inside a `with`
+    njrt.using(budget=njrt.Budget(usd=5, per="day"))    a budget that processes and machines share
     njrt.using(intercept=decide)                        accept, edit or reject each effect (njrt.decisions)
     njrt.approve(decisions="approvals.jsonl")           an interceptor that asks a person on the terminal
     njrt.watch(), njrt.last_run()                       calls, tokens, cost, seconds of the blocks run
@@ -17,6 +18,7 @@ Importing it costs next to nothing: what runs a block is loaded when the first b
 
 from njrt.errors import (
     AuthenticationError,
+    BudgetError,
     CallLimitError,
     CodeTimeLimitError,
     ConfigurationError,
@@ -50,6 +52,7 @@ if TYPE_CHECKING:
     from typing import Any
 
     from njrt.approval.terminal import approve
+    from njrt.budgets.budget import Budget
     from njrt.decisions import Abort, Accept, Decision, Edit, Pause, PendingEffect, Reject
     from njrt.media import Audio, Document, Image
     from njrt.models.scripted import Scripted
@@ -68,6 +71,8 @@ __all__ = [
     "Audio",
     "AuthenticationError",
     "Break",
+    "Budget",
+    "BudgetError",
     "CallLimitError",
     "CodeTimeLimitError",
     "ConfigurationError",
@@ -123,6 +128,7 @@ _LOADED_LATER = {
     "Accept": "njrt.decisions",
     "Any": "typing",
     "Audio": "njrt.media",
+    "Budget": "njrt.budgets.budget",
     "Decision": "njrt.decisions",
     "Document": "njrt.media",
     "Edit": "njrt.decisions",

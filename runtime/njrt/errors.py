@@ -12,7 +12,8 @@
     │   └── ReplyError              empty, cut off or refused, after all retries
     ├── LimitError                  a limit of the block was reached              exit code 3
     │   ├── EffectLimitError        ├── CallLimitError      ├── TimeLimitError
-    │   ├── CodeTimeLimitError      ├── TokenLimitError     └── CostLimitError
+    │   ├── CodeTimeLimitError      ├── TokenLimitError     ├── CostLimitError
+    │   └── BudgetError             a call does not fit into a budget
     ├── PolicyError                 the block needs what it is not allowed        exit code 3
     ├── InterceptorError            an interceptor failed                         exit code 3
     ├── Paused                      an interceptor paused the block               exit code 75
@@ -31,6 +32,7 @@ from __future__ import annotations
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from datetime import datetime
     from typing import Any
 
 
@@ -117,6 +119,28 @@ class TokenLimitError(LimitError):
 
 class CostLimitError(LimitError):
     """`max_usd` was reached."""
+
+
+class BudgetError(LimitError):
+    """A model call was not made, because what it may cost does not fit into a budget (`njrt.Budget`).
+
+    `usd_needed` and `tokens_needed` are the most that the call may use; `..._reserved` is that of calls under way. A limit
+    of None is none. `renews` is when the next period begins, None if there is none.
+    """
+
+    budget: str = ""
+    owner: str = ""
+    """The tenant, or the digest of the API key, if each has a budget."""
+    period: str = ""
+    usd_limit: float | None = None
+    usd_spent: float = 0.0
+    usd_reserved: float = 0.0
+    usd_needed: float = 0.0
+    tokens_limit: int | None = None
+    tokens_spent: int = 0
+    tokens_reserved: int = 0
+    tokens_needed: int = 0
+    renews: datetime | None = None
 
 
 class PolicyError(NaturalError):

@@ -79,6 +79,10 @@ class Options:
     """False shows secrets to the model; in `njrt.using` also a function (name, text) -> text or None."""
     on_error: OnError | None = None
     """`rollback` restores the bindings when the block leaves by an error."""
+    budget: str | None = None
+    """Budgets of model calls, such as `usd=5 per=day` (docs/budgets.md)."""
+    tenant: str | None = None
+    """On whose account the calls are, for budgets with `each=tenant`."""
     store: str | None = None
     """The URL of the store for cache, budgets, recordings and traces (docs/storage.md)."""
 

@@ -76,6 +76,7 @@ from njrt.session.settings import (
     get_settings,
     make_layered_model,
     resolve_options,
+    share_budgets,
 )
 from njrt.session.states import Observe, observe_nothing, observe_scope, render_variables
 
@@ -147,6 +148,8 @@ def set_up_run(
         layers: list[Layer] = [Metered(meter), Notified(run, listener)]
         layers += [record] if record else []
         model = make_layered_model(settings, merged, *layers)
+        if settings.predictor:
+            settings = replace(settings, predictor=share_budgets(model, settings.predictor))
     except NaturalError as error:
         raise add_place(error, place or "njrt.llm") from None
     interceptors = list_interceptors(settings.interceptors)

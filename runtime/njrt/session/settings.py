@@ -15,10 +15,10 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
-from functools import lru_cache
+from dataclasses import dataclass, replace
+from functools import lru_cache, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, get_args
 
@@ -44,6 +44,9 @@ from njrt.options import (
 from njrt.private_files import find_cache_folder
 
 if TYPE_CHECKING:
+    from njrt.budgets.budget import Budget
+    from njrt.budgets.budgeted import Budgeted, OpenBudget
+    from njrt.budgets.ledger import Ledger
     from njrt.persistence.recorder import Recorder, RecordMode
     from njrt.persistence.reply_store import ReplyStore
 
@@ -64,6 +67,8 @@ class Settings:
     """Those of all `with using` around, outermost first."""
     predictor: Model | None = None
     """The model that predicts effects."""
+    budgets: tuple[OpenBudget, ...] = ()
+    """Those of all `with using` around."""
 
 
 NO_SETTINGS = Settings()
@@ -84,6 +89,7 @@ def using(
     ask_again: bool = False,
     predict: Model | str | None = None,
     manifest: str | Path | None = None,
+    budget: Budget | str | Sequence[Budget] | None = None,
     **options: Any,
 ) -> Iterator[None]:
     """Run the blocks inside with these settings.
@@ -94,7 +100,8 @@ def using(
     `PendingEffect` and decides about it, before those of the `with using` around, and with `ask_again` also
     where the recording has its decision; `manifest` is a lock file whose manifest is enforced
     (`njrt.approval.manifest`); `predict` is a model, or the name of one, that predicts what each effect does to the
-    variables (`njrt.prediction`); every other keyword is an option of blocks. The settings hold for everything
+    variables (`njrt.prediction`); `budget` is a `Budget`, several, or their text, in addition
+    to those around; every other keyword is an option of blocks. The settings hold for everything
     called inside, and for threads started inside while the `with` is open.
     """
     if isinstance(model, str):
@@ -111,6 +118,7 @@ def using(
         # It is the outermost one, so that it decides about what others have edited.
         enforced = OpenInterceptor("manifest", read_manifest(manifest), asks_again=True)
         interceptors = (enforced, *interceptors)
+    opened_budgets = open_budgets(budget)
     here = Settings(
         around.model if model is None else adapt_model(model),
         merge_option_layers(make_options(options, "njrt.using"), around.options),
@@ -120,6 +128,7 @@ def using(
         around.examples if examples is None else str(examples),
         interceptors,
         choose_predictor(predict, around),
+        around.budgets + opened_budgets,
     )
     with _open_settings.opened(here):
         try:
@@ -127,6 +136,26 @@ def using(
         finally:
             if recorder is not None and recorder is not record:
                 recorder.close()
+            for opened_budget in opened_budgets:
+                opened_budget.close()
+
+
+def open_budgets(budget: Budget | str | Sequence[Budget] | None) -> tuple[OpenBudget, ...]:
+    """The budgets of a `with`, given as `Budget`s or as text."""
+    if budget is None:
+        return ()
+    from njrt.budgets.budget import Budget, parse_budgets
+    from njrt.budgets.budgeted import open_budget
+
+    if isinstance(budget, str):
+        budget = parse_budgets(budget, in_code=True)
+    budgets = (budget,) if isinstance(budget, Budget) else tuple(budget)
+    for given in budgets:
+        if not isinstance(given, Budget):
+            raise ConfigurationError(
+                f"njrt.using: budget must be a Budget, several, or a text, not {given!r}"
+            )
+    return tuple(map(open_budget, budgets))
 
 
 def choose_predictor(predict: Model | str | None, around: Settings) -> Model | None:
@@ -284,7 +313,43 @@ def make_layered_model(settings: Settings, options: Options, *outer: Layer) -> L
 
         name = f"{model.name} {options.base_url or ''}".strip()
         layers.append(Cache(get_reply_store(place), name))
+    if budgeted := make_budget_layer(settings, options, choose):
+        layers.append(budgeted)
     return LayeredModel(model, tuple(layers))
+
+
+def make_budget_layer(
+    settings: Settings, options: Options, choose: Callable[[], Model]
+) -> Budgeted | None:
+    """The layer of all budgets here: of `with using`, of the option, and of NJC_BUDGET whatever the option is."""
+    texts = {options.budget, os.environ.get("NJC_BUDGET")} - {None, ""}
+    if not settings.budgets and not texts:
+        return None
+    from njrt.budgets.budget import parse_budgets
+    from njrt.budgets.budgeted import Budgeted, open_budget
+
+    named = [budget for text in texts for budget in parse_budgets(text or "")]
+    budgets = (*settings.budgets, *map(open_budget, dict.fromkeys(named)))
+    find_ledger = partial(get_ledger, options.store)
+    return Budgeted(budgets, find_ledger, choose, options.tenant or "")
+
+
+@lru_cache(maxsize=16)
+def get_ledger(url: str | None) -> Ledger:
+    """The accounts of budgets in the store of a URL; one for the whole process."""
+    from njrt.budgets.ledger import Ledger
+    from njrt.persistence.open_store import get_store
+
+    return Ledger(get_store(url, os.environ))
+
+
+def share_budgets(model: LayeredModel, other: Model) -> Model:
+    """`other` behind the same budgets as `model`, whose run it is part of."""
+    from njrt.budgets.budgeted import Budgeted
+
+    budgeted = [layer for layer in model.layers if isinstance(layer, Budgeted)]
+    layers = tuple(replace(layer, find_model=lambda: other) for layer in budgeted)
+    return LayeredModel(other, layers) if layers else other
 
 
 def find_cache_place(

@@ -1,0 +1,143 @@
+"""`njc usage`: what the budgets in the store have spent."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import sys
+from collections.abc import Sequence
+from typing import Any
+
+import click
+
+from njc.commands.flags import console_flags, pass_console
+from njc.commands.terminal.console import Console
+from njc.project.report import format_count
+from njc.trace_view.tables import TableColumn, format_table
+from njrt.budgets.budget import Budget, find_period
+from njrt.budgets.ledger import NANO, Ledger, StoredAccount
+from njrt.errors import ConfigurationError
+from njrt.persistence.open_store import get_store
+
+_DAY = 24 * 3600
+_COLUMNS = (
+    TableColumn("budget", can_shrink=True),
+    TableColumn("per"),
+    TableColumn("of", can_shrink=True),
+    TableColumn("period"),
+    TableColumn("spent", is_number=True),
+    TableColumn("limit", is_number=True),
+    TableColumn("tokens", is_number=True),
+    TableColumn("limit", is_number=True, rank=3),
+    TableColumn("calls", is_number=True, rank=2),
+    TableColumn("reserved", is_number=True, rank=1),
+)
+
+
+@click.command("usage")
+@click.option(
+    "--store", "url", envvar="NJC_STORE", metavar="URL", help="The store (docs/storage.md)."
+)
+@click.option("--budget", "name", metavar="NAME", help="Only budgets of this name.")
+@click.option("--of", "owner", metavar="OWNER", help="Only those of this tenant or key.")
+@click.option("--all", "shows_all", is_flag=True, help="Past periods too.")
+@click.option("--json", "as_json", is_flag=True, help="Print JSON, with every account.")
+@click.option(
+    "--forget",
+    type=click.IntRange(min=1),
+    metavar="DAYS",
+    help="Delete accounts unchanged for DAYS days.",
+)
+@console_flags
+@pass_console
+def command(
+    console: Console,
+    url: str | None,
+    name: str | None,
+    owner: str | None,
+    shows_all: bool,
+    as_json: bool,
+    forget: int | None,
+) -> None:
+    """Show what was spent of each budget, or delete old accounts."""
+    ledger = Ledger(get_store(url, os.environ))
+    found = [
+        account
+        for account in ledger.list_accounts()
+        if name in (None, account.name) and owner in (None, account.owner)
+    ]
+    if forget is not None:
+        if shows_all or as_json:
+            raise ConfigurationError("--forget shows nothing; leave --all and --json out")
+        _forget(console, ledger, found, forget)
+        return
+    now = ledger.store.now()
+    if as_json:
+        accounts = [account_to_json(account, is_current(account, now)) for account in found]
+        console.result(json.dumps({"store": ledger.store.name, "accounts": accounts}, indent=2))
+        return
+    shown = [account for account in found if shows_all or is_current(account, now)]
+    if not shown:
+        past = f"; {format_count(len(found), 'account')} of past periods: --all" if found else ""
+        console.note(f"{ledger.store.name}: no budget has been used{past}")
+        return
+    width = shutil.get_terminal_size().columns if sys.stdout.isatty() else None
+    for line in format_table(_COLUMNS, [_format_row(account) for account in shown], width):
+        click.echo(line)
+
+
+def _forget(console: Console, ledger: Ledger, accounts: Sequence[StoredAccount], days: int) -> None:
+    before = ledger.store.now() - days * _DAY
+    old = [account for account in accounts if account.state.at < before]
+    for account in old:
+        ledger.forget(account.key)
+    console.note(f"{ledger.store.name}: {format_count(len(old), 'account')} deleted")
+
+
+def is_current(account: StoredAccount, now: float) -> bool:
+    """Whether the period of an account is not over; that of a `with` is over once nothing is reserved."""
+    if account.per in ("run", "scope"):
+        return bool(account.state.held)
+    _, _, zone = account.period.partition("@")
+    budget = Budget(per=account.per, zone=zone or "UTC")  # type: ignore[arg-type]
+    return find_period(budget, now).label == account.period
+
+
+def account_to_json(account: StoredAccount, current: bool) -> dict[str, Any]:
+    """An account as `njc usage --json` prints it."""
+    state, reserved = account.state, account.state.reserved
+    return {
+        "budget": account.name,
+        "per": account.per,
+        "each": account.each,
+        "owner": account.owner,
+        "period": account.period,
+        "current": current,
+        "usd": state.usd / NANO,
+        "usd_limit": state.limit_usd,
+        "usd_reserved": reserved.usd / NANO,
+        "tokens": state.tokens,
+        "tokens_limit": state.limit_tokens,
+        "tokens_reserved": reserved.tokens,
+        "calls": state.calls,
+        "calls_under_way": len(state.held),
+        "changed_at": state.at,
+    }
+
+
+def _format_row(account: StoredAccount) -> tuple[str, ...]:
+    state, reserved = account.state, account.state.reserved
+    owner = f"{account.each} {account.owner or '(none)'}" if account.each != "all" else "all"
+    return (
+        account.name,
+        account.per,
+        owner,
+        account.period,
+        f"${state.usd / NANO:,.4f}",
+        "" if state.limit_usd is None else f"${state.limit_usd:,.2f}",
+        f"{state.tokens:,}",
+        "" if state.limit_tokens is None else f"{state.limit_tokens:,}",
+        f"{state.calls:,}",
+        f"${reserved.usd / NANO:,.4f}" if reserved.usd else f"{reserved.tokens:,}",
+    )

@@ -1,0 +1,243 @@
+"""The layer that keeps a model's calls within budgets. It is the innermost: a cached or recorded reply costs nothing.
+
+    request ──reserve the most it can cost──> model
+    reply   <──settle what it has cost─────── model
+
+A call that does not fit raises `BudgetError` and is not made. If the server rejected the call, nothing is counted. If it
+is not known whether a call was billed (a timeout, a lost connection, a cancellation, a killed process), what it may
+have cost stays reserved until `HOLD_SECONDS` after the call's time limit. What cannot be settled because
+the store fails is settled with the next call, or forgotten at that time.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import threading
+import uuid
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, field, replace
+from itertools import groupby
+
+from njrt.budgets.budget import Budget, find_period
+from njrt.budgets.estimate import Estimate, estimate_call
+from njrt.budgets.ledger import Account, Amount, Hold, Ledger, to_nano
+from njrt.budgets.metrics import count_refusal, count_spending
+from njrt.errors import BudgetError, ModelError, ServerError, StoreError
+from njrt.messages import Reply, Request
+from njrt.models.model import Ask, Model
+from njrt.observability.logs import warn
+from njrt.persistence.memory_store import MemoryStore
+
+HOLD_SECONDS = 60.0
+
+
+@dataclass(frozen=True, slots=True)
+class OpenBudget:
+    """A budget around a point of the program; `scope` is the label of its `with`, if it is one's."""
+
+    budget: Budget
+    scope: str = ""
+    ledgers: set[Ledger] = field(default_factory=set, compare=False)
+    """Those that have its account, to be forgotten with the `with`."""
+    process: int = field(default_factory=os.getpid, compare=False)
+
+    def close(self) -> None:
+        """Forget the account of the `with` that ends, in the process that began it."""
+        if self.process != os.getpid():
+            return
+        account = Account(self.budget, "", self.scope)
+        for ledger in self.ledgers:
+            for stored in _list_scope_keys(ledger, account):
+                try:
+                    ledger.forget(stored)
+                except StoreError as error:
+                    warn("a budget could not be removed: %s", error)
+
+
+def _list_scope_keys(ledger: Ledger, account: Account) -> Sequence[str]:
+    """The keys of a scope's accounts, of all its owners."""
+    before = account.key.rpartition("/")[0].rpartition("/")[0]
+    try:
+        return [
+            key
+            for key in ledger.store.list_keys(f"{before}/")
+            if key.endswith(f"/{account.period}")
+        ]
+    except StoreError as error:
+        warn("a budget could not be removed: %s", error)
+        return []
+
+
+def open_budget(budget: Budget) -> OpenBudget:
+    """Open a budget for a `with`."""
+    return OpenBudget(budget, uuid.uuid4().hex if budget.per == "scope" else "")
+
+
+@dataclass(frozen=True, slots=True)
+class Budgeted:
+    """The layer. `find_model` gives the model below, whose price and key count."""
+
+    budgets: tuple[OpenBudget, ...]
+    find_ledger: Callable[[], Ledger]
+    find_model: Callable[[], Model]
+    tenant: str = ""
+    run_ledger: Ledger = field(default_factory=lambda: Ledger(MemoryStore()))
+    """The accounts of budgets per run."""
+
+    async def answer(self, request: Request, ask: Ask) -> Reply:
+        """Ask the model, if all budgets allow what the call may cost."""
+        model = self.find_model()
+        settle_unsettled()
+        reservations = self._reserve_all(model, request)
+        try:
+            reply = await ask(request)
+        except ServerError:
+            raise  # it may have been billed
+        except ModelError:
+            _release_all(reservations)
+            raise
+        for reservation in reservations:
+            reservation.settle(reply, model.name)
+        return reply
+
+    def _reserve_all(self, model: Model, request: Request) -> list[Reservation]:
+        accounts = self._list_accounts(model)
+        with_price = any(account.budget.usd is not None for _, account in accounts)
+        estimate = estimate_call(model, request, with_price)
+        made: list[Reservation] = []
+        try:
+            for ledger, account in accounts:
+                until = ledger.store.now() + request.timeout + HOLD_SECONDS
+                amount = self._measure(account, estimate, model)
+                reservation = Reservation(
+                    ledger, account, Hold(uuid.uuid4().hex[:16], amount, until)
+                )
+                try:
+                    ledger.reserve(account, reservation.hold)
+                except BudgetError:
+                    count_refusal(account)
+                    raise
+                made.append(reservation)
+        except BaseException as error:
+            _release_all(made)
+            if isinstance(error, BudgetError):
+                error.place = error.place or request.place or None
+            raise
+        return made
+
+    def _list_accounts(self, model: Model) -> list[tuple[Ledger, Account]]:
+        """The accounts of a call; budgets that share one count once, with the lower limits."""
+        found: list[tuple[Ledger, Account]] = []
+        for opened in self.budgets:
+            ledger = self.run_ledger if opened.budget.per == "run" else self.find_ledger()
+            if opened.scope:
+                opened.ledgers.add(ledger)
+            owner = {"all": "", "tenant": self.tenant, "key": digest_key(model)}[opened.budget.each]
+            period = find_period(opened.budget, ledger.store.now(), opened.scope or "run")
+            found.append((ledger, Account(opened.budget, owner, period.label, period.renews)))
+        by_key = sorted(found, key=lambda pair: pair[1].key)
+        groups = groupby(by_key, key=lambda pair: pair[1].key)
+        return [_merge_accounts(list(group)) for _, group in groups]
+
+    def _measure(self, account: Account, estimate: Estimate, model: Model) -> Amount:
+        tokens = estimate.usage.input + estimate.usage.output
+        budget = account.budget
+        if estimate.usd is None and budget.usd is not None and budget.unpriced == "refuse":
+            error = BudgetError(
+                f"the budget `{budget}` limits dollars, but no price is known for the model {model.name}; "
+                "upgrade genai-prices, or limit tokens and add unpriced=tokens"
+            )
+            error.budget, error.owner, error.usd_limit = str(budget), account.owner, budget.usd
+            count_refusal(account)
+            raise error
+        return Amount(to_nano(estimate.usd or 0.0), tokens)
+
+
+@dataclass(frozen=True, slots=True)
+class Reservation:
+    """What one call has reserved in one account."""
+
+    ledger: Ledger
+    account: Account
+    hold: Hold
+
+    def settle(self, reply: Reply, model: str) -> None:
+        """Count what the call has cost; a reply without counts costs what was reserved."""
+        usage, most = reply.usage, self.hold.amount
+        tokens = usage.input + usage.output
+        usd = most.usd if usage.usd is None else to_nano(usage.usd)
+        spent = Amount(usd, tokens) if tokens or usage.usd else most
+        if reply.source == "script" and not tokens and not usage.usd:
+            spent = Amount()
+        _settle(Unsettled(self, spent))
+        count_spending(self.account, spent, model)
+
+    def release(self) -> None:
+        """Count nothing."""
+        try:
+            self.ledger.release(self.account, self.hold)
+        except StoreError as error:
+            warn("a reservation stays until its time is over: %s", error)
+
+
+@dataclass(frozen=True, slots=True)
+class Unsettled:
+    """What a call has cost, while the store does not know of it."""
+
+    reservation: Reservation
+    spent: Amount
+
+
+_unsettled: list[Unsettled] = []
+_unsettled_lock = threading.Lock()
+
+
+def _settle(item: Unsettled) -> bool:
+    reservation = item.reservation
+    try:
+        reservation.ledger.settle(reservation.account, reservation.hold, item.spent)
+    except StoreError as error:
+        warn("what a call has cost is counted with the next call: %s", error)
+        with _unsettled_lock:
+            _unsettled.append(item)
+        return False
+    return True
+
+
+def settle_unsettled() -> None:
+    """Count what could not be counted before."""
+    with _unsettled_lock:
+        items = _unsettled[:]
+        _unsettled.clear()
+    for number, item in enumerate(items):
+        if not _settle(item):
+            with _unsettled_lock:
+                _unsettled.extend(items[number + 1 :])
+            return
+
+
+def _release_all(reservations: Iterable[Reservation]) -> None:
+    for reservation in reservations:
+        reservation.release()
+
+
+def _merge_accounts(pairs: list[tuple[Ledger, Account]]) -> tuple[Ledger, Account]:
+    """One account for several budgets of the same key."""
+    ledger, account = pairs[0]
+    budgets = [other.budget for _, other in pairs]
+    merged = replace(
+        account.budget,
+        usd=min((budget.usd for budget in budgets if budget.usd is not None), default=None),
+        tokens=min(
+            (budget.tokens for budget in budgets if budget.tokens is not None), default=None
+        ),
+        unpriced="refuse" if any(budget.unpriced == "refuse" for budget in budgets) else "tokens",
+    )
+    return ledger, replace(account, budget=merged)
+
+
+def digest_key(model: Model) -> str:
+    """A digest of the API key that a model uses; empty if it has none."""
+    key = getattr(model, "_key", None)
+    return hashlib.sha256(key.encode()).hexdigest()[:12] if isinstance(key, str) else ""

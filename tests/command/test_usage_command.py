@@ -1,0 +1,123 @@
+"""`njc usage`: what is spent is shown, by period, tenant and budget, and exported as metrics."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+import textwrap
+
+import pytest
+from workplace import Workplace
+
+import njrt
+from njrt.messages import ModelMessage, Reply, Usage
+from njrt.models.scripted import Scripted
+
+
+@pytest.fixture
+def spent(here: Workplace, monkeypatch: pytest.MonkeyPatch) -> Workplace:
+    """A store in which two tenants have spent something today and ever."""
+    monkeypatch.setenv("NJC_STORE", f"{here.folder}/store.sqlite3")
+    budgets = "usd=5 per=day each=tenant; tokens=1000000 per=total name=research"
+    for tenant, usd in (("acme", 0.25), ("zoë", 0.5)):
+        reply = Reply(ModelMessage("3"), usage=Usage(1000, 200, 0, usd))
+        with njrt.using(model=Scripted([reply]), budget=budgets, tenant=tenant):
+            njrt.llm("How many?")
+    return here
+
+
+def test_the_table(spent: Workplace) -> None:
+    lines = [line.split() for line in spent.njc("usage").stdout.splitlines()]
+    head, *rows = lines
+    assert head[:5] == ["budget", "per", "of", "period", "spent"]
+    assert [(*row[:4], *row[5:7]) for row in rows[:2]] == [
+        ("all", "day", "tenant", "acme", "$0.2500", "$5.00"),
+        ("all", "day", "tenant", "zoë", "$0.5000", "$5.00"),
+    ]
+    assert rows[2] == [
+        "research",
+        "total",
+        "all",
+        "total",
+        "$0.7500",
+        "2,400",
+        "1,000,000",
+        "2",
+        "0",
+    ]
+
+
+def test_json_has_every_account(spent: Workplace) -> None:
+    found = json.loads(spent.njc("usage", "--json", "--of", "acme").stdout)
+    (account,) = found["accounts"]
+    assert found["store"].endswith("store.sqlite3")
+    assert account | {"period": "", "changed_at": 0} == {
+        "budget": "all", "per": "day", "each": "tenant", "owner": "acme", "period": "", "current": True,
+        "usd": 0.25, "usd_limit": 5.0, "usd_reserved": 0.0, "tokens": 1200, "tokens_limit": None,
+        "tokens_reserved": 0, "calls": 1, "calls_under_way": 0, "changed_at": 0,
+    }  # fmt: skip
+
+
+def test_budgets_and_owners_are_chosen(spent: Workplace) -> None:
+    assert len(spent.njc("usage", "--budget", "research").stdout.splitlines()) == 2
+    assert len(spent.njc("usage", "--of", "zoë").stdout.splitlines()) == 2
+    assert "no budget has been used" in spent.njc("usage", "--of", "nobody").stderr
+
+
+def test_old_accounts_are_forgotten_and_new_ones_stay(spent: Workplace) -> None:
+    assert spent.njc("usage", "--forget", "1").stderr.endswith("0 accounts deleted\n")
+    assert len(json.loads(spent.njc("usage", "--json").stdout)["accounts"]) == 3
+    assert spent.njc("usage", "--forget", "1", "--json").exit_code == 2
+
+
+def test_an_empty_store_says_so(here: Workplace) -> None:
+    result = here.njc("usage", "--store", "memory:")
+    assert (result.exit_code, result.stdout) == (0, "")
+    assert result.stderr == "memory:: no budget has been used\n"
+
+
+def test_a_store_that_fails_is_an_error(here: Workplace) -> None:
+    result = here.njc("usage", "--store", "redis://:secret@127.0.0.1:1/0")
+    assert result.exit_code == 3
+    assert "cannot be used" in result.stderr
+    assert "secret" not in result.stderr
+
+
+METRICS = """
+from opentelemetry import metrics
+from opentelemetry.sdk.metrics import MeterProvider
+from opentelemetry.sdk.metrics.export import InMemoryMetricReader
+import njrt
+from njrt.messages import ModelMessage, Reply, Usage
+reader = InMemoryMetricReader()
+metrics.set_meter_provider(MeterProvider([reader]))
+reply = Reply(ModelMessage("3"), usage=Usage(1000, 200, 0, 0.25))
+with njrt.using(model=njrt.Scripted([reply] * 2), store="memory:", budget="usd=0.2 per=day each=tenant", tenant="acme"):
+    njrt.llm("How many?")
+    try:
+        njrt.llm("How many?")
+    except njrt.BudgetError as error:
+        assert error.owner == "acme"
+for resource in reader.get_metrics_data().resource_metrics:
+    for scope in resource.scope_metrics:
+        for metric in scope.metrics:
+            for point in metric.data.data_points:
+                print(metric.name, metric.unit, point.value, point.attributes["njrt.budget.owner"])
+"""
+
+
+def test_what_is_spent_is_exported_as_metrics() -> None:
+    done = subprocess.run(
+        [sys.executable, "-c", textwrap.dedent(METRICS)],
+        capture_output=True,
+        text=True,
+        check=True,
+        timeout=60,
+    )
+    assert sorted(done.stdout.splitlines()) == [
+        "njrt.budget.calls {call} 1 acme",
+        "njrt.budget.refusals {call} 1 acme",
+        "njrt.budget.tokens {token} 1200 acme",
+        "njrt.budget.usd {USD} 0.25 acme",
+    ]

@@ -1,0 +1,700 @@
+"""Budgets: what fits is made and counted, what does not is refused before it is made, by threads, processes and kills."""
+
+from __future__ import annotations
+
+import asyncio
+import random
+import signal
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import suppress
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import njrt
+from loopback import Drop, Status
+from njrt.budgets.budget import Budget, find_period, format_budget, parse_budgets
+from njrt.budgets.budgeted import Budgeted, open_budget, settle_unsettled
+from njrt.budgets.estimate import estimate_call
+from njrt.budgets.ledger import NANO, Account, Amount, Hold, Ledger
+from njrt.errors import (
+    BudgetError,
+    ConfigurationError,
+    RejectedRequestError,
+    ServerError,
+    StoreError,
+)
+from njrt.messages import ModelMessage, Reply, Request, Usage, UserMessage
+from njrt.models.model import LayeredModel
+from njrt.models.openai import OpenAI
+from njrt.models.scripted import Scripted
+from njrt.persistence.memory_store import MemoryStore
+from njrt.persistence.open_store import get_store
+from njrt.persistence.store import Store
+from openai_server import OpenAIServer, says
+
+REQUEST = Request("Answer.", (UserMessage("How many?"),), max_reply_tokens=100, timeout=5.0)
+
+
+def reply(tokens: int = 0, usd: float | None = None) -> Reply:
+    return Reply(ModelMessage("3"), usage=Usage(tokens, 0, 0, usd), model="m")
+
+
+class PricedModel:
+    """A model of a known price whose replies are given by a function; it counts its calls."""
+
+    protocol = "tools"
+
+    def __init__(
+        self, name: str = "openai/gpt-4.1", answer: Any = lambda: reply(50, 0.001)
+    ) -> None:
+        self.name = name
+        self.calls = 0
+        self._answer = answer
+
+    def ask(self, request: Request) -> Reply:
+        self.calls += 1
+        result: Reply = self._answer()
+        return result
+
+    async def aask(self, request: Request) -> Reply:
+        await asyncio.sleep(0)
+        return self.ask(request)
+
+
+@pytest.fixture
+def ledger() -> Ledger:
+    return Ledger(MemoryStore())
+
+
+def put_on_budget(model: Any, ledger: Ledger, *budgets: Budget, **more: Any) -> LayeredModel:
+    layer = Budgeted(tuple(map(open_budget, budgets)), lambda: ledger, lambda: model, **more)
+    return LayeredModel(model, (layer,))
+
+
+def ask_often(model: LayeredModel) -> None:
+    for _ in range(100):
+        model.ask(REQUEST)
+
+
+def read_only_account(ledger: Ledger) -> Any:
+    (account,) = ledger.list_accounts()
+    return account.state
+
+
+# --- writing budgets
+
+
+BUDGETS = st.builds(
+    Budget,
+    usd=st.none() | st.floats(0, 1e6).map(lambda usd: round(usd, 2)),
+    tokens=st.integers(0, 10**12),
+    per=st.sampled_from(["run", "hour", "day", "month", "total"]),
+    each=st.sampled_from(["all", "tenant", "key"]),
+    name=st.sampled_from(["all", "research", "x-1"]),
+    unpriced=st.sampled_from(["refuse", "tokens"]),
+    zone=st.sampled_from(["UTC", "Europe/Berlin"]),
+)
+
+
+@given(st.lists(BUDGETS, max_size=3))
+def test_a_written_budget_is_read_again(budgets: list[Budget]) -> None:
+    read = parse_budgets("; ".join(map(format_budget, budgets)))
+    for before, after in zip(budgets, read, strict=True):
+        assert after == before or after.usd == pytest.approx(before.usd, rel=1e-5)
+
+
+WRONG = [
+    ("usd=5", "write per=run"),
+    ("usd=5 per=scope", "write per=run"),
+    ("usd=5 per=week", "`per` must be one of"),
+    ("usd=five per=day", "must be numbers"),
+    ("usd=nan per=day", "a number from 0"),
+    ("usd=inf per=day", "a number from 0"),
+    ("usd=-1 per=day", "a number from 0"),
+    ("tokens=1.5 per=day", "must be numbers"),
+    ("dollars=5 per=day", "is not one NAME=VALUE"),
+    ("usd=5 usd=6 per=day", "is not one NAME=VALUE"),
+    ("5 dollars a day", "is not one NAME=VALUE"),
+    ("usd=5 per=day zone=Mars/Olympus", "no time zone"),
+    ("usd=5 per=day unpriced=tokens", "needs a limit of tokens"),
+    ("usd=5 per=day unpriced=free", "`unpriced` must be one of"),
+    ("usd=5 per=day name=", "`name` must be"),
+]
+
+
+@pytest.mark.parametrize(("text", "why"), WRONG)
+def test_a_wrong_budget_is_refused(text: str, why: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    with pytest.raises(ConfigurationError, match=why):
+        parse_budgets(text)
+    monkeypatch.setenv("NJC_BUDGET", text)
+    with (
+        njrt.using(model=Scripted(["3"]), store="memory:"),
+        pytest.raises(ConfigurationError, match=why),
+    ):
+        njrt.llm("How many?")
+
+
+@pytest.mark.parametrize(
+    "values", [{"usd": True}, {"usd": "5"}, {"tokens": 1.5}, {"per": "week"}, {"each": "user"}]
+)
+def test_wrong_values_are_refused(values: dict[str, Any]) -> None:
+    with pytest.raises(ConfigurationError, match=f"`{next(iter(values))}` must be"):
+        Budget(**values)
+
+
+def test_what_is_no_budget_is_refused() -> None:
+    with pytest.raises(ConfigurationError, match="budget must be a Budget"), njrt.using(budget=[5]):  # type: ignore[list-item]
+        pass
+
+
+PERIODS = [
+    ("2026-03-01T23:59:59+00:00", "day", "UTC", "2026-03-01", "2026-03-02T00:00:00+00:00"),
+    ("2026-03-01T23:59:59+00:00", "month", "UTC", "2026-03", "2026-04-01T00:00:00+00:00"),
+    ("2026-12-31T23:59:59+00:00", "month", "UTC", "2026-12", "2027-01-01T00:00:00+00:00"),
+    ("2026-01-31T10:00:00+00:00", "month", "UTC", "2026-01", "2026-02-01T00:00:00+00:00"),
+    ("2026-03-01T23:30:00+00:00", "day", "Europe/Berlin", "2026-03-02@Europe/Berlin", "2026-03-03T00:00:00+01:00"),
+    ("2026-03-29T10:00:00+00:00", "day", "Europe/Berlin", "2026-03-29@Europe/Berlin", "2026-03-30T00:00:00+02:00"),
+    ("2026-10-25T00:30:00+00:00", "hour", "Europe/Berlin", "2026-10-25T02+0200@Europe/Berlin", "2026-10-25T02:00:00+01:00"),
+    ("2026-10-25T01:30:00+00:00", "hour", "Europe/Berlin", "2026-10-25T02+0100@Europe/Berlin", "2026-10-25T03:00:00+01:00"),
+    ("2026-03-01T10:59:59+00:00", "hour", "UTC", "2026-03-01T10+0000", "2026-03-01T11:00:00+00:00"),
+    ("2026-03-01T10:59:59+00:00", "total", "UTC", "total", None),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("at", "per", "zone", "label", "renews"), PERIODS)
+def test_periods(at: str, per: Any, zone: str, label: str, renews: str | None) -> None:
+    period = find_period(Budget(per=per, zone=zone), datetime.fromisoformat(at).timestamp())
+    assert period.label == label
+    assert (period.renews and period.renews.isoformat()) == renews
+
+
+@given(
+    st.floats(0, 4e9),
+    st.sampled_from(["hour", "day", "month"]),
+    st.sampled_from(["UTC", "Europe/Berlin", "Asia/Kathmandu", "America/St_Johns"]),
+)
+def test_a_period_ends_where_the_next_begins(now: float, per: Any, zone: str) -> None:
+    budget = Budget(per=per, zone=zone)
+    period = find_period(budget, now)
+    assert period.renews is not None
+    ends = period.renews.timestamp()
+    assert now < ends
+    assert find_period(budget, ends - 0.01).label == period.label
+    assert find_period(budget, ends + 0.01).label != period.label
+
+
+# --- one call
+
+
+def test_what_a_call_costs_is_counted(ledger: Ledger) -> None:
+    put_on_budget(PricedModel(), ledger, Budget(usd=1, per="day")).ask(REQUEST)
+    state = read_only_account(ledger)
+    assert (state.usd, state.tokens, state.calls, state.held) == (NANO // 1000, 50, 1, {})
+
+
+def test_a_call_that_may_cost_too_much_is_not_made(ledger: Ledger) -> None:
+    model = PricedModel()
+    estimate = estimate_call(model, REQUEST)
+    assert estimate.usd is not None
+    fits = Budget(usd=estimate.usd * 1.001, per="day")
+    with pytest.raises(BudgetError) as caught:
+        put_on_budget(model, ledger, Budget(usd=estimate.usd * 0.999, per="day")).ask(REQUEST)
+    assert model.calls == 0
+    error = caught.value
+    assert error.usd_needed == pytest.approx(estimate.usd, rel=1e-6)
+    assert (error.usd_spent, error.tokens_spent, error.usd_limit) == (
+        0,
+        0,
+        pytest.approx(estimate.usd * 0.999),
+    )
+    assert error.renews is not None
+    assert error.renews > datetime.now(UTC)
+    assert "it renews at" in str(error)
+    put_on_budget(model, ledger, fits).ask(REQUEST)
+    assert model.calls == 1
+
+
+@pytest.mark.parametrize(
+    "budget", [Budget(usd=0, per="day"), Budget(tokens=0, per="day"), Budget(tokens=700, per="day")]
+)
+def test_tokens_and_dollars_limit(ledger: Ledger, budget: Budget) -> None:
+    model = PricedModel(answer=lambda: reply(300, 0.0))
+    asked = put_on_budget(model, ledger, budget)
+    with pytest.raises(BudgetError):
+        ask_often(asked)
+    assert model.calls * 300 <= (budget.tokens or 0)
+
+
+@pytest.mark.parametrize(
+    ("error", "held"),
+    [
+        (RejectedRequestError("no"), 0),
+        (ServerError("lost"), 1),
+        (KeyboardInterrupt(), 1),
+        (ValueError("bug"), 1),
+    ],
+    ids=["rejected", "lost", "interrupted", "bug"],
+)
+def test_a_failed_call(ledger: Ledger, error: BaseException, held: int) -> None:
+    def fail() -> Reply:
+        raise error
+
+    with pytest.raises(type(error)):
+        put_on_budget(PricedModel(answer=fail), ledger, Budget(usd=1, per="day")).ask(REQUEST)
+    state = read_only_account(ledger)
+    assert (state.usd, state.calls, len(state.held)) == (0, 0, held)
+
+
+def test_a_reservation_ends_after_its_time() -> None:
+    now = 1000.0
+    ledger = Ledger(MemoryStore(lambda: now))
+
+    def fail() -> Reply:
+        raise ServerError("lost")
+
+    model = PricedModel(answer=fail)
+    asked = put_on_budget(model, ledger, Budget(tokens=1000, per="total"))
+    with pytest.raises(ServerError):
+        asked.ask(REQUEST)
+    with pytest.raises(BudgetError, match="reserved by calls under way"):
+        asked.ask(REQUEST)
+    now += REQUEST.timeout + 61
+    with pytest.raises(ServerError):
+        asked.ask(REQUEST)
+
+
+def test_a_reply_without_counts_costs_what_was_reserved(ledger: Ledger) -> None:
+    model = PricedModel(answer=lambda: reply(0, None))
+    put_on_budget(model, ledger, Budget(usd=1, per="day")).ask(REQUEST)
+    state, estimate = read_only_account(ledger), estimate_call(model, REQUEST)
+    assert state.tokens == estimate.usage.input + estimate.usage.output
+    assert state.usd == pytest.approx((estimate.usd or 0) * NANO)
+
+
+def test_an_unknown_price_is_refused_or_counted_by_tokens(ledger: Ledger) -> None:
+    model = PricedModel("openai/of-our-own", lambda: reply(50))
+    with pytest.raises(BudgetError, match="no price is known for the model openai/of-our-own"):
+        put_on_budget(model, ledger, Budget(usd=1, tokens=10_000, per="day")).ask(REQUEST)
+    assert model.calls == 0
+    by_tokens = Budget(usd=1, tokens=2000, per="day", unpriced="tokens")
+    asked = put_on_budget(model, ledger, by_tokens)
+    with pytest.raises(BudgetError):
+        ask_often(asked)
+    assert 0 < model.calls * 50 <= 2000
+
+
+@given(st.text(max_size=300), st.text(max_size=300))
+def test_an_estimate_has_a_token_for_each_byte(system: str, text: str) -> None:
+    estimate = estimate_call(PricedModel(), Request(system, (UserMessage(text),)))
+    sent = (system + text).encode("utf-8", "surrogatepass")
+    assert estimate.usage.input >= len(sent)
+
+
+# --- whose budget
+
+
+def test_tenants_have_budgets_of_their_own(ledger: Ledger) -> None:
+    budget = Budget(tokens=1000, per="day", each="tenant")
+    model = PricedModel(answer=lambda: reply(900))
+    for tenant in ("acme", "zoë/1", ""):
+        asked = put_on_budget(model, ledger, budget, tenant=tenant)
+        asked.ask(REQUEST)
+        with pytest.raises(BudgetError, match=f"of the tenant {tenant or '.none.'} allows"):
+            asked.ask(REQUEST)
+    assert sorted(account.owner for account in ledger.list_accounts()) == ["", "acme", "zoë/1"]
+
+
+def test_keys_have_budgets_of_their_own_and_are_not_shown(ledger: Ledger) -> None:
+    budget = Budget(tokens=10_000, per="day", each="key")
+    for key in ("sk-one-secret", "sk-two-secret"):
+        with OpenAIServer([says("3")], vendor=False) as server:
+            model = OpenAI("gpt-4.1", base_url=server.base_url, key=key)
+            put_on_budget(model, ledger, budget).ask(REQUEST)
+    owners = [account.owner for account in ledger.list_accounts()]
+    assert len(set(owners)) == 2
+    assert not any("secret" in key for key in ledger.store.list_keys(""))
+
+
+def test_several_budgets_hold_together(ledger: Ledger) -> None:
+    narrow, wide = (
+        Budget(tokens=800, per="day", name="narrow"),
+        Budget(tokens=5000, per="month", name="wide"),
+    )
+    model = PricedModel(answer=lambda: reply(500))
+    asked = put_on_budget(model, ledger, wide, narrow)
+    asked.ask(REQUEST)
+    with pytest.raises(BudgetError, match="name=narrow"):
+        asked.ask(REQUEST)
+    states = {account.name: account.state for account in ledger.list_accounts()}
+    assert {name: (state.tokens, len(state.held)) for name, state in states.items()} == {
+        "narrow": (500, 0),
+        "wide": (500, 0),
+    }
+
+
+def test_budgets_of_one_account_count_once_with_the_lower_limit(ledger: Ledger) -> None:
+    model = PricedModel(answer=lambda: reply(500, 0.0))
+    budgets = (
+        Budget(tokens=5000, per="day"),
+        Budget(tokens=900, per="day"),
+        Budget(usd=3, per="day"),
+    )
+    asked = put_on_budget(model, ledger, *budgets)
+    asked.ask(REQUEST)
+    assert read_only_account(ledger).tokens == 500
+    with pytest.raises(BudgetError):
+        asked.ask(REQUEST)
+
+
+# --- in programs
+
+
+def test_a_with_has_a_budget_of_its_own_which_ends_with_it() -> None:
+    store = get_store("memory:", {})
+    for _ in range(2):
+        with njrt.using(
+            model=Scripted([reply(600), reply(600)]), store="memory:", budget=Budget(tokens=6000)
+        ):
+            njrt.llm("How many?")
+            njrt.llm("How many?")
+    with (
+        njrt.using(model=Scripted([reply(6000)] * 3), store="memory:", budget="tokens=9000"),
+        pytest.raises(BudgetError, match="each `with` has its own"),
+    ):
+        list(map(njrt.llm, ["How many?"] * 2))
+    assert store.list_keys("budget/all/scope") == []
+
+
+def test_inner_budgets_do_not_loosen_outer_ones() -> None:
+    with (
+        njrt.using(model=Scripted([]), store="memory:", budget=Budget(tokens=10)),
+        pytest.raises(BudgetError, match="tokens=10"),
+        njrt.using(budget=Budget(tokens=10**9)),
+    ):
+        njrt.llm("How many?")
+
+
+def test_the_environment_adds_to_the_option(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("NJC_BUDGET", "tokens=10 per=day name=of-the-operator")
+    with (
+        njrt.using(model=Scripted([]), store="memory:", budget="tokens=999999 per=day"),
+        pytest.raises(BudgetError, match="of-the-operator"),
+    ):
+        njrt.llm("How many?")
+
+
+def test_a_budget_per_run_is_new_in_each_run() -> None:
+    with njrt.using(
+        model=Scripted([reply(5000)] * 2), store="memory:", budget="tokens=8000 per=run"
+    ):
+        assert [njrt.llm("How many?") for _ in range(2)] == ["3", "3"]
+
+
+def test_recorded_replies_cost_nothing(tmp_path: Path) -> None:
+    with njrt.using(store="memory:", budget=Budget(tokens=7000)):
+        for script in ([reply(5000)], [], []):
+            with njrt.using(model=Scripted(script), record=tmp_path / "r.jsonl"):
+                assert njrt.llm("How many?") == "3"
+
+
+def test_cached_replies_cost_nothing(tmp_path: Path) -> None:
+    with njrt.using(store="memory:", budget=Budget(tokens=7000), cache=tmp_path):
+        for script in ([reply(5000)], [], []):
+            with njrt.using(model=Scripted(script)):
+                assert njrt.llm("How many?") == "3"
+
+
+def test_async_calls_under_way_are_reserved() -> None:
+    model = PricedModel(answer=lambda: reply(10, 0.0))
+
+    async def ask_all() -> list[Any]:
+        with njrt.using(model=model, store="memory:", budget=Budget(tokens=12_000)):
+            return await asyncio.gather(
+                *(njrt.allm("How many?") for _ in range(6)), return_exceptions=True
+            )
+
+    results = asyncio.run(ask_all())
+    refused = [result for result in results if isinstance(result, BudgetError)]
+    assert len(refused) + model.calls == 6
+    assert refused
+    assert model.calls >= 1
+
+
+# --- a store that fails
+
+
+class FailingStore(MemoryStore):
+    """A store whose changes fail while `fails` is set, before or after they are made."""
+
+    fails = ""
+
+    def swap(self, key: str, old: str | None, new: str | None) -> bool:
+        if self.fails == "before":
+            raise StoreError("the store fails")
+        done = super().swap(key, old, new)
+        if self.fails == "after":
+            raise StoreError("the store fails")
+        return done
+
+
+@pytest.mark.parametrize("when", ["before", "after"])
+def test_without_the_store_no_call_is_made(when: str) -> None:
+    store, model = FailingStore(), PricedModel()
+    store.fails = when
+    with pytest.raises(StoreError):
+        put_on_budget(model, Ledger(store), Budget(usd=1, per="day")).ask(REQUEST)
+    assert model.calls == 0
+
+
+@pytest.mark.parametrize("when", ["before", "after"])
+def test_what_could_not_be_counted_is_counted_later_and_once(when: str) -> None:
+    store = FailingStore()
+    ledger = Ledger(store)
+
+    def answer() -> Reply:
+        store.fails = when
+        return reply(50, 0.001)
+
+    put_on_budget(PricedModel(answer=answer), ledger, Budget(usd=1, per="day")).ask(REQUEST)
+    settle_unsettled()
+    store.fails = ""
+    settle_unsettled()
+    settle_unsettled()
+    state = read_only_account(ledger)
+    assert (state.tokens, state.calls, state.held) == (50, 1, {})
+
+
+def test_an_account_that_cannot_be_read_allows_nothing(ledger: Ledger) -> None:
+    model, budget = PricedModel(), Budget(usd=1, per="total")
+    ledger.store.put(Account(budget, "", "total").key, '{"usd": "none"}')
+    with pytest.raises(StoreError, match="is no account of a budget"):
+        put_on_budget(model, ledger, budget).ask(REQUEST)
+    assert model.calls == 0
+
+
+# --- clocks
+
+
+@given(
+    st.lists(
+        st.tuples(
+            st.sampled_from([-200_000, -3600, -1, 0, 1, 30, 100, 3600, 200_000]),
+            st.sampled_from(["call", "lost", "slow"]),
+        ),
+        max_size=30,
+    )
+)
+def test_no_step_of_the_clock_lets_a_day_spend_more(steps: list[tuple[int, str]]) -> None:
+    """Each day's account holds its limit however the clock is set between calls."""
+    now = 1_772_000_000.0
+    ledger = Ledger(MemoryStore(lambda: now))
+    results: Iterator[str] = iter([kind for _, kind in steps])
+
+    def answer() -> Reply:
+        if next(results) == "lost":
+            raise ServerError("lost")
+        return reply(400)
+
+    asked = put_on_budget(PricedModel(answer=answer), ledger, Budget(tokens=2000, per="day"))
+    for step, _ in steps:
+        now += step
+        try:
+            asked.ask(REQUEST)
+        except ServerError:
+            pass
+        except BudgetError:
+            next(results)
+    for account in ledger.list_accounts():
+        assert account.state.tokens <= 2000
+
+
+@given(
+    st.lists(
+        st.tuples(
+            st.sampled_from(["reserve", "settle", "release", "wait"]),
+            st.integers(0, 3),
+            st.integers(1, 400),
+        ),
+        max_size=40,
+    )
+)
+def test_spent_and_reserved_never_exceed_the_limit(steps: list[tuple[str, int, int]]) -> None:
+    """Whatever the order of reservations and their ends, while each costs at most what it reserved."""
+    now = 1000.0
+    ledger = Ledger(MemoryStore(lambda: now))
+    account = Account(Budget(tokens=1000, per="total"), "", "total")
+    holds: dict[int, Hold] = {}
+    spent = 0
+    for number, (what, slot, size) in enumerate(steps):
+        hold = holds.get(slot)
+        if what == "wait":
+            now += 5
+        elif what == "reserve" and hold is None:
+            hold = Hold(f"h{number}", Amount(0, size), now + 1000)
+            try:
+                ledger.reserve(account, hold)
+                holds[slot] = hold
+            except BudgetError:
+                pass
+        elif hold is not None:
+            del holds[slot]
+            if what == "release":
+                ledger.release(account, hold)
+            else:
+                used = min(size, hold.amount.tokens)
+                ledger.settle(account, hold, Amount(0, used))
+                ledger.settle(account, hold, Amount(0, used))
+                spent += used
+        state = ledger.read(account)
+        assert state.tokens == spent
+        assert state.reserved.tokens == sum(hold.amount.tokens for hold in holds.values())
+        assert state.tokens + state.reserved.tokens <= 1000
+
+
+# --- many processes, and kills
+
+HAMMER = """
+import random, sys, time
+from njrt.budgets.budget import Budget
+from njrt.budgets.budgeted import Budgeted, open_budget
+from njrt.budgets.ledger import Ledger
+from njrt.errors import BudgetError
+from njrt.messages import ModelMessage, Reply, Request, Usage, UserMessage
+from njrt.models.model import LayeredModel
+from njrt.persistence.open_store import get_store
+
+url, log, seed = sys.argv[1], sys.argv[2], int(sys.argv[3])
+pick = random.Random(seed)
+
+class Model:
+    name, protocol = "openai/gpt-4.1", "tools"
+    def ask(self, request):
+        used = pick.randint(100, 600)
+        with open(log, "a") as file:
+            file.write(f"{used}\\n")
+        return Reply(ModelMessage("3"), usage=Usage(used, 0, 0, 0.0), model="m")
+
+ledger = Ledger(get_store(url, {}))
+model = Model()
+layer = Budgeted((open_budget(Budget(tokens=20_000, per="total")),), lambda: ledger, lambda: model)
+asked = LayeredModel(model, (layer,))
+request = Request("Answer.", (UserMessage("How many?"),), max_reply_tokens=100, timeout=5.0)
+print("ready", flush=True)
+sys.stdin.readline()
+refused = 0
+while refused < 3:
+    try:
+        asked.ask(request)
+    except BudgetError:
+        refused += 1
+        time.sleep(0.01)
+"""
+
+
+def start_hammer(url: str, log: Path, seed: int) -> subprocess.Popen[str]:
+    child = subprocess.Popen(
+        [sys.executable, "-c", HAMMER, url, str(log), str(seed)],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
+    )
+    assert child.stdout is not None
+    assert child.stdin is not None
+    assert child.stdout.readline() == "ready\n"
+    return child
+
+
+def let_go(child: subprocess.Popen[str]) -> None:
+    assert child.stdin is not None
+    child.stdin.write("go\n")
+    child.stdin.flush()
+
+
+LIMIT, MOST_RESERVED = 20_000, 900
+
+
+@pytest.mark.parametrize("kind", ["sqlite", "redis", "postgres"])
+def test_processes_never_exceed_a_budget_together(url: str, store: Store, tmp_path: Path) -> None:
+    log = tmp_path / "log"
+    children = [start_hammer(url, log, seed) for seed in range(4)]
+    for child in children:
+        let_go(child)
+    for child in children:
+        child.communicate(timeout=100)
+    assert [child.returncode for child in children] == [0] * 4
+    used = sum(map(int, log.read_text().split()))
+    state = read_only_account(Ledger(store))
+    assert state.tokens == used <= LIMIT
+    assert used > LIMIT - MOST_RESERVED * 2
+    assert state.held == {}
+
+
+def count_lines(log: Path) -> int:
+    return len(log.read_text().splitlines()) if log.exists() else 0
+
+
+@pytest.mark.parametrize("kind", ["sqlite", "redis", "postgres"])
+def test_a_kill_loses_no_more_than_the_reservation(url: str, store: Store, tmp_path: Path) -> None:
+    log, pick, kills = tmp_path / "log", random.Random(11), 4
+    for seed in range(kills):
+        child = start_hammer(url, log, seed)
+        let_go(child)
+        calls = count_lines(log) + pick.randint(1, 4)
+        while count_lines(log) < calls and child.poll() is None:
+            time.sleep(0.0005)
+        time.sleep(pick.uniform(0, 0.004))
+        child.send_signal(signal.SIGKILL)
+        child.communicate(timeout=10)
+    used = sum(map(int, log.read_text().split()))
+    state = read_only_account(Ledger(store))
+    reserved = [tokens for _, tokens, _ in state.held.values()]
+    assert len(reserved) <= kills
+    assert state.tokens <= used <= state.tokens + sum(reserved)
+    assert used <= LIMIT
+    assert all(until < time.time() + REQUEST.timeout + 61 for *_, until in state.held.values())
+
+
+def test_threads_never_exceed_a_budget_together(ledger: Ledger) -> None:
+    model = PricedModel(answer=lambda: reply(300, 0.0))
+    asked = put_on_budget(model, ledger, Budget(tokens=10_000, per="total"))
+
+    def work() -> None:
+        for _ in range(20):
+            try:
+                asked.ask(REQUEST)
+            except BudgetError:
+                time.sleep(0.001)
+
+    threads = [threading.Thread(target=work) for _ in range(6)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join(60)
+    assert model.calls * 300 == read_only_account(ledger).tokens <= 10_000
+
+
+# --- a real wire
+
+
+@pytest.mark.parametrize(
+    ("script", "held"),
+    [([says("3")], 0), ([Status(400, body={"error": {"message": "no"}})], 0), ([Drop()] * 9, 1)],
+    ids=["answers", "rejects", "drops"],
+)
+def test_calls_to_a_server(ledger: Ledger, script: list[Any], held: int) -> None:
+    with OpenAIServer(script, vendor=False) as server:
+        model = OpenAI("gpt-4.1", base_url=server.base_url, key="sk-x")
+        with suppress(RejectedRequestError, ServerError):
+            put_on_budget(model, ledger, Budget(usd=1, per="day")).ask(REQUEST)
+    state = read_only_account(ledger)
+    assert len(state.held) == held
+    assert state.calls == (1 if script == [says("3")] else 0)
