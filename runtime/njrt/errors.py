@@ -32,7 +32,6 @@ from __future__ import annotations
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from datetime import datetime
     from typing import Any
 
 
@@ -76,9 +75,11 @@ class ServerError(ModelError):
     """The server could not be reached, was overloaded, timed out or sent an invalid response.
 
     `retry_after` is the number of seconds after which the server wants to be asked again, None if it said none.
+    `status` is the HTTP status by which it refused, None if there was no answer.
     """
 
     retry_after: float | None = None
+    status: int | None = None
 
 
 class NotAskedError(ServerError):
@@ -125,7 +126,8 @@ class BudgetError(LimitError):
     """A model call was not made, because what it may cost does not fit into a budget (`njrt.Budget`).
 
     `usd_needed` and `tokens_needed` are the most that the call may use; `..._reserved` is that of calls under way. A limit
-    of None is none. `renews` is when the next period begins, None if there is none.
+    of None is none. `renews` is the
+    `datetime` at which the next period begins, None if there is none.
     """
 
     budget: str = ""
@@ -140,7 +142,7 @@ class BudgetError(LimitError):
     tokens_spent: int = 0
     tokens_reserved: int = 0
     tokens_needed: int = 0
-    renews: datetime | None = None
+    renews: Any = None
 
 
 class PolicyError(NaturalError):

@@ -103,7 +103,8 @@ class Request:
     server enforce it where it can. `on_text` is called with the text of the reply so far, in another thread, while the
     reply comes in; None, or a model that replies at once: never. `before_call` is called by a model that makes several
     calls for one request, before each call but the first, with the usage of those so far; it raises a `LimitError` if
-    no further call may be made.
+    no further call may be made. `call_layer` gives the layer (`njrt.models.model.Layer`) around each of its calls of a
+    model.
     """
 
     system: str
@@ -118,6 +119,7 @@ class Request:
     schema: Json | None = None
     on_text: Callable[[str], None] | None = field(default=None, compare=False, repr=False)
     before_call: Callable[[Usage], None] | None = field(default=None, compare=False, repr=False)
+    call_layer: Callable[[Any], Any] | None = field(default=None, compare=False, repr=False)
 
 
 @dataclass(frozen=True, slots=True)

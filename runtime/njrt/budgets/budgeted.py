@@ -3,7 +3,7 @@
     request ──reserve the most it can cost──> model
     reply   <──settle what it has cost─────── model
 
-A call that does not fit raises `BudgetError` and is not made. If the server rejected the call, nothing is counted. If it
+A call that does not fit raises `BudgetError` and is not made. If the server refused the call (by an HTTP status), nothing is counted. If it
 is not known whether a call was billed (a timeout, a lost connection, a cancellation, a killed process), what it may
 have cost stays reserved until `HOLD_SECONDS` after the call's time limit. What cannot be settled because
 the store fails is settled with the next call, or forgotten at that time.
@@ -23,9 +23,10 @@ from njrt.budgets.budget import Budget, find_period
 from njrt.budgets.estimate import Estimate, estimate_call
 from njrt.budgets.ledger import Account, Amount, Hold, Ledger, to_nano
 from njrt.budgets.metrics import count_refusal, count_spending
-from njrt.errors import BudgetError, ModelError, ServerError, StoreError
+from njrt.errors import BudgetError, ModelError, NotAskedError, ServerError, StoreError
 from njrt.messages import Reply, Request
 from njrt.models.model import Ask, Model
+from njrt.models.wrapped import WrappedModel
 from njrt.observability.logs import warn
 from njrt.persistence.memory_store import MemoryStore
 
@@ -88,18 +89,24 @@ class Budgeted:
     async def answer(self, request: Request, ask: Ask) -> Reply:
         """Ask the model, if all budgets allow what the call may cost."""
         model = self.find_model()
+        if isinstance(model, WrappedModel):
+            # Its calls are counted one by one.
+            return await ask(replace(request, call_layer=self.move_to))
         settle_unsettled()
         reservations = self._reserve_all(model, request)
         try:
             reply = await ask(request)
-        except ServerError:
-            raise  # it may have been billed
-        except ModelError:
-            _release_all(reservations)
+        except ModelError as error:
+            if not may_be_billed(error):
+                _release_all(reservations)
             raise
         for reservation in reservations:
             reservation.settle(reply, model.name)
         return reply
+
+    def move_to(self, model: Model) -> Budgeted:
+        """The same budgets around another model."""
+        return replace(self, find_model=lambda: model)
 
     def _reserve_all(self, model: Model, request: Request) -> list[Reservation]:
         accounts = self._list_accounts(model)
@@ -152,6 +159,15 @@ class Budgeted:
             count_refusal(account)
             raise error
         return Amount(to_nano(estimate.usd or 0.0), tokens)
+
+
+def may_be_billed(error: ModelError) -> bool:
+    """Whether a call that ended by this error may have cost something: the connection was lost, or it took too long."""
+    return (
+        isinstance(error, ServerError)
+        and not isinstance(error, NotAskedError)
+        and error.status is None
+    )
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,7 +4,7 @@
 
 A token has at least one byte of text, so the bytes of a prompt are more than its tokens: three to four times as many
 for English. The reply is counted with the most that it may have, and written to the vendor's prompt cache.
-Not seen: the tokens of a file that is shown by its URL, and tokens of a prompt that a vendor adds and bills beyond
+Not seen: how long a file is that is shown by its URL, and tokens of a prompt that a vendor adds and bills beyond
 `EXTRA_TOKENS`.
 """
 
@@ -15,8 +15,9 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
+from njrt.media import Media
 from njrt.message_json import message_to_json
-from njrt.messages import Request, Usage
+from njrt.messages import Request, Usage, UserMessage
 from njrt.models.model import Model
 from njrt.models.prices import compute_cost
 from njrt.models.scripted import Scripted
@@ -25,6 +26,12 @@ EXTRA_TOKENS = 512
 """Tokens of a prompt for which there is no text: of the vendor's own format."""
 
 TOKENS_PER_MESSAGE = 16
+
+IMAGE_TOKENS = 50_000
+"""More than any vendor counts for one image."""
+
+LINKED_FILE_TOKENS = 200_000
+"""What is reserved for a file that the vendor downloads; it may have more."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,6 +48,7 @@ def estimate_call(model: Model, request: Request, with_price: bool = True) -> Es
     Without the price, its data need not be loaded.
     """
     prompt = sum(len(text.encode("utf-8", "surrogatepass")) for text in list_prompt_texts(request))
+    prompt += sum(map(count_file_tokens, list_files(request)))
     prompt += EXTRA_TOKENS + TOKENS_PER_MESSAGE * len(request.messages)
     reply = request.max_reply_tokens + count_thinking_tokens(model.name)
     usage = Usage(prompt, reply)
@@ -60,6 +68,20 @@ def list_prompt_texts(request: Request) -> Iterator[str]:
     parts += [request.schema] if request.schema is not None else []
     for part in parts:
         yield json.dumps(part, ensure_ascii=False)
+
+
+def list_files(request: Request) -> Iterator[Media]:
+    """The files that are shown with a request."""
+    for message in request.messages:
+        if isinstance(message, UserMessage):
+            yield from (attachment.media for attachment in message.attachments)
+
+
+def count_file_tokens(media: Media) -> int:
+    """The most tokens of a file: an image has as many as it has tiles, all else no more than bytes."""
+    if media.kind == "image":
+        return IMAGE_TOKENS
+    return len(media.data) or LINKED_FILE_TOKENS
 
 
 def count_thinking_tokens(name: str) -> int:

@@ -307,6 +307,7 @@ def make_model_error(
     error = _make_model_error(failure, name, server, key)
     if isinstance(error, ServerError):
         headers = getattr(getattr(failure, "response", None), "headers", None)
+        error.status = get_status(failure)
         error.retry_after = read_retry_after(headers or {}, time.time())
     return error
 

@@ -29,7 +29,7 @@ from typing import Any
 
 from njrt.errors import ModelError, NaturalError, NotAskedError
 from njrt.messages import CallAttempt, Protocol, Reply, Request, Usage, add_usage
-from njrt.models.model import Model, run_without_waiting
+from njrt.models.model import LayeredModel, Model, run_without_waiting
 
 T = typing.TypeVar("T")
 
@@ -54,7 +54,7 @@ class BlockingCalls:
     """Asks and waits in this thread, and in threads of its own for what happens at the same time."""
 
     async def ask(self, model: Model, request: Request) -> Reply:
-        return model.ask(request)
+        return add_call_layer(model, request).ask(request)
 
     async def wait(self, seconds: float) -> None:
         time.sleep(seconds)
@@ -91,7 +91,7 @@ class AwaitedCalls:
     """
 
     async def ask(self, model: Model, request: Request) -> Reply:
-        return await model.aask(request)
+        return await add_call_layer(model, request).aask(request)
 
     async def wait(self, seconds: float) -> None:
         import asyncio
@@ -145,6 +145,13 @@ class WrappedModel(ABC):
 
     async def aask(self, request: Request) -> Reply:
         return await self.answer(request, AwaitedCalls())
+
+
+def add_call_layer(model: Model, request: Request) -> Model:
+    """The model behind the request's layer for single calls; one that asks several models passes it on."""
+    if request.call_layer is None or isinstance(model, WrappedModel):
+        return model
+    return LayeredModel(model, (request.call_layer(model),))
 
 
 def choose_protocol(models: Sequence[Model]) -> Protocol:

@@ -17,7 +17,7 @@ import os
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import lru_cache, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, get_args
@@ -348,7 +348,7 @@ def share_budgets(model: LayeredModel, other: Model) -> Model:
     from njrt.budgets.budgeted import Budgeted
 
     budgeted = [layer for layer in model.layers if isinstance(layer, Budgeted)]
-    layers = tuple(replace(layer, find_model=lambda: other) for layer in budgeted)
+    layers = tuple(layer.move_to(other) for layer in budgeted)
     return LayeredModel(other, layers) if layers else other
 
 
