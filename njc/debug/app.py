@@ -154,6 +154,7 @@ class DebugApp(App[None]):
         self._recalled = 0
         self._console: list[str] = []
         self._running_seconds = 0
+        self._is_narrow = False
         self._is_input_wanted = self._is_back_prefixed = False
 
     def compose(self) -> ComposeResult:
@@ -327,12 +328,13 @@ class DebugApp(App[None]):
         small.update(
             f"The terminal has {width}x{height}; {MIN_WIDTH}x{MIN_HEIGHT} are needed. --plain needs none. q quits."
         )
+        self._is_narrow = width < WIDE  # `self.size` may still be the old one
         self._arrange()
         if self.report is not None:
             self.call_after_refresh(self._refresh, self.report)
 
     def _arrange(self) -> None:
-        is_narrow = self.size.width < WIDE
+        is_narrow = self._is_narrow
         self.screen_stack[0].set_class(is_narrow, "-narrow")
         self.query_one("#keys", Static).update(NARROW_KEY_LINE if is_narrow else KEY_LINE)
         shared = PANES[1:] if is_narrow else PANES[3:]

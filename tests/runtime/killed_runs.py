@@ -73,6 +73,7 @@ def list_programs(names: Sequence[str]) -> Iterator[Program]:
         if names and name not in names:
             continue
         program, script = load_natural_program(name), load_script(name)
+        in_code = "direct" if effects == "answer" else effects  # where a block asks for code
         for case in load_task(name).cases:
             yield Program(
                 f"{name} ({effects}) {case.name}",
@@ -80,7 +81,7 @@ def list_programs(names: Sequence[str]) -> Iterator[Program]:
                     (result.check, result.passed, result.error)
                     for result in check_case(case, program)
                 ],
-                model=lambda lines=script.lines[case.name], effects=effects: make_perfect_model(  # type: ignore[misc]
+                model=lambda lines=script.lines[case.name], effects=in_code: make_perfect_model(  # type: ignore[misc]
                     lines, effects
                 ),
                 options={"effects": effects},
@@ -217,7 +218,8 @@ def kill_everywhere(program: Program) -> tuple[str, list[str]]:
             code = run_copy(lambda: run_once(program, folder))
             if code != -signal.SIGKILL:
                 break
-        lines = (folder / "journal").read_text().splitlines()
+        journal = folder / "journal"
+        lines = journal.read_text().splitlines() if journal.exists() else []
         problems = []
         if code:
             return "", [f"a process ended with {code}"]

@@ -14,7 +14,7 @@ import pytest
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="needs copies of processes")
 def test_programs_that_are_killed_at_every_event_come_to_the_same_end() -> None:
     script = Path(__file__).with_name("killed_runs.py")
-    names = ("mailbox", "tickets", "sentiment")
+    names = ("mailbox", "tickets", "enemy")
     done = subprocess.run(
         [sys.executable, str(script), *names],
         capture_output=True,

@@ -272,6 +272,19 @@ def test_a_recording_without_interceptors_has_the_old_format(tmp_path: Path) -> 
     assert (header["format"], len(path.read_text().splitlines())) == (2, 3)
 
 
+def test_a_recording_that_begins_with_an_answer_is_replayed_with_tools(tmp_path: Path) -> None:
+    def answer() -> Any:
+        y = None
+        njrt.run("natural\nSet <:y>.", lambda: (y,), writes="y", at="a:1", effects="answer")
+        return y
+
+    path = tmp_path / "run.jsonl"
+    with njrt.using(model=njrt.Scripted([{"y": 3}, FOUR]), record=path, mode="all"):
+        assert (answer(), block()) == (3, 4)
+    with njrt.using(record=path, mode="none"):
+        assert (answer(), block()) == (3, 4)
+
+
 def test_processes_add_to_one_recording(tmp_path: Path) -> None:
     path = tmp_path / "r.jsonl"
     one, two = Recorder(path, "new"), Recorder(path, "new")

@@ -84,6 +84,7 @@ class Recorder:
         """The errors raised so far; a test fails of them even if the program catches them."""
         self._today = today
         self._note = note
+        self._protocol: Protocol | None = None
         self._lock = threading.RLock()
         self._open: OpenRecording | None = None
         self._saved_at = self._save_seconds = 0.0
@@ -94,6 +95,13 @@ class Recorder:
         recording = self._get_open_recording()
         is_known = recording.replays and (recording.old.entries or not recording.records)
         return recording.old.header.protocol if is_known else None
+
+    def use_protocol(self, protocol: Protocol) -> None:
+        """Requests from now on follow this protocol: the header of a new recording names it.
+
+        A request alone does not tell: one that is answered by data has no tools under either.
+        """
+        self._protocol = protocol
 
     @property
     def records(self) -> bool:
@@ -222,7 +230,7 @@ class Recorder:
                 request.place, request.turn, key, shown, reply_to_json(reply), reply.model
             )
             if recording.header is None:
-                protocol: Protocol = "tools" if request.tools else "text"
+                protocol = self._protocol or ("tools" if request.tools else "text")
                 recording.header = RecordingHeader(
                     reply.model, protocol, self._today(), self._note, f"njrt {__version__}"
                 )

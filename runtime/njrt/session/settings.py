@@ -306,6 +306,7 @@ def make_layered_model(settings: Settings, options: Options, *outer: Layer) -> L
         model = choose()
     else:
         protocol = recorder.protocol or options.protocol or choose().protocol
+        recorder.use_protocol(protocol)
         model = DeferredModel(choose, protocol)
         layers.append(recorder)
     if place := find_cache_place(settings, options, os.environ):
