@@ -16,7 +16,9 @@ from __future__ import annotations
 import itertools
 import queue
 import threading
+import traceback
 from collections.abc import Callable, Mapping
+from functools import partial
 from pathlib import Path
 from typing import Any, BinaryIO, assert_never
 
@@ -24,6 +26,7 @@ from pydantic import BaseModel, ValidationError
 
 from njc.dap import requests
 from njc.dap.breakpoint_sets import BreakpointSets
+from njc.dap.capabilities import CAPABILITIES
 from njc.dap.console import run_console_command
 from njc.dap.framing import MessageError, MessageReader, write_message
 from njc.dap.progress import ReplyProgress
@@ -31,7 +34,7 @@ from njc.dap.requests import RequestError
 from njc.dap.stack import BlockFrame
 from njc.dap.stop_view import StopView
 from njc.timeline.channel import ChannelClosedError
-from njc.timeline.controller import RunControlError, RunController
+from njc.timeline.controller import RunController
 from njc.timeline.happenings import (
     Diverged,
     Happening,
@@ -49,46 +52,11 @@ from njrt.errors import NaturalError
 _FAILURES = (NaturalError, ChannelClosedError)
 """The controller cannot do what was asked, or the program has ended meanwhile."""
 
+_EXPECTED = (RequestError, *_FAILURES, ValidationError, OSError)
+"""Why a request may fail."""
+
 THREAD = 1
 """The identifier of the one thread: natural blocks are stepped through in the order of their steps."""
-
-CAPABILITIES: Mapping[str, Any] = {
-    "supportsConfigurationDoneRequest": True,
-    "supportsStepBack": True,
-    "supportsSetVariable": True,
-    "supportsConditionalBreakpoints": True,
-    "supportsFunctionBreakpoints": True,
-    "supportsDataBreakpoints": True,
-    "supportsRestartFrame": True,
-    "supportsRestartRequest": True,
-    "supportsTerminateRequest": True,
-    "supportsEvaluateForHovers": True,
-    "supportsCompletionsRequest": True,
-    "supportsExceptionInfoRequest": True,
-    "exceptionBreakpointFilters": [
-        {
-            "filter": "refusal",
-            "label": "Refused effects",
-            "description": "After an effect of the model that was refused",
-        },
-        {
-            "filter": "type",
-            "label": "Values of a wrong type",
-            "description": "After an output that does not have its type",
-        },
-        {
-            "filter": "limit",
-            "label": "Limits",
-            "description": "At the exit of a block that exceeded a limit",
-        },
-        {
-            "filter": "divergence",
-            "label": "Divergence",
-            "description": "Where a repeated step is not what it was",
-            "default": True,
-        },
-    ],
-}
 
 
 class Adapter:
@@ -109,7 +77,7 @@ class Adapter:
         self._stop: Stopped | None = None
         self._progress = ReplyProgress()
         self._has_diverged = self._is_first_stop = False
-        self._is_done = False
+        self._is_done = self._is_terminating = False
         self._handlers = self._make_handlers()
 
     # ── the loop ─────────────────────────────────────────────────────────────────────────────────
@@ -122,14 +90,15 @@ class Adapter:
             while not self._is_done:
                 try:
                     message = self._reader.read()
+                    if message is None:
+                        return
+                    if message.get("type") == "request":
+                        with self._turn:
+                            self._serve_request(message)
                 except MessageError as error:
                     self._send_output("important", f"{error}\n")
-                    continue
-                if message is None:
-                    return
-                if message.get("type") == "request":
-                    with self._turn:
-                        self._serve_request(message)
+        except OSError:  # the client has gone
+            return
         finally:
             self._happenings.put(None)
             if self._controller is not None:
@@ -137,10 +106,10 @@ class Adapter:
             relay.join(5.0)
 
     def _serve_request(self, message: Mapping[str, Any]) -> None:
-        command = str(message.get("command"))
+        command, number = str(message.get("command")), message.get("seq")
         response: dict[str, Any] = {
             "type": "response",
-            "request_seq": message.get("seq"),
+            "request_seq": number if isinstance(number, int) else 0,
             "command": command,
         }
         after: Callable[[], object] | None = None
@@ -152,7 +121,9 @@ class Adapter:
             if callable(body):
                 body, after = None, body
             response |= {"success": True, "body": body or {}}
-        except (RequestError, *_FAILURES, ValidationError, OSError) as error:
+        except Exception as error:
+            if not isinstance(error, _EXPECTED):
+                traceback.print_exc()  # a bug of ours, which must not end the session
             text = _describe_error(error)
             details = {"error": {"id": 1, "format": "{text}", "variables": {"text": text}}}
             response |= {"success": False, "message": text, "body": details}
@@ -162,6 +133,7 @@ class Adapter:
                 after()
             except _FAILURES as error:
                 self._send_output("important", f"{error}\n")
+                self._confirm_stop()
 
     def _make_handlers(self) -> Mapping[str, tuple[type[BaseModel], Callable[[Any], Any]]]:
         """For each request its arguments, and what serves it: it gives the body, or what to do after the response."""
@@ -169,7 +141,7 @@ class Adapter:
         return {
             "initialize": (requests.InitializeArguments, self._initialize),
             "launch": (requests.LaunchArguments, self._prepare_launch),
-            "configurationDone": (none, lambda _: self._start),
+            "configurationDone": (none, self._prepare_start),
             "setBreakpoints": (requests.SetBreakpointsArguments, self._set_line_breakpoints),
             "setFunctionBreakpoints": (
                 requests.SetFunctionBreakpointsArguments,
@@ -222,8 +194,8 @@ class Adapter:
             "reverseContinue": (none, lambda _: self._move(RunController.run_back, back=True)),
             "restartFrame": (requests.FrameArguments, self._restart_frame),
             "pause": (none, lambda _: self._run.pause),
-            "restart": (none, lambda _: self._restart),
-            "terminate": (none, lambda _: self._terminate),
+            "restart": (none, lambda _: partial(self._restart, self._run)),
+            "terminate": (none, lambda _: partial(self._terminate, self._run)),
             "disconnect": (none, self._disconnect),
         }
 
@@ -246,6 +218,8 @@ class Adapter:
         return CAPABILITIES
 
     def _prepare_launch(self, arguments: requests.LaunchArguments) -> Callable[[], object]:
+        if self._controller is not None:
+            raise RequestError("a program has been launched already; `restart` starts it again")
         folder = arguments.cwd or Path()
         program = folder / arguments.program
         if not program.is_file():
@@ -265,23 +239,25 @@ class Adapter:
         self._opened_view = StopView(self._controller, self._client)
         return lambda: self._send_event("initialized")
 
-    def _start(self) -> None:
-        launch = self._launch
-        if launch is None:
-            raise RunControlError("no program has been launched")
-        self._run.set_breakpoints(self._breakpoints.collect())
-        self._is_first_stop = launch.stop_on_entry
-        self._run.start(stops=launch.stop_on_entry)
+    def _prepare_start(self, _: requests.NoArguments) -> Callable[[], object]:
+        run, launch = self._run, self._launch
+        if run.state != "new" or launch is None:
+            raise RequestError("the program has been started already")
+        if not launch.no_debug:
+            run.set_breakpoints(self._breakpoints.collect())
+        self._is_first_stop = launch.stops_at_first
+        return lambda: run.start(stops=launch.stops_at_first)
 
-    def _restart(self) -> None:
+    def _restart(self, run: RunController) -> None:
         assert self._launch is not None
-        self._is_first_stop = self._launch.stop_on_entry
-        self._run.restart(stops=self._launch.stop_on_entry)
+        self._is_first_stop = self._launch.stops_at_first
+        run.restart(stops=self._launch.stops_at_first)
 
-    def _terminate(self) -> None:
-        if self._run.state == "ended":
+    def _terminate(self, run: RunController) -> None:
+        self._is_terminating = True
+        if run.state in ("new", "ended"):
             self._send_event("terminated")
-        self._run.terminate()
+        run.terminate()
 
     def _disconnect(self, _: requests.NoArguments) -> None:
         self._is_done = True
@@ -296,7 +272,8 @@ class Adapter:
 
         def apply(*arguments: requests.Arguments) -> Any:
             answer = change(*arguments)
-            if self._controller is not None:
+            launch = self._launch
+            if self._controller is not None and launch is not None and not launch.no_debug:
                 self._controller.set_breakpoints(self._breakpoints.collect())
             return answer
 
@@ -305,6 +282,8 @@ class Adapter:
     def _evaluate(self, arguments: requests.EvaluateArguments) -> Any:
         expression = arguments.expression.strip()
         if arguments.context != "repl" or not expression.startswith("/"):
+            if arguments.frame_id and not self._view.is_current(arguments.frame_id):
+                raise RequestError("expressions are evaluated in the innermost block only")
             text = self._run.evaluate(expression).text
             return {"result": text, "variablesReference": 0}
         text = run_console_command(self._run, expression)
@@ -345,6 +324,8 @@ class Adapter:
             with self._turn:
                 try:
                     self._report(happening)
+                except _FAILURES as error:  # the program has ended meanwhile
+                    self._send_output("important", f"{error}\n")
                 except OSError:  # the client has gone
                     return
 
@@ -389,10 +370,23 @@ class Adapter:
         body = {"reason": reason, "description": text, "text": text}
         self._send_event("stopped", {**body, "threadId": THREAD, "allThreadsStopped": True})
 
+    def _confirm_stop(self) -> None:
+        """Tell the client, which takes the program to be running, that it has not moved."""
+        run = self._controller
+        is_at_end = run is not None and run.state == "ended" and self._stops_at_end
+        if is_at_end or (run is not None and run.state == "stopped"):
+            body = {"reason": "step", "threadId": THREAD, "allThreadsStopped": True}
+            self._send_event("stopped", body)
+
+    @property
+    def _stops_at_end(self) -> bool:
+        is_wanted = self._launch is not None and self._launch.stop_at_end
+        return is_wanted and not self._is_terminating
+
     def _report_end(self, ended: ProgramEnded) -> None:
         if ended.error:
             self._send_output("console", f"{ended.error}\n")
-        if self._launch is not None and self._launch.stop_at_end:
+        if self._stops_at_end:
             body = {"reason": "pause", "description": "the program has ended"}
             self._send_event("stopped", {**body, "threadId": THREAD, "allThreadsStopped": True})
             return

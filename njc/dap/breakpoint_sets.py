@@ -22,6 +22,7 @@ from njc.timeline.breakpoints import (
     RefusalBreakpoint,
     TypeBreakpoint,
     VariableBreakpoint,
+    check_condition,
     parse_breakpoint,
 )
 from njc.timeline.places import find_block_at
@@ -51,12 +52,15 @@ class BreakpointSets:
         file = client.read_path(arguments.source.path)
         answers: list[dict[str, Any]] = []
         found: list[Breakpoint] = []
-        for wanted in arguments.breakpoints:
+        for wanted in arguments.wanted:
             line = client.read_line(wanted.line)
             block = find_block_at(file, line)
             if block is None:
                 text = "no natural block has this line; breakpoints in Python are those of a Python debugger"
                 answers.append({"verified": False, "line": wanted.line, "message": text})
+                continue
+            if problem := find_condition_problem(wanted.condition):
+                answers.append({"verified": False, "line": wanted.line, "message": problem})
                 continue
             found.append(LineBreakpoint(str(file), line, wanted.condition, block.first))
             lines = {
@@ -74,6 +78,9 @@ class BreakpointSets:
         for wanted in arguments.breakpoints:
             try:
                 breakpoint = parse_breakpoint(wanted.name)
+                if isinstance(breakpoint, LineBreakpoint):
+                    raise ValueError("breakpoints on lines are set in their file")
+                check_condition(wanted.condition)
             except ValueError as error:
                 answers.append({"verified": False, "message": str(error)})
                 continue
@@ -92,12 +99,16 @@ class BreakpointSets:
 
     def set_data(self, arguments: requests.SetDataBreakpointsArguments) -> Any:
         """Those on changes of variables."""
-        found = [
-            VariableBreakpoint(wanted.data_id, condition=wanted.condition)
-            for wanted in arguments.breakpoints
-        ]
+        answers: list[dict[str, Any]] = []
+        found: list[Breakpoint] = []
+        for wanted in arguments.breakpoints:
+            if problem := find_condition_problem(wanted.condition):
+                answers.append({"verified": False, "message": problem})
+                continue
+            found.append(VariableBreakpoint(wanted.data_id, condition=wanted.condition))
+            answers.append({"verified": True})
         self._replace("data", found)
-        return {"breakpoints": [{"verified": True} for _ in found]}
+        return {"breakpoints": answers}
 
     def _replace(self, key: str, breakpoints: Sequence[Breakpoint]) -> None:
         self._breakpoints[key] = tuple(breakpoints)
@@ -105,3 +116,12 @@ class BreakpointSets:
     def collect(self) -> tuple[Breakpoint, ...]:
         """All breakpoints."""
         return tuple(itertools.chain.from_iterable(self._breakpoints.values()))
+
+
+def find_condition_problem(condition: str) -> str:
+    """Why a condition can never hold; empty if it can."""
+    try:
+        check_condition(condition)
+    except ValueError as error:
+        return str(error)
+    return ""

@@ -74,9 +74,16 @@ class LaunchArguments(Arguments):
     """Whether the recording is only replayed, so that no model is asked."""
     options: dict[str, Any] = Field(default_factory=dict)
     """Options of all blocks, such as `max_calls`."""
+    no_debug: bool = False
+    """Whether the program only runs, without breakpoints."""
     stop_on_entry: bool = False
     stop_at_end: bool = False
     """Whether to stop when the program has ended, so that one can step back from there."""
+
+    @property
+    def stops_at_first(self) -> bool:
+        """Whether the program stops at its first block."""
+        return self.stop_on_entry and not self.no_debug
 
 
 class SourceArgument(Arguments):
@@ -98,6 +105,13 @@ class SetBreakpointsArguments(Arguments):
 
     source: SourceArgument
     breakpoints: tuple[SourceBreakpoint, ...] = ()
+    lines: tuple[int, ...] = ()
+    """What older clients send in place of `breakpoints`."""
+
+    @property
+    def wanted(self) -> tuple[SourceBreakpoint, ...]:
+        """The breakpoints."""
+        return self.breakpoints or tuple(SourceBreakpoint(line=line) for line in self.lines)
 
 
 class FunctionBreakpoint(Arguments):
@@ -173,6 +187,7 @@ class EvaluateArguments(Arguments):
 
     expression: str
     context: str = ""
+    frame_id: int = 0
 
 
 class CompletionsArguments(Arguments):

@@ -171,7 +171,8 @@ class StopView:
 
     def describe_data_breakpoint(self, arguments: requests.DataBreakpointInfoArguments) -> Any:
         """Whether a breakpoint can be set on changes of a variable."""
-        handle = self.get_handle(arguments.variables_reference)
+        reference = arguments.variables_reference
+        handle = self.get_handle(reference) if reference else LivePath()
         if not isinstance(handle, LivePath) or handle.names:
             return {"dataId": None, "description": "only variables have breakpoints on changes"}
         description = f"changes of `{arguments.name}` by an effect"
@@ -203,6 +204,11 @@ class StopView:
         if not 1 <= number <= len(self._frames):
             raise RequestError("the frame is no longer there")
         return self._frames[number - 1]
+
+    def is_current(self, number: int) -> bool:
+        """Whether a frame is that of the stopped block, or of its effect."""
+        frame = self.get_frame(number)
+        return isinstance(frame, EffectFrame) or frame.is_current
 
     def get_handle(self, number: int) -> Handle:
         """What a reference to variables stands for."""

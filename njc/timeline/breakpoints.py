@@ -19,6 +19,7 @@ from typing import Annotated, Literal, assert_never
 from pydantic import Discriminator, TypeAdapter
 
 from njc.timeline.steps import Step
+from njrt.effects import EFFECT_KINDS
 
 
 @dataclass(frozen=True, slots=True)
@@ -196,7 +197,25 @@ def parse_breakpoint(text: str) -> Breakpoint:
     breakpoint = make(rest, condition) if make is not None else None
     if breakpoint is None:
         raise ValueError(f"`{text.strip()}` is not a breakpoint; write one of: {BREAKPOINT_FORMS}")
+    check_condition(condition)
     return breakpoint
+
+
+def check_condition(condition: str) -> None:
+    """Raise ValueError for a condition that is not an expression."""
+    if condition:
+        try:
+            compile(condition.strip(), "<condition>", "eval")
+        except (SyntaxError, ValueError) as error:
+            raise ValueError(f"the condition `{condition}` is not an expression: {error}") from None
+
+
+EFFECT_NAMES = (
+    *dict.fromkeys(kind.__name__ for kinds in EFFECT_KINDS.values() for kind in kinds),
+    "Refusal",
+)
+JUMP_NAMES = ("broke", "continued", "returned", "raised", "failed")
+_STATEMENTS = {"break": "broke", "continue": "continued", "return": "returned", "raise": "raised"}
 
 
 BREAKPOINT_FORMS = (
@@ -219,11 +238,26 @@ def _parse_tokens(rest: str, condition: str) -> Breakpoint | None:
     return TokenBreakpoint(int(number), condition) if number.isdecimal() else None
 
 
+def _parse_effect(rest: str, condition: str) -> Breakpoint | None:
+    kind = next((name for name in EFFECT_NAMES if name.lower() == rest.lower()), "")
+    if rest and not kind:
+        names = ", ".join(EFFECT_NAMES)
+        raise ValueError(f"there is no effect of the kind `{rest}`; the kinds are {names}")
+    return EffectBreakpoint(kind, condition)
+
+
+def _parse_jump(rest: str, condition: str) -> Breakpoint | None:
+    jump = _STATEMENTS.get(rest, rest)
+    if jump not in ("", *JUMP_NAMES):
+        raise ValueError(f"there is no jump `{rest}`; the jumps are {', '.join(JUMP_NAMES)}")
+    return JumpBreakpoint(jump, condition)
+
+
 _PARSERS: Mapping[str, Callable[[str, str], Breakpoint | None]] = {
     "line": _parse_line,
     "block": BlockBreakpoint,
-    "effect": EffectBreakpoint,
-    "jump": JumpBreakpoint,
+    "effect": _parse_effect,
+    "jump": _parse_jump,
     "variable": _parse_variable,
     "refusal": lambda rest, condition: None if rest else RefusalBreakpoint(condition),
     "type": lambda rest, condition: None if rest else TypeBreakpoint(condition),

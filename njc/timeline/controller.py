@@ -20,6 +20,7 @@ import shutil
 import tempfile
 import threading
 from collections.abc import Callable, Iterable, Mapping
+from contextlib import suppress
 from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any, Literal
@@ -132,7 +133,8 @@ class RunController:
     def pause(self) -> None:
         """Stop at the next step."""
         if self.state == "running":
-            self._pool.channel.send({"command": "pause"})
+            with suppress(ChannelClosedError):  # it is just ending
+                self._pool.channel.send({"command": "pause"})
 
     def restart(self, stops: bool = True) -> None:
         """Start the program from its beginning, without the changes that were made."""
@@ -303,7 +305,7 @@ class RunController:
         return {"breakpoints": BREAKPOINTS.dump_python(list(self.breakpoints), mode="json")}
 
     def _resolve(self, breakpoint: Breakpoint) -> Breakpoint:
-        if not isinstance(breakpoint, LineBreakpoint):
+        if not isinstance(breakpoint, LineBreakpoint) or breakpoint.first_line:
             return breakpoint
         return locate_breakpoint(
             breakpoint, (self.settings.folder or Path(), self.settings.program.parent)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import pytest
 
 from njc.timeline.breakpoints import describe_breakpoint, parse_breakpoint
@@ -27,6 +29,34 @@ TEXTS = [
 @pytest.mark.parametrize("text", TEXTS)
 def test_reading_what_was_written(text: str) -> None:
     assert describe_breakpoint(parse_breakpoint(text)) == text
+
+
+@pytest.mark.parametrize(
+    ("text", "meant"),
+    [
+        ("effect run", "effect Run"),
+        ("effect BINDOUTPUTS if n", "effect BindOutputs if n"),
+        ("jump break", "jump broke"),
+        ("jump raise if n", "jump raised if n"),
+    ],
+)
+def test_what_is_meant(text: str, meant: str) -> None:
+    assert describe_breakpoint(parse_breakpoint(text)) == meant
+
+
+@pytest.mark.parametrize(
+    ("text", "problem"),
+    [
+        ("effect runn", "there is no effect of the kind `runn`; the kinds are BindOutputs, "),
+        ("jump home", "there is no jump `home`; the jumps are broke, continued, "),
+        ("effect if x =", "the condition `x =` is not an expression: "),
+        ("refusal if for", "the condition `for` is not an expression: "),
+        ("block if \x00", "the condition `\x00` is not an expression: "),
+    ],
+)
+def test_what_can_never_be_hit_is_refused(text: str, problem: str) -> None:
+    with pytest.raises(ValueError, match=f"^{re.escape(problem)}"):
+        parse_breakpoint(text)
 
 
 @pytest.mark.parametrize(
