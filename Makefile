@@ -75,7 +75,7 @@ bench: $(VENV)/.dev ## measure the figures that README and docs quote
 	@for file in bench/*.py; do $(BIN)/python $$file || exit 1; done
 
 walk: $(VENV)/.dev ## walk through programs at random, forward and back, under the debugger's core
-	$(BIN)/python tests/timeline/walking.py --steps 10000
+	$(BIN)/python tests/timeline/walking.py --steps 10000 --jobs 2 --results build/walk.jsonl
 
 services: ## install Redis and Postgres, which the tests of stores use (Debian's packages)
 	@command -v redis-server valkey-server >/dev/null && ls /usr/lib/postgresql/*/bin/postgres >/dev/null 2>&1 || { \

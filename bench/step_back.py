@@ -1,11 +1,11 @@
 """How long it takes to go back one step, with 1,000 effects behind it.
 
-    forward, 1,000 effects              10.6 s       7.1 ms a step, 1,500 steps
-    back over one step                p50    55 ms  p95   152 ms  of 100 steps from the end, at most 100 ms
-    to a random step                  p50    64 ms  p95   254 ms  of 40 jumps
-    back without checkpoints          p50  8532 ms  p95  9048 ms  by replay in a fresh process
+    forward, 1,000 effects               7.3 s       4.9 ms a step, 1,500 steps
+    back over one step                p50    24 ms  p95    61 ms  of 100 steps from the end, at most 100 ms
+    to a random step                  p50    19 ms  p95    33 ms  of 40 jumps
+    back without checkpoints          p50  4385 ms  p95  4515 ms  by replay in a fresh process
 
-(Measured with Python 3.11 on two cores that eleven other processes were waiting for; not yet on idle ones.) The
+(Measured with Python 3.11 on two cores, with a load of 1.05 before and 1.35 after.) The
 program is 250 blocks of 4 effects on a recording. Checkpoints are made where they are safe
 (njc/timeline/checkpoints.py); elsewhere going back is the last line.
 """
