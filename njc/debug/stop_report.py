@@ -14,6 +14,7 @@ with text, at an exit the last line.
 from __future__ import annotations
 
 import ast
+import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -43,6 +44,9 @@ _DECISIONS = {
     "reject": " (will be refused)",
     "abort": " (will end the block)",
 }
+_QUOTES = re.compile(r"""^[rRuUfF]{0,2}(\"{3}|'{3})|(\"{3}|'{3})$""")
+_MARKER = re.compile(r"(natural|prompt)\s*(\(.*)?")
+"""The first line of a prompt, without quotes."""
 MAX_NEIGHBOURS = 6
 """Steps of the block that are listed before and after the current one."""
 
@@ -289,8 +293,9 @@ def summarize_step(step: Step) -> str:
 
 def choose_prompt_line(lines: Sequence[str], step: Step) -> int:
     """The index of the current line of a prompt."""
-    texts = [line.strip().strip("rRuU\"'") for line in lines]
-    first = next((index for index, text in enumerate(texts) if text not in ("natural", "")), 0)
+    texts = [_QUOTES.sub("", line.strip()) for line in lines]
+    marks = (index for index, text in enumerate(texts) if text and not _MARKER.fullmatch(text))
+    first = next(marks, 0)
     if step.kind == "enter" or not lines:
         return first
     if step.kind == "exit":

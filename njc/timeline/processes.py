@@ -87,11 +87,12 @@ class ProcessPool:
             env=environment,
             start_new_session=True,
         )
-        self._groups.add(self._process.pid)
+        process = self._process
+        self._groups.add(process.pid)
         for name, stream in (("stdout", self._process.stdout), ("stderr", self._process.stderr)):
             if stream is not None:
                 self._follow(name, stream)
-        self._await_connection()
+        self._await_connection(lambda: process.poll() is not None)
         self.channel.send(message)
 
     def restore(self, number: int, message: Json, prepare: Callable[[int], None]) -> int | None:
@@ -106,8 +107,9 @@ class ProcessPool:
             self._has_connected.clear()
             prepare(found)
             try:
-                self._checkpoints[found].send(message)
-                self._await_connection()
+                checkpoint = self._checkpoints[found]
+                checkpoint.send(message)
+                self._await_connection(checkpoint.has_message)  # it never sends any, but ends
             except (ChannelClosedError, TimeoutError):
                 self._checkpoints.pop(found).close()
                 continue
@@ -149,12 +151,12 @@ class ProcessPool:
                 os.killpg(group, signal.SIGKILL)
         self._listener.close()
 
-    def _await_connection(self) -> None:
+    def _await_connection(self, has_ended: Callable[[], bool]) -> None:
+        """Wait for a process; `has_ended` tells whether the one that it is, or is a copy of, has ended."""
         deadline = CONNECT_SECONDS
         while not self._has_connected.wait(0.2):
             deadline -= 0.2
-            has_ended = self._process is not None and self._process.poll() is not None
-            if deadline <= 0 or (has_ended and not self._checkpoints):
+            if deadline <= 0 or (has_ended() and not self._has_connected.wait(1.0)):
                 raise TimeoutError("the process of the program did not start")
 
     def _accept(self) -> None:

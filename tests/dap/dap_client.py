@@ -18,7 +18,7 @@ from dap.base import ErrorResponse, Response
 from dap.events import EventBody, InitializedEvent, OutputEvent, StoppedEvent, TerminatedEvent
 from dap.handler import Handler
 
-SECONDS = 60.0
+SECONDS = 110.0
 
 Body = TypeVar("Body")
 

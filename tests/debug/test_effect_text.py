@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 
 from njc.debug.effect_text import read_effect_text
+from njc.debug.stop_report import choose_prompt_line
 from njc.timeline.controller import RunControlError
+from njc.timeline.steps import build_timeline
+from njc.timeline.trace_lines import read_trace
 from njc.trace_view.steps import format_effect
 from njrt.effect_json import effect_to_json
 from njrt.effects import (
@@ -65,3 +70,19 @@ def test_reading_what_was_written_gives_the_same(effect: Effect) -> None:
 def test_other_text_is_refused(effect: Effect, text: str) -> None:
     with pytest.raises(RunControlError, match=r"does not have the form|not an effect"):
         read_effect_text(effect_to_json(effect), text)
+
+
+@pytest.mark.parametrize(
+    ("lines", "current"),
+    [
+        (['    """natural', "    Put <a> into <:b>.", '    """'], 1),
+        (['"""natural(effects="direct", max_calls=3)', "", "Put <a> into <:b>.", '"""'], 2),
+        (["rf'''prompt ", "naturally put <a>", "'''"], 1),
+        (["Put <a> into <:b>."], 0),
+        ([], 0),
+    ],
+)
+def test_the_line_of_an_entry_is_the_first_with_text(lines: list[str], current: int) -> None:
+    trace = Path(__file__).parents[2] / "examples" / "traces" / "mailbox.jsonl"
+    entry = build_timeline(read_trace(trace))[0]
+    assert choose_prompt_line(lines, entry) == current

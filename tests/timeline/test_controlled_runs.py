@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import re
+import signal
 import subprocess
 import sys
 import textwrap
@@ -851,3 +852,21 @@ def test_a_breakpoint_on_types_stops_after_an_output_of_a_wrong_type(control: Co
     controller.run_on()
     ended, happenings = end(controller)
     assert (ended, write_output(happenings)) == (ProgramEnded(0), "2\n")
+
+
+@pytest.mark.skipif(not hasattr(os, "killpg"), reason="needs groups of processes")
+def test_going_back_survives_the_end_of_all_copies(control: Control) -> None:
+    controller = control(checkpoint_interval=1)
+    controller.start()
+    stop(controller)
+    controller.run_to(Position(5))
+    assert stop(controller).number == 5
+    assert len(controller._pool.checkpoints) > 3
+    for group in controller._pool._groups:
+        os.killpg(group, signal.SIGKILL)
+    assert end(controller)[0].code == -signal.SIGKILL
+    controller.run_to(Position(3))
+    assert stop(controller).number == 3
+    controller.run_on()
+    ended, happenings = end(controller)
+    assert (ended, write_output(happenings)) == (ProgramEnded(0), "half done\ntotal 8\n")
