@@ -192,9 +192,14 @@ class Answer:
 
 @dataclass(frozen=True, slots=True)
 class Refusal:
-    """The effect was a mistake of the model; the prompt resumes with a message that says what to do next."""
+    """The effect was a mistake of the model; the prompt resumes with a message that says what to do next.
+
+    `times` is how often it was made in this run, as far as that is counted: after the first, the prompt resumes
+    without the code that failed, which a model would copy.
+    """
 
     message: str
+    times: int = 1
 
 
 EffectResult = Answer | Refusal | NeedsCode | Outcome

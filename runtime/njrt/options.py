@@ -66,7 +66,7 @@ class Options:
     max_code_seconds: float | None = None
     """Seconds that one piece of the model's code may run."""
     max_repeats: int | None = None
-    """Equal failing answers in a row after which the block fails."""
+    """Equal mistakes of the model after which the block fails: the same answer in a row, or the same refusal."""
     max_tokens: int | None = None
     """Tokens, in and out together, that one run of the block may use."""
     max_usd: float | None = None
@@ -98,7 +98,7 @@ DEFAULTS = Options(
     max_seconds=600.0,
     max_call_seconds=120.0,
     max_code_seconds=30.0,
-    max_repeats=8,
+    max_repeats=4,
     show_chars=1000,
     policy="guarded",
     redact=True,

@@ -211,7 +211,7 @@ def test_done_straight_after_an_error_is_refused() -> None:
 
 
 def test_the_same_failing_answer_again_raises_the_temperature() -> None:
-    played = Played()
+    played = Played(max_repeats=8)
     wrong, other = reply(run("1 / 0")), reply(run("2 / 0"))
     played.say(wrong, wrong, wrong, other, wrong)
     assert [r.temperature for r in played.requests] == [None, None, 1.0, 1.0, 1.0, 1.0]
@@ -242,13 +242,15 @@ def test_the_temperature_of_a_retry_never_falls(
     ]
 
 
-@pytest.mark.parametrize(("options", "answers"), [({}, 8), ({"max_repeats": 3}, 3)])
-def test_equal_failing_answers_end_the_block(options: dict[str, Any], answers: int) -> None:
+@pytest.mark.parametrize("code", ["1 / 0", "{number} / 0"])
+@pytest.mark.parametrize(("options", "most"), [({}, 4), ({"max_repeats": 3}, 3)])
+def test_equal_mistakes_end_the_block(code: str, options: dict[str, Any], most: int) -> None:
+    wrong = [reply(run(code.format(number=number))) for number in range(most)]
     played = Played(**options)
-    played.say(reply(run("2 / 0")), *[reply(run("1 / 0"))] * (answers - 1))
-    with pytest.raises(ReplyError, match=rf"same failing answer {answers} times: .*`max_repeats`"):
-        played.say(reply(run("1 / 0")))
-    assert len(played.requests) == answers + 1
+    played.say(reply(run("int('x')")), *wrong[:-1])
+    with pytest.raises(ReplyError, match=rf"same mistake {most} times: ZeroD.*`max_repeats`"):
+        played.say(wrong[-1])
+    assert len(played.requests) == most + 1
 
 
 @pytest.mark.parametrize(
@@ -321,7 +323,7 @@ def test_the_example_that_a_prompt_gives_is_what_happens(effects: EffectSet) -> 
         assert function("What a day!") == "happy"
     opening, *told_back = told(model)
     assert told_back == answers
-    assert example.startswith(opening.removesuffix("\njumps: return VALUE"))
+    assert example.startswith(opening.removesuffix("\nAllowed jumps: `return VALUE`"))
 
 
 def test_an_output_of_the_wrong_type_is_sent_back_and_can_be_mended() -> None:

@@ -274,7 +274,7 @@ SHOWN = [
     (pathlib.PurePosixPath("/x"), "x: PurePosixPath = PurePosixPath('/x')"),
     (decimal.Decimal("1.50"), "x: Decimal = Decimal('1.50')"),
     (fractions.Fraction(1, 3), "x: Fraction = Fraction(1, 3)"),
-    (date(2026, 3, 1), "x: date = datetime.date(2026, 3, 1)"),
+    (date(2026, 3, 1), "x: date = date(2026, 3, 1)"),
     (uuid.UUID(int=1), "x: UUID = UUID('00000000-0000-0000-0000-000000000001')"),
     (re.compile("a+"), "x: Pattern = re.compile('a+')"),
     (ValueError("no", 3), "x: ValueError = ValueError('no', 3)"),

@@ -10,6 +10,7 @@ neither network nor clock, so that a test can drive it by hand.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Generator, Sequence
 from dataclasses import dataclass
 from itertools import count
@@ -79,15 +80,19 @@ def converse(
     form: AnswerForm | None = None,
     first_turn: int = 1,
     attachments: tuple[Attachment, ...] = (),
+    reopen: Callable[[], str] | None = None,
 ) -> AnswerConversation:
     """Carry out a block: ask the model, serve the effects that it requests, until one ends the block.
 
-    The opening is shown with the `attachments`. With the effect set `answer` the replies have the `form`, and the model may end it by asking for code.
+    The opening is shown with the `attachments`. With the effect set `answer` the replies have the `form`, and the
+    model may end it by asking for code. `reopen` writes the opening anew, with the values of now: where a mistake is
+    repeated, and the model has seen nothing else, it begins again from there, without the code that failed.
     """
     effects = block.options.effects or "direct"
     messages: tuple[Message, ...] = (UserMessage(opening, attachments),)
     detector = RepeatDetector(block.options.temperature)
     unusable = 0
+    has_answers = False
     for turn in count(first_turn):
         reply = yield make_request(
             block, effects, protocol, messages, detector.temperature, turn, form
@@ -113,16 +118,25 @@ def converse(
             if not isinstance(result, Answer | Refusal):
                 return result
             results.append(result)
-        if detector.detect_repeat(reply, results):
-            if detector.repeats >= (block.options.max_repeats or 8):
-                raise ReplyError(
-                    f"the model sent the same failing answer {detector.repeats} times: "
-                    f"{get_last_refusal(results)}; allow more with `max_repeats`"
-                )
+        is_equal = detector.detect_repeat(reply, results)
+        mistakes = max(detector.repeats, count_mistake(results))
+        if mistakes >= (block.options.max_repeats or 4):
+            raise ReplyError(
+                f"the model made the same mistake {mistakes} times: "
+                f"{get_last_refusal(results)}; allow more with `max_repeats`"
+            )
+        if is_equal:
             messages = messages[
                 :-2
             ]  # not shown twice, at a higher temperature: a model copies what it reads twice
-        messages = (*messages, reply.message, make_results_message(reply, results))
+        has_answers = has_answers or any(isinstance(result, Answer) for result in results)
+        if reopen is not None and not has_answers and count_mistake(results) > 1:
+            detector.raise_temperature()
+            results_text = "\n\n".join(format_result(result) for result in results)
+            messages = (UserMessage(f"{reopen()}\n\n{results_text}", attachments),)
+            continue
+        ending = ONE_BLOCK if effects == "direct" and protocol == "text" else ""
+        messages = (*messages, reply.message, make_results_message(reply, results, ending))
     raise AssertionError("a conversation ends by its outcome")
 
 
@@ -238,10 +252,22 @@ def is_too_long(reply: Reply) -> bool:
     return length > MAX_REPLY_CHARACTERS
 
 
-def make_results_message(reply: Reply, results: list[EffectResult]) -> Message:
-    """The results as the next message: one a tool call, or all of them as text."""
+ONE_BLOCK = "Reply with the corrected ```python block, and nothing else."
+"""The end of a refusal in plain text: without it, models explain their mistake at length."""
+
+
+def count_mistake(results: list[EffectResult]) -> int:
+    """How often the mistake of a reply was made in this run; 0 if it has none."""
+    return max((result.times for result in results if isinstance(result, Refusal)), default=0)
+
+
+def make_results_message(reply: Reply, results: list[EffectResult], ending: str = "") -> Message:
+    """The results as the next message: one a tool call, or all of them as text; `ending` follows a refusal."""
     if not reply.message.calls:
-        return UserMessage("\n\n".join(format_result(result) for result in results))
+        texts = [format_result(result) for result in results]
+        if ending and isinstance(results[-1], Refusal):
+            texts[-1] += f"\n{ending}"
+        return UserMessage("\n\n".join(texts))
     return ToolMessage(
         tuple(
             ToolResult(call.id, call.name, format_result(result), isinstance(result, Refusal))
@@ -262,8 +288,9 @@ def format_result(result: EffectResult) -> str:
 
 
 def get_last_refusal(results: list[EffectResult]) -> str:
-    """The first line of what was last refused."""
-    return next(r.message for r in reversed(results) if isinstance(r, Refusal)).split("\n")[0]
+    """The first line of what was last refused, without how often it was."""
+    message = next(r.message for r in reversed(results) if isinstance(r, Refusal))
+    return re.sub(r"^(?:again|refused \d+ times): ", "", message.split("\n")[0])
 
 
 def raise_temperature(temperature: float | None) -> float:
@@ -279,15 +306,19 @@ class RepeatDetector:
         self.failed: tuple[object, ...] | None = None
         self.repeats = 0
 
+    def raise_temperature(self) -> None:
+        """Have the next reply written at a higher temperature."""
+        self.temperature = raise_temperature(self.temperature)
+
     def detect_repeat(self, reply: Reply, results: list[EffectResult]) -> bool:
         """Record a reply and its results; return whether it is the failing answer of the turn before."""
         if not any(isinstance(result, Refusal) for result in results):
-            self.failed = None
+            self.failed, self.repeats = None, 0
             return False
         sent = (reply.message.text, *(call.raw for call in reply.message.calls))
         repeated = sent == self.failed
         self.repeats = self.repeats + 1 if repeated else 1
         if repeated:
-            self.temperature = raise_temperature(self.temperature)
+            self.raise_temperature()
         self.failed = sent
         return repeated

@@ -18,6 +18,7 @@ import json
 import re
 from collections import Counter
 from collections.abc import Callable, Collection, Generator, Mapping
+from dataclasses import replace
 from functools import partial
 from typing import assert_never
 
@@ -160,9 +161,9 @@ class Handlers:
         if not isinstance(result, Answer | Refusal) or result == Answer("Success"):
             return result
         find_secrets(self.scope, self.redactor)
-        text = result.text if isinstance(result, Answer) else result.message
-        shown = self.redactor.redact_whole(text)
-        return result if shown == text else type(result)(shown)
+        if isinstance(result, Answer):
+            return replace(result, text=self.redactor.redact_whole(result.text))
+        return replace(result, message=self.redactor.redact_whole(result.message))
 
     def serve_safely(self, effect: ImmediateEffect) -> EffectResult:
         """Serve an effect that runs no code of the model, but may run the program's: a `__setattr__`, an
@@ -244,8 +245,9 @@ class Handlers:
             scope = self.scope
             skeleton = format_skeleton(scope.outputs, scope.list_variables(), scope.types)
             form = f"\nWrite all of it anew, in this form:\n{skeleton}" if skeleton else ""
-            return Refusal(f"again: {refusal.message}{form}")
-        return Refusal(f"refused {times} times: {reason}\nDo without it: write other, simpler code")
+            return Refusal(f"again: {refusal.message}{form}", times=times)
+        advice = "Do without it: write other, simpler code"
+        return Refusal(f"refused {times} times: {reason}\n{advice}", times=times)
 
     # ── the effects of `answer` ──────────────────────────────────────────────────────────────────
 

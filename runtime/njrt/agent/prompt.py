@@ -4,7 +4,7 @@
     ---
     prices: list[int], 3 items = [3, 4, 5]       an input: its type and value
     total: float, to be bound                    an output
-    jumps: break, continue                       the legal jumps
+    Allowed jumps: `break`, `continue`           the legal jumps
 
 The system prompts are byte-stable, so that a vendor's prompt cache can hold them. They are short: a small
 model reads them at about a hundred tokens a second, before every first call.
@@ -61,7 +61,7 @@ Note in <votes> what the <reply> wants, and put its tone into <:tone>. Continue 
 votes: dict[str, int], 2 keys = {{'tea': 3, 'coffee': 0}}
 reply: str = 'Two of us would take coffee, please.'
 tone: str, to be bound
-jumps: continue
+Allowed jumps: `continue`
 
 ```python
 votes["coffee"] += 2
@@ -218,7 +218,8 @@ def build_opening(
         return redactor.redact_whole("\n".join([block.instruction, rule, *lines, form]))
     outs = [format_output_line(block, scope, path, budget, redactor) for path in scope.outputs]
     if block.labels:
-        outs.append(f"jumps: {', '.join(JUMP_FORMS[label] for label in block.labels)}")
+        allowed = ", ".join(f"`{JUMP_FORMS[label]}`" for label in block.labels)
+        outs.append(f"Allowed jumps: {allowed}")
     lines += outs
     return redactor.redact_whole("\n".join([block.instruction, *([rule, *lines] if lines else [])]))
 
@@ -271,5 +272,5 @@ JUMP_FORMS = {
     "break": "break",
     "continue": "continue",
     "return": "return VALUE",
-    "bare_return": "return (without a value)",
+    "bare_return": "return",
 }

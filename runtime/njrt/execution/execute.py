@@ -23,9 +23,14 @@ from njrt.errors import CodeTimeLimitError, NaturalError
 from njrt.execution.compile import Snippet, prepare
 from njrt.execution.interruptions import is_interruption
 from njrt.execution.lowering import ExitKind
-from njrt.execution.tracebacks import format_failure, has_left_block, is_stack_deep
+from njrt.execution.tracebacks import (
+    find_called_function,
+    format_failure,
+    has_left_block,
+    is_stack_deep,
+)
 from njrt.outcome import Broke, Continued, Outcome, Raised, Returned, UserValue
-from njrt.scope.advice import explain_mistake
+from njrt.scope.advice import explain_call, explain_mistake
 from njrt.scope.scope import Absent, Bound, Scope
 from njrt.timeouts import DeadlineExceeded, await_with_timeout, call_with_timeout
 
@@ -179,13 +184,16 @@ def _format_mistake(error: BaseException, snippet: Snippet) -> str:
     name = error.name if isinstance(error, NameError) else None
     if name and snippet.scope.lookup(name) is Absent.UNBOUND:
         _, line_end, frames = text.partition("\n")
-        return f"{type(error).__name__}: `{name}` is not bound yet{line_end}{frames}"
+        advice = f"\n  bind it: `{name} = ...`" if name in snippet.scope.outputs else ""
+        return f"{type(error).__name__}: `{name}` is not bound yet{line_end}{frames}{advice}"
 
     def lookup(name: str) -> UserValue:
         found = snippet.scope.lookup(name)
         return found.value if isinstance(found, Bound) else None
 
     advice = explain_mistake(error, snippet.source, lookup)
+    if not advice and (called := find_called_function(error, snippet.code)):
+        advice = explain_call(*called)
     return f"{text}\n  {advice}" if advice else text
 
 

@@ -16,14 +16,18 @@ from __future__ import annotations
 import itertools
 import linecache
 import os
+import re
 import sys
 import traceback
 from collections.abc import Iterator
-from types import CodeType, TracebackType
+from itertools import pairwise
+from types import CodeType, FunctionType, TracebackType
 
 from njrt.execution.interruptions import is_interruption
 from njrt.execution.source_cache import is_snippet
+from njrt.outcome import UserValue
 from njrt.timeouts import call_with_timeout
+from njrt.values.introspection import find_member, get_class_name, is_a
 
 _RUNTIME = os.path.dirname(os.path.dirname(os.path.abspath(__file__))) + os.sep
 _RUN_MODULES = ("njrt.session.ask", "njrt.session.drive")
@@ -106,6 +110,27 @@ def _format_frames(trace: TracebackType | None, body: CodeType) -> Iterator[str]
         yield f"  in {where}" + (f": {cut_middle(source, _MAX_LINE_CHARACTERS)}" if source else "")
 
 
+def find_called_function(error: BaseException, body: CodeType) -> tuple[UserValue, str] | None:
+    """The program's function that the snippet `body` called and that failed, with the name of its owner.
+
+    A method is looked for in the class of its first argument, a function among its module's names; None for others.
+    """
+    frames = [frame for frame, _ in traceback.walk_tb(error.__traceback__)]
+    called = next((after for frame, after in pairwise(frames) if frame.f_code is body), None)
+    if called is None or called.f_code.co_filename.startswith(_RUNTIME):
+        return None
+    code = called.f_code
+    owner = called.f_locals.get(code.co_varnames[0]) if code.co_argcount else None
+    cls: type = owner if is_a(owner, type) else type(owner)  # type: ignore[assignment]
+    member = find_member(cls, code.co_name)
+    method = getattr(member, "__func__", member)
+    if type(method) is FunctionType and method.__code__ is code:
+        return method, get_class_name(cls)
+    function = called.f_globals.get(code.co_name)
+    is_found = type(function) is FunctionType and function.__code__ is code
+    return (function, "") if is_found else None
+
+
 def _cut_middle_frames(frames: list[str]) -> list[str]:
     if len(frames) <= _MAX_FRAMES:
         return frames
@@ -123,4 +148,10 @@ def format_syntax_error(error: SyntaxError) -> str:
     if error.text and error.offset and len(error.text) <= 200:
         line = error.text.rstrip("\n")
         text += f"\n    {line.expandtabs(1)}\n    {' ' * (error.offset - 1)}^"
+        if found := _ASSIGNED_JUMP.match(line):
+            text += f"\n    `{found[1]}` is a statement: write it alone, without `{found[0][: found.start(1)].strip()}`"
     return text
+
+
+_ASSIGNED_JUMP = re.compile(r"\s*\w+\s*[=:]\s*(break|continue|return|raise|pass)\b")
+"""A statement that stands where a value is assigned: models write `jumps = break`."""

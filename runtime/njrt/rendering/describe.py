@@ -288,8 +288,9 @@ def _format_class_title(cls: type) -> str:
         for base in list_bases(cls)
     ]
     abstract = get_class_namespace(cls).get("__abstractmethods__")
-    kind = "abstract class" if type(abstract) is frozenset and abstract else "class"
-    return f"{kind} {get_class_name(cls)}" + (f"({', '.join(bases)})" if bases else "")
+    if type(abstract) is frozenset and abstract:
+        return "abstract class, defined already; a subclass is written so:"
+    return f"class {get_class_name(cls)}" + (f"({', '.join(bases)})" if bases else "")
 
 
 def _format_function_title(value: Any, writer: ValueWriter) -> str:

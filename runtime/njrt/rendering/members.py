@@ -13,7 +13,7 @@ the libraries in `introspection._LIBRARY_MODULES`. Not seen: members that a meta
 from __future__ import annotations
 
 import types
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from enum import EnumMeta
 from itertools import islice
 from typing import Any
@@ -77,12 +77,39 @@ def describe_members(classes: Iterable[type], writer: ValueWriter, *, own: bool)
 def describe_class(cls: type, writer: ValueWriter) -> Iterator[str]:
     """The members of a class as `describe_members` has them, its constructor or fields, and its constants."""
     yield from _describe_doc(cls)
+    if abstract := list_abstract_methods(cls):
+        yield f"class NAME({get_class_name(cls)}):"
+        members = collect_members(cls)
+        for name in abstract:
+            yield f"    {_format_method_stub(name, members.get(name), writer)}"
     if is_a(cls, EnumMeta):
         yield _format_enum_members(cls, writer)
     else:
-        yield from describe_constructor(cls, writer)
+        name = "NAME" if abstract else get_class_name(cls)
+        yield from describe_constructor(cls, writer, name)
         yield from _describe_constants(cls, writer)
-    yield from _describe_methods(cls, writer, "")
+    yield from _describe_methods(cls, writer, "", left_out=abstract)
+
+
+def list_abstract_methods(value: Any) -> tuple[str, ...]:
+    """The methods that a concrete subclass of a class must define; none for what is no abstract class."""
+    if not is_a(value, type):
+        return ()
+    methods = get_class_namespace(value).get("__abstractmethods__")
+    return tuple(sorted(methods)) if type(methods) is frozenset else ()
+
+
+def _format_method_stub(name: str, member: Any, writer: ValueWriter) -> str:
+    """The first line of the definition of a method, or of a property: `def total(self) -> float: ...`."""
+    kind = type(member)
+    is_decorated = kind is property or kind is classmethod or kind is staticmethod
+    decorator = f"@{kind.__name__} " if is_decorated else ""
+    function = member.fget if type(member) is property else getattr(member, "__func__", member)
+    if type(function) is not types.FunctionType:
+        return f"def {name}(self, ...): ..."
+    prefix = "async " if describe_function_kind(function).startswith("async") else ""
+    signature = _format_member_signature(function, writer)
+    return f"{decorator}{prefix}def {name}{signature}: ...{_format_doc_comment(function)}"
 
 
 def describe_module(module: types.ModuleType, writer: ValueWriter) -> Iterator[str]:
@@ -121,9 +148,9 @@ def _format_enum_members(cls: type, writer: ValueWriter) -> str:
     return f"{get_class_name(cls)} members: {', '.join(shown)}{more}"
 
 
-def describe_constructor(cls: type, writer: ValueWriter) -> Iterator[str]:
-    """The constructor of the class; its fields, where they say more."""
-    name, fields = get_class_name(cls), find_member(cls, "__pydantic_fields__")
+def describe_constructor(cls: type, writer: ValueWriter, name: str = "") -> Iterator[str]:
+    """The constructor of the class; its fields, where they say more. With `name` it is that of a subclass."""
+    name, fields = name or get_class_name(cls), find_member(cls, "__pydantic_fields__")
     if type(fields) is dict:
         yield f"{name}({', '.join(_format_field(key, field, writer) for key, field in fields.items())})"
         return
@@ -179,11 +206,15 @@ def _is_method_or_property(member: Any) -> bool:
     return is_exactly(member, types.FunctionType, staticmethod, classmethod, property)
 
 
-def _describe_methods(cls: type, writer: ValueWriter, owner: str) -> Iterator[str]:
+def _describe_methods(
+    cls: type, writer: ValueWriter, owner: str, left_out: Collection[str] = ()
+) -> Iterator[str]:
     """One line for each public method and property, then one for the operators that it supports."""
     members = collect_members(cls)
     for name, member in islice(members.items(), 10 * MAX_MEMBERS):
-        if not name.startswith("_") and (line := _format_member(f"{owner}.{name}", member, writer)):
+        if name.startswith("_") or name in left_out:
+            continue
+        if line := _format_member(f"{owner}.{name}", member, writer):
             yield line
     supported = [
         word

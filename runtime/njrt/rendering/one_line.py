@@ -228,6 +228,19 @@ def _write_by_repr(writer: ValueWriter, value: UserValue, room: int, exact: bool
     return text
 
 
+def _write_datetime(writer: ValueWriter, value: UserValue, room: int, exact: bool) -> str:
+    """Write a date or a time with the bare name of its class, as all other objects are written."""
+    text = _DATETIME_PREFIX.sub("", writer.write_repr(value, room + _MAX_PREFIX_CHARS))
+    if exact and len(text) > room:
+        raise DoesNotFit
+    return text if len(text) <= room else text[: max(0, room - 3)] + "..."
+
+
+_DATETIME_PREFIX = re.compile(r"\bdatetime\.(?=(?:datetime|date|time|timedelta|timezone)\b)")
+_MAX_PREFIX_CHARS = 4 * len("datetime.")
+"""The characters of all prefixes in a `repr`: of a time with a time zone with an offset."""
+
+
 def _write_by_attributes(writer: ValueWriter, value: UserValue, room: int, exact: bool) -> str:
     """Write an object by its attributes: `Item(name='lamp', price=20)`, or `<list_iterator>`."""
     return _make_attribute_writer(type(value))(writer, value, room, exact)
@@ -413,4 +426,6 @@ def find_write_function(cls: type) -> WriteFunction:
             return _write_by_repr if is_python and has_custom_repr(cls) else write
     if get_module_name(cls) in ("typing", "typing_extensions"):
         return _write_type_form
+    if get_module_name(cls) == "datetime":
+        return _write_datetime
     return _write_by_repr if has_custom_repr(cls) else _make_attribute_writer(cls)

@@ -4,6 +4,7 @@ inventory = {}         `inventory` is read-only in this block ...; change the ob
 class Store: ...       `Store` exists already ...: write `class NAME(Store):` and define `total` in it
 Store("Bag End")       the same, after Python's own message
 Word("a")              after Python's own message: write `Word(text: str, tag: str)`
+graph.neighbors(1)     after Python's own message: a `Graph` has `nodes`, `edges`
 """
 
 from __future__ import annotations
@@ -14,12 +15,18 @@ from types import FunctionType
 from typing import get_origin
 
 from njrt.outcome import UserValue
-from njrt.rendering.members import describe_constructor
-from njrt.rendering.one_line import find_write_function
+from njrt.rendering.members import describe_constructor, list_abstract_methods
+from njrt.rendering.one_line import find_write_function, list_shown_attributes
 from njrt.rendering.redaction import Redactor
 from njrt.rendering.signatures import format_signature, get_function_name
 from njrt.rendering.writer import ValueWriter
-from njrt.values.introspection import get_class_namespace, is_a, is_exactly, is_user_class
+from njrt.values.introspection import (
+    collect_members,
+    get_class_name,
+    is_a,
+    is_exactly,
+    is_user_class,
+)
 
 
 def format_read_only_error(name: str, value: UserValue = None) -> str:
@@ -51,14 +58,6 @@ def format_redefinition_error(name: str, value: UserValue = None) -> str:
     return error
 
 
-def list_abstract_methods(value: UserValue) -> tuple[str, ...]:
-    """The methods that a concrete subclass of a class must define; none for what is no abstract class."""
-    if not is_a(value, type):
-        return ()
-    methods = get_class_namespace(value).get("__abstractmethods__")
-    return tuple(sorted(methods)) if type(methods) is frozenset else ()
-
-
 def format_subclass(name: str, methods: Sequence[str]) -> str:
     """How a concrete subclass of an abstract class is written."""
     return f"write `class NAME({name}):` and define {' and '.join(f'`{method}`' for method in methods)} in it"
@@ -75,14 +74,35 @@ def explain_mistake(error: BaseException, source: str, lookup: Callable[[str], U
         return format_subclass(found[1], list_abstract_methods(value))
     if (found := _WRONG_CALL.match(message)) and (form := format_call(lookup(found[1]))):
         return f"write `{form}`"
+    if isinstance(error, AttributeError) and type(error) is AttributeError:
+        return list_attributes(error.obj, error.name or "")
     if is_exactly(error, KeyError, IndexError, ValueError) and _TAKEN_APART.search(source):
         return "code cannot understand a text: read it yourself, and write what it says as literals"
+    if is_exactly(error, KeyError):
+        return "no such key: `.setdefault(KEY, DEFAULT)` adds it, `.get(KEY, DEFAULT)` does without"
     return ""
 
 
 _ABSTRACT = re.compile(r"Can't instantiate abstract class (\w+)")
 _WRONG_CALL = re.compile(r"(?:\w+\.)*?(\w+)(?:\.__(?:init|new)__)?\(\) (?:missing|takes|got)")
 _TAKEN_APART = re.compile(r"\.(?:r?split|r?index|find|partition)\(|\bre\.")
+
+
+def list_attributes(value: UserValue, missing: str) -> str:
+    """What can be written in place of an attribute that a value of the program does not have; empty if unknown."""
+    if is_a(value, type):
+        is_own_name = get_class_name(value) == missing
+        return f"`{missing}` is the class itself: write `{missing}(...)`" if is_own_name else ""
+    if not is_user_class(type(value)):
+        return ""
+    held = [name for name, _ in list_shown_attributes(value)]
+    public = [name for name in (*held, *collect_members(type(value))) if not name.startswith("_")]
+    names = ", ".join(f"`{name}`" for name in list(dict.fromkeys(public))[:_MAX_ATTRIBUTES])
+    return f"a `{get_class_name(type(value))}` has {names}" if names else ""
+
+
+_MAX_ATTRIBUTES = 20
+"""Attributes named to a model that has asked for one that is not there."""
 
 
 def format_call(value: UserValue) -> str:
@@ -93,6 +113,17 @@ def format_call(value: UserValue) -> str:
     if is_exactly(value, FunctionType):
         return get_function_name(value) + format_signature(value, lambda name, default: "...")
     return ""
+
+
+def explain_call(function: UserValue, owner: str) -> str:
+    """How a function of the program is called that failed when the model's code called it."""
+    shown = format_signature(function, lambda name, default: "...", skip_first=bool(owner))
+    name = get_function_name(function)
+    return (
+        f"call it as `.{name.rpartition('.')[2]}{shown}`"
+        if owner
+        else f"call it as `{name}{shown}`"
+    )
 
 
 def format_skeleton(

@@ -178,9 +178,10 @@ def make_session(block: Block, scope: Scope, setup: RunSetup, tried: str = "") -
             if setup.settings.predictor
             else None,
         )
-        opening = build_opening(block, scope, form.text if form else "", handlers.redactor)
+        reopen = partial(build_opening, block, scope, form.text if form else "", handlers.redactor)
+        opening = reopen()
         files = find_attachments(scope, block.reads, handlers.redactor)
-        return converse(block, setup.protocol, opening, serve, form, first_turn, files)
+        return converse(block, setup.protocol, opening, serve, form, first_turn, files, reopen)
 
     conversation = with_rollback(with_code_on_request(block, scope, begin), scope, options.on_error)
     conversation = with_lifecycle_events(
