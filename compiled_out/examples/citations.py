@@ -1,4 +1,4 @@
-# compiled by njc 0.2.0 from citations.njpy (sha256 30676949a92fb827, abi 1)
+# compiled by njc 0.2.0 from citations.njpy (sha256 fa477f625df7f2bb, abi 1)
 # do not edit: change citations.njpy and build again
 # pyright: reportUnboundVariable=false
 """Query and edit a graph of papers in a loop, until the user is done."""
@@ -16,10 +16,10 @@ def converse(queries: list[str], cited_by: Citations) -> list[str]:
         try:
             _nj.run(
                 """natural
-        Do what <query> asks, with <cited_by>: cited_by[paper] is the set of papers that cite it; new citations are
-        added there. Bind <:answer: str> to a short answer. If <query> says goodbye, break.
+        <cited_by> maps a paper to the set of the papers that cite it. Do what the <query> asks, and bind
+        <:answer: str> to a short answer. Break if the user says goodbye.
         """,
-                lambda: (query, cited_by, answer),
+                lambda: (cited_by, query, answer),
                 writes="answer",
                 types=lambda: {"answer": str},
                 labels="break",
@@ -44,4 +44,4 @@ if __name__ == "__main__":
     print("paper 14 is now cited by", sorted(graph[14]))
 
 
-# njc lines 1=1 4:1 5=2 7:2 16=10 19:11 22=10 30:14 45=29 sha256 b30c28f48612f963
+# njc lines 1=1 4:1 5=2 7:2 16=10 19:11 22=10 30:14 45=29 sha256 d0cb5d22c1a601bd

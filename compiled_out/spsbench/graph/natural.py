@@ -1,4 +1,4 @@
-# compiled by njc 0.2.0 from graph/natural.njpy (sha256 07d803deeb8d9f7e, abi 1)
+# compiled by njc 0.2.0 from graph/natural.njpy (sha256 aaae8b680763f8da, abi 1)
 # do not edit: change graph/natural.njpy and build again
 # pyright: reportUnboundVariable=false
 """Ask and edit a graph of paper citations, in plain words."""
@@ -22,13 +22,12 @@ def main(queries: Iterable[str], graph: Graph) -> list[Any]:
         try:
             _nj.run(
                 """natural
-        Perform the <query> with respect to <graph>, where nodes are paper IDs and edges point from
-        a cited paper to the set of papers that cite it.
-        Break if the <query> says that the user is finished.
-        Else, update <graph> if that is asked, and save the <:response: int | set[int] | None>: the number,
-        the paper ID or the set of paper IDs that answers a question, and None after an update.
+        <graph.edges> maps a cited paper to the set of the papers that cite it; <graph.nodes> are all papers, by ID.
+        Do what the <query> asks. If it asks for a change, change them, and <:response: int | set[int] | None> is None.
+        If it is a question, response is the number, the paper ID or the set of paper IDs that answers it.
+        Break if the user is finished.
         """,
-                lambda: (query, graph, response),
+                lambda: (graph, query, response),
                 writes="response",
                 types=lambda: {"response": int | set[int] | None},
                 labels="break",
@@ -40,4 +39,4 @@ def main(queries: Iterable[str], graph: Graph) -> list[Any]:
     return responses
 
 
-# njc lines 1=1 4:1 6=3 7:3 22=17 25:18 31=17 39:24 41=26 sha256 00d361d7ce36e4ce
+# njc lines 1=1 4:1 6=3 7:3 22=17 25:18 30=17 38:23 40=25 sha256 d8bf0ae939aaa486

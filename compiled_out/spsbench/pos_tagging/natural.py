@@ -1,4 +1,4 @@
-# compiled by njc 0.2.0 from pos_tagging/natural.njpy (sha256 d01a51962205b440, abi 1)
+# compiled by njc 0.2.0 from pos_tagging/natural.njpy (sha256 eea56166ab6f710f, abi 1)
 # do not edit: change pos_tagging/natural.njpy and build again
 # pyright: reportUnboundVariable=false
 """Taggers made to measure: show a text, get a function that tags and translates its language."""
@@ -35,15 +35,14 @@ def tagger_for(sample: str) -> Callable[[str], list[Word]]:
     tagger: Callable[[str], list[Word]]
     _nj.run(
         """natural
-    Find out which language the <sample> is written in, and define a function <:tagger: Callable[[str], list[Word]]>
-    of a sentence of that language, whose result is what <tag> gives for it.
+    In which language is the <sample> written? Define <:tagger>, which takes a sentence and calls <tag> with it and
+    that language.
     """,
         lambda: (sample, tagger, tag),
         writes="tagger",
-        types=lambda: {"tagger": Callable[[str], list[Word]]},
         at="pos_tagging/natural.njpy:23",
     )
     return tagger
 
 
-# njc lines 1=1 4:1 6=3 7:3 19=14 21:15 25=14 31:19 36=23 38:24 41=23 46:27 47=28 sha256 7af9cfbf88d706d8
+# njc lines 1=1 4:1 6=3 7:3 19=14 21:15 25=14 31:19 36=23 38:24 41=23 45:27 46=28 sha256 083a24ebc3aa59d4

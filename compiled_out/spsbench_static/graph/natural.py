@@ -1,4 +1,4 @@
-# compiled by njc 0.2.0 from graph/natural.njpy (sha256 07d803deeb8d9f7e, options cc2447ed8334793a, code bdeb4c5f64fe2d31, abi 1)
+# compiled by njc 0.2.0 from graph/natural.njpy (sha256 aaae8b680763f8da, options cc2447ed8334793a, code bdeb4c5f64fe2d31, abi 1)
 # do not edit: change graph/natural.njpy and build again
 # no code by openai/Qwen2.5-Coder-1.5B-Instruct-Q4_K_M (local) is used: the blocks run live
 # pyright: reportUnboundVariable=false
@@ -23,13 +23,12 @@ def main(queries: Iterable[str], graph: Graph) -> list[Any]:
         try:
             _nj.run(
                 """natural
-        Perform the <query> with respect to <graph>, where nodes are paper IDs and edges point from
-        a cited paper to the set of papers that cite it.
-        Break if the <query> says that the user is finished.
-        Else, update <graph> if that is asked, and save the <:response: int | set[int] | None>: the number,
-        the paper ID or the set of paper IDs that answers a question, and None after an update.
+        <graph.edges> maps a cited paper to the set of the papers that cite it; <graph.nodes> are all papers, by ID.
+        Do what the <query> asks. If it asks for a change, change them, and <:response: int | set[int] | None> is None.
+        If it is a question, response is the number, the paper ID or the set of paper IDs that answers it.
+        Break if the user is finished.
         """,
-                lambda: (query, graph, response),
+                lambda: (graph, query, response),
                 writes="response",
                 types=lambda: {"response": int | set[int] | None},
                 labels="break",
@@ -41,4 +40,4 @@ def main(queries: Iterable[str], graph: Graph) -> list[Any]:
     return responses
 
 
-# njc lines 1=1 5:1 7=3 8:3 23=17 26:18 32=17 40:24 42=26 sha256 af3d6ea72c21c04f
+# njc lines 1=1 5:1 7=3 8:3 23=17 26:18 31=17 39:23 41=25 sha256 8c560f450cfe8d1f
