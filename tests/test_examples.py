@@ -23,6 +23,7 @@ ROOT = Path(__file__).parent.parent
             "Order(customer='Ida Berg', lines=[Line(article='The teapots', quantity=1)])",
         ),
         ("citations", "paper 14 is now cited by [3, 8, 20]"),
+        ("wrong_citations", "paper 14 is now cited by [3, 8]"),  # the model adds a wrong paper
     ],
 )
 def test_an_example_replays_without_model_and_network(name, last_line):

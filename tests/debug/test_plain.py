@@ -14,7 +14,11 @@ from piped import SCRIPTED, Debug, answers
 
 from openai_server import KEY, OpenAIServer, calls
 
-CITATIONS = ("--recording", "examples/recordings/citations.jsonl", "examples/citations.njpy")
+CITATIONS = (
+    "--recording",
+    "examples/recordings/wrong_citations.jsonl",
+    "examples/wrong_citations.njpy",
+)
 MAILBOX_TRACE = ("--trace", "examples/traces/mailbox.jsonl", "examples/mailbox.njpy")
 
 
@@ -128,7 +132,7 @@ def test_an_effect_is_rejected_in_words(debug: Debug, program: Path) -> None:
 ERRORS = {
     "zz": "there is no command `zz`; `h` lists them",
     "b nothing": "`nothing` is not a breakpoint; write one of: ",
-    "b 1": "there is no prompt at citations.njpy:1",
+    "b 1": "there is no prompt at wrong_citations.njpy:1",
     "cl 4": "there is no breakpoint `4`; `b` lists them",
     "p": "say what to evaluate: p EXPRESSION",
     "p nothing": "NameError: name 'nothing' is not defined",

@@ -27,7 +27,7 @@ from njc.timeline.steps import Position
 
 ROOT = Path(__file__).parents[2]
 SCREENS = Path(__file__).parent / "screens"
-CITATIONS = ROOT / "examples" / "citations.njpy"
+CITATIONS = ROOT / "examples" / "wrong_citations.njpy"
 SECONDS = 120.0
 SIZES = [(80, 24), (120, 40), (40, 20), (24, 8)]
 

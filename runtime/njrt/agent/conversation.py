@@ -131,7 +131,6 @@ def converse(
             ]  # not shown twice, at a higher temperature: a model copies what it reads twice
         has_answers = has_answers or any(isinstance(result, Answer) for result in results)
         if reopen is not None and not has_answers and count_mistake(results) > 1:
-            detector.raise_temperature()
             results_text = "\n\n".join(format_result(result) for result in results)
             messages = (UserMessage(f"{reopen()}\n\n{results_text}", attachments),)
             continue
@@ -306,10 +305,6 @@ class RepeatDetector:
         self.failed: tuple[object, ...] | None = None
         self.repeats = 0
 
-    def raise_temperature(self) -> None:
-        """Have the next reply written at a higher temperature."""
-        self.temperature = raise_temperature(self.temperature)
-
     def detect_repeat(self, reply: Reply, results: list[EffectResult]) -> bool:
         """Record a reply and its results; return whether it is the failing answer of the turn before."""
         if not any(isinstance(result, Refusal) for result in results):
@@ -319,6 +314,6 @@ class RepeatDetector:
         repeated = sent == self.failed
         self.repeats = self.repeats + 1 if repeated else 1
         if repeated:
-            self.raise_temperature()
+            self.temperature = raise_temperature(self.temperature)
         self.failed = sent
         return repeated
