@@ -48,7 +48,7 @@ LAYERS: Mapping[str, str] = {
         repair
         learning run
         timeline
-        trace_view dap authority
+        trace_view dap authority batch
         debug language_server
         commands
         cli
@@ -89,7 +89,9 @@ EDGE = """
     njc.type_check      checker mirror
     njc.timeline        agent checkpoints controller debuggee event_loops happenings places processes standard_streams trace_lines
     njc.trace_view      index page
+    njc.batch           anthropic_batches estimate executors openai_batches rows store target vendor waves calling local
     njc.commands        build cache check clean compare debug doctor flags init lock migrate repeat run sandbox_flags show static trace types usage where
+    njc.commands.production batch
     njc.commands.terminal console status_line trace_status
     njc.dap             adapter requests stop_view
     njc.debug           commands stop_report trace_walk

@@ -2,7 +2,7 @@
 
     njc check src        imports njc.commands.check and calls its `command`
 
-A new command is a new module here and its name in `COMMANDS`.
+A new command is a new module here and its name in `COMMANDS`; one in a subfolder is also in `MODULES`.
 """
 
 from __future__ import annotations
@@ -31,6 +31,7 @@ COMMANDS = (
     "static",
     "lock",
     "compare",
+    "batch",
     "migrate",
     "doctor",
     "cache",
@@ -41,6 +42,9 @@ COMMANDS = (
     "lsp",
 )
 """The names of the commands, in the order of the help."""
+
+MODULES = {"batch": "production.batch"}
+"""The modules of commands that do not have their names."""
 
 
 class Commands(click.Group):
@@ -54,7 +58,8 @@ class Commands(click.Group):
         """Import the command that is called."""
         if cmd_name not in COMMANDS:
             return None
-        command = importlib.import_module(f"njc.commands.{cmd_name}").command
+        module = MODULES.get(cmd_name, cmd_name)
+        command = importlib.import_module(f"njc.commands.{module}").command
         assert isinstance(command, click.Command)
         return command
 

@@ -27,6 +27,7 @@ from njc.commands.flags import (
 from njc.commands.terminal.console import Console
 from njc.commands.terminal.status_line import show_status
 from njc.commands.terminal.trace_status import show_status_of_trace
+from njc.comparison.gate import PassGate, check_gate, format_gate_results, parse_gate
 from njc.comparison.results import (
     ComparedRun,
     ModeBuild,
@@ -72,13 +73,22 @@ _FILE = click.Path(path_type=Path, dir_okay=False)
 @click.option("--modes", metavar="LIST", help="Modes to compare, separated by commas.")
 @click.option("--json", "json_file", type=_FILE, metavar="FILE", help="Write JSON too.")
 @click.option("--html", "html_file", type=_FILE, metavar="FILE", help="Write a page too.")
+@click.option(
+    "--gate",
+    "gates",
+    multiple=True,
+    metavar="[MODE:]pass^K>=X",
+    help="Fail if fewer pass.",
+)
 @click.option("--fresh", is_flag=True, help="Discard the runs of an earlier comparison.")
 @ATTEMPTS
 @JOBS
 @project_flags
 @console_flags
 @pass_console
+@click.pass_context
 def command(
+    ctx: click.Context,
     console: Console,
     /,
     arguments: Sequence[str],
@@ -86,6 +96,7 @@ def command(
     modes: str | None,
     json_file: Path | None,
     html_file: Path | None,
+    gates: Sequence[str],
     fresh: bool,
     attempts: int,
     jobs: int | None,
@@ -98,7 +109,10 @@ def command(
 
     Modes: live, static-raw, static, static-learned, auto. The default is all; static-learned only if code has
     been learned.
+
+    --gate: pass^K is the probability that K runs all pass; the exit code is 1 if it is below X in MODE, or in any mode.
     """
+    conditions = [parse_gate(text) for text in gates]
     sources, words = _split_arguments(arguments)
     if shutil.which(words[0]) is None:
         raise ConfigurationError(f"there is no command `{words[0]}`")
@@ -106,6 +120,7 @@ def command(
     project = resolve_project(sources, flags)
     units = find_units(sources, project)
     chosen = _parse_modes(modes) if modes else _list_available_modes(units, project)
+    _check_gates(conditions, chosen, runs)
     folder = RESULTS_FOLDER / _compute_digest(units, words, project)
     if fresh:
         (folder / "trials.jsonl").unlink(missing_ok=True)
@@ -128,6 +143,19 @@ def command(
         html_file.write_text(render_comparison_page(rows, shlex.join(words)), encoding="utf-8")
     for file in filter(None, (json_file, html_file)):
         console.note(f"written: {format_path(file.absolute())}")
+    results = [(gate, check_gate(gate, rows)) for gate in conditions]
+    for gate, checked in results:
+        console.result("\n".join(format_gate_results(gate, checked)))
+    ctx.exit(0 if all(result.holds for _, checked in results for result in checked) else 1)
+
+
+def _check_gates(gates: Sequence[PassGate], modes: Sequence[str], runs: int) -> None:
+    """Raise ConfigurationError if a gate is about a mode, or more runs, than there will be."""
+    for gate in gates:
+        if gate.mode is not None and gate.mode not in modes:
+            raise ConfigurationError(f"the gate is on `{gate.mode}`, which is not compared")
+        if gate.power > runs:
+            raise ConfigurationError(f"pass^{gate.power} needs {gate.power} runs: -n {gate.power}")
 
 
 def _check_reports(json_file: Path | None, html_file: Path | None) -> None:

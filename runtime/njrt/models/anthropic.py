@@ -108,15 +108,22 @@ class Anthropic(RemoteModel):
         async def exchange(request: Request) -> Reply:
             body = make_message_body(request, self._model)
             response = await self.call_or_stream(messages, request, body, MessageAssembler())
-            reply = self._make_reply(response)
-            return reply if request.schema is None else restore_strict_reply(reply, request.schema)
+            return self.read_response(response, request)
 
         return await self.exchange_schema(request, exchange)
 
-    def _make_reply(self, response: Any) -> Reply:
+    def make_body(self, request: Request) -> Body:
+        return make_message_body(request, self._model)
+
+    def read_response(self, response: Any, request: Request, *, is_batch: bool = False) -> Reply:
+        reply = self._make_reply(response, is_batch)
+        return reply if request.schema is None else restore_strict_reply(reply, request.schema)
+
+    def _make_reply(self, response: Any, is_batch: bool) -> Reply:
         message = validate_reply(response, MessageResponse)
         usage, cache_writes = parse_message_usage(message.usage or MessageUsage())
-        usage = replace(usage, usd=compute_cost(self.name, usage, cache_writes))
+        usd = compute_cost(self.name, usage, cache_writes, is_batch=is_batch)
+        usage = replace(usage, usd=usd)
         return Reply(
             parse_content(message.content, response["content"], self.name),
             _parse_stop_reason(message.stop_reason),

@@ -20,7 +20,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar, Literal, assert_never
 
-from njrt.errors import ModelNotFoundError
+from njrt.errors import ConfigurationError, ModelNotFoundError
 from njrt.media import Attachment
 from njrt.message_json import hash_json
 from njrt.messages import (
@@ -118,7 +118,7 @@ class OpenAI(RemoteModel):
             key,
         )
         self._model = model
-        self._is_own_server = base_url is not None
+        self.is_own_server = base_url is not None
         self._retries = retries
         self._listing = asyncio.Lock()
 
@@ -132,7 +132,7 @@ class OpenAI(RemoteModel):
 
         return AsyncOpenAI(
             # Without a key the SDK would look for the vendor's; own servers mostly need none.
-            api_key=self._key or ("none" if self._is_own_server else None),
+            api_key=self._key or ("none" if self.is_own_server else None),
             base_url=self.server.url,
             max_retries=self._retries,
             http_client=DefaultAsyncHttpxClient(follow_redirects=False),
@@ -146,15 +146,24 @@ class OpenAI(RemoteModel):
         model = self._model
 
         async def exchange(request: Request) -> Reply:
-            body = make_completion_body(request, model, self._is_own_server)
+            body = make_completion_body(request, model, self.is_own_server)
             completions = client.chat.completions
             response = await self.call_or_stream(completions, request, body, CompletionAssembler())
-            reply = self._make_reply(validate_reply(response, Completion), request, model)
-            if request.schema is None or self._is_own_server:
-                return reply
-            return restore_strict_reply(reply, request.schema)
+            return self.read_response(response, request)
 
         return await self.exchange_schema(request, exchange)
+
+    def make_body(self, request: Request) -> Body:
+        if self._model is None:
+            raise ConfigurationError(f"name the model of {self.server.url} in NJC_MODEL")
+        return make_completion_body(request, self._model, self.is_own_server)
+
+    def read_response(self, response: Any, request: Request, *, is_batch: bool = False) -> Reply:
+        completion = validate_reply(response, Completion)
+        reply = self._make_reply(completion, request, self._model or "", is_batch)
+        if request.schema is None or self.is_own_server:
+            return reply
+        return restore_strict_reply(reply, request.schema)
 
     async def _find_first_model(self, client: Any) -> str:
         response = await self.call_server(client.models.with_raw_response.list)
@@ -162,13 +171,16 @@ class OpenAI(RemoteModel):
             return model.id
         raise ModelNotFoundError(f"{self.server.url} lists no model; set NJC_MODEL to its name")
 
-    def _make_reply(self, completion: Completion, request: Request, model: str) -> Reply:
+    def _make_reply(
+        self, completion: Completion, request: Request, model: str, is_batch: bool
+    ) -> Reply:
         if not completion.choices:
             raise MalformedReplyError("choices: empty")
         message, stop = parse_choice(completion.choices[0], len(request.messages))
         usage, cache_writes = parse_completion_usage(completion.usage or CompletionUsage())
-        if not self._is_own_server:
-            usage = replace(usage, usd=compute_cost(self.name, usage, cache_writes))
+        if not self.is_own_server:
+            usd = compute_cost(self.name, usage, cache_writes, is_batch=is_batch)
+            usage = replace(usage, usd=usd)
         return Reply(message, stop, usage, completion.model or model)
 
 

@@ -3,19 +3,27 @@
     compute_cost("openai/gpt-4.1", Usage(input=1_000_000, output=10_000))        ->  2.08
     compute_cost("openai/unknown", Usage(input=1_000_000, output=10_000))        ->  None
 
-The extras of the vendors install the package. Its prices are those known at its release, for the standard tier; nothing
-is looked up on the network. For newer models, upgrade genai-prices.
+The extras of the vendors install the package. Its prices are those known at its release, for the standard tier and
+for batches; nothing is looked up on the network. For newer models, upgrade genai-prices.
 """
 
 from __future__ import annotations
 
+from contextlib import suppress
+
 from njrt.messages import Usage
 
+BATCH_FACTOR = 0.5
+"""The share of the standard price that a batch costs, by the price lists of OpenAI and Anthropic."""
 
-def compute_cost(name: str, usage: Usage, cache_writes: int = 0) -> float | None:
+
+def compute_cost(
+    name: str, usage: Usage, cache_writes: int = 0, *, is_batch: bool = False
+) -> float | None:
     """The price of one call of the model `name`, such as `openai/gpt-4.1`; None if it is not known.
 
-    `cache_writes` of the input tokens were written to the vendor's prompt cache.
+    `cache_writes` of the input tokens were written to the vendor's prompt cache. With `is_batch` it is the price of
+    the vendor's Batch API: that of genai-prices where it has one, else `BATCH_FACTOR` of the standard price.
     """
     try:
         import genai_prices  # takes 0.3 s
@@ -31,6 +39,15 @@ def compute_cost(name: str, usage: Usage, cache_writes: int = 0) -> float | None
         output_tokens=usage.output,
     )
     try:
-        return float(genai_prices.calc_price(tokens, model, provider_id=provider).total_price)
+        standard = genai_prices.calc_price(tokens, model, provider_id=provider).total_price
+        if not is_batch:
+            return float(standard)
+        with suppress(TypeError):  # of a version without prices of batches
+            price = genai_prices.calc_price(
+                tokens, model, provider_id=provider, price_context={"processing": "batch"}
+            ).total_price
+            if price < standard:
+                return float(price)
+        return float(standard) * BATCH_FACTOR
     except (LookupError, ValueError):  # an unknown model, or counts that contradict each other
         return None

@@ -20,7 +20,8 @@ from collections.abc import Awaitable, Callable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from email.utils import parsedate_to_datetime
-from typing import Any, ClassVar
+from functools import partial
+from typing import Any, ClassVar, TypeVar
 from urllib.parse import urlsplit
 
 from njrt.errors import (
@@ -35,6 +36,8 @@ from njrt.messages import Protocol, Reply, Request, UserMessage
 from njrt.models.network import Client, get_network
 from njrt.models.response import MalformedReplyError, escape_surrogates, parse_json
 from njrt.models.streaming import BrokenStreamError, OnText, ReplyAssembler, assemble_reply
+
+T = TypeVar("T")
 
 MAX_RETRIES = 3
 """Retries of the SDK after a dropped connection or HTTP 408, 409, 429, 5xx."""
@@ -92,6 +95,21 @@ class RemoteModel(ABC):
     @abstractmethod
     async def exchange(self, request: Request) -> Reply:
         """Ask the server, retries included; runs on the network's loop."""
+
+    def make_body(self, request: Request) -> dict[str, Any]:
+        """The JSON that asks the server `request`; ConfigurationError if requests are not sent as JSON."""
+        raise ConfigurationError(f"{self.name} has no Batch API that is known")
+
+    def read_response(self, response: Any, request: Request, *, is_batch: bool = False) -> Reply:
+        """The reply in the JSON of a response; priced as one of a batch with `is_batch`.
+
+        Raises MalformedReplyError.
+        """
+        raise ConfigurationError(f"{self.name} has no Batch API that is known")
+
+    def call_client(self, call: Callable[[Any], Awaitable[T]], seconds: float) -> T:
+        """Call something else of the SDK's client, for at most `seconds`; failures become `ModelError`s."""
+        return get_network().run(self._call_with_errors(lambda: call(self.get_client()), seconds))
 
     @abstractmethod
     def get_failure_types(self) -> tuple[type[Exception], ...]:
@@ -198,14 +216,20 @@ class RemoteModel(ABC):
         return make_model_error(failure, self.name, self.server, self._key)
 
     async def _exchange_with_timeout(self, request: Request) -> Reply:
+        call = partial(self.exchange, request)
+        return await self._call_with_errors(call, request.timeout, request)
+
+    async def _call_with_errors(
+        self, call: Callable[[], Awaitable[T]], seconds: float, request: Request | None = None
+    ) -> T:
         self.check_server()
         failures = self.get_failure_types()  # imports the SDK: once, and outside of the timeout
         try:
-            async with asyncio.timeout(request.timeout):
-                return await self.exchange(request)
+            async with asyncio.timeout(seconds):
+                return await call()
         except TimeoutError:
             raise ServerError(
-                f"no reply from {format_model_location(self.name, self.server)} within {request.timeout:g} s, "
+                f"no reply from {format_model_location(self.name, self.server)} within {seconds:g} s, "
                 "retries included; raise `max_call_seconds` or ask a faster model"
             ) from None
         except MalformedReplyError as error:
@@ -214,7 +238,8 @@ class RemoteModel(ABC):
                 "check that the URL is that of a model's API"
             ) from None
         except failures as failure:
-            raise add_file_hint(self.explain_failure(failure), request) from None
+            explained = self.explain_failure(failure)
+            raise (add_file_hint(explained, request) if request else explained) from None
 
 
 def describe_files(request: Request) -> str:

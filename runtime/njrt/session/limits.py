@@ -288,8 +288,12 @@ def limit(
     effects: int | None = None,
     seconds: float | None = None,
     clock: Clock = read_clock,
+    option: str = "njrt.limit({}=...)",
 ) -> Iterator[Meter]:
-    """Limit what all blocks inside the `with` use together; gives the meter that counts it."""
+    """Limit what all blocks inside the `with` use together; gives the meter that counts it.
+
+    `option` is how messages name the limit.
+    """
     limits = Limits(effects=effects, calls=calls, seconds=seconds, tokens=tokens, usd=usd)
-    with _open_meters.opened(Meter(limits, clock, option="njrt.limit({}=...)")) as meter:
+    with _open_meters.opened(Meter(limits, clock, option=option)) as meter:
         yield meter

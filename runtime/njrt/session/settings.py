@@ -17,7 +17,7 @@ import os
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, get_args
@@ -52,6 +52,8 @@ if TYPE_CHECKING:
 
 EMPTY_OPTIONS = Options()
 
+ModelWrapper = Callable[[Model], Model]
+
 
 @dataclass(frozen=True, slots=True)
 class Settings:
@@ -69,6 +71,8 @@ class Settings:
     """The model that predicts effects."""
     budgets: tuple[OpenBudget, ...] = ()
     """Those of all `with using` around."""
+    wrap: ModelWrapper | None = None
+    """Applied to every model that a block asks, below the layers."""
 
 
 NO_SETTINGS = Settings()
@@ -129,6 +133,7 @@ def using(
         interceptors,
         choose_predictor(predict, around),
         around.budgets + opened_budgets,
+        around.wrap,
     )
     with _open_settings.opened(here):
         try:
@@ -156,6 +161,13 @@ def open_budgets(budget: Budget | str | Sequence[Budget] | None) -> tuple[OpenBu
                 f"njrt.using: budget must be a Budget, several, or a text, not {given!r}"
             )
     return tuple(map(open_budget, budgets))
+
+
+@contextmanager
+def wrapping(wrap: ModelWrapper) -> Iterator[None]:
+    """Have blocks inside ask `wrap(model)` in place of each model that they choose."""
+    with _open_settings.opened(replace(get_settings(), wrap=wrap)):
+        yield
 
 
 def choose_predictor(predict: Model | str | None, around: Settings) -> Model | None:
@@ -299,7 +311,8 @@ def make_layered_model(settings: Settings, options: Options, *outer: Layer) -> L
     """
 
     def choose() -> Model:
-        return settings.model or choose_model(options, os.environ)
+        model = settings.model or choose_model(options, os.environ)
+        return model if settings.wrap is None else settings.wrap(model)
 
     layers = list(outer)
     if (recorder := find_recorder(settings, os.environ)) is None:

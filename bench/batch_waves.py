@@ -1,0 +1,79 @@
+"""Measure `njc batch --vendor-batch` against bad loopback servers: requests per reply, lost rows, memory by rows.
+
+python bench/batch_waves.py [ROWS...]       default: 300 3000 10000
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+ROOT = Path(__file__).parents[1]
+sys.path[:0] = [str(ROOT / "tests" / "servers"), str(ROOT / "tests" / "batch")]
+
+from batch_workplace import FOREIGN, PROGRAM, expect, reply  # noqa: E402
+
+from batch_servers import AnthropicBatchServer, BatchFaults, OpenAIBatchServer  # noqa: E402
+
+SERVERS = {
+    "openai": (OpenAIBatchServer, "openai/gpt-4.1"),
+    "anthropic": (AnthropicBatchServer, "anthropic/claude-sonnet-4-6"),
+}
+FAULTS = BatchFaults(seed=7, failed=0.03, expired=0.03, missing=0.02, duplicated=0.2, polls=4)
+MEASURED = (
+    "import resource, runpy, sys; sys.argv[0] = 'njc'\n"
+    "try:\n    runpy.run_module('njc', run_name='__main__')\n"
+    "finally:\n    print('peak', resource.getrusage(resource.RUSAGE_SELF).ru_maxrss, file=sys.stderr)"
+)
+
+
+def measure(vendor: str, count: int, folder: Path) -> str:
+    """Run one batch; the line of the table."""
+    (folder / "prog.njpy").write_text(PROGRAM)
+    rows = (json.dumps({"mail": f"mail {number}"}) for number in range(count))
+    (folder / "rows.jsonl").write_text("\n".join(rows))
+    make_server, model = SERVERS[vendor]
+    kept = {name: value for name, value in os.environ.items() if not name.startswith(FOREIGN)}
+    arguments = ["batch", "prog.njpy:sort_mail", "rows.jsonl", "-o", "out.jsonl", "--fresh"]
+    began = time.monotonic()
+    with make_server(reply, FAULTS) as server:
+        done = subprocess.run(
+            [sys.executable, "-c", MEASURED, *arguments, "--vendor-batch", vendor, "--poll", "0.1"],
+            cwd=folder,
+            env=kept | server.environment | {"NJC_MODEL": model},
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+    seconds = time.monotonic() - began
+    lines = [json.loads(line) for line in (folder / "out.jsonl").read_text().splitlines()]
+    right = sum(line.get("result") == expect(line["index"]) for line in lines)
+    doubled = sum(times - 1 for times in server.answered.values())
+    ratio = sum(server.asked.values()) / len(server.answered)
+    peak = int(re.findall(r"peak (\d+)", done.stderr)[-1]) / 1024
+    waves = re.findall(r"([\d,]+) batches, ([\d,]+) waves", done.stderr)[-1]
+    return (
+        f"{vendor:9}  {count:6,}  {right:6,}  {count - len(lines):4}  {doubled:7}  {ratio:18.3f}  "
+        f"{waves[0]:>7}  {waves[1]:>5}  {peak:7.0f}  {seconds:7.1f}"
+    )
+
+
+def main() -> None:
+    counts = [int(word) for word in sys.argv[1:]] or [300, 3000, 10000]
+    print(
+        "vendor       rows   right  lost  doubled  requests per reply  batches  waves  peak MB  seconds"
+    )
+    for vendor in SERVERS:
+        for count in counts:
+            with tempfile.TemporaryDirectory() as folder:
+                print(measure(vendor, count, Path(folder)), flush=True)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,78 @@
+"""Calling the function for one row, with the model that it asks itself.
+
+    call_target("mail.njpy:triage", row, 0.5)             RowOutcome(index=3, line='{"index": 3, ...}', ...)
+    await acall_target("mail.njpy:triage", row, 0.5)      the same, on an event loop that rows share
+
+What the function changes in its arguments is not in the results. Not seen: the calls of threads that the function
+starts itself do not count as those of the row.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import inspect
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+from njc.batch.rows import (
+    BUDGET_OPTION,
+    BatchRow,
+    RowOutcome,
+    RowUsage,
+    make_failure,
+    make_result,
+    parse_row,
+)
+from njc.batch.target import bind_arguments, get_target
+from njrt.observability.accounts import Watch, watch
+from njrt.session.limits import limit
+
+
+def call_target(name: str, row: BatchRow, usd: float | None = None) -> RowOutcome:
+    """Call the function `name` for a row, which may cost at most `usd`."""
+    began = time.monotonic()
+    with _open_account(usd) as account:
+        try:
+            target = get_target(name)
+            positional, keywords = bind_arguments(target, parse_row(row))
+            result = target.function(*positional, **keywords)
+            if inspect.isawaitable(result):
+                result = asyncio.run(_await(result))
+        except (Exception, SystemExit) as error:
+            return make_failure(row.index, error, read_usage(account), time.monotonic() - began)
+        return make_result(row.index, result, read_usage(account), time.monotonic() - began)
+
+
+async def acall_target(name: str, row: BatchRow, usd: float | None = None) -> RowOutcome:
+    """Do the same on a running event loop."""
+    began = time.monotonic()
+    with _open_account(usd) as account:
+        try:
+            target = get_target(name)
+            positional, keywords = bind_arguments(target, parse_row(row))
+            result = await target.function(*positional, **keywords)
+        except (Exception, SystemExit) as error:
+            return make_failure(row.index, error, read_usage(account), time.monotonic() - began)
+        return make_result(row.index, result, read_usage(account), time.monotonic() - began)
+
+
+async def _await(awaitable: Any) -> Any:
+    return await awaitable
+
+
+@contextmanager
+def _open_account(usd: float | None) -> Iterator[Watch]:
+    with watch() as account:
+        if usd is None:
+            yield account
+        else:
+            with limit(usd=usd, option=BUDGET_OPTION):
+                yield account
+
+
+def read_usage(account: Watch) -> RowUsage:
+    """What the runs of a row used."""
+    totals = account.totals
+    return RowUsage(totals.calls, totals.input_tokens, totals.output_tokens, totals.usd)

@@ -1,0 +1,125 @@
+"""What a batch will cost, before it runs.
+
+    estimate_batch(...)     BatchEstimate(rows=10000, sample=50, requests=50, tokens=812.0, usd=4.06, measured=None, ...)
+
+The function is called for the first rows as far as their first requests, which are measured and not sent: so the figure
+leaves out what follows the first replies. Where rows have been done, what they have cost is the better figure: the mean,
+with its 95 % interval by the normal approximation.
+"""
+
+from __future__ import annotations
+
+import itertools
+import math
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+
+from njc.batch.rows import read_rows
+from njc.batch.store import BatchStore
+from njc.batch.suspension import RowReplies, choose_measured_model, pass_row
+from njc.batch.target import BatchTarget
+from njrt.messages import Usage
+from njrt.models.prices import compute_cost
+
+SAMPLED_ROWS = 50
+"""Rows whose first requests are measured."""
+
+BYTES_PER_TOKEN = 4
+"""Bytes of English text per token, on average: https://platform.openai.com/tokenizer"""
+
+ASSUMED_OUTPUT_TOKENS = 150
+"""Output tokens of a reply, where no reply is known yet."""
+
+
+@dataclass(frozen=True, slots=True)
+class BatchEstimate:
+    """What the rows that are left will use, as far as can be known.
+
+    `requests` is how many the `sample` made first, `tokens` their mean input; `usd` is the cost of the first requests
+    of all rows that are left, None where no price is known. `measured` has the mean cost of a done row and half its 95 %
+    interval.
+    """
+
+    rows: int
+    done: int
+    sample: int
+    requests: int
+    tokens: float
+    models: tuple[str, ...]
+    usd: float | None
+    measured: tuple[float, float] | None
+
+    @property
+    def left(self) -> int:
+        """The rows that have no result."""
+        return self.rows - self.done
+
+
+def estimate_batch(
+    target: BatchTarget, rows: Path, count: int | None, store: BatchStore, is_batch: bool
+) -> BatchEstimate:
+    """Measure the first requests of some rows; `is_batch` takes the prices of Batch APIs."""
+    total = done = 0
+    for row in read_rows(rows, count):
+        total += 1
+        done += store.is_done(row)
+    todo = (row for row in read_rows(rows, count) if not store.is_done(row))
+    sizes: list[tuple[str, int]] = []
+    sample = 0
+    for row in itertools.islice(todo, SAMPLED_ROWS):
+        sample += 1
+        replies = RowReplies(store.read_replies(row.index))
+        try:
+            pass_row(target, row, replies, partial(choose_measured_model, replies=replies))
+        except (Exception, SystemExit):
+            continue  # it will be a failed row
+        sizes += [(request.model, len(request.body.encode())) for request in replies.missing]
+    costs = [price_request(model, size, is_batch) for model, size in sizes]
+    known = [cost for cost in costs if cost is not None]
+    left = total - done
+    return BatchEstimate(
+        total,
+        done,
+        sample,
+        len(sizes),
+        sum(size for _, size in sizes) / BYTES_PER_TOKEN / (len(sizes) or 1),
+        tuple(sorted({model for model, _ in sizes})),
+        sum(known) / sample * left if sample and len(known) == len(costs) else None,
+        store.measure_rows(),
+    )
+
+
+def price_request(
+    model: str, size: int, is_batch: bool, output: float = ASSUMED_OUTPUT_TOKENS
+) -> float | None:
+    """The price of a request of so many bytes, in US dollars; None if it is not known."""
+    usage = Usage(round(size / BYTES_PER_TOKEN), round(output))
+    return compute_cost(model.partition(" ")[0], usage, is_batch=is_batch)
+
+
+def format_estimate(estimate: BatchEstimate) -> str:
+    """The estimate in a few lines."""
+    lines = [f"{estimate.rows:,} rows, {estimate.done:,} of them done"]
+    if estimate.requests:
+        lines.append(
+            f"first requests of {estimate.sample:,} rows: {estimate.requests:,}, "
+            f"about {estimate.tokens:,.0f} input tokens each, to {', '.join(estimate.models)}"
+        )
+    if estimate.usd is not None:
+        lines.append(
+            f"the first requests of the {estimate.left:,} rows that are left, with {ASSUMED_OUTPUT_TOKENS} "
+            f"output tokens each: about ${estimate.usd:.2f}; what follows them is not counted"
+        )
+    elif estimate.requests:
+        lines.append("no price is known for these models")
+    if estimate.measured is not None:
+        mean, half = estimate.measured
+        interval = "" if math.isinf(half) else f" ± {half * estimate.left:.2f} (95 %)"
+        lines.append(
+            f"by the cost of the {estimate.done:,} rows that are done (${mean:.5f} each): "
+            f"${mean * estimate.left:.2f}{interval} for the rest"
+        )
+    else:
+        lines.append("for a better figure, run some rows first: --rows 20")
+    return "\n".join(lines)

@@ -1,0 +1,153 @@
+"""Where the calls of a batch run: behind one protocol, that of `concurrent.futures`.
+
+    with open_executor("processes", "mail.njpy:triage", jobs=4) as submit:
+        submit(row, 0.5).result()           RowOutcome(...)
+
+    async        tasks of one event loop, for async functions          threads      a thread pool
+    processes    new processes on this machine                         dask, ray    a cluster, or a local one
+
+Rows go there and results come back as text. On a cluster the program must be importable under the same name.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import importlib
+import multiprocessing
+import os
+import threading
+from collections.abc import Callable, Iterator
+from concurrent.futures import Executor, Future, ProcessPoolExecutor, ThreadPoolExecutor
+from contextlib import contextmanager
+from functools import partial
+from typing import Any, Literal, assert_never
+
+from njc.batch.calling import acall_target, call_target
+from njc.batch.rows import BatchRow, RowOutcome
+from njrt.errors import ConfigurationError
+
+ExecutorKind = Literal["async", "threads", "processes", "dask", "ray"]
+
+SubmitRow = Callable[[BatchRow, float | None], "Future[RowOutcome]"]
+"""Starts the call for a row, which may cost so many US dollars."""
+
+CONCURRENT_CALLS = 8
+"""Rows at a time on threads and event loops, where `--jobs` does not say."""
+
+
+def count_jobs(kind: ExecutorKind, jobs: int | None) -> int:
+    """The rows that run at the same time."""
+    return jobs or (CONCURRENT_CALLS if kind in ("async", "threads") else os.cpu_count() or 1)
+
+
+@contextmanager
+def open_executor(
+    kind: ExecutorKind, target: str, jobs: int | None = None, address: str | None = None
+) -> Iterator[SubmitRow]:
+    """Open an executor for the calls of a function; `address` is that of a Dask or Ray cluster."""
+    count = count_jobs(kind, jobs)
+    match kind:
+        case "async":
+            with open_event_loop(target, count) as submit:
+                yield submit
+            return
+        case "threads":
+            executor: Executor = ThreadPoolExecutor(count)
+        case "processes":
+            spawn = multiprocessing.get_context("spawn")
+            executor = ProcessPoolExecutor(count, mp_context=spawn)
+        case "dask":
+            executor = _connect_dask(count, address)
+        case "ray":
+            executor = RayExecutor(count, address)
+        case _:
+            assert_never(kind)
+    try:
+        yield lambda row, usd: executor.submit(call_target, target, row, usd)
+    finally:
+        executor.shutdown(wait=True, cancel_futures=True)
+
+
+@contextmanager
+def open_event_loop(target: str, count: int) -> Iterator[SubmitRow]:
+    """Run the calls as tasks of an event loop in a thread of its own, `count` at a time."""
+    loop = asyncio.new_event_loop()
+    thread = threading.Thread(target=loop.run_forever, name="njc-batch", daemon=True)
+    thread.start()
+    slots = asyncio.Semaphore(count)
+
+    async def call(row: BatchRow, usd: float | None) -> RowOutcome:
+        async with slots:
+            return await acall_target(target, row, usd)
+
+    try:
+        yield lambda row, usd: asyncio.run_coroutine_threadsafe(call(row, usd), loop)
+    finally:
+        asyncio.run_coroutine_threadsafe(_cancel_tasks(), loop).result()
+        loop.call_soon_threadsafe(loop.stop)
+        thread.join()
+        loop.close()
+
+
+async def _cancel_tasks() -> None:
+    tasks = asyncio.all_tasks() - {asyncio.current_task()}
+    for task in tasks:
+        task.cancel()
+    await asyncio.gather(*tasks, return_exceptions=True)
+
+
+def _connect_dask(count: int, address: str | None) -> Executor:
+    distributed = _import_extra("distributed", "dask")
+    client = (
+        distributed.Client(address)
+        if address
+        else distributed.Client(n_workers=count, threads_per_worker=1, dashboard_address=None)
+    )
+    return DaskExecutor(client)
+
+
+def _import_extra(module: str, extra: str) -> Any:
+    try:
+        return importlib.import_module(module)
+    except ImportError:
+        raise ConfigurationError(
+            f'--executor {extra} needs the package `{extra}`; install it with: pip install "njpy[{extra}]"'
+        ) from None
+
+
+class DaskExecutor(Executor):
+    """A Dask client's executor, which is closed with its client."""
+
+    def __init__(self, client: Any) -> None:
+        self._client = client
+        # A call must not be made twice: two equal calls are different ones, and a failed one is not repeated.
+        self._executor = client.get_executor(pure=False, retries=0)
+
+    def submit(self, call: Callable[..., Any], /, *arguments: Any, **keywords: Any) -> Future[Any]:
+        """Call something on the cluster."""
+        future: Future[Any] = self._executor.submit(call, *arguments, **keywords)
+        return future
+
+    def shutdown(self, wait: bool = True, *, cancel_futures: bool = False) -> None:
+        """End the calls and leave the cluster; a local one ends too."""
+        self._executor.shutdown(wait=wait)
+        self._client.close()
+
+
+class RayExecutor(Executor):
+    """Ray behind the protocol of `concurrent.futures`."""
+
+    def __init__(self, count: int, address: str | None) -> None:
+        self._ray = _import_extra("ray", "ray")
+        local = {} if address else {"num_cpus": count, "include_dashboard": False}
+        self._ray.init(address=address, log_to_driver=False, **local)
+
+    def submit(self, call: Callable[..., Any], /, *arguments: Any, **keywords: Any) -> Future[Any]:
+        """Call something on the cluster."""
+        run = self._ray.remote(max_retries=0)(partial(call))
+        future: Future[Any] = run.remote(*arguments, **keywords).future()
+        return future
+
+    def shutdown(self, wait: bool = True, *, cancel_futures: bool = False) -> None:
+        """End the calls and leave the cluster; a local one ends too."""
+        self._ray.shutdown()

@@ -1,0 +1,161 @@
+"""The rows of a batch, and the lines of its results.
+
+    {"mail": "Please pay 84.20 EUR."}      a row: the keyword arguments of one call
+
+    {"index": 0, "result": "invoice", "usage": {"calls": 1, ...}, "seconds": 1.2}
+    {"index": 1, "error": {"type": "ServerError", "message": "..."}, "usage": {...}, "seconds": 3.4}
+
+Rows are read one at a time. Empty lines are not counted. A line that is no JSON object is a row that fails.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Iterator
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+from njrt.errors import (
+    AuthenticationError,
+    ConfigurationError,
+    CostLimitError,
+    ModelError,
+    ModelNotFoundError,
+    NaturalError,
+)
+from njrt.message_json import format_json_line
+
+BUDGET_OPTION = "--max-{}"
+"""How messages name the limit of the whole batch."""
+
+
+@dataclass(frozen=True, slots=True)
+class BatchRow:
+    """One line of the file of rows: its number from 0, its text, and a digest of it."""
+
+    index: int
+    text: bytes
+    digest: str
+
+
+def read_rows(path: Path, most: int | None = None) -> Iterator[BatchRow]:
+    """Yield the rows of a file, at most `most`."""
+    try:
+        with path.open("rb") as file:
+            index = 0
+            for line in file:
+                text = line.removeprefix(b"\xef\xbb\xbf").strip() if not index else line.strip()
+                if not text:
+                    continue
+                if most is not None and index >= most:
+                    return
+                yield BatchRow(index, text, hashlib.sha256(text).hexdigest()[:16])
+                index += 1
+    except OSError as error:
+        raise ConfigurationError(f"cannot read {path}: {error.strerror or error}") from None
+
+
+class InvalidRowError(ValueError):
+    """A row is not a JSON object, or does not fit the parameters of the function."""
+
+
+def parse_row(row: BatchRow) -> dict[str, Any]:
+    """The arguments in a row; raises InvalidRowError."""
+    try:
+        arguments = json.loads(row.text.decode())
+    except UnicodeDecodeError as error:
+        raise InvalidRowError(f"not UTF-8: {error.reason} at byte {error.start}") from None
+    except json.JSONDecodeError as error:
+        raise InvalidRowError(f"not JSON: {error.msg} at column {error.colno}") from None
+    except (ValueError, RecursionError) as error:  # too many digits, or nested too deep
+        raise InvalidRowError(f"not JSON: {error}") from None
+    if not isinstance(arguments, dict):
+        raise InvalidRowError("not a JSON object with the arguments of one call")
+    return arguments
+
+
+@dataclass(frozen=True, slots=True)
+class RowUsage:
+    """What the model calls of a row used; `usd` omits calls without a known price."""
+
+    calls: int = 0
+    input: int = 0
+    output: int = 0
+    usd: float = 0.0
+
+    def __add__(self, other: RowUsage) -> RowUsage:
+        return RowUsage(
+            self.calls + other.calls,
+            self.input + other.input,
+            self.output + other.output,
+            self.usd + other.usd,
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class RowOutcome:
+    """How the call for a row ended: the line of the results, and what it used.
+
+    `stop` is the reason why the whole batch cannot go on, such as a wrong key; the row is then not done. `is_outage`
+    marks a row that failed because the server did not answer.
+    """
+
+    index: int
+    line: str
+    failed: bool
+    usage: RowUsage
+    stop: NaturalError | None = None
+    is_outage: bool = False
+
+
+def make_result(index: int, result: Any, usage: RowUsage, seconds: float) -> RowOutcome:
+    """The outcome of a call that returned; one whose result has no JSON form has failed."""
+    try:
+        fields = {"result": make_json_value(result)}
+    except Exception as error:  # of the result's own methods, too
+        reason = str(error).partition("\n")[0]
+        message = f"the result, a {type(result).__name__}, has no JSON form: {reason}"
+        return make_failure(index, TypeError(message), usage, seconds)
+    return RowOutcome(index, _format_line(index, fields, usage, seconds), False, usage)
+
+
+def make_failure(index: int, error: BaseException, usage: RowUsage, seconds: float) -> RowOutcome:
+    """The outcome of a call that raised an exception."""
+    described = {"type": type(error).__name__, "message": describe_error(error)}
+    if isinstance(error, NaturalError) and error.place:
+        described["place"] = error.place
+    line = _format_line(index, {"error": described}, usage, seconds)
+    stop = error if isinstance(error, NaturalError) and _stops_batch(error) else None
+    if stop is not None:
+        stop.run = None  # it goes from process to process
+    is_outage = isinstance(error, ModelError) and stop is None
+    return RowOutcome(index, line, True, usage, stop, is_outage)
+
+
+def describe_error(error: BaseException) -> str:
+    """The message of an exception; never raises."""
+    try:
+        return str(error.args[0]) if isinstance(error, NaturalError) and error.args else str(error)
+    except Exception:
+        return "(its message cannot be shown)"
+
+
+def _stops_batch(error: NaturalError) -> bool:
+    """Whether all other rows would fail by the same error."""
+    if isinstance(error, CostLimitError):
+        return BUDGET_OPTION.format("usd") in str(error)
+    return isinstance(error, ConfigurationError | AuthenticationError | ModelNotFoundError)
+
+
+def _format_line(index: int, fields: dict[str, Any], usage: RowUsage, seconds: float) -> str:
+    rest = {"usage": asdict(usage), "seconds": round(seconds, 3)}
+    return format_json_line({"index": index, **fields, **rest})
+
+
+def make_json_value(value: Any) -> Any:
+    """The JSON form of a value by pydantic; infinite numbers and NaN become text."""
+    from pydantic_core import to_jsonable_python
+
+    return to_jsonable_python(value, inf_nan_mode="strings")

@@ -1,0 +1,298 @@
+"""A call that is given up where it needs a reply, and made again when the reply is there.
+
+    replies = RowReplies(stored)
+    with wrapping(lambda model: choose_replaying_model(model, replies, accepts)):
+        pass_through(lambda: triage(mail), replies)         Suspended, or the result
+    replies.missing                                         the requests to be sent
+
+Each pass begins the call again and replays the replies that it has got, in the order of equal requests. So the function
+must ask the same again; what it does besides (files, the network, print) it does in every pass. Requests that are
+made at the same time by tasks of one event loop are found in one pass; those of threads one by one.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import selectors
+import threading
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any, TypeVar
+
+from njc.batch.rows import BatchRow, RowUsage, parse_row
+from njc.batch.store import StoredReply, WaitingRequest
+from njc.batch.target import BatchTarget, bind_arguments
+from njrt.errors import ConfigurationError, ModelError, RejectedRequestError, ServerError
+from njrt.message_json import format_json_line
+from njrt.messages import Protocol, Reply, Request
+from njrt.models.fallback import FallbackModel
+from njrt.models.model import Model
+from njrt.models.openai import OpenAI
+from njrt.models.remote import RemoteModel
+from njrt.models.response import MalformedReplyError
+from njrt.models.scripted import Scripted
+from njrt.persistence.cache import make_request_key
+from njrt.session.settings import wrapping
+from njrt.timeouts import Interruption
+
+T = TypeVar("T")
+
+GRACE_SECONDS = 0.02
+"""How long other tasks may take to ask, where timers or threads are running."""
+
+MAX_CANCELLATIONS = 5
+"""How often a call is cancelled that does not end."""
+
+
+class Suspended(Interruption):
+    """A call is given up until its replies are there; code of a model cannot catch it."""
+
+
+@dataclass(slots=True)
+class RowReplies:
+    """The replies of one row, during one pass (state: what was used, and what is missing)."""
+
+    stored: Mapping[tuple[str, int], StoredReply]
+    missing: list[WaitingRequest] = field(default_factory=list)
+    usage: RowUsage = field(default_factory=RowUsage)
+    is_closed: bool = False
+    used: set[tuple[str, int]] = field(default_factory=set)
+    asked: dict[str, int] = field(default_factory=dict)
+    waiters: list[asyncio.Future[None]] = field(default_factory=list)
+    lock: threading.Lock = field(default_factory=threading.Lock)
+
+    @property
+    def is_suspended(self) -> bool:
+        """Whether the call needs replies that are not there."""
+        return bool(self.missing)
+
+    @property
+    def has_unused(self) -> bool:
+        """Whether the call has not asked for all of what it had asked before."""
+        return len(self.used) < len(self.stored)
+
+    def take(self, model: RemoteModel, request: Request) -> StoredReply | None:
+        """The reply to a request; None if it is missing, and is to be sent."""
+        key = make_request_key(request, model.name)
+        with self.lock:
+            if self.is_closed:
+                raise Suspended
+            number = self.asked[key] = self.asked.get(key, 0) + 1
+            if (reply := self.stored.get((key, number))) is not None:
+                self.used.add((key, number))
+                return reply
+            body = format_json_line(make_request_body(model, request))
+            self.missing.append(WaitingRequest(key, number, name_model(model), body))
+            return None
+
+    def count(self, reply: Reply) -> None:
+        """Count what a reply has used."""
+        used = reply.usage
+        with self.lock:
+            self.usage += RowUsage(1, used.input, used.output, used.usd or 0.0)
+
+    def close(self) -> None:
+        """From now on all requests are for a later pass."""
+        with self.lock:
+            self.is_closed = True
+
+    def suspend(self) -> bool:
+        """Give up the tasks that wait for replies; whether there were any."""
+        self.close()
+        waiting = [waiter for waiter in self.waiters if not waiter.done()]
+        for waiter in waiting:
+            waiter.set_exception(Suspended())
+        self.waiters.clear()
+        return bool(waiting)
+
+
+def make_request_body(model: RemoteModel, request: Request) -> dict[str, Any]:
+    """The body of a request, without a schema if the model's server has refused one."""
+    if not model.enforces_schemas:
+        request = replace(request, schema=None)
+    return model.make_body(request)
+
+
+def name_model(model: RemoteModel) -> str:
+    """A model's name, with the URL of its server if that is not the vendor's: `NAME` or `NAME URL`."""
+    own = isinstance(model, OpenAI) and model.is_own_server
+    return f"{model.name} {model.server.url}" if own else model.name
+
+
+@dataclass(frozen=True, slots=True)
+class ReplayingModel:
+    """A model that answers from the replies of a row, and suspends the call where there is none."""
+
+    model: RemoteModel
+    replies: RowReplies
+
+    @property
+    def name(self) -> str:
+        return self.model.name
+
+    @property
+    def protocol(self) -> Protocol:
+        return self.model.protocol
+
+    def ask(self, request: Request) -> Reply:
+        stored = self.replies.take(self.model, request)
+        if stored is None:
+            self.replies.close()
+            raise Suspended
+        return self._read(stored, request)
+
+    async def aask(self, request: Request) -> Reply:
+        stored = self.replies.take(self.model, request)
+        if stored is None:
+            waiter: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+            self.replies.waiters.append(waiter)
+            await waiter
+            raise Suspended
+        return self._read(stored, request)
+
+    def _read(self, stored: StoredReply, request: Request) -> Reply:
+        if stored.body is None:
+            kind: type[ModelError] = (
+                RejectedRequestError if stored.kind == "rejected" else ServerError
+            )
+            raise kind(f"{self.model.name}: {stored.problem}")
+        try:
+            reply = self.model.read_response(json.loads(stored.body), request, is_batch=True)
+        except MalformedReplyError as error:
+            raise ServerError(f"{self.model.name} sent an unreadable reply ({error})") from None
+        self.replies.count(reply)
+        return reply
+
+
+def choose_replaying_model(
+    model: Model, replies: RowReplies, vendor: str, models: dict[str, RemoteModel]
+) -> Model:
+    """The model of a block, answering from replies; `models` collects those that are asked.
+
+    A scripted model answers itself. Raises ConfigurationError for a model of another vendor.
+    """
+    if isinstance(model, Scripted):
+        return model
+    if not isinstance(model, RemoteModel) or model.sdk != vendor:
+        raise ConfigurationError(
+            f"--vendor-batch {vendor} cannot ask {model.name}; set the option `model` to {vendor}/NAME"
+        )
+    models.setdefault(name_model(model), model)
+    return ReplayingModel(model, replies)
+
+
+def choose_measured_model(model: Model, replies: RowReplies) -> Model:
+    """The model of a block, whose first requests are measured and not sent."""
+    if isinstance(model, FallbackModel):
+        model = model.models[0]
+    return ReplayingModel(model, replies) if isinstance(model, RemoteModel) else model
+
+
+def pass_row(
+    target: BatchTarget, row: BatchRow, replies: RowReplies, wrap: Callable[[Model], Model]
+) -> Any:
+    """Make the call of a row once, with the models that it chooses wrapped; None if it was given up.
+
+    Raises InvalidRowError, or what the call raises.
+    """
+    positional, keywords = bind_arguments(target, parse_row(row))
+    with wrapping(wrap):
+        return run_pass(lambda: target.function(*positional, **keywords), target.is_async, replies)
+
+
+def run_pass(call: Callable[[], Any], is_async: bool, replies: RowReplies) -> Any:
+    """Make the call; None if it was given up. Raises what the call raises.
+
+    Whatever a call does after it was given up is not its result: it may have caught `Suspended`.
+    """
+    try:
+        if is_async:
+            return _run_async_pass(call, replies)
+        result = call()
+        if asyncio.iscoroutine(result):
+            return _run_async_pass(lambda: result, replies)
+        return result
+    except BaseException as error:
+        if replies.is_suspended and not isinstance(error, KeyboardInterrupt):
+            return None
+        raise
+
+
+def _run_async_pass(call: Callable[[], Awaitable[T]], replies: RowReplies) -> T:
+    """Run a coroutine until it ends, or until all its tasks wait for replies."""
+    selector = IdleSelector()
+    with asyncio.Runner(loop_factory=lambda: asyncio.SelectorEventLoop(selector)) as runner:
+        runner.get_loop().set_exception_handler(_ignore_suspended)
+
+        async def run() -> T:
+            task = asyncio.ensure_future(call())
+            selector.on_idle = IdleHandler(replies, task).handle
+            try:
+                done, _ = await asyncio.wait({task})
+            finally:
+                selector.on_idle = None
+            return done.pop().result()
+
+        return runner.run(run())
+
+
+def _ignore_suspended(loop: asyncio.AbstractEventLoop, context: dict[str, Any]) -> None:
+    if not isinstance(context.get("exception"), Suspended):
+        loop.default_exception_handler(context)
+
+
+@dataclass(slots=True)
+class IdleHandler:
+    """What happens when an event loop has nothing to do (state: how often the call was cancelled)."""
+
+    replies: RowReplies
+    task: asyncio.Future[Any]
+    cancelled: int = 0
+
+    def handle(self) -> bool:
+        """Give up what waits for replies, and then whatever still waits; whether there is something to do now."""
+        if self.replies.suspend():
+            return True
+        if not self.replies.is_suspended or self.cancelled >= MAX_CANCELLATIONS:
+            return False
+        self.cancelled += 1
+        return self.task.cancel()
+
+
+class IdleSelector(selectors.BaseSelector):
+    """A selector that says when its event loop has nothing to do (state: the selector that it wraps)."""
+
+    def __init__(self) -> None:
+        self._selector = selectors.DefaultSelector()
+        self._threads = threading.active_count()
+        self.on_idle: Callable[[], bool] | None = None
+        """Called when nothing is ready; True if it has made something ready."""
+
+    def select(self, timeout: float | None = None) -> list[tuple[selectors.SelectorKey, int]]:
+        """Wait for events, as selectors do."""
+        if self.on_idle is None or (timeout is not None and timeout <= 0):
+            return self._selector.select(timeout)
+        has_others = timeout is not None or threading.active_count() > self._threads
+        grace = min(GRACE_SECONDS, timeout or GRACE_SECONDS) if has_others else 0
+        events = self._selector.select(grace)
+        if events or (timeout is not None and timeout <= grace):
+            return events
+        return [] if self.on_idle() else self._selector.select(timeout)
+
+    def register(self, fileobj: Any, events: int, data: Any = None) -> selectors.SelectorKey:
+        return self._selector.register(fileobj, events, data)
+
+    def unregister(self, fileobj: Any) -> selectors.SelectorKey:
+        return self._selector.unregister(fileobj)
+
+    def modify(self, fileobj: Any, events: int, data: Any = None) -> selectors.SelectorKey:
+        return self._selector.modify(fileobj, events, data)
+
+    def get_map(self) -> Mapping[Any, selectors.SelectorKey]:
+        found: Mapping[Any, selectors.SelectorKey] = self._selector.get_map()
+        return found
+
+    def close(self) -> None:
+        self._selector.close()
+        super().close()

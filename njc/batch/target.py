@@ -1,0 +1,201 @@
+"""The function that a batch calls, and the arguments that a row gives it.
+
+    load_target("mail.njpy:triage")            BatchTarget(function=<function triage>, is_async=False, ...)
+    load_target("shop.mail:Inbox.triage")      of a module that Python finds
+
+    bind_arguments(target, {"day": "2026-03-01"})      ((), {"day": date(2026, 3, 1)})
+
+Values are converted to the annotations of the parameters by pydantic. Not seen: what a decorator that does not use
+`functools.wraps` hides.
+"""
+
+from __future__ import annotations
+
+import difflib
+import functools
+import importlib
+import importlib.util
+import inspect
+import os
+import sys
+import typing
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+from njc import hook
+from njc.batch.rows import InvalidRowError
+from njc.hook import NaturalLoader
+from njc.project.units import SUFFIX
+from njrt.errors import ConfigurationError, NaturalError
+
+ArgumentValue = Any
+"""A value that the user's function gets."""
+
+
+@dataclass(frozen=True, slots=True)
+class BatchTarget:
+    """A function, its parameters, and the types of those that have one."""
+
+    name: str
+    function: Callable[..., Any]
+    is_async: bool
+    parameters: Mapping[str, inspect.Parameter]
+    types: Mapping[str, Any]
+
+
+def load_target(name: str) -> BatchTarget:
+    """Import a program and find the function in it; `name` is PROGRAM:FUNCTION.
+
+    Raises ConfigurationError, or what the program raises as NaturalSyntaxError if it cannot be compiled.
+    """
+    program, colon, path = name.rpartition(":")
+    if not colon or not program or not path:
+        raise ConfigurationError(
+            f"`{name}` does not name a function; write PROGRAM:FUNCTION, such as mail.njpy:triage"
+        )
+    hook.install()
+    module = _import_program(program)
+    function: Any = module
+    for part in path.split("."):
+        try:
+            function = getattr(function, part)
+        except AttributeError:
+            raise ConfigurationError(_describe_missing(module, program, path)) from None
+    if not callable(function) or isinstance(function, type):
+        raise ConfigurationError(f"`{path}` in {program} is not a function")
+    if inspect.isgeneratorfunction(function) or inspect.isasyncgenfunction(function):
+        raise ConfigurationError(
+            f"`{path}` in {program} is a generator; name a function that returns"
+        )
+    try:
+        parameters = inspect.signature(function).parameters
+        types = typing.get_type_hints(inspect.unwrap(function), include_extras=True)
+    except (NameError, TypeError, ValueError, AttributeError) as error:
+        raise ConfigurationError(f"the signature of `{path}` cannot be read: {error}") from None
+    return BatchTarget(name, function, inspect.iscoroutinefunction(function), parameters, types)
+
+
+@functools.cache
+def get_target(name: str) -> BatchTarget:
+    """The function of a name, imported once in a process."""
+    return load_target(name)
+
+
+def _import_program(program: str) -> ModuleType:
+    file = Path(program)
+    try:
+        if file.suffix not in (SUFFIX, ".py"):
+            if not sys.flags.safe_path and os.getcwd() not in sys.path:
+                sys.path.insert(0, os.getcwd())
+            return importlib.import_module(program)
+        if not file.is_file():
+            raise ConfigurationError(f"there is no file {program}")
+        return _import_file(file.absolute())
+    except (NaturalError, SyntaxError):
+        raise
+    except ModuleNotFoundError as error:
+        if error.name and program.startswith(error.name):
+            raise ConfigurationError(
+                f"there is no module `{program}`; a file is named with its suffix, such as mail.njpy"
+            ) from None
+        raise ConfigurationError(f"{program} cannot be imported: {error}") from error
+    except Exception as error:
+        kind = type(error).__name__
+        raise ConfigurationError(f"{program} cannot be imported: {kind}: {error}") from error
+
+
+def _import_file(file: Path) -> ModuleType:
+    folder = str(file.parent)
+    if folder not in sys.path:
+        sys.path.insert(0, folder)
+    # A program may have the name of a module of Python's that is loaded.
+    name = file.stem if file.stem not in sys.modules else f"njc_batch_{file.stem}"
+    loader = NaturalLoader(name, str(file)) if file.suffix == SUFFIX else None
+    spec = importlib.util.spec_from_file_location(name, file, loader=loader)
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    sys.modules[name] = module
+    try:
+        spec.loader.exec_module(module)
+    except BaseException:
+        del sys.modules[name]
+        raise
+    return module
+
+
+def _describe_missing(module: ModuleType, program: str, path: str) -> str:
+    functions = [name for name, value in vars(module).items() if inspect.isfunction(value)]
+    close = difflib.get_close_matches(path, functions, n=1)
+    hint = f"; did you mean `{close[0]}`?" if close else ""
+    return f"there is no function `{path}` in {program}{hint}"
+
+
+def bind_arguments(
+    target: BatchTarget, row: Mapping[str, ArgumentValue]
+) -> tuple[list[ArgumentValue], dict[str, ArgumentValue]]:
+    """The arguments of a call, positional and by keyword; raises InvalidRowError."""
+    rest: dict[str, ArgumentValue] = dict(row)
+    positional: list[ArgumentValue] = []
+    keywords: dict[str, ArgumentValue] = {}
+    missing: list[str] = []
+    others: inspect.Parameter | None = None
+    for name, parameter in target.parameters.items():
+        match parameter.kind:
+            case inspect.Parameter.VAR_KEYWORD:
+                others = parameter
+            case inspect.Parameter.VAR_POSITIONAL:
+                pass
+            case inspect.Parameter.POSITIONAL_ONLY if name in rest:
+                positional.append(_convert(target, name, name, rest.pop(name)))
+            case _ if name in rest:
+                keywords[name] = _convert(target, name, name, rest.pop(name))
+            case _ if parameter.default is inspect.Parameter.empty:
+                missing.append(name)
+            case _:
+                pass
+    if missing:
+        raise InvalidRowError(f"no argument {_quote(missing)}")
+    if rest and others is None:
+        close = difflib.get_close_matches(next(iter(rest)), target.parameters, n=1)
+        hint = f"; did you mean `{close[0]}`?" if close else ""
+        raise InvalidRowError(f"the function has no parameter {_quote(list(rest))}{hint}")
+    for name, value in rest.items():
+        assert others is not None
+        keywords[name] = _convert(target, others.name, name, value)
+    return positional, keywords
+
+
+def _quote(names: list[str]) -> str:
+    return ", ".join(f"`{name}`" for name in names)
+
+
+def _convert(target: BatchTarget, parameter: str, name: str, value: ArgumentValue) -> ArgumentValue:
+    """The value as the annotation wants it."""
+    if parameter not in target.types:
+        return value
+    from pydantic import ValidationError
+
+    from njrt.typed_json import describe_validation_error
+
+    try:
+        return _make_converter(target.name, parameter)(value)
+    except ValidationError as error:
+        raise InvalidRowError(f"argument `{name}`: {describe_validation_error(error)}") from None
+
+
+@functools.cache
+def _make_converter(target: str, parameter: str) -> Callable[[ArgumentValue], ArgumentValue]:
+    from pydantic import PydanticSchemaGenerationError, PydanticUserError, TypeAdapter
+
+    wanted = get_target(target).types[parameter]
+    try:
+        return TypeAdapter(wanted).validate_python
+    except (PydanticSchemaGenerationError, PydanticUserError):
+        raise ConfigurationError(
+            f"pydantic cannot make a `{getattr(wanted, '__name__', wanted)}`, the type of the parameter "
+            f"`{parameter}`, from JSON; give the function a parameter of another type"
+        ) from None

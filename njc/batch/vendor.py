@@ -1,0 +1,84 @@
+"""What the Batch APIs of vendors have in common, as the waves use them.
+
+    new ──submit──> running ──> ended: all lines are there      failed: refused as a whole      cancelled: by a person
+
+A request that creates a batch is never repeated blindly: where its response was lost, `find` looks for the batch.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Literal, Protocol
+
+from njc.batch.store import SentBatch, StoredReply
+from njrt.models.remote import RemoteModel
+
+CALL_SECONDS = 120.0
+"""Seconds for one call of a Batch API."""
+
+TRANSFER_SECONDS = 1800.0
+"""Seconds for sending or fetching the file of a batch."""
+
+CLOCK_SKEW_SECONDS = 3600.0
+"""By how much the clocks of this machine and of the vendor may differ."""
+
+RETRIED_STATUSES = frozenset({408, 409, 425, 429})
+"""The HTTP statuses below 500 of requests that are sent again."""
+
+
+@dataclass(frozen=True, slots=True)
+class BatchStatus:
+    """What a vendor says of a batch.
+
+    `done` counts its finished requests; `files` are the ids under which its results can be fetched. `is_too_large`
+    marks a failed batch that asks for more tokens than the vendor queues.
+    """
+
+    state: Literal["running", "ended", "failed", "cancelled"]
+    done: int = 0
+    message: str = ""
+    files: tuple[str, ...] = ()
+    is_too_large: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class FoundBatch:
+    """A batch that may be the one whose creation was not confirmed; None as the id: not decided yet."""
+
+    vendor_id: str | None
+
+
+class VendorBatches(Protocol):
+    """The Batch API of one vendor; its methods raise `ModelError`s."""
+
+    max_requests: int
+    """Requests that a batch may have."""
+    max_bytes: int
+    """Bytes that the file of a batch may have."""
+    overhead: int
+    """Bytes of a request in the file beyond its body."""
+
+    def write_line(self, name: str, body: str) -> str:
+        """The line of a request in the file of a batch."""
+
+    def submit(self, model: RemoteModel, batch: SentBatch, path: Path) -> str:
+        """Send the file of a batch and create the batch; return its id. Not repeated by the SDK."""
+
+    def find(
+        self, model: RemoteModel, batch: SentBatch, known: frozenset[str]
+    ) -> FoundBatch | None:
+        """The batch, if it has been created; those with `known` ids are others."""
+
+    def check(self, model: RemoteModel, vendor_id: str) -> BatchStatus:
+        """Ask how far a batch is."""
+
+    def download(self, model: RemoteModel, file: str, path: Path) -> None:
+        """Write the lines of a file of results to `path`."""
+
+    def read_line(self, line: Mapping[str, Any]) -> tuple[str, StoredReply | None]:
+        """The id of a request, and its reply; None if it is to be sent again.
+
+        Raises LookupError, TypeError, ValueError or AttributeError if it is no line of results.
+        """

@@ -1,0 +1,311 @@
+"""A batch through a vendor's Batch API, wave by wave.
+
+    while a row has no result:
+        each row that can go on:   its call, with the replies that it has  ──>  a result, or requests
+        all requests:              in batches within the vendor's limits   ──>  the vendor
+        all batches, as they end:  their lines                             ──>  replies
+
+What is about to be sent is journaled first. After a crash the journal says which batch may have been created without a
+known id; it is looked for at the vendor, and created only if it is not there.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import time
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
+from functools import partial
+from pathlib import Path
+
+from njc.batch.anthropic_batches import AnthropicBatches
+from njc.batch.estimate import ASSUMED_OUTPUT_TOKENS, price_request
+from njc.batch.openai_batches import OpenAIBatches, explain_failed_batch
+from njc.batch.rows import (
+    BatchRow,
+    InvalidRowError,
+    make_failure,
+    make_result,
+    read_rows,
+)
+from njc.batch.store import BatchStore, SentBatch, StoredReply
+from njc.batch.suspension import RowReplies, choose_replaying_model, pass_row
+from njc.batch.target import BatchTarget
+from njc.batch.vendor import BatchStatus, VendorBatches
+from njrt.errors import (
+    ConfigurationError,
+    CostLimitError,
+    ModelError,
+    ServerError,
+)
+from njrt.message_json import parse_json_lines
+from njrt.models.choose import choose_model
+from njrt.models.remote import RemoteModel
+from njrt.options import make_options
+from njrt.private_files import open_private
+
+MAX_ATTEMPTS = 4
+"""Batches in which a request is sent before its row gets an error."""
+
+MAX_IDLE_PASSES = 3
+"""Passes in succession in which a row may ask for something other than before."""
+
+MAX_OUTAGES = 10
+"""Calls of the vendor's API in succession that may fail before the batch stops."""
+
+Sleep = Callable[[float], None]
+
+
+@dataclass(frozen=True, slots=True)
+class WaveProgress:
+    """How far a batch is: rows with results, and the requests of the wave that is under way."""
+
+    wave: int
+    rows_done: int
+    requests_done: int
+    requests: int
+    usd: float
+
+
+ReportWave = Callable[[WaveProgress], None]
+
+
+@dataclass(slots=True)
+class Waves:
+    """The waves of one batch (state: the store, the models that rows have asked, the limits that have shrunk)."""
+
+    target: BatchTarget
+    rows: Path
+    count: int | None
+    store: BatchStore
+    vendor: str
+    api: VendorBatches
+    report: ReportWave
+    poll_seconds: float
+    max_usd: float | None = None
+    sleep: Sleep = time.sleep
+    models: dict[str, RemoteModel] = field(default_factory=dict)
+    max_requests: int = 0
+    max_open: int | None = None
+
+    def run(self) -> None:
+        """Run waves until every row has a result.
+
+        Raises CostLimitError before a wave that would cost more than `max_usd`, and ModelErrors that no row can
+        survive; the batch can be continued after both.
+        """
+        self.max_requests = self.max_requests or self.api.max_requests
+        self._finish_open_batches()
+        while True:
+            self._advance_rows()
+            self.store.refuse_large_requests(self.api.max_bytes, self.api.overhead)
+            unsent = self.store.measure_unsent()
+            if not unsent and not self._has_waiting_rows():
+                return
+            if unsent:
+                self._check_cost(unsent)
+                self._plan_wave()
+                self._finish_open_batches()
+
+    def _has_waiting_rows(self) -> bool:
+        return any(not self.store.is_done(row) for row in read_rows(self.rows, self.count))
+
+    # --- rows
+
+    def _advance_rows(self) -> None:
+        for row in read_rows(self.rows, self.count):
+            if not self.store.is_done(row) and not self.store.is_waiting(row):
+                self._advance_row(row)
+
+    def _advance_row(self, row: BatchRow) -> None:
+        """Make the call of a row with the replies that are there; keep its result, or what it asks for."""
+        replies = RowReplies(self.store.read_replies(row.index))
+        idle, seconds = self.store.read_idle_passes(row.index)
+        began = time.monotonic()
+
+        def measure() -> float:
+            return seconds + time.monotonic() - began
+
+        wrap = partial(
+            choose_replaying_model, replies=replies, vendor=self.vendor, models=self.models
+        )
+        try:
+            result = pass_row(self.target, row, replies, wrap)
+        except (Exception, SystemExit, asyncio.CancelledError) as error:
+            outcome = make_failure(row.index, error, replies.usage, measure())
+        else:
+            outcome = make_result(row.index, result, replies.usage, measure())
+        if not replies.is_suspended:
+            if outcome.stop is not None:
+                raise outcome.stop
+            self.store.put_outcome(row, outcome)
+            return
+        idle = idle + 1 if replies.has_unused else 0
+        if idle >= MAX_IDLE_PASSES:
+            unlike = InvalidRowError(
+                "the function asks something different each time that it is called for this row, so that replies of a "
+                "batch never fit; take the time, random numbers and the order of sets out of its prompts"
+            )
+            failure = make_failure(row.index, unlike, replies.usage, measure())
+            self.store.put_outcome(row, failure)
+            return
+        self.store.put_waiting(row, replies.missing, replies.usage, idle, measure())
+
+    # --- what is sent
+
+    def _check_cost(self, unsent: Mapping[str, tuple[int, int]]) -> None:
+        if self.max_usd is None:
+            return
+        used = self.store.read_counts().usage
+        output = used.output / used.calls if used.calls else ASSUMED_OUTPUT_TOKENS
+        wave = 0.0
+        for model, (count, size) in unsent.items():
+            name = model.partition(" ")[0]
+            usd = price_request(name, size, True, output * count)
+            if usd is None:
+                raise CostLimitError(f"no price is known for {name}; run without --max-usd")
+            wave += usd
+        if used.usd + wave > self.max_usd:
+            raise CostLimitError(
+                f"${used.usd:.2f} is spent, and the next wave of requests would cost about ${wave:.2f}: more than "
+                f"--max-usd {self.max_usd:g}; nothing was sent. The same command with a higher limit continues"
+            )
+
+    def _plan_wave(self) -> None:
+        _, wave, _ = self.store.count_batches()
+        limits = {"requests": self.max_requests, "bytes": self.api.max_bytes}
+        self.store.plan_batches(wave + 1, limits, self.api.overhead, time.time())
+
+    def _finish_open_batches(self) -> None:
+        """Send the batches that are planned, and wait for the end of all."""
+        outages = 0
+        while batches := self.store.list_open_batches():
+            progress: dict[int, int] = {}
+            is_settled = True
+            running = [batch for batch in batches if batch.state != "new"]
+            waiting = [batch for batch in batches if batch.state == "new"]
+            room = len(waiting) if self.max_open is None else max(0, self.max_open - len(running))
+            for batch in (*running, *waiting[:room]):
+                try:
+                    is_settled &= self._advance_batch(batch, progress)
+                    outages = 0
+                except ServerError:
+                    outages += 1
+                    is_settled = False
+                    if outages >= MAX_OUTAGES:
+                        raise
+            self._report(batches, progress)
+            if not is_settled:
+                self.sleep(self.poll_seconds)
+
+    def _report(self, batches: list[SentBatch], progress: Mapping[int, int]) -> None:
+        counts = self.store.read_counts()
+        total = sum(batch.requests for batch in batches)
+        wave = max(batch.wave for batch in batches)
+        done = sum(progress.values())
+        self.report(WaveProgress(wave, counts.done, done, total, counts.usage.usd))
+
+    def _advance_batch(self, batch: SentBatch, progress: dict[int, int]) -> bool:
+        """Take a batch one step further; whether the next step can follow at once."""
+        model = self._get_model(batch.model)
+        match batch.state:
+            case "new":
+                path = self._write_batch(batch)
+                self.store.set_batch_state(batch.number, "submitting", None, time.time())
+                self._submit(model, batch, path)
+                return True
+            case "submitting":
+                return self._recover_batch(model, batch)
+            case _:
+                assert batch.vendor_id is not None
+                status = self.api.check(model, batch.vendor_id)
+                progress[batch.number] = status.done
+                if status.state == "running":
+                    return False
+                self._end_batch(model, batch, status)
+                progress[batch.number] = batch.requests
+                return True
+
+    def _recover_batch(self, model: RemoteModel, batch: SentBatch) -> bool:
+        """Find a batch whose creation was not confirmed, or create it if it is not there."""
+        found = self.api.find(model, batch, self.store.list_known_ids())
+        if found is None and time.time() - batch.at < self.poll_seconds:
+            return False
+        if found is None:
+            self._submit(model, batch, self._write_batch(batch))
+        elif found.vendor_id is None:
+            return False
+        else:
+            self.store.set_batch_state(batch.number, "submitted", found.vendor_id, time.time())
+        return True
+
+    def _submit(self, model: RemoteModel, batch: SentBatch, path: Path) -> None:
+        try:
+            vendor_id = self.api.submit(model, batch, path)
+        except ServerError:  # it may have been created all the same, and be listed soon
+            self.store.set_batch_state(batch.number, "submitting", None, time.time())
+            raise
+        self.store.set_batch_state(batch.number, "submitted", vendor_id, time.time())
+
+    def _write_batch(self, batch: SentBatch) -> Path:
+        path = self.store.folder / f"batch-{batch.number}.jsonl"
+        with os.fdopen(open_private(path, os.O_WRONLY | os.O_TRUNC), "w", encoding="utf-8") as file:
+            for name, body in self.store.iterate_requests(batch.number):
+                file.write(self.api.write_line(name, body) + "\n")
+        return path
+
+    def _get_model(self, name: str) -> RemoteModel:
+        if name not in self.models:
+            plain, _, url = name.partition(" ")
+            options = make_options(
+                {"model": plain} | ({"base_url": url} if url else {}), "the batch"
+            )
+            model = choose_model(options, os.environ)
+            if not isinstance(model, RemoteModel):
+                raise ConfigurationError(f"the batch was begun with {plain}, which cannot be asked")
+            self.models[name] = model
+        return self.models[name]
+
+    # --- what comes back
+
+    def _end_batch(self, model: RemoteModel, batch: SentBatch, status: BatchStatus) -> None:
+        if status.state == "failed" and not status.files:
+            self._release_batch(batch, status)
+            return
+        paths = []
+        for number, file in enumerate(status.files):
+            path = self.store.folder / f"batch-{batch.number}-{number}.results.jsonl"
+            os.close(open_private(path, os.O_WRONLY | os.O_TRUNC))
+            self.api.download(model, file, path)
+            paths.append(path)
+        self.store.end_batch(batch.number, self._read_replies(paths), time.time(), MAX_ATTEMPTS)
+        for path in (*paths, self.store.folder / f"batch-{batch.number}.jsonl"):
+            path.unlink(missing_ok=True)
+        if status.state == "cancelled":
+            raise ModelError(
+                f"the batch {batch.vendor_id} was cancelled; the same command sends again what it did not answer"
+            )
+
+    def _release_batch(self, batch: SentBatch, status: BatchStatus) -> None:
+        """A batch was refused as a whole: send smaller ones, or stop."""
+        self.store.release_batch(batch.number, time.time())
+        if not status.is_too_large or batch.requests <= 1:
+            raise explain_failed_batch(status.message)
+        self.max_requests = max(1, min(self.max_requests, batch.requests) // 2)
+        self.max_open = 1
+        self._plan_wave()
+
+    def _read_replies(self, paths: list[Path]) -> Iterator[tuple[str, StoredReply | None]]:
+        for path in paths:
+            with path.open(encoding="utf-8", errors="replace") as file:
+                for line in parse_json_lines(file):
+                    try:
+                        yield self.api.read_line(line)
+                    except (LookupError, TypeError, ValueError, AttributeError):
+                        continue  # what has no line is sent again
+
+
+def make_vendor(name: str) -> VendorBatches:
+    """The Batch API of a vendor: `openai` or `anthropic`."""
+    return OpenAIBatches() if name == "openai" else AnthropicBatches()

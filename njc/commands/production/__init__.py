@@ -1,0 +1,1 @@
+"""Commands for programs in production: many rows, recordings that grow old, other models."""

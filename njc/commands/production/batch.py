@@ -1,0 +1,267 @@
+"""`njc batch mail.njpy:triage rows.jsonl --out results.jsonl`: call a natural function for every row of a file."""
+
+from __future__ import annotations
+
+import shutil
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import click
+
+from njc.batch.estimate import BatchEstimate, estimate_batch, format_estimate
+from njc.batch.executors import ExecutorKind, count_jobs, open_executor
+from njc.batch.local import Window, run_local
+from njc.batch.rows import BUDGET_OPTION, read_rows
+from njc.batch.store import BatchCounts, BatchStore, open_batch_store
+from njc.batch.target import BatchTarget, get_target
+from njc.batch.waves import WaveProgress, Waves, make_vendor
+from njc.commands.flags import console_flags, pass_console
+from njc.commands.terminal.console import Console
+from njc.commands.terminal.status_line import is_status_shown
+from njc.project.load import NaturalSyntaxError
+from njc.project.report import format_findings
+from njc.project.units import format_path
+from njrt.errors import ConfigurationError, CostLimitError
+from njrt.session.limits import limit
+
+_INTERRUPTED_EXIT_CODE = 130
+_EXECUTORS = click.Choice(["async", "threads", "processes", "dask", "ray"])
+
+
+@click.command("batch")
+@click.argument("target", metavar="PROGRAM:FUNCTION")
+@click.argument("rows", metavar="ROWS", type=click.Path(path_type=Path, dir_okay=False))
+@click.option(
+    "-o",
+    "--out",
+    required=True,
+    type=click.Path(path_type=Path, dir_okay=False),
+    metavar="FILE",
+    help="Write the results to FILE, as JSON Lines.",
+)
+@click.option("--executor", type=_EXECUTORS, help="Where calls run (default: async or threads).")
+@click.option("--address", metavar="URL", help="Dask or Ray cluster (default: a local one).")
+@click.option("-j", "--jobs", type=click.IntRange(min=1), metavar="N", help="Rows at a time.")
+@click.option(
+    "--vendor-batch",
+    type=click.Choice(["openai", "anthropic"]),
+    help="Send model calls through a Batch API.",
+)
+@click.option(
+    "--poll",
+    type=click.FloatRange(min=0.0),
+    default=30.0,
+    metavar="SECONDS",
+    help="Seconds between questions to a Batch API.",
+)
+@click.option("--estimate", is_flag=True, help="Only say what it would cost.")
+@click.option(
+    "--max-usd", type=click.FloatRange(min=0.0), metavar="USD", help="Stop before it costs more."
+)
+@click.option(
+    "--rows", "count", type=click.IntRange(min=1), metavar="N", help="Only the first N rows."
+)
+@click.option(
+    "--order",
+    type=click.Choice(["rows", "done"]),
+    default="rows",
+    help="Order of the results (default: rows).",
+)
+@click.option("--retry", is_flag=True, help="Call again for rows that have failed.")
+@click.option("--fresh", is_flag=True, help="Discard the results of an earlier run.")
+@console_flags
+@pass_console
+@click.pass_context
+def command(
+    ctx: click.Context,
+    console: Console,
+    /,
+    target: str,
+    rows: Path,
+    out: Path,
+    executor: ExecutorKind | None,
+    address: str | None,
+    jobs: int | None,
+    vendor_batch: str | None,
+    poll: float,
+    estimate: bool,
+    max_usd: float | None,
+    count: int | None,
+    order: str,
+    retry: bool,
+    fresh: bool,
+) -> None:
+    """Call FUNCTION for every row of the file ROWS, and write a line of results for each.
+
+    A row is a JSON object with the arguments of one call. An interrupted batch is continued by the same command.
+    Exit code 1: some rows have failed.
+    """
+    if not out.absolute().parent.is_dir():
+        raise ConfigurationError(f"no such directory: {format_path(out.absolute().parent)}")
+    if vendor_batch and executor:
+        raise ConfigurationError("--vendor-batch and --executor exclude each other")
+    next(read_rows(rows), None)
+    try:
+        loaded = get_target(_make_absolute(target))
+    except NaturalSyntaxError as uncompilable:
+        console.findings(format_findings(uncompilable.findings, "text"))
+        ctx.exit(1)
+    kind = executor or ("async" if loaded.is_async else "threads")
+    if kind == "async" and not loaded.is_async:
+        raise ConfigurationError(f"`{target}` is not async; use --executor threads")
+    folder = out.with_name(f"{out.name}.batch")
+    if fresh:
+        shutil.rmtree(folder, ignore_errors=True)
+    elif out.exists() and not folder.exists() and not estimate:
+        raise ConfigurationError(
+            f"{out} exists, but not {folder.name}, from which it could be continued; "
+            "--fresh overwrites it"
+        )
+    with open_batch_store(folder) as store:
+        _check_program(console, store, loaded)
+        if retry and (again := store.retry_failed()):
+            console.note(f"calling again for {again:,} rows that have failed")
+        if estimate or max_usd is not None:
+            found = estimate_batch(loaded, rows, count, store, vendor_batch is not None)
+            if estimate:
+                console.result(format_estimate(found))
+                return
+            _check_estimate(found, max_usd)
+        began = store.read_counts()
+        try:
+            with ProgressPainter(console, rows, count, began).open() as painter:
+                if vendor_batch:
+                    waves = Waves(
+                        loaded, rows, count, store, vendor_batch, make_vendor(vendor_batch),
+                        painter.show_wave, poll, max_usd,
+                    )  # fmt: skip
+                    waves.run()
+                else:
+                    _run_here(loaded, rows, count, store, kind, jobs, address, max_usd, painter)
+        except KeyboardInterrupt:
+            console.note("interrupted; the same command continues")
+            ctx.exit(_INTERRUPTED_EXIT_CODE)
+        finally:
+            store.export(out, None, order == "rows")
+            console.note(_summarize(store, out))
+        total = sum(1 for _ in read_rows(rows, count))
+        if count is None:
+            store.export(out, total, order == "rows")
+        ctx.exit(1 if store.read_counts().failed else 0)
+
+
+def _make_absolute(target: str) -> str:
+    """The target with the whole path of its file, for processes that run elsewhere."""
+    program, colon, function = target.rpartition(":")
+    return f"{Path(program).absolute()}{colon}{function}" if Path(program).is_file() else target
+
+
+def _check_program(console: Console, store: BatchStore, loaded: BatchTarget) -> None:
+    """Say if the results are those of another function, and note whose they are."""
+    before = store.get_fact("target")
+    if before is not None and before != loaded.name:
+        raise ConfigurationError(
+            f"{store.folder.name} has results of `{before}`; write to another file, or discard them "
+            "with --fresh"
+        )
+    store.put_fact("target", loaded.name)
+
+
+def _check_estimate(found: BatchEstimate, max_usd: float | None) -> None:
+    if max_usd is not None and found.usd is not None and found.usd > max_usd:
+        raise CostLimitError(
+            f"the first requests alone would cost about ${found.usd:.2f}, more than --max-usd {max_usd:g}; "
+            "nothing was sent. `--estimate` says more"
+        )
+
+
+def _run_here(
+    loaded: BatchTarget,
+    rows: Path,
+    count: int | None,
+    store: BatchStore,
+    kind: ExecutorKind,
+    jobs: int | None,
+    address: str | None,
+    max_usd: float | None,
+    painter: ProgressPainter,
+) -> None:
+    left = None if max_usd is None else max(0.0, max_usd - store.read_counts().usage.usd)
+    window = Window(2 * count_jobs(kind, jobs), max_usd)
+    # The threads of this process count together what they use.
+    with (
+        limit(usd=left, option=BUDGET_OPTION),
+        open_executor(kind, loaded.name, jobs, address) as submit,
+    ):
+        run_local(rows, count, store, submit, window, painter.show_counts)
+
+
+def _summarize(store: BatchStore, out: Path) -> str:
+    counts = store.read_counts()
+    used = counts.usage
+    batches, waves, requests = store.count_batches()
+    sent = f", {requests:,} requests in {batches:,} batches, {waves:,} waves" if batches else ""
+    return (
+        f"{counts.done:,} rows done, {counts.failed:,} of them failed; {used.calls:,} model calls, "
+        f"{used.input + used.output:,} tokens, ${used.usd:.4f}{sent}; written: {format_path(out.absolute())}"
+    )
+
+
+class ProgressPainter:
+    """One line on a terminal: what is done, what it has cost, and the time left (state: whether it is shown)."""
+
+    def __init__(self, console: Console, rows: Path, count: int | None, began: BatchCounts) -> None:
+        self._is_enabled = is_status_shown(console)
+        self._total = sum(1 for _ in read_rows(rows, count)) if self._is_enabled else 0
+        self._began_done = began.done
+        self._began = time.monotonic()
+        self._wave = (0, time.monotonic())
+
+    @contextmanager
+    def open(self) -> Iterator[ProgressPainter]:
+        """Remove the line at the end."""
+        try:
+            yield self
+        finally:
+            self._paint("")
+
+    def show_counts(self, counts: BatchCounts) -> None:
+        """Show how many rows are done."""
+        done = counts.done - self._began_done
+        seconds = time.monotonic() - self._began
+        left = format_time_left(self._total - counts.done, done, seconds)
+        failed = f"  {counts.failed:,} failed" if counts.failed else ""
+        self._paint(f"{counts.done:,}/{self._total:,} rows{failed}  ${counts.usage.usd:.4f}{left}")
+
+    def show_wave(self, progress: WaveProgress) -> None:
+        """Show how far a wave is."""
+        if self._wave[0] != progress.wave:
+            self._wave = (progress.wave, time.monotonic())
+        seconds = time.monotonic() - self._wave[1]
+        left = progress.requests - progress.requests_done
+        self._paint(
+            f"wave {progress.wave}: {progress.requests_done:,}/{progress.requests:,} requests  "
+            f"{progress.rows_done:,}/{self._total:,} rows  ${progress.usd:.4f}"
+            f"{format_time_left(left, progress.requests_done, seconds)}"
+        )
+
+    def _paint(self, line: str) -> None:
+        if self._is_enabled:
+            width = shutil.get_terminal_size().columns - 1
+            sys.stderr.write(f"\r\x1b[K{line[:width]}")
+            sys.stderr.flush()
+
+
+def format_time_left(left: int, done: int, seconds: float) -> str:
+    """The time left at the pace so far, such as `  about 14 min left`; empty while nothing is done."""
+    if done <= 0 or left <= 0:
+        return ""
+    rest = left * seconds / done
+    if rest < 60:
+        return f"  about {rest:.0f} s left"
+    return (
+        f"  about {rest / 60:.0f} min left" if rest < 5400 else f"  about {rest / 3600:.1f} h left"
+    )

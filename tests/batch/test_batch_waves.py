@@ -1,0 +1,250 @@
+"""`njc batch --vendor-batch`: waves through Batch APIs that answer late, out of order, twice, or not at all."""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+import time
+from collections.abc import Callable
+
+import pytest
+from batch_workplace import BatchWorkplace, expect, reply
+
+from batch_servers import AnthropicBatchServer, BatchFaults, BatchServer, OpenAIBatchServer
+
+pytest.importorskip("openai")
+pytest.importorskip("anthropic")
+
+SERVERS = {"openai": OpenAIBatchServer, "anthropic": AnthropicBatchServer}
+MODELS = {"openai": "openai/gpt-4.1", "anthropic": "anthropic/claude-sonnet-4-6"}
+BAD = BatchFaults(seed=7, failed=0.03, expired=0.03, missing=0.02, duplicated=0.2, polls=4)
+THOROUGH = bool(os.environ.get("NJC_THOROUGH"))
+every_vendor = pytest.mark.parametrize("vendor", SERVERS)
+
+
+def flags(vendor: str) -> tuple[str, ...]:
+    return ("--vendor-batch", vendor, "--poll", "0.01")
+
+
+def environ(server: BatchServer, vendor: str) -> dict[str, str]:
+    return {**server.environment, "NJC_MODEL": MODELS[vendor]}  # type: ignore[attr-defined]
+
+
+def mails(count: int) -> list[dict[str, str]]:
+    return [{"mail": f"mail {number}"} for number in range(count)]
+
+
+@every_vendor
+def test_no_row_is_lost_or_doubled_on_a_bad_server(here: BatchWorkplace, vendor: str) -> None:
+    here.write_program()
+    count = {"openai": 300, "anthropic": 100}[vendor]
+    here.write_rows(mails(count))
+    with SERVERS[vendor](reply, BAD) as server:
+        printed = here.batch(*flags(vendor), environ=environ(server, vendor))
+    results = here.read_results()
+    assert [line["index"] for line in results] == list(range(count))
+    assert [line["result"] for line in results] == [expect(number) for number in range(count)]
+    assert all(line["usage"]["calls"] == 2 for line in results)
+    assert set(server.answered.values()) == {1}, "an answered request was sent again"
+    assert len(server.answered) == 2 * count
+    assert sum(server.asked.values()) <= 1.2 * 2 * count
+    used = f"{2 * count:,} model calls, {2 * count * 1020:,} tokens"
+    assert f"{count} rows done, 0 of them failed; {used}" in printed
+
+
+@every_vendor
+def test_calls_cost_half(here: BatchWorkplace, vendor: str) -> None:
+    from njrt.messages import Usage
+    from njrt.models.prices import compute_cost
+
+    here.write_program()
+    here.write_rows(mails(2))
+    with SERVERS[vendor](reply) as server:
+        here.batch(*flags(vendor), environ=environ(server, vendor))
+    usage = Usage(1000, 20, 600)
+    priced = compute_cost(MODELS[vendor], usage, is_batch=True)
+    assert priced
+    assert here.read_results()[0]["usage"]["usd"] == pytest.approx(2 * priced)
+    uncached = Usage(1000, 20)
+    standard = compute_cost(MODELS[vendor], uncached)
+    assert standard
+    assert compute_cost(MODELS[vendor], uncached, is_batch=True) == pytest.approx(standard / 2)
+
+
+@every_vendor
+def test_requests_of_tasks_go_in_one_wave(here: BatchWorkplace, vendor: str) -> None:
+    here.write_program()
+    here.write_rows({"first": f"mail {n}", "second": f"mail {n + 100}"} for n in range(5))
+    with SERVERS[vendor](reply) as server:
+        printed = here.batch(
+            *flags(vendor), environ=environ(server, vendor), target="prog.njpy:sort_both"
+        )
+    assert [line["result"] for line in here.read_results()] == [
+        [f"k{number}", f"k{number + 100}"] for number in range(5)
+    ]
+    assert "10 requests in 1 batches, 1 waves" in printed
+
+
+@every_vendor
+def test_questions_of_llm_go_in_waves(here: BatchWorkplace, vendor: str) -> None:
+    here.write_program()
+    here.write_rows({"question": f"mail {number}"} for number in range(3))
+    with SERVERS[vendor](reply) as server:
+        here.batch(*flags(vendor), environ=environ(server, vendor), target="prog.njpy:ask")
+    assert [line["result"] for line in here.read_results()] == [0, 1, 2]
+
+
+@every_vendor
+def test_refused_requests_are_errors_of_their_rows(here: BatchWorkplace, vendor: str) -> None:
+    here.write_program()
+    here.write_rows(mails(40))
+    with SERVERS[vendor](reply, BatchFaults(seed=2, rejected=0.2, only_first=1)) as server:
+        here.batch(*flags(vendor), environ=environ(server, vendor), code=1)
+        results = here.read_results()
+        failed = [line for line in results if "error" in line]
+        assert {line["error"]["type"] for line in failed} == {"RejectedRequestError"}
+        assert 0 < len(failed) < 40
+        assert sum(server.asked.values()) == 80 - len(failed)
+        here.batch(*flags(vendor), "--retry", environ=environ(server, vendor))
+    assert [line["result"] for line in here.read_results()] == [expect(n) for n in range(40)]
+
+
+@every_vendor
+def test_a_lost_response_does_not_make_a_second_batch(here: BatchWorkplace, vendor: str) -> None:
+    here.write_program()
+    here.write_rows(mails(6))
+    faults = BatchFaults(polls=2, lost_creates=(1, 2))
+    with SERVERS[vendor](reply, faults) as server:
+        here.batch(*flags(vendor), environ=environ(server, vendor))
+    assert server.creations == 2
+    assert set(server.asked.values()) == {1}
+
+
+@every_vendor
+def test_a_refused_creation_is_repeated(here: BatchWorkplace, vendor: str) -> None:
+    here.write_program()
+    here.write_rows(mails(3))
+    with SERVERS[vendor](reply, BatchFaults(refused_creates=(1,))) as server:
+        here.batch(*flags(vendor), environ=environ(server, vendor))
+    assert set(server.asked.values()) == {1}
+
+
+@every_vendor
+@pytest.mark.parametrize("batches", [1, 2] if THOROUGH else [2])
+def test_a_killed_batch_goes_on(here: BatchWorkplace, vendor: str, batches: int) -> None:
+    here.write_program()
+    here.write_rows(mails(20))
+    with SERVERS[vendor](reply, BatchFaults(seed=3, polls=5)) as server:
+        process = here.start(*flags(vendor), environ=environ(server, vendor))
+        kill_when(process, lambda: len(server.batches) >= batches)
+        here.batch(*flags(vendor), environ=environ(server, vendor))
+    assert [line["result"] for line in here.read_results()] == [expect(n) for n in range(20)]
+    assert set(server.asked.values()) == {1}
+
+
+def kill_when(process: subprocess.Popen[str], is_time: Callable[[], bool]) -> None:
+    """Kill a process as soon as something is so, or when it has ended."""
+    until = time.monotonic() + 60
+    while not is_time() and process.poll() is None and time.monotonic() < until:
+        time.sleep(0.002)
+    process.kill()
+    process.communicate(timeout=20)
+
+
+def test_a_batch_killed_at_the_creation_is_found_again(here: BatchWorkplace) -> None:
+    here.write_program()
+    here.write_rows(mails(4))
+    with OpenAIBatchServer(reply, BatchFaults(lost_creates=(1,))) as server:
+        process = here.start(*flags("openai"), environ=environ(server, "openai"))
+        kill_when(process, lambda: server.creations > 0)
+        here.batch(*flags("openai"), environ=environ(server, "openai"))
+    assert server.creations == 2, "one batch a wave"
+
+
+def test_a_full_queue_makes_smaller_batches(here: BatchWorkplace) -> None:
+    here.write_program()
+    here.write_rows(mails(20))
+    with OpenAIBatchServer(reply, BatchFaults(queue=6)) as server:
+        here.batch(*flags("openai"), environ=environ(server, "openai"))
+        sizes = [len(batch.requests) for batch in server.batches.values() if not batch.problem]
+    assert [line["result"] for line in here.read_results()] == [expect(n) for n in range(20)]
+    assert max(sizes) <= 6
+
+
+def test_the_cost_is_limited_before_a_wave_is_sent(here: BatchWorkplace) -> None:
+    here.write_program()
+    here.write_rows(mails(50))
+    with OpenAIBatchServer(reply) as server:
+        limits = (*flags("openai"), "--max-usd")
+        printed = here.batch(*limits, "0.0001", environ=environ(server, "openai"), code=3)
+        assert "more than --max-usd 0.0001; nothing was sent" in printed
+        assert server.creations == 0
+        first = here.batch(*limits, "0.055", environ=environ(server, "openai"), code=3)
+        assert re.search(r"\$0\.0\d is spent, and the next wave .* more than --max-usd", first)
+        assert server.creations == 1
+        here.batch(*limits, "5", environ=environ(server, "openai"))
+        assert server.creations == 2
+
+
+def test_a_model_of_another_vendor_stops_the_batch(here: BatchWorkplace) -> None:
+    here.write_program()
+    here.write_rows(mails(2))
+    with OpenAIBatchServer(reply) as server:
+        other = {**environ(server, "openai"), "NJC_MODEL": "anthropic/claude-sonnet-4-6"}
+        printed = here.batch(*flags("openai"), environ=other, code=2)
+    assert "--vendor-batch openai cannot ask anthropic/claude-sonnet-4-6" in printed
+
+
+def test_a_wrong_key_stops_the_batch(here: BatchWorkplace) -> None:
+    here.write_program()
+    here.write_rows(mails(2))
+    with OpenAIBatchServer(reply) as server:
+        wrong = {**environ(server, "openai"), "OPENAI_API_KEY": "sk-wrong"}
+        printed = here.batch(*flags("openai"), environ=wrong, code=3)
+        assert "refused the key" in printed
+        here.batch(*flags("openai"), environ=environ(server, "openai"))
+    assert set(server.asked.values()) == {1}
+
+
+RANDOM = '''\
+import itertools
+numbers = itertools.count()
+
+def guess(mail: str) -> str:
+    number = next(numbers)
+    """natural
+    Put into <:kind: str> what <mail> is about, <number>.
+    """
+    return kind
+
+
+def swallow(mail: str) -> str:
+    try:
+        """natural
+        Put into <:kind: str> what <mail> is about.
+        """
+    except BaseException:
+        return "swallowed"
+    return kind
+'''
+
+
+def test_a_function_that_asks_something_else_each_time_fails(here: BatchWorkplace) -> None:
+    here.write_program(RANDOM)
+    here.write_rows(mails(1))
+    with OpenAIBatchServer(reply) as server:
+        here.batch(
+            *flags("openai"), environ=environ(server, "openai"), code=1, target="prog.njpy:guess"
+        )
+    (line,) = here.read_results()
+    assert "asks something different each time" in line["error"]["message"]
+    assert sum(server.asked.values()) <= 4
+
+
+def test_a_function_that_swallows_exceptions_is_suspended_too(here: BatchWorkplace) -> None:
+    here.write_program(RANDOM)
+    here.write_rows(mails(2))
+    with OpenAIBatchServer(reply) as server:
+        here.batch(*flags("openai"), environ=environ(server, "openai"), target="prog.njpy:swallow")
+    assert [line["result"] for line in here.read_results()] == ["k0", "k1"]
