@@ -57,7 +57,8 @@ def _correct(document: Document, finding: Diagnostic, span: Span) -> Iterator[Co
         if name and (at := re.search(rf"\b{re.escape(name[1])}\b", written)):
             edit = TextEdit(span[0] + at.start(), span[0] + at.end(), meant[1])
             yield Correction(f"Change `{name[1]}` to `{meant[1]}`", finding, (edit,), True)
-    if finding.code in ("NJ201", "NJ209") and written.startswith("<"):
+    is_of_type = "in the type of" in finding.message
+    if finding.code in ("NJ201", "NJ209") and written.startswith("<") and not is_of_type:
         edit = TextEdit(span[0], span[0], "<")
         yield Correction(f"Make `{written}` plain text", finding, (edit,))
     declared = re.search(r"declare `((?:global|nonlocal) \w+)`", finding.hint or "")

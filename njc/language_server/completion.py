@@ -32,15 +32,15 @@ from njrt.options import DEFAULTS, OPTION_CHOICES, OPTION_NAMES
 SuggestionKind = Literal[NameKind, "option", "value", "code"]
 
 _OPEN_REFERENCE = re.compile(
-    r"(?<!<)<(?P<writes>:?)(?P<owner>(?:[^\W\d]\w*\.)*)(?P<name>\w*)\Z"
+    r"(?<!<)<(?P<writes>:?)(?P<owner>(?:[^\W\d]\w*\.)*)(?P<name>(?:[^\W\d]\w*)?)\Z"
     r"|(?<!<)<:(?P<path>[^\W\d][\w.]*)[ \t]*:[^<>\n]*?(?P<type>\w*)\Z"
 )
 _OPEN_OPTIONS = re.compile(
     r"(?P<quotes>\"{3}|'{3})(?:natural|prompt)[ \t]*\((?P<before>[^\r\n]*?)(?P<word>\w*)\Z"
 )
 _OPEN_COMMENT = re.compile(
-    r"^[ \t]*#[ \t]*njc:[ \t]*(?P<before>[^\r\n]*?)(?P<word>[\w-]*)\Z|"
-    r"#[ \t]*njc:[ \t]*ignore\[[^\]\r\n]*?(?P<code>\w*)\Z",
+    r"#[ \t]*njc:[ \t]*ignore\[[^\]\r\n]*?(?P<code>\w*)\Z"
+    r"|^[ \t]*#[ \t]*njc:[ \t]*(?P<before>[^\r\n]*?)(?P<word>[\w-]*)\Z",
     re.MULTILINE,
 )
 _OPTION_VALUE = re.compile(r"(?P<name>\w+)\s*=\s*[\"']?\Z")

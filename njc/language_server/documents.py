@@ -140,7 +140,8 @@ class Document:
         analysis = self.analysis
         if analysis.module is not None:
             return Reading(analysis.module, analysis.blocks, analysis.outputs)
-        module = recover(self.source, offset)
+        is_text = all(finding.code != "NJ002" for finding in analysis.diagnostics)
+        module = recover(self.source, offset) if is_text else None
         if module is None:
             return None
         blocks = tuple(item for item in find_blocks(module) if isinstance(item, NaturalBlock))

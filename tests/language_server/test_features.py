@@ -1,0 +1,249 @@
+"""What is offered at a place of a text: completion, hover, definition, corrections, lenses, by tables."""
+
+from __future__ import annotations
+
+import pytest
+from language_programs import make_document
+
+from njc.language_server.actions import list_corrections
+from njc.language_server.completion import complete
+from njc.language_server.documents import ContentChange, apply_changes, apply_edits
+from njc.language_server.highlighting import list_tokens
+from njc.language_server.hover import describe_place
+from njc.language_server.lenses import BlockCost, list_lenses
+from njc.language_server.navigation import find_definitions
+
+PROGRAM = '''\
+from dataclasses import dataclass
+from typing import Literal
+
+LIMITS = {"tea": 3}
+
+
+@dataclass
+class Row:
+    """A row of the shop."""
+
+    name: str
+    size: int = 0
+
+    def big(self, limit: int = 10) -> bool:
+        return self.size > limit
+
+
+def search(query: str, limit: int = 10) -> list[Row]:
+    """Find rows."""
+    return []
+
+
+def route(tickets: list[str], row: Row) -> None:
+    count: int = 0
+    for ticket in tickets:
+        """natural(max_calls=3)
+        Put <ticket> into <:team: Literal["a"]> with <search>, <row.size>, <LIMITS> and <Row>; add to <:count>. MARK
+        """
+        print(team, count)
+'''
+
+
+def suggest(typed: str, program: str = PROGRAM) -> list[str]:
+    """The texts that are offered behind `typed`, which stands in the place of MARK."""
+    text = program.replace("MARK", typed)
+    offset = text.index(typed, program.index("MARK")) + len(typed)
+    return [item.text for item in complete(make_document(text), offset)]
+
+
+@pytest.mark.parametrize(
+    ("typed", "first", "never"),
+    [
+        ("<", ["count", "row", "team", "ticket", "tickets"], "print"),
+        ("<tic", ["count", "row", "team", "ticket", "tickets"], "print"),
+        ("<:", ["count", "row", "team", "ticket", "tickets", "LIMITS"], "search"),
+        ("<:te", ["count", "row", "team", "ticket", "tickets", "LIMITS"], "Row"),
+        ("<row.", ["name", "size", "big"], "count"),
+        ("<row.si", ["name", "size", "big"], "count"),
+        ("<:x: ", ["Literal", "Row"], "count"),
+        ("<:x: list[R", ["Literal", "Row"], "count"),
+    ],
+)
+@pytest.mark.parametrize(
+    "program",
+    [
+        PROGRAM,
+        PROGRAM + "\nx = (\n",
+        PROGRAM.replace("def search(", "def search((("),
+        PROGRAM.replace(' MARK\n        """\n        print(team, count)\n', " MARK"),
+        PROGRAM.replace("MARK\n", "MARK").replace("\n", "\r\n"),
+        PROGRAM.replace("LIMITS = ", "é = '😀'; LIMITS = "),
+    ],
+    ids=["whole", "open bracket below", "wrong above", "open prompt", "crlf", "astral"],
+)
+def test_completion_in_a_reference(program: str, typed: str, first: list[str], never: str) -> None:
+    offered = suggest(typed, program)
+    assert [text for text in offered if text in first][: len(first)] == first
+    assert never not in offered
+
+
+@pytest.mark.parametrize("typed", ["word", "<<ti", "a < b", "<ticket>", "< ", "<1"])
+def test_no_completion_elsewhere(typed: str) -> None:
+    assert suggest(typed) == []
+
+
+def test_no_completion_outside_of_prompts() -> None:
+    assert complete(make_document("x = y <"), 7) == []
+    assert complete(make_document("x = y <", "plain.py"), 7) == []
+
+
+@pytest.mark.parametrize(
+    ("line", "offered"),
+    [
+        ('"""natural(max_c', ["max_calls=", "max_code_seconds="]),
+        ('"""natural(temperature=0, eff', ["effects="]),
+        ('"""natural(effects=', ['"answer"', '"direct"']),
+        ('"""natural(effects="', ["answer", "direct"]),
+        ("# njc: ", ["model=", "ignore["]),
+        ("# njc: mode=", ["live", "static"]),
+        ("# njc: ignore[NJ2", ["NJ201", "NJ204"]),
+    ],
+)
+def test_completion_of_options_and_codes(line: str, offered: list[str]) -> None:
+    found = [item.text for item in complete(make_document(f"x = 1\n{line}"), len(line) + 6)]
+    assert set(offered) <= set(found)
+
+
+def test_the_last_version_that_was_python_is_used() -> None:
+    document = make_document(PROGRAM)
+    assert document.reading is not None
+    broken = PROGRAM.replace("MARK", "<ti").replace("def ", "d ef ").replace("class", "cl ass")
+    changed = apply_changes(document, [ContentChange(broken)], 2, "utf-16")
+    offset = broken.index("<ti") + 3
+    assert "tickets" in [item.text for item in complete(changed, broken.rindex("<ti") + 3)], offset
+
+
+@pytest.mark.parametrize(
+    ("mark", "texts"),
+    [
+        ("Put <tick", ["ticket: str", "ticket: str = (its value, in at most 1,000 characters)"]),
+        ("<:tea", ["team: Literal[", "team: Literal['a'], to be bound", "bound in line 27"]),
+        (
+            "<sea",
+            ["search: function search(query: str, limit: int = 10) -> list[Row]", "    Find rows."],
+        ),
+        ("<LIM", ["LIMITS: dict[str, int], 1 key = {'tea': 3}"]),
+        (
+            "and <Ro",
+            ["Row: class Row", "Row(name: str, size: int = 0)", ".big(limit: int = 10) -> bool"],
+        ),
+        (
+            '"""nat',
+            [
+                "- reads: `ticket`, `search`",
+                "- effects: `direct`",
+                "because: it may change `search`",
+            ],
+        ),
+        ("def sea", ["read by blocks in line 27"]),
+        (
+            "for tick",
+            ["variable of the function `route`; bound in line 25; read by blocks in line 27"],
+        ),
+    ],
+)
+def test_hover(mark: str, texts: list[str]) -> None:
+    found = describe_place(make_document(PROGRAM), PROGRAM.index(mark) + len(mark))
+    assert found is not None
+    for text in texts:
+        assert text in found.markdown
+
+
+def test_no_hover_on_words() -> None:
+    assert describe_place(make_document(PROGRAM), PROGRAM.index("add to")) is None
+
+
+@pytest.mark.parametrize(
+    ("mark", "defined"),
+    [
+        ("Put <tick", "for ticket"),
+        ("print(te", "<:team"),
+        ("<row.si", "    size"),
+        ("<ro", "tickets: list[str], row"),
+        ("<sea", "def search"),
+        ("self.size > lim", "(self, limit"),
+        ("<:cou", "    count"),
+    ],
+)
+def test_definition(mark: str, defined: str) -> None:
+    spans = find_definitions(make_document(PROGRAM), PROGRAM.index(mark) + len(mark))
+    assert [end for _, end in spans] == [PROGRAM.index(defined) + len(defined)]
+
+
+HEAD = "count = 0\ndef f(items: str, total):\n    "
+PROMPT = '"""natural\n    {}\n    """\n'
+
+
+@pytest.mark.parametrize(
+    ("body", "title", "after"),
+    [
+        (PROMPT.format("Add < items >."), "Replace by `<items>`", "Add <items>."),
+        (PROMPT.format("Add {items}."), "Replace by `<items>`", "Add <items>."),
+        (PROMPT.format("Add <itmes>."), "Change `itmes` to `items`", "Add <items>."),
+        (PROMPT.format("Add <itmes>."), "Make `<itmes>` plain text", "Add <<itmes>."),
+        (
+            PROMPT.format("Use <:x: strr>.") + "    return x\n",
+            "Change `strr` to `str`",
+            "<:x: str>",
+        ),
+        (
+            PROMPT.format("Use <items>: <:x>.") + "    return x\n",
+            "Give types: `x: str`",
+            "<:x: str>",
+        ),
+        (
+            PROMPT.format("Use <items>: <:count: int>."),
+            "Declare `global count`",
+            '    global count\n    """natural',
+        ),
+        (
+            PROMPT.format("Use <items>: <:x: int>."),
+            "Ignore NJ204 here",
+            '    # njc: ignore[NJ204]\n    """natural',
+        ),
+    ],
+)
+def test_corrections(body: str, title: str, after: str) -> None:
+    document = make_document(HEAD + body)
+    offered = {item.title: item for item in list_corrections(document, 0, len(document.text))}
+    assert title in offered
+    changed = make_document(apply_edits(document.text, offered[title].edits))
+    assert after in changed.text
+    finding = offered[title].finding
+    assert finding.code not in [other.code for other in changed.findings]
+
+
+def test_lenses_tell_cost_and_recording() -> None:
+    document = make_document(PROGRAM)
+    costs = {"mail.njpy:26": BlockCost(2, 3, 1204, 0.5, 1.0, 1), "mail.njpy:99": BlockCost(9)}
+    lenses = list_lenses(document, costs, {"mail.njpy:26"})
+    assert [lens.title for lens in lenses] == [
+        "run on the recording",
+        "2 runs, 3 calls, 1,204 tokens, $0.5000, 1 error",
+    ]
+    assert list_lenses(document, {}, set()) == []
+
+
+def test_tokens_of_a_prompt() -> None:
+    tokens = [
+        (PROGRAM[it.start : it.end], it.type, it.modifiers)
+        for it in list_tokens(make_document(PROGRAM))
+    ]
+    assert tokens[:6] == [
+        ("natural", "keyword", ()),
+        ("max_calls", "property", ()),
+        ("Put", "string", ()),
+        ("<", "operator", ()),
+        ("ticket", "variable", ("readonly",)),
+        (">", "operator", ()),
+    ]
+    assert ("team", "variable", ("modification",)) in tokens
+    assert ('Literal["a"]', "type", ()) in tokens
+    assert ("size", "property", ("readonly",)) in tokens
