@@ -14,7 +14,8 @@ from njrt.errors import ConfigurationError
 @click.command("lsp")
 @click.option("--stdio", is_flag=True, help="Accepted; the server always uses stdio.")
 @console_flags
-def command(stdio: bool) -> None:
+@click.pass_context
+def command(ctx: click.Context, /, stdio: bool) -> None:
     """Serve an editor by the Language Server Protocol on stdio."""
     try:
         from njc.language_server.features import make_server
@@ -25,4 +26,6 @@ def command(stdio: bool) -> None:
     logging.getLogger("pygls").setLevel(logging.CRITICAL)  # our handlers log what fails
     outgoing = sys.stdout.buffer
     sys.stdout = sys.stderr  # nothing but messages may be written to standard output
-    make_server().start_io(sys.stdin.buffer, outgoing)
+    server = make_server()
+    server.start_io(sys.stdin.buffer, outgoing)
+    ctx.exit(int(not server.is_shut_down))

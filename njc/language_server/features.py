@@ -135,6 +135,10 @@ def _close(server: NaturalLanguageServer, params: lsp.DidCloseTextDocumentParams
     server.close_document(params.text_document.uri)
 
 
+def _shut_down(server: NaturalLanguageServer, params: Params) -> None:
+    server.is_shut_down = True
+
+
 def _refresh(server: NaturalLanguageServer, params: Params) -> None:
     server.refresh_projects()
 
@@ -287,6 +291,7 @@ def _make_run_command(server: NaturalLanguageServer) -> Callable[..., Answer]:
 
 _NOTIFICATIONS: Mapping[str, Callable[[NaturalLanguageServer, Params], Answer]] = {
     lsp.INITIALIZE: _initialize,
+    lsp.SHUTDOWN: _shut_down,
     lsp.TEXT_DOCUMENT_DID_OPEN: _open,
     lsp.TEXT_DOCUMENT_DID_CHANGE: _change,
     lsp.TEXT_DOCUMENT_DID_CLOSE: _close,

@@ -43,6 +43,7 @@ class NaturalLanguageServer(LanguageServer):
         self.documents: dict[str, Document] = {}
         self.encoding: PositionEncoding = "utf-16"
         self.files = WorkspaceFiles(os.environ)
+        self.is_shut_down = False
         self._timers: dict[str, asyncio.TimerHandle] = {}
         self._shown_errors: set[str] = set()
         self._checked: dict[str, CheckedText] = {}

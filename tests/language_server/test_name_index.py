@@ -14,7 +14,7 @@ from language_programs import PROGRAMS, ROOT, make_document, name_program
 
 from njc.language_server.name_index import NameIndex, VariableScope
 
-MODULES = sorted(ROOT.glob("njc/language_server/*.py")) + sorted(ROOT.glob("njc/frontend/*.py"))
+MODULES = sorted(ROOT.glob("njc/frontend/*.py"))
 
 
 def index(text: str) -> NameIndex:

@@ -20,7 +20,7 @@ from njc.language_server.navigation import find_definitions, find_references
 from njc.language_server.outline import list_folds, list_parts
 from njc.language_server.rename import RenameRefused, find_renamed, rename
 
-EDITS = 12
+EDITS = 6
 
 
 def ask_everything(document: Document, offset: int) -> None:
