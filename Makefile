@@ -3,7 +3,7 @@ VENV   ?= .venv
 BIN    := $(VENV)/bin
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-all format lint types tests fresh bench walk services release-check clean
+.PHONY: help demo test test-all format lint types tests fresh bench bench-service walk services release-check clean
 
 help: ## list the targets
 	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' Makefile | expand -t 12
@@ -73,6 +73,9 @@ test-all: ## run the tests on every installed Python from 3.11 on (PATH and pyen
 
 bench: $(VENV)/.dev ## measure the figures that README and docs quote
 	@for file in bench/*.py; do $(BIN)/python $$file || exit 1; done
+
+bench-service: $(VENV)/.dev ## measure the service of examples/service under load, with faults and a restart
+	$(BIN)/python bench/service_load.py
 
 walk: $(VENV)/.dev ## walk through programs at random, forward and back, under the debugger's core
 	$(BIN)/python tests/timeline/walking.py --steps 10000 --jobs 2 --results build/walk.jsonl

@@ -28,8 +28,9 @@ ARTEFACTS = {
     / file.relative_to(ROOT / folder).with_suffix(".njpy")
     for folder, source in BUILT.items()
     for file in sorted((ROOT / folder).rglob("*.py"))
+    if not (ROOT / source / file.relative_to(ROOT / folder)).exists()
 }
-"""Each compiled file, and its source."""
+"""Each compiled file, and its source; without the files that are copied from a `.py` file."""
 
 
 STATIC = "compiled_out/spsbench_static"

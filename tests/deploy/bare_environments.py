@@ -1,10 +1,9 @@
-"""Bare virtual environments for tests, filled by pip from a folder of wheels: no index, no network.
+"""Bare virtual environments for tests, without an index and without a network.
 
-wheels = Wheelhouse(tmp_path / "wheels")
-wheels.build(ROOT / "runtime")                     the wheel of a project
-wheels.pack("pydantic")                            the wheels of an installed distribution and what it requires
-place = BareEnvironment(tmp_path / "env", wheels)
-place.install("njpy-runtime")
+wheel = build_wheel(ROOT / "runtime", folder)
+place = BareEnvironment(tmp_path / "env")
+place.link("pydantic>=2")                  as installed here, with all that it requires
+place.install(wheel)                       by pip, which finds only what is linked or given
 place.python("-c", "import njrt")
 """
 
@@ -14,7 +13,6 @@ import os
 import subprocess
 import sys
 import venv
-import zipfile
 from collections.abc import Iterator, Mapping
 from importlib import metadata
 from pathlib import Path
@@ -22,7 +20,7 @@ from pathlib import Path
 from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 
-SECONDS = 100
+SECONDS = 280
 
 
 def run_command(*command: str | Path, **settings: object) -> subprocess.CompletedProcess[str]:
@@ -38,32 +36,13 @@ def run_command(*command: str | Path, **settings: object) -> subprocess.Complete
     return done
 
 
-class Wheelhouse:
-    """A folder of wheels."""
-
-    def __init__(self, folder: Path) -> None:
-        folder.mkdir(parents=True, exist_ok=True)
-        self.folder = folder
-        self._packed: set[str] = set()
-
-    def build(self, project: Path) -> Path:
-        """Build the wheel of a project as its build backend does."""
-        flags = ["--no-build-isolation", "--no-deps", "--no-index", "--disable-pip-version-check"]
-        old = set(self.folder.iterdir())
-        run_command(
-            sys.executable, "-m", "pip", "wheel", *flags, "-w", self.folder, project, cwd=project
-        )
-        (wheel,) = set(self.folder.iterdir()) - old
-        return wheel
-
-    def pack(self, *requirements: str) -> None:
-        """Make wheels of distributions that are installed here, and of all that they require."""
-        for text in requirements:
-            requirement = Requirement(text)
-            for name in find_required(requirement):
-                if name not in self._packed:
-                    self._packed.add(name)
-                    pack_distribution(metadata.distribution(name), self.folder)
+def build_wheel(project: Path, folder: Path) -> Path:
+    """Build the wheel of a project as its build backend does."""
+    flags = ["--no-build-isolation", "--no-deps", "--no-index", "--disable-pip-version-check"]
+    old = set(folder.iterdir())
+    run_command(sys.executable, "-m", "pip", "wheel", *flags, "-w", folder, project, cwd=project)
+    (wheel,) = set(folder.iterdir()) - old
+    return wheel
 
 
 def find_required(
@@ -83,29 +62,12 @@ def find_required(
                 yield from find_required(required, found)
 
 
-def pack_distribution(installed: metadata.Distribution, folder: Path) -> None:
-    """Write the wheel that an installed distribution came from, without its scripts and compiled bytecode."""
-    version = installed.metadata["Version"].replace("-", "_")
-    name = installed.metadata["Name"].replace("-", "_")
-    tags = [
-        line.removeprefix("Tag: ")
-        for line in (installed.read_text("WHEEL") or "").splitlines()
-        if line.startswith("Tag: ")
-    ]
-    path = folder / f"{name}-{version}-{tags[0]}.whl"
-    with zipfile.ZipFile(path, "w") as wheel:
-        for file in installed.files or ():
-            if ".." not in file.parts and file.suffix != ".pyc" and file.name != "direct_url.json":
-                wheel.write(file.locate(), str(file))
-
-
 class BareEnvironment:
     """A virtual environment with nothing in it but what is installed by this class."""
 
-    def __init__(self, folder: Path, wheels: Wheelhouse) -> None:
+    def __init__(self, folder: Path) -> None:
         venv.create(folder, symlinks=True)
         self.folder = folder
-        self._wheels = wheels
 
     @property
     def interpreter(self) -> Path:
@@ -122,13 +84,25 @@ class BareEnvironment:
         }
         return {**kept, "PATH": f"{self.folder / 'bin'}{os.pathsep}{os.environ['PATH']}"}
 
-    def install(self, *requirements: str | Path) -> None:
-        """Install by pip from the wheels alone."""
-        flags = ["--no-index", "--no-compile", "--disable-pip-version-check", "--find-links"]
-        run_command(
-            *(sys.executable, "-m", "pip", "--python", self.interpreter, "install", "-q"),
-            *(*flags, self._wheels.folder, *requirements),
-        )
+    def link(self, *requirements: str) -> None:
+        """Make distributions that are installed here available there, with all that they require."""
+        (site_packages,) = self.folder.glob("lib/python*/site-packages")
+        for text in requirements:
+            for name in find_required(Requirement(text)):
+                for file in metadata.files(name) or ():
+                    link = site_packages / file.parts[0]
+                    if file.parts[0] != ".." and not link.exists():
+                        link.symlink_to(
+                            file.locate().parents[len(file.parts) - 2]
+                            if len(file.parts) > 1
+                            else file.locate()
+                        )
+
+    def install(self, *wheels: Path) -> None:
+        """Install wheels by pip; what they require must be linked, or among them."""
+        flags = ["--no-index", "--no-compile", "--disable-pip-version-check"]
+        pip = [sys.executable, "-m", "pip", "--python", self.interpreter]
+        run_command(*pip, "install", "-q", *flags, *wheels)
 
     def python(
         self,

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from bare_environments import BareEnvironment, Wheelhouse, run_command
+from bare_environments import BareEnvironment, build_wheel, run_command
 from packaging.requirements import Requirement
 
 import njc
@@ -79,27 +79,17 @@ def read_entry_points(wheel: Path) -> str:
 
 
 @pytest.fixture(scope="module")
-def wheels(tmp_path_factory: pytest.TempPathFactory) -> Wheelhouse:
-    """The wheels of the two distributions, njpy's made from its source distribution, and of what they require."""
-    folder = tmp_path_factory.mktemp("wheels")
-    run_command(sys.executable, "-m", "hatchling", "build", "-t", "sdist", "-d", folder, cwd=ROOT)
-    (source,) = folder.glob("njpy-*.tar.gz")
-    with tarfile.open(source) as opened:
-        opened.extractall(folder / "source", filter="data")
-    (extracted,) = (folder / "source").iterdir()
-    assert not (extracted / "runtime").exists()
-    house = Wheelhouse(folder / "wheels")
-    house.build(ROOT / "runtime")
-    house.build(extracted)
-    house.pack("pydantic", "click", "packaging")
-    return house
+def runtime_wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The wheel of njpy-runtime."""
+    return build_wheel(ROOT / "runtime", tmp_path_factory.mktemp("runtime"))
 
 
 @pytest.fixture(scope="module")
-def runtime_alone(wheels: Wheelhouse, tmp_path_factory: pytest.TempPathFactory) -> BareEnvironment:
+def runtime_alone(runtime_wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> BareEnvironment:
     """An environment in which njpy-runtime is installed, with what it requires and nothing else."""
-    place = BareEnvironment(tmp_path_factory.mktemp("runtime") / "env", wheels)
-    place.install("njpy-runtime")
+    place = BareEnvironment(tmp_path_factory.mktemp("bare") / "env")
+    place.link(*RUNTIME["dependencies"])
+    place.install(runtime_wheel)
     return place
 
 
@@ -191,20 +181,31 @@ def test_every_extra_that_a_message_names_exists() -> None:
 # ── What is built ────────────────────────────────────────────────────────────────────────────────
 
 
-def test_the_runtime_wheel_has_the_runtime_alone(wheels: Wheelhouse) -> None:
-    (wheel,) = wheels.folder.glob("njpy_runtime-*.whl")
-    files = list_files(wheel)
+def test_the_runtime_wheel_has_the_runtime_alone(runtime_wheel: Path) -> None:
+    files = list_files(runtime_wheel)
     ours = [path.relative_to(ROOT / "runtime").as_posix() for path in RUNTIME_FILES]
     assert [name for name in files if name.endswith(".py")] == ours
     assert "njrt/py.typed" in files
     assert {name.partition("/")[0] for name in files} == {"njrt"}
-    required = read_metadata(wheel).get_all("Requires-Dist") or []
+    required = read_metadata(runtime_wheel).get_all("Requires-Dist") or []
     assert [text for text in required if "extra ==" not in text] == ["pydantic>=2.7"]
-    assert read_entry_points(wheel).split() == ["[pytest11]", "njrt", "=", "njrt.pytest_plugin"]
+    assert read_entry_points(runtime_wheel).split() == [
+        "[pytest11]",
+        "njrt",
+        "=",
+        "njrt.pytest_plugin",
+    ]
 
 
-def test_the_compiler_wheel_requires_the_runtime_of_its_version(wheels: Wheelhouse) -> None:
-    (wheel,) = wheels.folder.glob("njpy-*.whl")
+def test_the_compiler_wheel_requires_the_runtime_of_its_version(tmp_path: Path) -> None:
+    """It is built from the source distribution, in which the runtime is not."""
+    run_command(sys.executable, "-m", "hatchling", "build", "-t", "sdist", "-d", tmp_path, cwd=ROOT)
+    (source,) = tmp_path.glob("njpy-*.tar.gz")
+    with tarfile.open(source) as opened:
+        opened.extractall(tmp_path / "source", filter="data")
+    (extracted,) = (tmp_path / "source").iterdir()
+    assert not (extracted / "runtime").exists()
+    wheel = build_wheel(extracted, tmp_path)
     assert {name.partition("/")[0] for name in list_files(wheel)} == {"njc", "spsbench"}
     required = read_metadata(wheel).get_all("Requires-Dist") or []
     assert f"njpy-runtime=={njc.__version__}" in required
@@ -262,20 +263,11 @@ def test_a_missing_sdk_is_named_with_the_extra_of_the_runtime(
 
 
 def test_a_wheel_of_natural_code_runs_on_the_runtime_alone(
-    wheels: Wheelhouse, runtime_alone: BareEnvironment, tmp_path: Path
+    runtime_alone: BareEnvironment, tmp_path: Path
 ) -> None:
     (tmp_path / "shop").mkdir()
     (tmp_path / "pyproject.toml").write_text(HATCH_PROJECT)
     (tmp_path / "shop/__init__.py").touch()
     (tmp_path / "shop/count.njpy").write_text(PROGRAM)
-    runtime_alone.install(wheels.build(tmp_path))
+    runtime_alone.install(build_wheel(tmp_path, tmp_path))
     assert runtime_alone.python("-c", CALL) == "2\n"
-
-
-def test_the_compiler_is_installed_with_the_runtime(wheels: Wheelhouse, tmp_path: Path) -> None:
-    place = BareEnvironment(tmp_path / "env", wheels)
-    place.install("njpy")
-    (tmp_path / "count.njpy").write_text(PROGRAM)
-    njc_command = place.folder / "bin/njc"
-    run_command(njc_command, "build", ".", "-o", "out", cwd=tmp_path, env=place.environ)
-    assert "_nj.run(" in (tmp_path / "out/count.py").read_text()

@@ -54,7 +54,7 @@ class PostgresStore:
     ) -> None:
         if find_spec("psycopg") is None:
             raise ConfigurationError(
-                'a store on Postgres needs the package `psycopg`; install it with: pip install "njpy[postgres]"'
+                'a store on Postgres needs the package `psycopg`; install it with: pip install "njpy-runtime[postgres]"'
             )
         self.name = name or url
         self._url = url

@@ -56,7 +56,7 @@ class RedisStore:
             from redis.retry import Retry
         except ImportError:
             raise ConfigurationError(
-                'a store on Redis needs the package `redis`; install it with: pip install "njpy[redis]"'
+                'a store on Redis needs the package `redis`; install it with: pip install "njpy-runtime[redis]"'
             ) from None
         self.name = name or url
         if not re.fullmatch(r"/?\d*", urlsplit(url).path):

@@ -1,0 +1,3 @@
+import njc.hook
+
+njc.hook.install()  # `import triage.classify` finds triage/classify.njpy
