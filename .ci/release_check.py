@@ -3,10 +3,10 @@
     make release-check             on each Python from 3.11 on that is found (PATH and pyenv)
     make release-check TEST=1      also `make test` in a clean copy of the last commit, on each of them
 
-The wheels are built from the unpacked source distributions, as installers do. Each environment has nothing but
-them and what they require. In it the examples are compiled and run on their recordings, a new project is created,
-and its test passes. In a copy of the last commit `make demo` is run. Packages come from where pip is set up to
-take them; no model is asked.
+The wheels are built from the unpacked source distributions, as installers do. One environment has nothing but the
+runtime and what it requires; compiled files run there. Another has both distributions: in it the examples are compiled
+and run on their recordings, a new project is created, and its test passes. In a copy of the last commit `make demo` is
+run. Packages come from where pip is set up to take them; no model is asked.
 """
 
 from __future__ import annotations
@@ -42,6 +42,7 @@ def main() -> None:
     found = list(find_pythons())
     for version, python in found:
         print(f"== Python {version}: {python}", flush=True)
+        check_runtime(python, wheels[0], OUT / f"runtime-env-{version}")
         check_wheels(python, wheels, OUT / f"env-{version}")
         check_clone(python, OUT / "clone", OUT / f"clone-env-{version}")
     missing = [version for version in VERSIONS if version not in dict(found)]
@@ -86,11 +87,27 @@ def find_pythons() -> Iterator[tuple[str, Path]]:
                 break
 
 
+def check_runtime(python: Path, wheel: Path, environment: Path) -> None:
+    """Install the runtime alone into a new environment and run compiled files there."""
+    run(python, "-m", "venv", environment)
+    binary = environment / "bin"
+    run(binary / "pip", "install", "-q", "--no-compile", "--disable-pip-version-check", wheel)
+    print(f"== the runtime installed: {_measure_installed(environment)}")
+    for program in sorted((ROOT / "examples").glob("*.njpy")):
+        compiled = ROOT / "compiled_out/examples" / f"{program.stem}.py"
+        replay = {"NJC_RECORD": f"none:{ROOT}/examples/recordings/{program.stem}.jsonl"}
+        assert run(binary / "python", compiled, **replay)
+    run(binary / "python", "-c", "import njc", allowed=(1,))
+
+
 def check_wheels(python: Path, wheels: list[Path], environment: Path) -> None:
     """Install the wheels into a new environment and use what they bring."""
     run(python, "-m", "venv", environment)
     binary, work = environment / "bin", environment / "work"
-    run(binary / "pip", "install", "-q", "--disable-pip-version-check", *wheels, "pytest")
+    install = [binary / "pip", "install", "-q", "--no-compile", "--disable-pip-version-check"]
+    run(*install, *wheels)
+    print(f"== both installed: {_measure_installed(environment)}")
+    run(*install, "pytest")
     shutil.copytree(ROOT / "examples", work / "examples")
     run(binary / "njc", "check", "examples", cwd=work)
     run(binary / "njc", "build", "examples", "-o", "out", cwd=work)
@@ -155,6 +172,18 @@ def run(
     if done.returncode not in allowed:
         sys.exit(f"{done.stdout}\n{' '.join(map(str, command))}: exit status {done.returncode}")
     return done.stdout
+
+
+def _measure_installed(environment: Path) -> str:
+    """The size of what is installed, without pip and setuptools, which come with the environment."""
+    sizes = [
+        file.stat().st_size
+        for package in environment.glob("lib/python*/site-packages/*")
+        if not package.name.startswith(("pip", "setuptools", "pkg_resources", "_distutils"))
+        for file in [package, *package.rglob("*")]
+        if file.is_file() and file.suffix != ".pyc"
+    ]
+    return f"{sum(sizes) / 1e6:.1f} MB in {len(sizes):,} files"
 
 
 def _measure(file: Path) -> str:

@@ -176,14 +176,14 @@ async def run_while_connected(work: Awaitable[None], receive: Receive, exchange:
 
 async def read_body(receive: Receive) -> bytes:
     """Read the whole body of a request."""
-    body = b""
+    body = bytearray()
     while True:
         message = await receive()
         if message["type"] == "http.disconnect":
             raise ClientLeftError
         body += message.get("body", b"")
         if not message.get("more_body"):
-            return body
+            return bytes(body)
 
 
 async def wait_until_client_leaves(receive: Receive) -> None:

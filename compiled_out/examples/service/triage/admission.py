@@ -1,4 +1,4 @@
-# compiled by njc 0.2.0 from service/triage/admission.py (sha256 390b07cf1e66be37, abi 1)
+# compiled by njc 0.2.0 from service/triage/admission.py (sha256 8ab43ab764bb67b9, abi 1)
 # do not edit: change service/triage/admission.py and build again
 """The way of each request into the service and out of it.
 
@@ -178,14 +178,14 @@ async def run_while_connected(work: Awaitable[None], receive: Receive, exchange:
 
 async def read_body(receive: Receive) -> bytes:
     """Read the whole body of a request."""
-    body = b""
+    body = bytearray()
     while True:
         message = await receive()
         if message["type"] == "http.disconnect":
             raise ClientLeftError
         body += message.get("body", b"")
         if not message.get("more_body"):
-            return body
+            return bytes(body)
 
 
 async def wait_until_client_leaves(receive: Receive) -> None:
@@ -207,4 +207,4 @@ def make_receive(body: bytes) -> Receive:
     return receive
 
 
-# njc lines 1=1 3:1 208=206 sha256 08630a9f5c293dbf
+# njc lines 1=1 3:1 208=206 sha256 bb3a461802322c06
