@@ -10,8 +10,8 @@
 
 A request is answered if it got a final status: 201, or an error of the service. It is lost if its connection broke after
 it was sent. The last two lines of a part compare the answers with the database: every ticket that was promised is there,
-once. Memory is the peak of the service's process. Service, model and clients share the machine. Exits with 1
-if a request was lost or a promise broken.
+once. Memory is the peak of the service's process. Service, model and clients share the machine: on a busy one the times
+say little, and its load average is printed. Exits with 1 if a request was lost or a promise broken.
 """
 
 from __future__ import annotations
@@ -139,7 +139,7 @@ class ServiceProcess:
         self._environ = {**environ, "TRIAGE_PORT": str(self.port), "PYTHONPATH": str(SERVICE)}
         self._log = log
         self.peak_bytes = 0
-        self.exits: list[int] = []
+        self.cpu_seconds = 0.0
 
     def start(self) -> None:
         """Start it, and wait until it listens."""
@@ -151,25 +151,20 @@ class ServiceProcess:
 
     def stop(self) -> None:
         """Stop it by SIGTERM, and wait for its end."""
-        self._read_peak()
         self._process.send_signal(signal.SIGTERM)
-        while self._process.poll() is None:
-            self._read_peak()
-            time.sleep(0.05)
-        self.exits.append(self._process.returncode)
+        self._wait()
 
     def kill(self) -> None:
         """End it, if it runs."""
-        self._process.kill()
-        self._process.wait()
+        if self._process.returncode is None:
+            self._process.kill()
+            self._wait()
 
-    def _read_peak(self) -> None:
-        with suppress(OSError):
-            status = Path(f"/proc/{self._process.pid}/status").read_text()
-            kilobytes = [
-                line.split()[1] for line in status.splitlines() if line.startswith("VmHWM")
-            ]
-            self.peak_bytes = max([self.peak_bytes, *(int(text) * 1024 for text in kilobytes)])
+    def _wait(self) -> None:
+        _, status, used = os.wait4(self._process.pid, 0)
+        self._process.returncode = os.waitstatus_to_exitcode(status)
+        self.peak_bytes = max(self.peak_bytes, used.ru_maxrss * 1024)
+        self.cpu_seconds += used.ru_utime + used.ru_stime
 
 
 # ── The clients ──────────────────────────────────────────────────────────────────────────────────
@@ -334,7 +329,8 @@ def report_part(
     print(
         f"  time        p50 {p50:.2f} s, p99 {p99:.2f} s, {len(durations) / elapsed:.0f} a second"
     )
-    print(f"  memory      {service.peak_bytes / 1e6:.0f} MB")
+    cpu = f"{service.cpu_seconds / result.attempts * 1e3:.0f} ms of CPU an attempt, start included"
+    print(f"  service     {service.peak_bytes / 1e6:.0f} MB; {cpu}")
     print(f"  refused     {result.refused:,} attempts, sent again")
     print(f"  lost        {result.unanswered} requests; {result.broken} connections broke")
     print(
@@ -361,6 +357,7 @@ def main() -> None:
     arguments = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder:
         parts = arguments.part or get_args(Part)
+        print(f"{os.cpu_count()} cores, load average {os.getloadavg()[0]:.1f} before")
         kept = [measure_part(part, arguments, Path(folder)) for part in parts]
     sys.exit(0 if all(kept) else 1)
 
