@@ -87,14 +87,14 @@ EDGE = """
     njc.static          author files lock
     njc.learning        by_command runner study
     njc.type_check      checker mirror
-    njc.timeline        agent checkpoints controller debuggee event_loops happenings places processes standard_streams trace_lines
+    njc.timeline        agent checkpoints controlled_run controller debuggee event_loops happenings places processes standard_streams trace_lines
     njc.trace_view      index page
     njc.batch           anthropic_batches estimate executors openai_batches rows store target vendor waves calling local
     njc.commands        build cache check clean compare debug doctor flags init lock migrate repeat run sandbox_flags show static trace types usage where
     njc.commands.production batch
     njc.commands.terminal console status_line trace_status
     njc.dap             adapter requests stop_view
-    njc.debug           commands stop_report trace_walk
+    njc.debug           commands session stop_report trace_walk
     njc.language_server recorded_run server workspace_files
     spsbench            journal
     spsbench.trials     answering building command executing interpreter interpreter_process machine playing running trial workers

@@ -15,8 +15,8 @@ import click
 
 from njc.commands.flags import console_flags, parse_set_flags, pass_console
 from njc.commands.terminal.console import Console
-from njc.debug.commands import DebugSession
 from njc.debug.plain import PlainDebugger
+from njc.debug.session import DebugSession
 from njc.debug.stop_report import DebuggedRun
 from njc.debug.trace_walk import TraceWalk
 from njc.project.config import find_project
@@ -25,7 +25,8 @@ from njc.project.report import format_findings
 from njc.project.units import SUFFIX, format_path
 from njc.timeline.controller import RunController
 from njc.timeline.happenings import RunSettings
-from njc.timeline.steps import Timeline, build_timeline
+from njc.timeline.step_builder import build_timeline
+from njc.timeline.steps import Timeline
 from njc.timeline.trace_lines import read_trace
 from njrt.errors import ConfigurationError
 

@@ -20,19 +20,11 @@ from textual.containers import Container, Horizontal, Vertical, VerticalScroll
 from textual.events import Key, Resize
 from textual.widgets import Input, Static
 
-from njc.debug.commands import (
-    CommandResult,
-    DebugSession,
-    EditWanted,
-    Moved,
-    QuitWanted,
-    Said,
-    edit_effect,
-    run_command,
-)
+from njc.debug.commands import edit_effect, run_command
 from njc.debug.dialogs import EffectEditor, HelpPage
 from njc.debug.drawing import draw_effect, draw_reply, draw_source, draw_steps, draw_variables
 from njc.debug.plain import describe_end
+from njc.debug.session import CommandResult, DebugSession, EditWanted, Moved, QuitWanted, Said
 from njc.debug.stop_report import StopReport, clean_text
 from njc.debug.streamed_text import read_streamed_text
 from njc.timeline.channel import ChannelClosedError

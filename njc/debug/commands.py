@@ -14,92 +14,44 @@ from __future__ import annotations
 import re
 import textwrap
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 
 from njc.debug.effect_text import read_effect_text
+from njc.debug.looking import (
+    evaluate,
+    expand,
+    list_source,
+    list_steps,
+    show_effect,
+    show_output,
+    show_stack,
+    show_turn,
+    show_variables,
+)
+from njc.debug.session import (
+    BEFORE_ALL,
+    CommandResult,
+    DebugSession,
+    EditWanted,
+    Moved,
+    QuitWanted,
+    Said,
+    get_controller,
+    get_effect,
+    get_step,
+)
 from njc.debug.stop_report import (
-    DebuggedRun,
-    StopReport,
     clean_text,
-    describe_stop,
     find_decision,
     format_position,
-    format_variable,
-    list_source_rows,
-    make_stop_report,
-    summarize_step,
 )
-from njc.debug.trace_walk import TraceWalk
 from njc.timeline.breakpoints import BREAKPOINT_FORMS, describe_breakpoint, parse_breakpoint
-from njc.timeline.controller import RunControlError, RunController
-from njc.timeline.steps import Position, Step, Variables
+from njc.timeline.controller import RunControlError
+from njc.timeline.steps import Position
 from njc.trace_view.steps import format_effect
 
-_PATH = re.compile(r"\.\w+|\[[^\]]*\]")
 _SETTING = re.compile(r"(\w+)\s*=(?!=)\s*(.+)", re.DOTALL)
-BEFORE_ALL = Position(-1)
-LISTED_LINES = 6
-"""Lines of the source that `l` shows before and after the prompt."""
-
-
-@dataclass(frozen=True, slots=True)
-class Said:
-    """The command is done; the lines are to be shown."""
-
-    lines: tuple[str, ...] = ()
-
-
-@dataclass(frozen=True, slots=True)
-class Moved:
-    """The run goes on, or back; it reports where it stops."""
-
-
-@dataclass(frozen=True, slots=True)
-class EditWanted:
-    """The user is to edit a text, for `edit_effect`."""
-
-    text: str
-
-
-@dataclass(frozen=True, slots=True)
-class QuitWanted:
-    """The debugger is to end."""
-
-
-CommandResult = Said | Moved | EditWanted | QuitWanted
-
-
-@dataclass(slots=True)
-class DebugSession:
-    """A run that is debugged, and what the commands need to know of it."""
-
-    run: DebuggedRun
-    folders: tuple[Path, ...]
-    """Where the sources of the blocks are."""
-    outputs: list[tuple[Position, str]] = field(default_factory=list)
-    """What the program has written, with the stop before it."""
-    last_stop: Position = BEFORE_ALL
-    last_command: str = ""
-    seen: dict[Position, Variables] = field(default_factory=dict)
-    """The variables at the stops so far, with what the user has set."""
-
-    @property
-    def printed(self) -> str:
-        """What the program has written up to here; of a trace, what its effects have."""
-        if isinstance(self.run, TraceWalk):
-            return "".join(step.printed for step in self.run.timeline[: self.run.position.number])
-        return "".join(text for _, text in self.outputs)
-
-    def add_output(self, text: str) -> None:
-        """The program has written a text."""
-        self.outputs.append((self.last_stop, text))
-
-    def make_report(self) -> StopReport | None:
-        """What there is to see now; output that was written after this is forgotten."""
-        here = self.last_stop = self.run.position
-        self.outputs = [(stop, text) for stop, text in self.outputs if stop < here]
-        return make_stop_report(self.run, self.folders, self.seen)
 
 
 @dataclass(frozen=True, slots=True)
@@ -132,33 +84,6 @@ def edit_effect(session: DebugSession, text: str) -> Said:
     step = get_effect(session)
     get_controller(session).edit_effect(read_effect_text(step.effect or {}, text))
     return Said(("the edited effect will be carried out",))
-
-
-# ── what commands need ───────────────────────────────────────────────────────────────────────────
-
-
-def get_controller(session: DebugSession) -> RunController:
-    """The run, if it is one that can be changed."""
-    if isinstance(session.run, RunController):
-        return session.run
-    raise RunControlError("a trace can only be viewed; `njc debug PROGRAM` runs the program")
-
-
-def get_step(session: DebugSession) -> Step:
-    """The step at which the run is stopped."""
-    step = session.run.step if session.run.state == "stopped" else None
-    if step is None:
-        way = "; `back` goes back" if session.run.state == "ended" else ""
-        raise RunControlError(f"the program is not stopped: it is {session.run.state}{way}")
-    return step
-
-
-def get_effect(session: DebugSession) -> Step:
-    """The step, if it is a pending effect."""
-    step = get_step(session)
-    if step.kind != "effect" or step.effect is None:
-        raise RunControlError("no effect is pending here; `s` goes on to the next one")
-    return step
 
 
 # ── moving ───────────────────────────────────────────────────────────────────────────────────────
@@ -200,114 +125,6 @@ def restart(session: DebugSession, words: str) -> CommandResult:
     session.outputs, session.last_stop = [], BEFORE_ALL
     session.run.restart()
     return Moved()
-
-
-# ── looking ──────────────────────────────────────────────────────────────────────────────────────
-
-
-def list_source(session: DebugSession, words: str) -> CommandResult:
-    """The source around the prompt, or with `all` the whole."""
-    rows = list(list_source_rows(session.run.timeline, get_step(session), session.folders))
-    shown = [index for index, row in enumerate(rows) if row.kind != "code"] or [0]
-    first, last = max(0, shown[0] - LISTED_LINES), shown[-1] + LISTED_LINES + 1
-    lines = []
-    for row in rows if words == "all" else rows[first:last]:
-        mark = "->" if row.is_current else "  "
-        number = str(row.number) if row.number else ""
-        bar = {"code": " ", "prompt": "|", "step": "*"}[row.kind]
-        lines.append(f"{number:>5} {mark} {bar} {row.text}".rstrip())
-    return Said(tuple(lines))
-
-
-def show_effect(session: DebugSession, words: str) -> CommandResult:
-    """The pending effect, numbered."""
-    step = get_step(session)
-    report = session.make_report()
-    if step.effect is None or report is None:
-        raise RunControlError("no effect is pending here; `s` goes on to the next one")
-    return Said(tuple(number_lines(report.effect, step.code_line)))
-
-
-def number_lines(text: str, current: int = 0) -> list[str]:
-    """The lines of code with numbers, and a mark at the current one."""
-    return [
-        f"{number:>5} {'->' if number == current else '  '} {line}".rstrip()
-        for number, line in enumerate(text.splitlines(), 1)
-    ]
-
-
-def show_variables(session: DebugSession, words: str) -> CommandResult:
-    """All variables, with what the last step has changed."""
-    get_step(session)
-    report = session.make_report()
-    rows = report.variables if report is not None else ()
-    marks = {"": " ", "new": "+", "changed": "*", "gone": "-"}
-    return Said(tuple(f"  {marks[row.mark]} {format_variable(row)}" for row in rows))
-
-
-def evaluate(session: DebugSession, words: str) -> CommandResult:
-    """The value of an expression."""
-    if not words:
-        raise RunControlError("say what to evaluate: p EXPRESSION")
-    get_step(session)
-    if isinstance(session.run, RunController):
-        return Said((clean_text(session.run.evaluate(words).text),))
-    for variable in session.run.variables():
-        if variable.name == words:
-            return Said((clean_text(variable.text),))
-    raise RunControlError(f"the trace has no variable `{words}` here, and evaluates nothing")
-
-
-def expand(session: DebugSession, words: str) -> CommandResult:
-    """The parts of a variable."""
-    root = _PATH.sub("", words)
-    if not root.isidentifier():
-        raise RunControlError("say what to expand: x VARIABLE, or x VARIABLE.part[0]")
-    get_step(session)
-    parts = get_controller(session).expand(root, *_PATH.findall(words))
-    lines = tuple(f"    {part.name}: {clean_text(part.text)}" for part in parts)
-    return Said(lines or ("    no parts",))
-
-
-def show_turn(session: DebugSession, words: str) -> CommandResult:
-    """What the model was shown in this turn, and its reply."""
-    get_step(session)
-    report = session.make_report()
-    if report is None or not report.shown:
-        raise RunControlError("the model has not been asked here yet; `s` goes on to its effect")
-    return Said(tuple(f"    {line}".rstrip() for line in report.shown.splitlines()))
-
-
-def show_output(session: DebugSession, words: str) -> CommandResult:
-    """What the program has written."""
-    lines = clean_text(session.printed.rstrip("\n")).splitlines()
-    return Said(tuple(f"| {line}".rstrip() for line in lines) or ("nothing was printed yet",))
-
-
-def show_stack(session: DebugSession, words: str) -> CommandResult:
-    """The block, and the blocks around it."""
-    step: Step | None = get_step(session)
-    lines = []
-    while step is not None:
-        lines.append(f"    {describe_stop(step)}")
-        around = [
-            other
-            for other in session.run.timeline[: step.number]
-            if other.run == step.parent and other.kind == "effect"
-        ]
-        step = around[-1] if around else None
-    return Said(tuple(lines))
-
-
-def list_steps(session: DebugSession, words: str) -> CommandResult:
-    """All steps that are known."""
-    run = session.run
-    lines = []
-    for step in run.timeline:
-        mark = "->" if step.number == run.position.number and run.state == "stopped" else "  "
-        text = f"{step.number:>5} {mark} {'  ' * step.depth}{step.place}  {summarize_step(step)}"
-        lines.append(text)
-    return Said(tuple(lines))
 
 
 # ── breakpoints ──────────────────────────────────────────────────────────────────────────────────

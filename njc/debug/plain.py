@@ -18,16 +18,9 @@ import queue
 import sys
 from collections.abc import Iterator
 
-from njc.debug.commands import (
-    DebugSession,
-    EditWanted,
-    Moved,
-    QuitWanted,
-    Said,
-    edit_effect,
-    number_lines,
-    run_command,
-)
+from njc.debug.commands import edit_effect, run_command
+from njc.debug.looking import number_lines
+from njc.debug.session import DebugSession, EditWanted, Moved, QuitWanted, Said
 from njc.debug.stop_report import (
     clean_text,
     describe_missing_reply,

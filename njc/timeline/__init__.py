@@ -11,7 +11,7 @@ Where things are:
 | module | has |
 | --- | --- |
 | `trace_lines` | `read_trace`, `TraceReader`: the lines of trace files |
-| `steps` | `Step`, `Position`, `Timeline`, `build_timeline` |
+| `steps`, `step_builder` | `Step`, `Position`, `Timeline`; `build_timeline` |
 | `breakpoints` | the kinds of breakpoints, `describe_breakpoint` |
 | `happenings` | `RunSettings`; what happens: `Stopped`, `Stepped`, `OutputWritten`, `InputWanted`, `Diverged`, ... |
 | `controller` | `RunController`, `RunControlError` |

@@ -14,7 +14,7 @@ import os
 import sys
 import threading
 import traceback
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import asdict
 from pathlib import Path
@@ -28,30 +28,22 @@ from njc.timeline.checkpoints import (
     fork_quietly,
     read_process_state,
 )
-from njc.timeline.inspection import EvaluationError, evaluate, expand, list_variables, show_variable
+from njc.timeline.inspection import EvaluationError
 from njc.timeline.modes import Mode
+from njc.timeline.run_variables import RunVariables
 from njc.timeline.standard_streams import flush_streams
-from njc.timeline.steps import (
-    CodeLine,
-    CodeLinesEnd,
-    ControlLine,
-    PendingLine,
-    Position,
-    Step,
-    StepBuilder,
-)
+from njc.timeline.step_builder import CodeLine, CodeLinesEnd, ControlLine, PendingLine, StepBuilder
+from njc.timeline.steps import Position, Step
 from njc.timeline.trace_lines import parse_trace_line
 from njrt import Accept, Decision, PendingEffect
 from njrt.effect_json import decision_from_json, effect_to_json
 from njrt.events import Began, Ended, Event, Performed, RunId, Streamed
 from njrt.execution.source_cache import is_snippet
 from njrt.observability.trace import format_event_line
-from njrt.outcome import UserValue
 from njrt.persistence.recorder import Recorder
-from njrt.rendering.redaction import Redactor, RedactRule
+from njrt.rendering.redaction import RedactRule
 from njrt.scope.scope import Scope
 from njrt.session.session import get_current_run
-from njrt.session.states import StateObserver
 from njrt.timeouts import clock
 from njrt.typed_json import InvalidJsonError
 
@@ -90,15 +82,14 @@ class Agent:
         self._checkpoints: set[int] = set()
         """The steps that have a checkpoint."""
         self._obstacle: str | None = None
-        self._scopes: dict[RunId, tuple[Scope, RedactRule | None]] = {}
-        self._observers: dict[RunId, StateObserver] = {}
+        self._variables = RunVariables()
         self._pending_runs: set[RunId] = set()
 
     # ── what the program does ────────────────────────────────────────────────────────────────────
 
     def watch_scope(self, run: RunId, scope: Scope, rule: RedactRule | None) -> None:
         """A run has these variables."""
-        self._scopes[run] = scope, rule
+        self._variables.watch(run, scope, rule)
 
     def __call__(self, event: Event) -> None:
         """An event has happened: the listener of the process."""
@@ -129,8 +120,7 @@ class Agent:
             else:
                 self._add(line, {"trace": text}, event.run)
             if isinstance(event, Ended):
-                self._scopes.pop(event.run, None)
-                self._observers.pop(event.run, None)
+                self._variables.forget(event.run)
 
     def intercept(self, pending: PendingEffect) -> Decision:
         """An effect is about to be carried out: the outermost interceptor."""
@@ -151,11 +141,10 @@ class Agent:
 
     def _trace_line(self, frame: FrameType, event: str, argument: object) -> Any:
         run = get_current_run()
-        if event == "line" and run in self._scopes and not self._is_detached:
-            scope, rule = self._scopes[run]
-            observer = self._observers.setdefault(run, StateObserver(scope, rule))
+        is_wanted = event == "line" and not self._is_detached
+        if is_wanted and run is not None and run in self._variables:
             with self._lock:
-                change = observer.observe()
+                change = self._variables.observe(run)
                 line = CodeLine(run, frame.f_lineno, change.changes, change.digest)
                 self._arrive(line, {"code": asdict(line)}, run, frame)
         return self._trace_line
@@ -205,9 +194,7 @@ class Agent:
             if not breakpoint.condition:
                 return describe_breakpoint(breakpoint)
             try:
-                if evaluate(
-                    breakpoint.condition, self._read_variables(run), self._read_module(run)
-                ):
+                if self._variables.evaluate(breakpoint.condition, run):
                     return describe_breakpoint(breakpoint)
             except EvaluationError as error:
                 text = f"the condition `{breakpoint.condition}` cannot be evaluated: {error}"
@@ -258,7 +245,12 @@ class Agent:
                 pass
             case question:
                 try:
-                    answer = self._answer(str(question), command, run, frame)
+                    is_edit = question in ("set", "decide")
+                    answer = (
+                        self._edit(command, run)
+                        if is_edit
+                        else self._variables.answer(command, run, frame)
+                    )
                 except EvaluationError as error:
                     answer = {"error": str(error)}
                 self._channel.send({"answer": answer})
@@ -287,41 +279,7 @@ class Agent:
         """Stop at these from now on, and at no others."""
         self._breakpoints = BREAKPOINTS.validate_python(command["breakpoints"])
 
-    # ── questions at a stop ──────────────────────────────────────────────────────────────────────
-
-    def _read_variables(self, run: RunId, frame: FrameType | None = None) -> dict[str, UserValue]:
-        if run not in self._scopes:
-            return {}
-        local = frame.f_locals if frame is not None else {}
-        names = {name: value for name, value in local.items() if name.isidentifier()}
-        return self._scopes[run][0].list_variables() | names
-
-    def _read_module(self, run: RunId) -> Mapping[str, Any]:
-        return self._scopes[run][0].module if run in self._scopes else {}
-
-    def _answer(self, question: str, command: Json, run: RunId, frame: FrameType | None) -> Json:
-        variables = self._read_variables(run, frame)
-        rule = self._scopes[run][1] if run in self._scopes else None
-        redactor = Redactor(True if rule is None else rule)
-        redactor.scan(variables.items())
-        match question:
-            case "variables":
-                shown = list_variables(variables, redactor)
-                return {"variables": [asdict(variable) for variable in shown]}
-            case "expand":
-                shown = expand(variables, command["path"], redactor)
-                return {"variables": [asdict(variable) for variable in shown]}
-            case "evaluate":
-                clock.start()
-                try:
-                    value = evaluate(command["expression"], variables, self._read_module(run))
-                finally:
-                    clock.stop()
-                return {"variable": asdict(show_variable("", value, redactor))}
-            case "set" | "decide":
-                return self._edit(command, run)
-            case _:
-                raise EvaluationError(f"unknown command {question!r}")
+    # ── what the user changes ────────────────────────────────────────────────────────────────────
 
     def _apply_edits(self, position: Position, run: RunId) -> None:
         """Repeat what was changed at this position when the program was here before."""
@@ -338,14 +296,7 @@ class Agent:
             except InvalidJsonError as error:
                 raise EvaluationError(f"not an effect: {error}") from None
             return {}
-        if run not in self._scopes:
-            raise EvaluationError("there are no variables here")
-        scope, name = self._scopes[run][0], command["name"]
-        if not name.isidentifier():
-            raise EvaluationError(f"`{name}` is not the name of a variable")
-        value = evaluate(command["expression"], self._read_variables(run), self._read_module(run))
-        scope.rebind(name, value)
-        return {"variable": asdict(show_variable(name, value, Redactor()))}
+        return self._variables.set(command, run)
 
     # ── streams ──────────────────────────────────────────────────────────────────────────────────
 

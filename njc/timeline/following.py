@@ -13,17 +13,15 @@ from dataclasses import replace
 from njc.timeline.channel import Json
 from njc.timeline.happenings import Diverged, Happening, ReplyStreamed, Stepped
 from njc.timeline.navigation import find_difference
-from njc.timeline.steps import (
+from njc.timeline.step_builder import (
     CodeLine,
     CodeLinesEnd,
     ControlLine,
     PendingLine,
-    Position,
-    Step,
     StepBuilder,
     StepBuilderState,
-    Timeline,
 )
+from njc.timeline.steps import Position, Step, Timeline
 from njc.timeline.trace_lines import parse_trace_line
 
 

@@ -18,7 +18,7 @@ from textual.pilot import Pilot
 from njc.commands.debug import list_source_folders, read_timeline
 from njc.commands.terminal.console import Console
 from njc.debug.app import DebugApp
-from njc.debug.commands import DebugSession
+from njc.debug.session import DebugSession
 from njc.debug.stop_report import format_position
 from njc.debug.trace_walk import TraceWalk
 from njc.timeline.controller import RunController

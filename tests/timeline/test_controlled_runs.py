@@ -466,7 +466,7 @@ def test_a_reply_is_reported_while_it_comes_in(control: Control) -> None:
         while not isinstance(happening := controller.wait(SECONDS), Stopped):
             streamed += [happening] if isinstance(happening, ReplyStreamed) else []
         whole = streamed[-1]
-        assert (whole.run, whole.place, whole.turn) == (1, "program.njpy:7", 1)
+        assert (whole.run, whole.place, whole.turn) == (1, "program.njpy:3", 1)
         assert json.loads(whole.text) == {"code": code, "done": True}
         assert len({part.text for part in streamed}) > 1
         assert all(whole.text.startswith(part.text) for part in streamed)

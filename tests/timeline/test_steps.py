@@ -12,7 +12,8 @@ from njc.timeline.breakpoints import is_place
 from njc.timeline.navigation import find_difference, find_step_back_out, find_step_back_over
 from njc.timeline.places import BlockLines, find_block_at, find_block_lines, find_source
 from njc.timeline.processes import choose_superfluous
-from njc.timeline.steps import Position, Step, Timeline, build_timeline
+from njc.timeline.step_builder import build_timeline
+from njc.timeline.steps import Position, Step, Timeline
 from njc.timeline.trace_lines import parse_trace, read_trace
 from njrt.models.scripted import Scripted, run
 from njrt.persistence.recorder import Recorder
