@@ -3,7 +3,7 @@ VENV   ?= .venv
 BIN    := $(VENV)/bin
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-all format lint types tests fresh bench bench-service walk services release-check clean
+.PHONY: help demo test test-all format lint types tests fresh bench bench-service walk services release-check site clean
 
 help: ## list the targets
 	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' Makefile | expand -t 12
@@ -87,6 +87,9 @@ services: ## install Redis and Postgres, which the tests of stores use (Debian's
 		timeout 300 $$sudo apt-get update -q && \
 		timeout 600 $$sudo apt-get install -y -q --no-install-recommends redis-server postgresql; \
 	}
+site: $(VENV)/.dev ## build the documentation into build/site; a broken link fails it
+	$(BIN)/python docs/site/build_site.py
+
 release-check: $(VENV)/.dev ## build the distributions and use them in bare environments (TEST=1: also make test)
 	$(BIN)/python .ci/release_check.py
 

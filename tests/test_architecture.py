@@ -89,10 +89,10 @@ EDGE = """
     njc.type_check      checker mirror
     njc.timeline        agent checkpoints controlled_run controller debuggee event_loops happenings places processes standard_streams trace_lines
     njc.trace_view      index page
-    njc.batch           anthropic_batches estimate executors openai_batches rows store target vendor waves calling local
-    njc.commands        build cache check clean compare debug doctor flags init lock migrate repeat run sandbox_flags show static trace types usage where
+    njc.batch           anthropic_batches calling estimate executors local openai_batches rows store target vendor waves
+    njc.commands        build cache check clean compare debug doctor flags init lock migrate run sandbox_flags show skill static trace types usage where
     njc.commands.production batch
-    njc.commands.terminal console status_line trace_status
+    njc.commands.terminal console repeat status_line trace_status
     njc.dap             adapter requests stop_view
     njc.debug           commands session stop_report trace_walk
     njc.language_server recorded_run server workspace_files

@@ -17,7 +17,7 @@ from njrt.options import DEFAULTS, Options
 from njrt.session.drive import run, start_session
 
 ROOT = Path(__file__).parent.parent
-DOCUMENTS = [ROOT / "README.md", ROOT / "SECURITY.md", *sorted((ROOT / "docs").glob("*.md"))]
+DOCUMENTS = [*sorted(ROOT.glob("*.md")), *sorted((ROOT / "docs").glob("*.md"))]
 README = (ROOT / "README.md").read_text()
 LANGUAGE = (ROOT / "docs" / "language.md").read_text()
 

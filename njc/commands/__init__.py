@@ -38,6 +38,7 @@ COMMANDS = (
     "usage",
     "explain",
     "init",
+    "skill",
     "dap",
     "lsp",
 )

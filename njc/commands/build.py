@@ -25,8 +25,8 @@ from njc.commands.flags import (
     resolve_project,
     selection_flags,
 )
-from njc.commands.repeat import watch_sources
 from njc.commands.terminal.console import Console, ProgressLine
+from njc.commands.terminal.repeat import watch_sources
 from njc.project.build import (
     BuildPlan,
     Compilations,

@@ -21,7 +21,7 @@ from njc.compiler import compile_source
 from njc.frontend.source import SourceFile
 from njc.project.config import make_project
 
-SECONDS = 60
+SECONDS = 100
 """For one command."""
 
 

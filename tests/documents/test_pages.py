@@ -15,9 +15,14 @@ from fences import ROOT, Fence, read_fences
 from page_runner import PageRunner, split_session
 
 from njc.commands import njc
+from njc.commands.init import fill_templates
 from spsbench.cli import main as spsbench
 
-PAGES = [ROOT / "README.md", ROOT / "SECURITY.md", *sorted((ROOT / "docs").glob("*.md"))]
+PAGES = [
+    *sorted(ROOT.glob("*.md")),
+    *sorted((ROOT / "docs").glob("*.md")),
+    ROOT / "njc/skill/SKILL.md",
+]
 CHECKED_AS_A_WHOLE = {
     "diagnostics.md": "tests/compiler/test_case_files.py",
 }
@@ -30,6 +35,8 @@ def runner(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> PageRunner:
     for name in os.environ:
         if name.startswith(("NJC_", "OPENAI_", "ANTHROPIC_")):
             monkeypatch.delenv(name)
+    monkeypatch.setenv("HOME", str(tmp_path))
+    monkeypatch.delenv("XDG_STATE_HOME", raising=False)
     monkeypatch.setattr(sys, "stdin", io.StringIO())
     monkeypatch.chdir(tmp_path)
     monkeypatch.syspath_prepend(tmp_path)
@@ -38,6 +45,10 @@ def runner(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> PageRunner:
 
 
 def run_page(page: Path, runner: PageRunner) -> None:
+    if page.name == "SKILL.md":  # for a project that is there
+        for path, text in fill_templates({"name": "shop", "version": "0"}).items():
+            (runner.folder / path).parent.mkdir(parents=True, exist_ok=True)
+            (runner.folder / path).write_text(text)
     for fence in read_fences(page):
         try:
             runner.run(fence)
@@ -66,7 +77,7 @@ def test_the_blocks_of_the_page_run(page: Path, runner: PageRunner) -> None:
 
 FENCES = [fence for page in PAGES for fence in read_fences(page)]
 NOT_RUN = [fence for fence in FENCES if fence.reason]
-MOST_NOT_RUN = 45
+MOST_NOT_RUN = 60
 """Most of them ask a model or are parts of a longer text; raise it only for those."""
 
 

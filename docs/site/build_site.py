@@ -1,0 +1,204 @@
+"""Build the documentation site: `make site` writes it to build/site.
+
+    docs/*.md, CHANGELOG.md, ...  ──>  build/docs/*.md  ──Zensical──>  build/site/*.html, llms.txt, llms-full.txt
+
+docs/index.md is the navigation: each section is a list of links to pages. What is generated from the product itself
+(reference.py) is added to its last section, and pages that no section lists to a section "More". A link that leads out
+of docs takes the file along. The build is strict: a link or an anchor that leads nowhere fails it.
+"""
+
+from __future__ import annotations
+
+import html
+import re
+import shutil
+import subprocess
+import sys
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from html.parser import HTMLParser
+from pathlib import Path
+from urllib.parse import unquote, urlsplit
+
+from reference import write_reference
+
+ROOT = Path(__file__).parents[2]
+DOCS = ROOT / "docs"
+SOURCE = ROOT / "build" / "docs"
+SITE = ROOT / "build" / "site"
+OTHER_PAGES = {
+    "SECURITY.md": "security.md",
+    "CHANGELOG.md": "changelog.md",
+    "CONTRIBUTING.md": "contributing.md",
+}
+"""Pages that do not lie in docs, and their names on the site."""
+
+
+@dataclass(frozen=True, slots=True)
+class Page:
+    """An entry of the navigation."""
+
+    title: str
+    file: str
+    summary: str
+
+
+def main() -> None:
+    """Build the site; exit with 1 if anything in it is wrong."""
+    shutil.rmtree(SOURCE, ignore_errors=True)
+    shutil.rmtree(SITE, ignore_errors=True)
+    SOURCE.mkdir(parents=True)
+    index = (DOCS / "index.md").read_text(encoding="utf-8")
+    generated = [Page(*entry) for entry in write_reference(SOURCE / "reference")]
+    index += format_entries(generated)
+    if unlisted := list(find_unlisted(index)):
+        index += f"\n## More\n\n{format_entries(unlisted)}"
+    for path in [*sorted(DOCS.glob("*.md")), *(ROOT / name for name in OTHER_PAGES)]:
+        name = OTHER_PAGES.get(path.name, path.name)
+        text = index if name == "index.md" else path.read_text(encoding="utf-8")
+        (SOURCE / name).write_text(prepare_page(text, path), encoding="utf-8")
+    sections = dict(read_sections((SOURCE / "index.md").read_text(encoding="utf-8")))
+    shutil.copytree(DOCS / "site" / "assets", SOURCE / "assets")
+    config = ROOT / "build" / "zensical.toml"
+    template = (DOCS / "site" / "zensical.toml").read_text()
+    config.write_text(f"{format_navigation(sections)}\n".join(template.split("# NAVIGATION\n")))
+    subprocess.run(
+        [sys.executable, "-m", "zensical", "build", "--clean", "--strict", "-f", config],
+        check=True,
+        timeout=300,
+    )
+    write_llms_files(index, sections)
+    problems = list(find_broken_links(SITE))
+    print(*problems, sep="\n", end="\n" if problems else "")
+    print(
+        f"{len(list(SITE.rglob('*.html')))} pages in {SITE.relative_to(ROOT)}, {len(problems)} problems"
+    )
+    sys.exit(bool(problems))
+
+
+def prepare_page(text: str, path: Path) -> str:
+    """Remove the comments for tests, and turn links that leave docs into links within the site."""
+    text = re.sub(r"^<!-- .*?-->\n", "", text, flags=re.MULTILINE | re.DOTALL)
+    here = path.parent
+
+    def rewrite(match: re.Match[str]) -> str:
+        target, _, anchor = match[1].partition("#")
+        if not target or "://" in target:
+            return match[0]
+        file = (here / target).resolve()
+        if file.name in OTHER_PAGES and file.parent == ROOT:
+            target = OTHER_PAGES[file.name]
+        elif file.parent == DOCS:
+            target = file.name
+        elif file.is_file() and file.is_relative_to(ROOT):
+            target = copy_file(file)
+        elif file.is_dir():
+            return match[0].partition("](")[0].removeprefix("[")
+        return f"{match[0].partition('](')[0]}]({target}{'#' if anchor else ''}{anchor})"
+
+    return re.sub(r"\[[^][]*\]\(([^)\s]+)\)", rewrite, text)
+
+
+def copy_file(file: Path) -> str:
+    """Copy a file that a page links to, so that a browser shows it as text; return its name on the site."""
+    name = f"files/{file.relative_to(ROOT).as_posix()}.txt"
+    (SOURCE / name).parent.mkdir(parents=True, exist_ok=True)
+    shutil.copyfile(file, SOURCE / name)
+    return name
+
+
+def read_sections(index: str) -> Iterator[tuple[str, list[Page]]]:
+    """Yield each section of docs/index.md with its pages."""
+    for section in index.split("\n## ")[1:]:
+        pages = re.findall(
+            r"^- \[([^]]+)\]\(([^)#]+\.md)\): ((?:.+\n)(?:  .+\n)*)", section, re.MULTILINE
+        )
+        yield (
+            section.splitlines()[0],
+            [Page(title, file, " ".join(text.split())) for title, file, text in pages],
+        )
+
+
+def format_navigation(sections: dict[str, list[Page]]) -> str:
+    """Write the navigation as Zensical's setting `nav`."""
+    lines = ['nav = [\n  { "Home" = "index.md" },']
+    for name, pages in sections.items():
+        entries = ", ".join(f'{{ "{page.title}" = "{page.file}" }}' for page in pages)
+        lines.append(f'  {{ "{name}" = [{entries}] }},')
+    return "\n".join([*lines, "]"])
+
+
+def write_llms_files(index: str, sections: dict[str, list[Page]]) -> None:
+    """Write llms.txt (https://llmstxt.org), llms-full.txt and the Markdown of each page beside its HTML."""
+    title, _, rest = index.partition("\n")
+    short, full = [f"{title}\n\n> {' '.join(rest.strip().partition(chr(10) * 2)[0].split())}\n"], []
+    for name, pages in sections.items():
+        short.append(f"## {name}\n")
+        short += [f"- [{page.title}]({page.file}): {page.summary}" for page in pages]
+        short.append("")
+        for page in pages:
+            text = (SOURCE / page.file).read_text(encoding="utf-8")
+            full.append(text)
+            (SITE / page.file).parent.mkdir(parents=True, exist_ok=True)
+            (SITE / page.file).write_text(text, encoding="utf-8")
+    (SITE / "llms.txt").write_text("\n".join(short), encoding="utf-8")
+    (SITE / "llms-full.txt").write_text("\n\n".join(full), encoding="utf-8")
+
+
+def find_unlisted(index: str) -> Iterator[Page]:
+    """Yield the pages of docs that no section of docs/index.md lists, with their first sentence as the summary."""
+    listed = {page.file for _, pages in read_sections(index) for page in pages} | {"index.md"}
+    for path in sorted(DOCS.glob("*.md")):
+        if path.name not in listed:
+            title, _, rest = path.read_text(encoding="utf-8").partition("\n")
+            sentence = re.split(r"(?<=\.)\s|:\n|\n\n", rest.strip())[0]
+            yield Page(title.removeprefix("# "), path.name, " ".join(sentence.split()))
+
+
+def format_entries(pages: Iterable[Page]) -> str:
+    """Write the entries of a section."""
+    return "".join(f"- [{page.title}]({page.file}): {page.summary}\n" for page in pages)
+
+
+# ── The links of what was built ──────────────────────────────────────────────────────────────────
+
+
+class LinkReader(HTMLParser):
+    """The targets of the links and images of a page, and the anchors in it."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.targets: set[str] = set()
+        self.anchors: set[str] = {""}
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        for name, value in attrs:
+            if name in ("href", "src") and value:
+                self.targets.add(html.unescape(value))
+            elif name in ("id", "name") and value:
+                self.anchors.add(value)
+
+
+def find_broken_links(site: Path) -> Iterator[str]:
+    """Yield links within the site that lead to no file or no anchor, and files loaded from elsewhere."""
+    pages = {path: LinkReader() for path in sorted(site.rglob("*.html"))}
+    for path, reader in pages.items():
+        reader.feed(path.read_text(encoding="utf-8"))
+    for path, reader in pages.items():
+        if path.name == "404.html":
+            continue  # its links are relative to any address
+        for target in sorted(reader.targets):
+            parts = urlsplit(target)
+            if parts.scheme or parts.netloc:
+                continue
+            file = (path.parent / unquote(parts.path)).resolve() if parts.path else path
+            file = file / "index.html" if file.is_dir() else file
+            place = path.relative_to(site)
+            if not file.exists():
+                yield f"{place}: {target} leads nowhere"
+            elif file in pages and unquote(parts.fragment) not in pages[file].anchors:
+                yield f"{place}: {target}: no such anchor"
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,314 @@
+"""The pages of the reference, made from the product when the site is built.
+
+Options, DEFAULTS              ──>  reference/options.md
+OPERATIONS                     ──>  reference/effects.md
+the commands of njc, spsbench  ──>  reference/commands.md
+njrt.__all__                   ──>  reference/api.md, filled in from the docstrings by mkdocstrings
+what a model is sent           ──>  reference/prompts.md
+"""
+
+from __future__ import annotations
+
+import inspect
+import json
+import sys
+import types
+from collections.abc import Callable, Iterator
+from dataclasses import fields
+from importlib import import_module
+from pathlib import Path
+from typing import Any, Literal
+
+import click
+import griffe
+
+import njrt
+from njc.commands import njc
+from njc.doctor import RUNTIME_VARIABLES
+from njc.project.config import PROJECT_VARIABLES
+from njc.static.prompt import SYSTEM_PROMPT
+from njrt.agent.tools import OPERATIONS
+from njrt.messages import Protocol, Request, ToolMessage, UserMessage
+from njrt.models.scripted import Said
+from njrt.options import DEFAULTS, OPTION_CHOICES, EffectSet, Options
+from spsbench.cli import main as spsbench
+
+COMPILED = Path(__file__).parents[2] / "compiled_out" / "examples"
+
+
+def write_reference(folder: Path) -> Iterator[tuple[str, str, str]]:
+    """Write the pages; yield the title, the file and the summary of each."""
+    folder.mkdir(parents=True)
+    for name, (write, summary) in PAGES.items():
+        text = "\n".join(write()) + "\n"
+        (folder / f"{name}.md").write_text(text, encoding="utf-8")
+        yield text.partition("\n")[0].removeprefix("# "), f"reference/{name}.md", summary
+
+
+def format_table(head: tuple[str, ...], rows: Iterator[tuple[str, ...]]) -> Iterator[str]:
+    """Write a table of Markdown; a `|` in a cell is escaped."""
+    for row in (head, ("---",) * len(head), *rows):
+        yield f"| {' | '.join(' '.join(cell.split()).replace('|', chr(92) + '|') for cell in row)} |"
+
+
+# ── Options and variables ────────────────────────────────────────────────────────────────────────
+
+
+def write_options() -> Iterator[str]:
+    """A table of the options, with what their docstrings say; the keys of a project; the variables."""
+    yield "# Options and variables\n"
+    yield "An option is set on a block, in a comment `# njc:` of a file, by a variable, or in `[tool.njc]`, where"
+    yield "its name may have `-` for `_`. [The nearest wins](../language.md#options).\n"
+    yield from format_table(("option", "variable", "values", "default", "meaning"), _list_options())
+    yield "\n## Keys of a project\n"
+    yield "[building.md](../building.md#the-project-file) says what they do.\n"
+    rows = ((f"`{key}`", f"`{name}`") for name, key in PROJECT_VARIABLES.items())
+    yield from format_table(("key of `[tool.njc]`", "variable"), rows)
+    yield "\n## Other variables\n"
+    yield "`njc doctor` reports variables `NJC_*` that it does not know.\n"
+    yield from (f"- `{name}`" for name in RUNTIME_VARIABLES)
+
+
+def _list_options() -> Iterator[tuple[str, ...]]:
+    docstrings = griffe.load("njrt.options", search_paths=sys.path)["Options"].members
+    for field in fields(Options):
+        docstring = docstrings[field.name].docstring
+        default = getattr(DEFAULTS, field.name)
+        yield (
+            f"`{field.name}`",
+            f"`NJC_{field.name.upper()}`",
+            " ".join(f"`{choice}`" for choice in OPTION_CHOICES.get(field.name, ()))
+            or str(field.type).removesuffix(" | None"),
+            ""
+            if default is None
+            else f"`{default:g}`"
+            if isinstance(default, float)
+            else f"`{default}`",
+            docstring.value if docstring else "",
+        )
+
+
+# ── Effects ──────────────────────────────────────────────────────────────────────────────────────
+
+
+def write_effects() -> Iterator[str]:
+    """Each effect set with its operations, as a model is told of them."""
+    yield "# Effect sets\n"
+    yield "The operations that a model of each set can ask for. [runtime.md](../runtime.md#the-effects) has the tokens"
+    yield "that they take, [effects.md](../effects.md) says which set to choose.\n"
+    for name, operations in OPERATIONS.items():
+        yield f"## {name}\n"
+        if not operations:
+            yield "One JSON object; no operations. [authority.md](../authority.md#data-or-code) has its forms.\n"
+            continue
+        rows = (
+            (
+                f"`{operation.name}({', '.join(parameter.name for parameter in operation.parameters)})`",
+                operation.description,
+            )
+            for operation in operations
+        )
+        yield from format_table(("operation", "the model is told"), rows)
+        yield ""
+
+
+# ── Commands ─────────────────────────────────────────────────────────────────────────────────────
+
+
+def write_commands() -> Iterator[str]:
+    """The help of every command."""
+    yield "# Commands\n"
+    yield "What `--help` prints.\n"
+    for command, name in ((njc, "njc"), (spsbench, "spsbench")):
+        yield f"## {name}\n"
+        yield from _write_help(command, click.Context(command, info_name=name))
+
+
+def _write_help(command: click.Command, context: click.Context) -> Iterator[str]:
+    yield f"```text\n{command.get_help(context)}\n```\n"
+    if isinstance(command, click.Group):
+        for name in command.list_commands(context):
+            inner = command.get_command(context, name)
+            assert inner is not None
+            yield f"### {context.command_path} {name}\n"
+            yield from _write_help(inner, click.Context(inner, info_name=name, parent=context))
+
+
+# ── Python ───────────────────────────────────────────────────────────────────────────────────────
+
+COMPILED_CALLS = ("Break", "Continue", "Return", "allm_at", "arun", "attempt", "llm_at", "run")
+"""The public names that only compiled files use."""
+GROUPS: dict[str, Callable[[Any], bool]] = {
+    "Errors": lambda value: isinstance(value, type) and issubclass(value, njrt.NaturalError),
+    "Functions": lambda value: (
+        isinstance(value, types.FunctionType)
+        or (isinstance(value, type) and value.__name__.islower())
+    ),
+    "Classes": lambda value: isinstance(value, type),
+}
+
+
+def write_api() -> Iterator[str]:
+    """The public names of njrt, by kind; mkdocstrings puts their docstrings in."""
+    yield "# Python\n"
+    yield (
+        "The public names of `njrt`, from their docstrings. Compiled files also use "
+        + ", ".join(f"`njrt.{name}`" for name in COMPILED_CALLS)
+        + " ([architecture.md](../architecture.md#what-a-compiled-file-says-to-the-runtime)).\n"
+    )
+    rest = {
+        name: getattr(njrt, name) for name in njrt.__all__ if name not in (*COMPILED_CALLS, "Any")
+    }
+    for title, is_of in GROUPS.items():
+        names = [name for name, value in rest.items() if is_of(value)]
+        yield f"## {title}\n"
+        if title == "Errors":
+            yield f"```text\n{_read_error_tree()}\n```\n"
+        for name in names:
+            value = rest.pop(name)
+            yield f"::: {value.__module__}.{name}"
+            yield f"    options:\n      heading: njrt.{name}\n      toc_label: {name}\n"
+    for name in rest:  # unions and aliases, which have no docstring of their own
+        yield f"`njrt.{name}` is `{rest[name]}`.\n"
+
+
+def _read_error_tree() -> str:
+    lines = inspect.getdoc(import_module("njrt.errors")) or ""
+    return lines[lines.index("NaturalError") :].split("\n\n")[0]
+
+
+# ── Prompts ──────────────────────────────────────────────────────────────────────────────────────
+
+INSTRUCTION = """natural
+Continue if <topic> is "prizes". Otherwise append <mail> to the list in <self.folders>
+that is for its <topic>.
+"""
+
+
+class Mailbox:  # as in examples/mailbox.njpy; a docstring would be shown to the model
+    def __init__(self, mails: list[str]) -> None:
+        self.mails = mails
+        self.folders: dict[str, list[str]] = {"bills": [], "meetings": []}
+        self.opened = 0
+
+
+def file_mail(self: Mailbox) -> None:
+    """Run the second block of the example on the first mail."""
+    topic, mail = "bills", self.mails[0]
+    njrt.run(INSTRUCTION, lambda: (topic, mail, self), labels="continue", at="mailbox.njpy:17")
+
+
+def capture_requests(
+    program: Callable[[], object], *replies: Said, **settings: Any
+) -> list[Request]:
+    """The requests of a run; after the replies it is ended."""
+    protocol: Protocol = settings.pop("protocol", "tools")
+    entries = iter(replies)
+
+    def reply(_: Request) -> Said:
+        return next(entries, njrt.ModelError("shown"))
+
+    model = njrt.Scripted(reply, protocol=protocol)
+    try:
+        with njrt.using(model=model, **settings):
+            program()
+    except njrt.ModelError:
+        pass
+    return model.requests
+
+
+def ask_for_team() -> object:
+    """The block of examples/tickets.njpy."""
+    team: object
+    ticket = "My parcel has not arrived; it was sent two weeks ago."
+    njrt.run(
+        'natural\nPut into <:team: Literal["billing", "shipping", "technical"]> the team that should answer <ticket>.\n',
+        lambda: (team, ticket),  # noqa: F821
+        writes="team",
+        types=lambda: {"team": Literal["billing", "shipping", "technical"]},
+        at="tickets.njpy:8",
+        effects="answer",
+    )
+    return team  # noqa: F821
+
+
+def write_prompts() -> Iterator[str]:
+    """What a model is sent in each form, word for word."""
+    yield "# Literal prompts\n"
+    yield "What a model is sent, word for word, as this version sends it. [authority.md](../authority.md) says when a"
+    yield "block has which form, [effects.md](../effects.md) which effect sets there are.\n"
+    yield "## Data: answer\n"
+    first, second = capture_requests(ask_for_team, {"team": "sales"})
+    yield from _write_request(first)
+    yield 'To the reply `{"team": "sales"}`, which does not fit, it is answered:\n'
+    yield from _write_text(_read_message(second))
+    yield "## Code: direct\n"
+    yield from _write_forms("direct")
+    yield "## Questions of code: njrt.llm\n"
+    yield '`njrt.llm("Is this an invoice? Please pay 84.20 EUR.", bool)`:\n'
+    (request,) = capture_requests(
+        lambda: njrt.llm("Is this an invoice? Please pay 84.20 EUR.", bool)
+    )
+    yield from _write_request(request)
+    yield "## Code written at build time\n"
+    yield "The system prompt of the static modes; the message after it is the program around the block.\n"
+    yield from _write_text(SYSTEM_PROMPT)
+    for name in OPERATIONS:
+        if name not in ("answer", "direct"):
+            yield f"## {name}\n"
+            yield "An effect set of the paper.\n"
+            yield from _write_forms(name)
+
+
+def _write_forms(effects: EffectSet) -> Iterator[str]:
+    settings = {"effects": effects, "cache": False}
+    mailbox = Mailbox(["Please pay 84.20 EUR."])
+    tools, text = (
+        capture_requests(lambda: file_mail(mailbox), protocol=protocol, **settings)[0]
+        for protocol in ("tools", "text")
+    )
+    yield "### By tool calls: " + effects + "\n"
+    yield from _write_request(tools)
+    yield "### In plain text: " + effects + "\n"
+    if _read_message(text) == _read_message(tools):
+        yield "The same first message, and this system prompt:\n"
+        yield from _write_text(text.system)
+    else:
+        yield from _write_request(text)
+
+
+def _write_request(request: Request) -> Iterator[str]:
+    yield "System prompt:\n"
+    yield from _write_text(request.system)
+    yield "First message:\n"
+    yield from _write_text(_read_message(request))
+    if request.tools:
+        yield "Tools: " + ", ".join(f"`{tool.name}`" for tool in request.tools)
+        yield f" ({len(json.dumps([tool.parameters for tool in request.tools])):,} characters of JSON schema).\n"
+
+
+def _read_message(request: Request) -> str:
+    match request.messages[-1]:
+        case UserMessage(text):
+            return text
+        case ToolMessage(results):
+            return "\n".join(result.text for result in results)
+        case other:
+            raise AssertionError(other)
+
+
+def _write_text(text: str) -> Iterator[str]:
+    yield f"````text\n{text.rstrip()}\n````\n"
+
+
+PAGES: dict[str, tuple[Callable[[], Iterator[str]], str]] = {
+    "options": (
+        write_options,
+        "every option, its variable, values and default; the keys of a project",
+    ),
+    "effects": (write_effects, "the operations of every effect set"),
+    "commands": (write_commands, "the help of every command of `njc` and `spsbench`"),
+    "api": (write_api, "the public names of `njrt`"),
+    "prompts": (write_prompts, "what a model is sent, word for word, in every form"),
+}
+"""The function that writes each page, and its summary, by the name of its file."""

@@ -1,0 +1,39 @@
+"""`njc skill`: the guide to natural code for coding agents, njc/skill/SKILL.md.
+
+njc skill                            prints it
+njc skill --into .claude/skills      writes .claude/skills/natural-code/SKILL.md
+"""
+
+from __future__ import annotations
+
+from importlib.resources import files
+from pathlib import Path
+
+import click
+
+from njc.commands.flags import console_flags, pass_console
+from njc.commands.terminal.console import Console
+from njc.project.outputs import write_all
+from njc.project.units import format_path
+from njrt.errors import ConfigurationError
+
+NAME = "natural-code"
+"""The name in the head of the guide, which is that of its folder."""
+
+
+@click.command("skill")
+@click.option("--into", metavar="DIR", type=click.Path(path_type=Path), help="Write it below DIR.")
+@click.option("--force", is_flag=True, help="Overwrite a file that differs.")
+@console_flags
+@pass_console
+def command(console: Console, into: Path | None, force: bool) -> None:
+    """Print the guide to natural code for coding agents."""
+    text = files("njc").joinpath("skill", "SKILL.md").read_text(encoding="utf-8")
+    if into is None:
+        click.echo(text, nl=False)
+        return
+    path = (into / NAME / "SKILL.md").absolute()
+    if path.exists() and path.read_text(encoding="utf-8") != text and not force:
+        raise ConfigurationError(f"{format_path(path)} differs; --force overwrites it")
+    write_all({path: text.encode()})
+    console.note(f"wrote {format_path(path)}")

@@ -1,0 +1,158 @@
+"""The documentation site: what is made from the product is whole, and broken links are found."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import build_site
+import pytest
+from build_site import Page, find_broken_links, format_navigation, prepare_page, read_sections
+from fences import ROOT
+from reference import PAGES, write_reference
+
+import njrt
+from njc.commands import COMMANDS
+from njc.commands import njc as njc_command
+from njc.frontend.diagnostics import CODES
+from njrt.agent.tools import OPERATIONS
+from njrt.options import OPTION_NAMES
+from spsbench.cli import main as spsbench
+
+
+@pytest.fixture(scope="module")
+def reference(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
+    """The text of each page of the reference, by the name of its file."""
+    folder = tmp_path_factory.mktemp("reference") / "pages"
+    assert [Path(file).stem for _, file, _ in write_reference(folder)] == [*PAGES]
+    return {path.stem: path.read_text() for path in folder.iterdir()}
+
+
+def test_every_option_is_there_with_a_meaning(reference: dict[str, str]) -> None:
+    rows = [row for row in reference["options"].splitlines() if row.startswith("| `")]
+    meanings = {row.split(" | ")[0].strip("| `"): row.rstrip("| ").split(" | ")[-1] for row in rows}
+    assert set(OPTION_NAMES) <= meanings.keys()
+    assert all(len(meanings[name]) > 10 for name in OPTION_NAMES)
+
+
+def test_every_operation_of_every_effect_set_is_there(reference: dict[str, str]) -> None:
+    sections = dict(part.split("\n", 1) for part in reference["effects"].split("\n## ")[1:])
+    assert sections.keys() == OPERATIONS.keys()
+    for name, operations in OPERATIONS.items():
+        assert [f"`{operation.name}(" in sections[name] for operation in operations] == [
+            True
+        ] * len(operations)
+
+
+def test_every_command_is_there_with_its_options(reference: dict[str, str]) -> None:
+    for name in COMMANDS:
+        assert f"### njc {name}\n" in reference["commands"]
+    for name in spsbench.commands:
+        assert f"### spsbench {name}\n" in reference["commands"]
+    build = njc_command.get_command(None, "build")  # type: ignore[arg-type]
+    assert build is not None
+    assert all(
+        parameter.opts[-1] in reference["commands"]
+        for parameter in build.params
+        if parameter.opts[0][0] == "-"
+    )
+
+
+def test_every_public_name_is_there(reference: dict[str, str]) -> None:
+    missing = [
+        name
+        for name in njrt.__all__
+        if f"njrt.{name}" not in reference["api"] and f".{name}\n" not in reference["api"]
+    ]
+    assert missing == ["Any"]
+
+
+def test_the_literal_prompts_are_those_that_the_guide_shows(reference: dict[str, str]) -> None:
+    """docs/authority.md shows three of them, which tests/test_literal_prompts.py compares with a run."""
+    guide = (ROOT / "docs/authority.md").read_text()
+    shown = [part.split("\n```")[0] for part in guide.split("```text\n")[1:]]
+    assert len(shown) >= 4
+    for text in shown:
+        assert text.split("\n\nExample:")[0] in reference["prompts"]
+    assert all(
+        f"\n## {name}\n" in reference["prompts"]
+        for name in OPERATIONS
+        if name not in ("answer", "direct")
+    )
+
+
+def test_every_code_has_its_anchor() -> None:
+    page = (ROOT / "docs/diagnostics.md").read_text()
+    assert all(f"\n## {code}: " in page for code in CODES)
+
+
+# ── Navigation and links ─────────────────────────────────────────────────────────────────────────
+
+
+def test_every_page_of_the_navigation_exists_and_is_listed_once() -> None:
+    index = (ROOT / "docs/index.md").read_text()
+    files = [page.file for _, pages in read_sections(index) for page in pages]
+    assert len(files) == len(set(files))
+    assert [file for file in files if not (ROOT / "docs" / file).exists()] == []
+    assert all(page.summary for _, pages in read_sections(index) for page in pages)
+
+
+def test_a_page_that_is_not_listed_gets_its_first_sentence(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    (tmp_path / "index.md").write_text("# x\n")
+    (tmp_path / "new.md").write_text("# New things\n\nWhat is\nnew. And more.\n")
+    monkeypatch.setattr(build_site, "DOCS", tmp_path)
+    assert list(build_site.find_unlisted("# x\n\n## A\n\n- [B](b.md): b\n")) == [
+        Page("New things", "new.md", "What is new.")
+    ]
+
+
+def test_the_navigation_is_that_of_the_home_page() -> None:
+    index = "# x\n\n## One\n\n- [A](a.md): first\n  and more\n- [B](b.md): second\n\n## Two\n\n- [C](c.md): third\n"
+    sections = dict(read_sections(index))
+    assert sections["One"] == [Page("A", "a.md", "first and more"), Page("B", "b.md", "second")]
+    assert '{ "Two" = [{ "C" = "c.md" }] }' in format_navigation(sections)
+
+
+@pytest.mark.parametrize(
+    ("text", "prepared"),
+    [
+        ("[a](language.md#options)", "[a](language.md#options)"),
+        ("[a](../SECURITY.md)", "[a](security.md)"),
+        ("[a](../SECURITY.md#approval)", "[a](security.md#approval)"),
+        ("[a](../examples/tickets.njpy)", "[a](files/examples/tickets.njpy.txt)"),
+        ("[a](../examples)", "a"),
+        ("[a](https://example.org/x)", "[a](https://example.org/x)"),
+        ("[a](#here)", "[a](#here)"),
+        ("[a](no.md)", "[a](no.md)"),
+        ("<!-- not run: x -->\n```console\nx\n```\n", "```console\nx\n```\n"),
+        ("<!-- python\nx = 1\n-->\ntext\n", "text\n"),
+    ],
+)
+def test_a_page_is_prepared(
+    text: str, prepared: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setattr(build_site, "SOURCE", tmp_path)
+    assert prepare_page(text, ROOT / "docs" / "x.md") == prepared
+
+
+@pytest.mark.parametrize(
+    ("page", "problems"),
+    [
+        ('<a href="b.html">', 0),
+        ('<a href="b.html#there">', 0),
+        ('<a href="b.html#nowhere">', 1),
+        ('<a href="c.html">', 1),
+        ('<img src="c.png">', 1),
+        ('<p id="x"><a href="#x">', 0),
+        ('<a href="#y">', 1),
+        ('<a href="sub/">', 0),
+        ('<a href="https://example.org/c.html">', 0),
+    ],
+)
+def test_broken_links_are_found(page: str, problems: int, tmp_path: Path) -> None:
+    (tmp_path / "sub").mkdir()
+    (tmp_path / "sub/index.html").touch()
+    (tmp_path / "b.html").write_text('<h2 id="there">')
+    (tmp_path / "a.html").write_text(page)
+    assert len(list(find_broken_links(tmp_path))) == problems
