@@ -62,7 +62,10 @@ def make_server() -> NaturalLanguageServer:
     for name, notified in _NOTIFICATIONS.items():
         server.feature(name)(_bind(server, notified))
     for name, answer in _REQUESTS.items():
-        server.feature(name, _OPTIONS.get(name))(_bind_to_place(server, answer))
+        handler = _bind_to_place(server, answer)
+        if name in _ABOUT_WHOLE_TEXTS:
+            handler = _bind_to_background(server, handler)
+        server.feature(name, _OPTIONS.get(name))(handler)
     server.feature(COMPILED_TEXT)(_bind(server, _get_compiled_text))
     server.command(RUN_COMMAND)(_make_run_command(server))
     return server
@@ -98,6 +101,15 @@ def _bind_to_place(
 
     handle_request.__name__ = handle.__name__
     return _bind(server, handle_request)
+
+
+def _bind_to_background(
+    server: NaturalLanguageServer, answer: Callable[[Params], Answer]
+) -> Callable[[Params], Answer]:
+    async def answer_later(params: Params) -> Answer:
+        return await server.run_in_background(lambda: answer(params))
+
+    return answer_later
 
 
 # ── notifications ────────────────────────────────────────────────────────────────────────────────
@@ -313,6 +325,16 @@ _REQUESTS: Mapping[str, Callable[[RequestedPlace, Params], Answer]] = {
     lsp.TEXT_DOCUMENT_CODE_ACTION: _list_actions,
     lsp.TEXT_DOCUMENT_CODE_LENS: _list_lenses,
 }
+_ABOUT_WHOLE_TEXTS = frozenset(
+    {
+        lsp.TEXT_DOCUMENT_DOCUMENT_SYMBOL,
+        lsp.TEXT_DOCUMENT_FOLDING_RANGE,
+        lsp.TEXT_DOCUMENT_SEMANTIC_TOKENS_FULL,
+        lsp.TEXT_DOCUMENT_CODE_ACTION,
+        lsp.TEXT_DOCUMENT_CODE_LENS,
+    }
+)
+"""Requests that editors make after every change, and that must not hold up the findings."""
 _OPTIONS: Mapping[str, Any] = {
     lsp.TEXT_DOCUMENT_COMPLETION: lsp.CompletionOptions(trigger_characters=["<", ":", ".", "("]),
     lsp.TEXT_DOCUMENT_SEMANTIC_TOKENS_FULL: lsp.SemanticTokensLegend(

@@ -1,20 +1,28 @@
 """The server of one client: the texts that are open, and when their findings are published.
 
     didOpen, didChange      a new version of the Document
-    20 ms later             its findings are published, those that the compiled form has stay where they were
+    10 ms later             its findings are published, those that the compiled form has stay where they were
     700 ms later            all findings and hints are published
 
-Requests and the first findings are computed on the one thread of the server, all findings on another one. A request
-about a text that is not open is answered from the file.
+The first findings, and what is asked for at a place, are computed on the main thread of the server; all findings, and
+what is asked for about a whole text, one after the other on a second one, where they share what is computed of the
+text. A request about a text that is not open is answered from the file.
 """
 
 from __future__ import annotations
 
 import asyncio
 import os
-from collections.abc import Iterable
+import stat
+import sys
+from collections.abc import Callable, Iterable
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
+from threading import Event
+from typing import BinaryIO, TypeVar
 
 from lsprotocol import types as lsp
+from pygls.io_ import StdoutWriter, run_async
 from pygls.lsp.server import LanguageServer
 
 from njc import __version__
@@ -29,10 +37,13 @@ from njc.project.config import Project
 from njc.project.units import SUFFIX
 from njrt.errors import ConfigurationError
 
-DEBOUNCE_SECONDS = 0.02
+DEBOUNCE_SECONDS = 0.01
 """Seconds without a change after which findings are published."""
 PAUSE_SECONDS = 0.7
 """Seconds without a change after which the text is compiled, for the findings of the compiled form and the hints."""
+
+
+T = TypeVar("T")
 
 
 class NaturalLanguageServer(LanguageServer):
@@ -44,11 +55,35 @@ class NaturalLanguageServer(LanguageServer):
         self.encoding: PositionEncoding = "utf-16"
         self.files = WorkspaceFiles(os.environ)
         self.is_shut_down = False
+        self.background = ThreadPoolExecutor(1, "njc-lsp")
         self._timers: dict[str, asyncio.TimerHandle] = {}
         self._shown_errors: set[str] = set()
         self._checked: dict[str, CheckedText] = {}
         self._compiled: dict[str, tuple[str, tuple[Diagnostic, ...]]] = {}
         self._tasks: set[asyncio.Task[None]] = set()
+
+    def start_io(self, stdin: BinaryIO | None = None, stdout: BinaryIO | None = None) -> None:
+        """Serve until the client ends the session or is gone.
+
+        Pipes are read by the event loop. pygls would read in threads, three times for each message, which is slow on a
+        busy machine; it does so with what the event loop cannot wait for.
+        """
+        incoming, outgoing = stdin or sys.stdin.buffer, stdout or sys.stdout.buffer
+        if not _can_wait_for(incoming, outgoing):
+            super().start_io(incoming, outgoing)
+            return
+        self.protocol.set_writer(StdoutWriter(outgoing))
+        with suppress(BrokenPipeError, KeyboardInterrupt, SystemExit):
+            asyncio.run(self._serve_pipe(incoming))
+        self.shutdown()  # type: ignore[no-untyped-call]
+
+    async def _serve_pipe(self, incoming: BinaryIO) -> None:
+        reader = asyncio.StreamReader()
+        loop = asyncio.get_running_loop()
+        await loop.connect_read_pipe(lambda: asyncio.StreamReaderProtocol(reader), incoming)
+        self._stop_event = Event()
+        with suppress(asyncio.IncompleteReadError):  # the client ended within a message
+            await run_async(self._stop_event, reader, self.protocol, log, self.report_server_error)
 
     # ── documents ────────────────────────────────────────────────────────────────────────────────
 
@@ -136,6 +171,10 @@ class NaturalLanguageServer(LanguageServer):
         loop = asyncio.get_running_loop()
         self._timers[uri] = loop.call_later(pause, self._start_compiling, document)
 
+    async def run_in_background(self, compute: Callable[[], T]) -> T:
+        """Compute something on the second thread."""
+        return await asyncio.get_running_loop().run_in_executor(self.background, compute)
+
     def _start_compiling(self, document: Document) -> None:
         task = asyncio.get_running_loop().create_task(self._publish_all(document))
         self._tasks.add(task)
@@ -145,7 +184,7 @@ class NaturalLanguageServer(LanguageServer):
         """Publish all findings of a document, unless it changes meanwhile."""
         checked = self._checked[document.uri].diagnostics
         try:
-            findings = await asyncio.to_thread(lambda: document.findings)
+            findings = await self.run_in_background(lambda: document.findings)
         except Exception as error:
             log.exception("compiling %s failed", document.path)
             message = f"njc: compiling {document.path} failed: {type(error).__name__}: {error}"
@@ -179,3 +218,18 @@ class NaturalLanguageServer(LanguageServer):
         workspace = self.client_capabilities.workspace
         edit = workspace.workspace_edit if workspace is not None else None
         return bool(edit is not None and edit.document_changes)
+
+
+def _can_wait_for(incoming: BinaryIO, outgoing: BinaryIO) -> bool:
+    """Whether the event loop can wait for the input, without a change to the output.
+
+    Files cannot be waited for, nor pipes on Windows; what is both would no longer wait when it is written to.
+    """
+    if sys.platform == "win32":
+        return False
+    try:
+        mode = os.fstat(incoming.fileno()).st_mode
+        is_both = os.path.sameopenfile(incoming.fileno(), outgoing.fileno())
+    except (OSError, ValueError):
+        return False
+    return (stat.S_ISFIFO(mode) or stat.S_ISSOCK(mode)) and not is_both

@@ -308,3 +308,17 @@ def test_a_program_that_fails_tells_why(shared: RawClient, tmp_path: Path) -> No
     arguments = {"command": "njc.runOnRecording", "arguments": [file.as_uri(), 8]}
     text = shared.ask("workspace/executeCommand", arguments)["result"]
     assert "the end of it" in text
+
+
+def test_input_from_a_file_is_answered(tmp_path: Path) -> None:
+    """What the event loop cannot wait for is read by threads."""
+    params = {"processId": None, "rootUri": None, "capabilities": {}}
+    message = {"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": params}
+    body = json.dumps(message).encode()
+    session = tmp_path / "session"
+    session.write_bytes(b"Content-Length: %d\r\n\r\n%s" % (len(body), body))
+    with session.open("rb") as opened:
+        command = [sys.executable, "-m", "njc", "lsp"]
+        ended = subprocess.run(command, stdin=opened, capture_output=True, timeout=SECONDS)
+    assert b'"hoverProvider": true' in ended.stdout
+    assert ended.returncode == 1
