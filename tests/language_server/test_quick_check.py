@@ -11,7 +11,7 @@ from language_programs import PROGRAMS, edit_at_random, name_program
 from njc.frontend.source import SourceFile
 from njc.language_server.quick_check import analyze_always, check_change, check_text, find_change
 
-EDITS = 60
+EDITS = 30
 
 
 def make_source(text: str) -> SourceFile:
