@@ -132,6 +132,7 @@ def check_wheels(python: Path, wheels: list[Path], environment: Path) -> None:
         allowed=(0, 2),
     )
     run(binary / "spsbench", "--help")
+    assert "natural" in run(binary / "njc", "skill")
     run(binary / "python", "-c", LOAD_COMMANDS)
 
 

@@ -1,1 +1,1 @@
-"""What the commands print: results, findings, notes, and the status line."""
+"""What the commands print: results, findings, notes, and the status line; running a command again."""
