@@ -8,6 +8,7 @@ from __future__ import annotations
 import fcntl
 import json
 import os
+import select
 import signal
 import struct
 import subprocess
@@ -41,6 +42,7 @@ class Terminal:
         self.screen = pyte.Screen(*size)
         self._stream = pyte.ByteStream(self.screen)
         self.written = b""
+        self.is_closed = False
         self.process = subprocess.Popen(
             [sys.executable, "-m", "njc", "debug", *map(str, arguments)],
             stdin=self.terminal,
@@ -60,9 +62,11 @@ class Terminal:
 
     def _read(self) -> None:
         with suppress(OSError):
-            while data := os.read(self.master, 65536):
-                self.written += data
-                self._stream.feed(data)
+            while not self.is_closed:
+                if select.select([self.master], [], [], 0.05)[0]:
+                    data = os.read(self.master, 65536)
+                    self.written += data
+                    self._stream.feed(data)
 
     @property
     def text(self) -> str:
@@ -74,6 +78,14 @@ class Terminal:
     def resize(self, columns: int, rows: int) -> None:
         self.screen.resize(rows, columns)
         self._set_size((columns, rows))
+
+    def hang_up(self) -> None:
+        """Close the terminal; a file that is being read would stay open."""
+        self.is_closed = True
+        self._reader.join(SECONDS)
+        for handle in (self.terminal, self.master):
+            with suppress(OSError):
+                os.close(handle)
 
     def wait(self, is_so: Callable[[str], object]) -> str:
         """Wait until the screen shows something; the screen."""
@@ -103,9 +115,8 @@ def opened(size: tuple[int, int], *arguments: object, **environment: str) -> Ite
         with suppress(OSError):
             terminal.process.kill()
         terminal.process.wait()
-        for handle in (terminal.terminal, terminal.master):
-            with suppress(OSError):
-                os.close(handle)
+        if not terminal.is_closed:
+            terminal.hang_up()
 
 
 @pytest.fixture
@@ -191,8 +202,7 @@ def test_a_lost_connection_ends_the_debugger_and_the_program(tmp_path: Path, fac
     with opened((80, 24), *["--plain"] * (face == "lines"), program) as terminal:
         terminal.wait_for("step 0: entry")
         pid = int(pid_file.read_text())
-        os.close(terminal.terminal)
-        os.close(terminal.master)
+        terminal.hang_up()
         assert terminal.process.wait(SECONDS) in (-signal.SIGHUP, 0, 1)
         deadline = time.monotonic() + SECONDS
         while is_running(pid):
