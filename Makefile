@@ -3,7 +3,7 @@ VENV   ?= .venv
 BIN    := $(VENV)/bin
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-all format lint types tests fresh bench bench-service walk services release-check site clean
+.PHONY: help demo test test-all format lint types tests fresh bench bench-service walk services durable-kills release-check site clean
 
 help: ## list the targets
 	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' Makefile | expand -t 12
@@ -79,6 +79,9 @@ bench-service: $(VENV)/.dev ## measure the service of examples/service under loa
 
 walk: $(VENV)/.dev ## walk through programs at random, forward and back, under the debugger's core
 	$(BIN)/python tests/timeline/walking.py --steps 10000 --jobs 2 --results build/walk.jsonl
+
+durable-kills: $(VENV)/.dev ## kill a program 1,000 times in its workflows, and check that nothing is done twice
+	$(BIN)/python tests/durable/kills.py --kills 1000 --state build/durable-kills.json
 
 services: ## install Redis and Postgres, which the tests of stores use (Debian's packages)
 	@command -v redis-server valkey-server >/dev/null && ls /usr/lib/postgresql/*/bin/postgres >/dev/null 2>&1 || { \

@@ -36,6 +36,7 @@ LAYERS: Mapping[str, str] = {
         execution persistence
         agent approval budgets
         session
+        durable
         __init__ pytest_plugin
     """,
     "njc": """
@@ -73,6 +74,7 @@ EDGE = """
     njrt.agent          references
     njrt.approval       approvals_file manifest terminal
     njrt.budgets        budget budgeted ledger
+    njrt.durable        effects
     njrt.execution      interruptions source_cache tracebacks
     njrt.execution.guard effects
     njrt.models         anthropic breaker named network openai pydantic_ai rate_limit remote retry scripted streaming wrapped

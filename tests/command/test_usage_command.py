@@ -1,4 +1,4 @@
-"""`njc usage`: what is spent is shown, by period, tenant and budget, and exported as metrics."""
+"""`njc usage`, as in docs/budgets.md: what is spent is shown, by period, tenant and budget, and exported as metrics."""
 
 from __future__ import annotations
 

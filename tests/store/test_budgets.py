@@ -1,4 +1,4 @@
-"""Budgets: what fits is made and counted, what does not is refused before it is made, by threads, processes and kills."""
+"""Budgets, as in docs/budgets.md: what fits is made and counted, what does not is refused before it is made, by threads, processes and kills."""
 
 from __future__ import annotations
 

@@ -38,6 +38,7 @@ from njrt.errors import ConfigurationError, InterceptorError, NaturalError, Paus
 from njrt.message_json import hash_conversation
 from njrt.messages import Reply, Request
 from njrt.models.model import Ask
+from njrt.session.settings import get_settings
 
 if TYPE_CHECKING:
     from njrt.persistence.decision_book import DecidedSlot
@@ -205,7 +206,9 @@ async def _ask_interceptor(interceptor: OpenInterceptor, pending: PendingEffect)
     """The decision of one interceptor; its exceptions become an `InterceptorError`."""
     name = interceptor.name
     try:
-        answer = interceptor.decide(pending)
+        steps = get_settings().steps
+        decide = steps.wrap_interceptor(interceptor.decide, name) if steps else interceptor.decide
+        answer = decide(pending)
         if inspect.isawaitable(answer):
             if not pending.is_async:
                 if inspect.iscoroutine(answer):

@@ -149,7 +149,11 @@ def set_up_run(
         layers += [record] if record else []
         model = make_layered_model(settings, merged, *layers)
         if settings.predictor:
-            settings = replace(settings, predictor=share_budgets(model, settings.predictor))
+            predictor = share_budgets(model, settings.predictor)
+            steps = settings.steps
+            settings = replace(
+                settings, predictor=steps.wrap_model(predictor) if steps else predictor
+            )
     except NaturalError as error:
         raise add_place(error, place or "njrt.llm") from None
     interceptors = list_interceptors(settings.interceptors)

@@ -15,6 +15,7 @@ from __future__ import annotations
 
 import os
 import sys
+import typing
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
@@ -55,6 +56,16 @@ EMPTY_OPTIONS = Options()
 ModelWrapper = Callable[[Model], Model]
 
 
+class DurableSteps(typing.Protocol):
+    """Stores what is done inside a workflow, so that it is not done again after a crash."""
+
+    def wrap_model(self, model: Model) -> Model:
+        """The model, whose calls are steps."""
+
+    def wrap_interceptor(self, decide: Interceptor, name: str) -> Interceptor:
+        """The function of an interceptor, whose decisions are steps."""
+
+
 @dataclass(frozen=True, slots=True)
 class Settings:
     """What surrounds a block, besides its own options; None where nothing is set."""
@@ -73,6 +84,8 @@ class Settings:
     """Those of all `with using` around."""
     wrap: ModelWrapper | None = None
     """Applied to every model that a block asks, below the layers."""
+    steps: DurableSteps | None = None
+    """What makes model calls and decisions steps, inside a workflow (`njrt.durable`)."""
 
 
 NO_SETTINGS = Settings()
@@ -134,6 +147,7 @@ def using(
         choose_predictor(predict, around),
         around.budgets + opened_budgets,
         around.wrap,
+        around.steps,
     )
     with _open_settings.opened(here):
         try:
@@ -143,6 +157,13 @@ def using(
                 recorder.close()
             for opened_budget in opened_budgets:
                 opened_budget.close()
+
+
+@contextmanager
+def open_steps(steps: DurableSteps) -> Iterator[None]:
+    """Make model calls and decisions steps inside a `with`: that of a workflow."""
+    with _open_settings.opened(replace(get_settings(), steps=steps)):
+        yield
 
 
 def open_budgets(budget: Budget | str | Sequence[Budget] | None) -> tuple[OpenBudget, ...]:
@@ -314,7 +335,7 @@ def make_layered_model(settings: Settings, options: Options, *outer: Layer) -> L
         model = settings.model or choose_model(options, os.environ)
         return model if settings.wrap is None else settings.wrap(model)
 
-    layers = list(outer)
+    layers: list[Layer] = []
     if (recorder := find_recorder(settings, os.environ)) is None:
         model = choose()
     else:
@@ -329,7 +350,10 @@ def make_layered_model(settings: Settings, options: Options, *outer: Layer) -> L
         layers.append(Cache(get_reply_store(place), name))
     if budgeted := make_budget_layer(settings, options, choose):
         layers.append(budgeted)
-    return LayeredModel(model, tuple(layers))
+    if settings.steps is None:
+        return LayeredModel(model, (*outer, *layers))
+    # A stored reply is taken before recording, cache and budgets are asked.
+    return LayeredModel(settings.steps.wrap_model(LayeredModel(model, tuple(layers))), outer)
 
 
 def make_budget_layer(
@@ -357,13 +381,17 @@ def get_ledger(url: str | None) -> Ledger:
     return Ledger(get_store(url, os.environ))
 
 
-def share_budgets(model: LayeredModel, other: Model) -> Model:
+def share_budgets(model: Model, other: Model) -> Model:
     """`other` behind the same budgets as `model`, whose run it is part of."""
     from njrt.budgets.budgeted import Budgeted
 
-    budgeted = [layer for layer in model.layers if isinstance(layer, Budgeted)]
-    layers = tuple(layer.move_to(other) for layer in budgeted)
-    return LayeredModel(other, layers) if layers else other
+    layers: list[Layer] = []
+    inner: Model | None = model
+    while inner is not None:
+        found = inner.layers if isinstance(inner, LayeredModel) else ()
+        layers += [layer.move_to(other) for layer in found if isinstance(layer, Budgeted)]
+        inner = getattr(inner, "model", None)
+    return LayeredModel(other, tuple(layers)) if layers else other
 
 
 def find_cache_place(

@@ -1,0 +1,30 @@
+"""Workflows that survive a crash: natural blocks inside DBOS workflows. Needs the extra `durable`.
+
+    from njrt import durable
+
+    @durable.effect
+    def pay(account: str, cents: int) -> str: ...            done at most once
+
+    @durable.workflow
+    def settle(order: dict) -> int:
+        ...                                                   natural blocks; their model calls are steps
+
+    durable.launch("sqlite:///workflows.sqlite3")             and what was interrupted goes on
+    with durable.workflow_id("order-17"):
+        settle({"id": 17})
+
+docs/durable.md has what survives, and how.
+"""
+
+from njrt.durable.effects import EffectInDoubtError, effect, effect_key
+from njrt.durable.workflows import launch, shut_down, workflow, workflow_id
+
+__all__ = [
+    "EffectInDoubtError",
+    "effect",
+    "effect_key",
+    "launch",
+    "shut_down",
+    "workflow",
+    "workflow_id",
+]
