@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import os
 import shutil
 import sys
 from collections.abc import Sequence
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 import click
@@ -18,6 +20,8 @@ from njc.trace_view.index import RunSummary, TraceIndex, read_index
 from njc.trace_view.selection import Selection
 from njc.trace_view.terminal import format_pair, format_pairs, format_run, format_trace
 from njrt.errors import ConfigurationError
+from njrt.persistence.open_store import get_store
+from njrt.persistence.stored_trace import PLACE_PREFIX, make_trace_key
 
 
 @click.command("trace")
@@ -71,11 +75,26 @@ def command(
 def _split_arguments(arguments: Sequence[str], run: str | None) -> tuple[list[Path], str | None]:
     """The files and the run among the arguments: the last one is a run if there is no such file."""
     files = list(arguments)
-    if run is None and len(files) > 1 and not Path(files[-1]).exists():
+    is_stored = files[-1].startswith(PLACE_PREFIX)
+    if run is None and len(files) > 1 and not is_stored and not Path(files[-1]).exists():
         run = files.pop()
     if len(files) > 2:
         raise ConfigurationError("`njc trace` compares two traces; leave out the others")
-    return [Path(file) for file in files], run
+    return [_open_trace(file) for file in files], run
+
+
+def _open_trace(place: str) -> Path:
+    """The file of a trace; that of one in the store is a copy, which is deleted at the end."""
+    if not place.startswith(PLACE_PREFIX):
+        return Path(place)
+    store = get_store(os.environ.get("NJC_STORE"), os.environ)
+    lines = store.read_log(make_trace_key(place.removeprefix(PLACE_PREFIX)))
+    if not lines:
+        raise ConfigurationError(f"the store {store.name} has no trace `{place}`")
+    folder = click.get_current_context().with_resource(TemporaryDirectory(prefix="njc-trace-"))
+    path = Path(folder) / "trace.jsonl"
+    path.write_text("\n".join(lines) + "\n", encoding="utf-8")
+    return path
 
 
 def _read(console: Console, path: Path, search: str = "") -> TraceIndex:

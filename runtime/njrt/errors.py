@@ -176,7 +176,7 @@ class RecordingMismatchError(RecordingError):
 
 
 class StoreError(NaturalError):
-    """The store of budgets, recordings or traces cannot be used. The cache does without it."""
+    """The store of budgets or traces cannot be used. The cache does without it."""
 
 
 class DamagedStoreError(StoreError):

@@ -84,7 +84,7 @@ class Options:
     tenant: str | None = None
     """On whose account the calls are, for budgets with `each=tenant`."""
     store: str | None = None
-    """The URL of the store for cache, budgets, recordings and traces (docs/storage.md)."""
+    """The URL of the store for cache, budgets and traces (docs/storage.md)."""
 
 
 DEFAULTS = Options(

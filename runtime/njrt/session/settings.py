@@ -26,12 +26,12 @@ from typing import TYPE_CHECKING, Any, get_args
 from njrt.context import Around
 from njrt.decisions import Interceptor, OpenInterceptor, get_interceptor_name
 from njrt.errors import ConfigurationError
-from njrt.events import Listener
+from njrt.events import Listener, combine_listeners
 from njrt.messages import Protocol, Reply, Request
 from njrt.models.adapt import adapt_model
 from njrt.models.choose import choose_model
 from njrt.models.model import Layer, LayeredModel, Model
-from njrt.observability.listeners import make_listener
+from njrt.observability.listeners import make_listener, make_safe_listener
 from njrt.options import (
     DEFAULTS,
     ENVIRONMENT_VARIABLES,
@@ -113,7 +113,7 @@ def using(
 
     `model` is a model (`njrt.Scripted([...])`, a model object of PydanticAI) or the name of one; `record` is the path of
     a recording, replayed and made according to `mode`; `cache` is True, False, the cache's folder or the URL of a store; `trace` is the path of
-    a trace file, `examples` that of a file of examples for `njc static --learn`; `intercept` is called with each
+    a trace file, or `store:NAME`, `examples` that of a file of examples for `njc static --learn`; `intercept` is called with each
     `PendingEffect` and decides about it, before those of the `with using` around, and with `ask_again` also
     where the recording has its decision; `manifest` is a lock file whose manifest is enforced
     (`njrt.approval.manifest`); `predict` is a model, or the name of one, that predicts what each effect does to the
@@ -431,4 +431,18 @@ def get_reply_store(place: str) -> ReplyStore:
 
 def get_listener(settings: Settings) -> Listener:
     """The listener to what happens in blocks: accounts, log, spans, and the trace file if there is one."""
-    return make_listener(settings.trace or os.environ.get("NJC_TRACE") or None)
+    trace = settings.trace or os.environ.get("NJC_TRACE") or None
+    if trace is None or not trace.startswith("store:"):
+        return make_listener(trace)
+    url = settings.options.store or os.environ.get("NJC_STORE") or None
+    return combine_listeners(make_listener(), get_stored_trace(trace, url))
+
+
+@lru_cache(maxsize=16)
+def get_stored_trace(trace: str, url: str | None) -> Listener:
+    """The listener that appends to a trace in the store of a URL."""
+    from njrt.persistence.open_store import get_store
+    from njrt.persistence.stored_trace import PLACE_PREFIX, StoredTrace
+
+    name = trace.removeprefix(PLACE_PREFIX)
+    return make_safe_listener(StoredTrace(get_store(url, os.environ), name))
