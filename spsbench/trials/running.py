@@ -83,7 +83,7 @@ def run_benchmark(
         journal.append(build_run_record(plan))
         final = [result for result in results.results if result.is_final]
         progress = RunProgress(trials, final, plan.jobs or 1)
-        budget = Budget(plan.limit_cost, results.spent)
+        budget = TrialBudget(plan.limit_cost, results.spent)
         lost, failed = [], 0
         with display(progress) as show:
             for result in execute_jobs(make_jobs(to_do, plan, budget), plan):
@@ -108,7 +108,7 @@ def is_server_failure(result: TrialResult) -> bool:
     return result.failure is not None and result.failure.category == "server"
 
 
-class Budget:
+class TrialBudget:
     """The limit on the cost of a results file (state: its cost so far)."""
 
     def __init__(self, limit: float | None, spent: float) -> None:
@@ -130,7 +130,7 @@ class Budget:
         self.spent += result.cost or 0.0
 
 
-def make_jobs(trials: Sequence[Trial], plan: RunPlan, budget: Budget) -> Iterator[Job]:
+def make_jobs(trials: Sequence[Trial], plan: RunPlan, budget: TrialBudget) -> Iterator[Job]:
     """The trials as jobs, until the budget is empty."""
     for trial in trials:
         if budget.is_empty:

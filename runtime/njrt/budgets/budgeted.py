@@ -108,16 +108,16 @@ class Budgeted:
         """The same budgets around another model."""
         return replace(self, find_model=lambda: model)
 
-    def _reserve_all(self, model: Model, request: Request) -> list[Reservation]:
+    def _reserve_all(self, model: Model, request: Request) -> list[CallReservation]:
         accounts = self._list_accounts(model)
         with_price = any(account.budget.usd is not None for _, account in accounts)
         estimate = estimate_call(model, request, with_price)
-        made: list[Reservation] = []
+        made: list[CallReservation] = []
         try:
             for ledger, account in accounts:
                 until = ledger.store.now() + request.timeout + HOLD_SECONDS
                 amount = self._measure(account, estimate, model)
-                reservation = Reservation(
+                reservation = CallReservation(
                     ledger, account, Hold(uuid.uuid4().hex[:16], amount, until)
                 )
                 try:
@@ -171,7 +171,7 @@ def may_be_billed(error: ModelError) -> bool:
 
 
 @dataclass(frozen=True, slots=True)
-class Reservation:
+class CallReservation:
     """What one call has reserved in one account."""
 
     ledger: Ledger
@@ -201,7 +201,7 @@ class Reservation:
 class Unsettled:
     """What a call has cost, while the store does not know of it."""
 
-    reservation: Reservation
+    reservation: CallReservation
     spent: Amount
 
 
@@ -233,7 +233,7 @@ def settle_unsettled() -> None:
             return
 
 
-def _release_all(reservations: Iterable[Reservation]) -> None:
+def _release_all(reservations: Iterable[CallReservation]) -> None:
     for reservation in reservations:
         reservation.release()
 
