@@ -287,7 +287,7 @@ def measure_part(part: Part, arguments: argparse.Namespace, folder: Path) -> boo
         for name, value in os.environ.items()
         if not name.startswith(("NJC_", "TRIAGE_"))
     }
-    failing = 0.5 if part == "faults" else 0.0
+    failing = 0.5 if part == "faults" else arguments.failing
     with running_model(failing, arguments.model_seconds) as url:
         environ = {
             **kept,
@@ -352,6 +352,12 @@ def main() -> None:
     parser.add_argument("--requests", type=int, default=1000, help="default: 1000")
     parser.add_argument("--at-once", type=int, default=100, help="default: 100")
     parser.add_argument("--model-seconds", type=float, default=0.05, help="default: 0.05")
+    parser.add_argument(
+        "--failing",
+        type=float,
+        default=0.0,
+        help="share of the model's calls that fail in other parts",
+    )
     parser.add_argument("--database", help="URL of an empty database; default: SQLite in a file")
     parser.add_argument("--log", type=Path, help="file for the service's log")
     arguments = parser.parse_args()
