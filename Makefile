@@ -96,5 +96,9 @@ site: $(VENV)/.dev ## build the documentation into build/site; a broken link fai
 release-check: $(VENV)/.dev ## build the distributions and use them in bare environments (TEST=1: also make test)
 	$(BIN)/python .ci/release_check.py
 
+.PHONY: vscode
+vscode: ## build the extension for VS Code, and test its grammar (needs Node.js)
+	cd editors/vscode && npm ci --no-audit --no-fund && npm test && npm run package
+
 clean: ## remove the virtual environments, caches and build folders
 	rm -rf $(VENV) $(VENV)-3.* build dist .njc_cache .mypy_cache .ruff_cache .pytest_cache .hypothesis
