@@ -88,7 +88,7 @@ EDGE = """
     njc.sandbox         bubblewrap forwarder limits proxy
     njc.static          author files lock
     njc.learning        by_command runner study
-    njc.type_check      checker mirror
+    njc.type_check      checker mirror stubs
     njc.timeline        agent checkpoints controlled_run controller debuggee event_loops happenings places processes standard_streams trace_lines
     njc.trace_view      index page
     njc.batch           anthropic_batches calling estimate executors local openai_batches rows store target vendor waves

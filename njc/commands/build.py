@@ -5,6 +5,7 @@ from __future__ import annotations
 import difflib
 import io
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -35,7 +36,7 @@ from njc.project.build import (
     plan_build,
     write_changes,
 )
-from njc.project.outputs import find_stale_outputs
+from njc.project.outputs import STUB_SUFFIX, find_stale_outputs, has_stub
 from njc.project.report import ReportFormat, format_count, format_findings, summarize_findings
 from njc.project.units import (
     SUFFIX,
@@ -55,6 +56,7 @@ from njc.project.units import (
 @click.option("--force", is_flag=True, help="Build all; replace edited and foreign files.")
 @MODE
 @click.option("--locked", is_flag=True, help="Call no model; use njc.lock only.")
+@click.option("--stubs", is_flag=True, help="Write a .pyi file beside each compiled file.")
 @click.option("--unlearned", is_flag=True, help="Ignore learned code.")
 @ATTEMPTS
 @JOBS
@@ -119,6 +121,11 @@ def _build(console: Console, sources: Sequence[Path], flags: Mapping[str, Any]) 
     if not plan.can_write:
         console.findings("nothing was written")
         return 1 if plan.has_errors else 2
+    if stubbed := [unit for unit in units if flags["stubs"] or has_stub(unit.output)]:
+        from njc.type_check.stubs import plan_stubs
+
+        stubs = plan_stubs(stubbed, project, force=flags["force"])
+        plan = replace(plan, changes=(*plan.changes, *stubs))
     if flags["diff"]:
         console.result("".join(map(_make_diff, plan.changes)).rstrip("\n"))
     elif not dry_run:
@@ -147,10 +154,12 @@ def _show_changes(
     for change in plan.changes:
         console.print_detail(f"{change.unit.display_path} -> {format_path(change.unit.output)}")
     copied = sum(change.unit.is_copy for change in plan.changes)
-    compiled = len(plan.changes) - copied
-    unchanged = len(plan.units) - len(plan.changes)
+    stubs = sum(change.unit.output.suffix == STUB_SUFFIX for change in plan.changes)
+    compiled = len(plan.changes) - copied - stubs
+    unchanged = len(plan.units) - compiled - copied
     parts = [f"{format_count(compiled, 'file')} {verb}compiled"] * bool(compiled)
     parts += [f"{format_count(copied, 'file')} {verb}copied"] * bool(copied)
+    parts += [f"{format_count(stubs, 'stub')} {verb}written"] * bool(stubs)
     parts += [f"{unchanged} up to date"] * bool(unchanged)
     console.note(", ".join(parts))
     for file in stale:

@@ -148,6 +148,7 @@ def write_changes(plan: BuildPlan) -> None:
         {
             change.unit.output: mode
             for change in plan.changes
+            if change.unit.output.suffix == ".py"
             if (mode := change.unit.source.stat().st_mode & 0o777) & 0o111
         },
     )

@@ -26,7 +26,8 @@ from njrt.errors import ConfigurationError
 
 OutputState = Literal["absent", "compiled", "edited", "foreign"]
 
-_TEMPORARY_NAME = re.compile(r"\..+\.py\.(\d+)\.tmp")
+STUB_SUFFIX = ".pyi"
+_TEMPORARY_NAME = re.compile(r"\..+\.pyi?\.(\d+)\.tmp")
 """A file on its way into place; the number is that of the process that writes it."""
 
 
@@ -85,10 +86,16 @@ def find_stale_outputs(roots_of: Mapping[Path, Collection[Path]]) -> tuple[Path,
 
 
 def find_compiled_files(folder: Path) -> Iterator[tuple[Path, FileHeader]]:
-    """Find the files in a directory that carry a header of njc, in a fixed order."""
-    for file in walk_files(folder, ".py") if folder.is_dir() else ():
-        if header := read_header(file):
-            yield file, header
+    """Find the files in a directory that carry a header of njc, in a fixed order: first code, then stubs."""
+    for suffix in (".py", STUB_SUFFIX) if folder.is_dir() else ():
+        for file in walk_files(folder, suffix):
+            if header := read_header(file):
+                yield file, header
+
+
+def has_stub(output: Path) -> bool:
+    """Whether njc wrote a stub beside a compiled file; every build keeps it up to date."""
+    return read_header(output.with_suffix(STUB_SUFFIX)) is not None
 
 
 def find_leftovers(folder: Path) -> Iterator[Path]:
