@@ -52,7 +52,7 @@ def test_every_setting_is_read() -> None:
 
 
 def test_the_commands_of_njc_that_are_started_exist() -> None:
-    started = {"dap", "run"}
+    started = {"lsp", "dap", "run"}
     assert all(f'"{name}"' in SOURCES for name in started)
     assert started <= {*COMMANDS}
 
