@@ -177,8 +177,11 @@ def _ends_function(block: NaturalBlock) -> bool:
         for statement in last:
             if isinstance(statement, ast.Expr) and statement.lineno == block.line:
                 return True
-            if isinstance(statement, ast.If | ast.With | ast.AsyncWith | ast.Match | ast.Try):
+            if isinstance(statement, ast.If | ast.With | ast.AsyncWith | ast.Match):
                 waiting += list_suites(statement)
+            elif isinstance(statement, ast.Try):
+                waiting += [handler.body for handler in statement.handlers]
+                waiting.append(statement.orelse or statement.body)
     return False
 
 

@@ -42,10 +42,10 @@ PROMPTS = {
 """The text of a block; `{indent}` is the indentation of the block."""
 
 NAMES = "user: User, count: int, mails: list[str]"
-LOCALS = "user, count, mails = USER, 0, MAILS"
+LOCALS = "count: int = 0\n    user, mails = USER, MAILS"
 
 PLACES = {
-    "module": ("user = USER\ncount = 0\nmails = MAILS\n", "", ""),
+    "module": ("user = USER\ncount: int = 0\nmails = MAILS\n", "", ""),
     "function": (f"def run({NAMES}) -> None:\n", "    ", "    takes(⟪⟫user)\n"),
     "method in a loop": (
         f"class Box:\n    def run(self, {NAMES}) -> None:\n        for mail in mails:\n",

@@ -66,6 +66,11 @@ CASES = {
         "def f(x: int) -> int:\n    '''natural\n    Return <x>.\n    '''\n    return 1\n",
         "    if _nj.bool(): return _nj_r.cast(_nj_r.NoReturn, _nj.eval(''))\n    _nj.print(x)\n",
     ),
+    "a return in front of an else": (
+        "def f(x: int) -> int:\n    try:\n        '''natural\n        Return <x>.\n        '''\n"
+        "    except ValueError:\n        return 1\n    else:\n        return 2\n",
+        "        if _nj.bool(): return _nj_r.cast(",
+    ),
     "a bare return": (
         "def f(x: int) -> None:\n    '''natural\n    Return if <x>.\n    '''\n",
         "    _nj.print(x); return\n",
