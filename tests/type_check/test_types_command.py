@@ -14,6 +14,8 @@ from pathlib import Path
 import pytest
 from planting import plant_programs
 
+from njc.commands.types import command
+
 NJC = [sys.executable, "-m", "njc"]
 PLANTED = plant_programs()
 PYRIGHT = shutil.which("pyright") or shutil.which(str(Path(sys.executable).parent / "pyright"))
@@ -120,6 +122,22 @@ def test_pyright_reports_each_planted_error_at_its_place(planted: Path) -> None:
     assert places == expect("pyright"), done.stderr
     assert done.returncode == 1
     assert all(Path(found["file"]).is_relative_to(planted / "src") for found in errors)
+
+
+def test_the_calls_and_the_finding_of_the_page_are_right(tmp_path: Path) -> None:
+    page = (Path(__file__).parents[2] / "docs/types.md").read_text()
+    calls, findings = re.findall(r"^```text\n(.*?)^```$", page, re.DOTALL | re.MULTILINE)
+    for call in calls.splitlines():
+        _, _, *words = call.split()
+        context = command.make_context("types", words)
+        assert [str(source) for source in context.params["sources"]] == words[: words.index("--")]
+        assert context.meta["njc.commands.types.checker"] == words[words.index("--") + 1 :]
+
+    above = "from other import user\n'''natural\n" + "Hello.\n" * 11
+    write(tmp_path, {"src/shop/mail.njpy": above + " Read the mail of <user.nmae>.\n'''\n"})
+    line = findings.strip()
+    checker = script(tmp_path, f"print({line.replace('mail.njpy:14:20', 'mail.py:3:11')!r})")
+    assert run("types", "src", *checker, cwd=tmp_path).stdout.strip() == line
 
 
 # ── checkers that do one thing ───────────────────────────────────────────────────────────────────
