@@ -49,7 +49,7 @@ LAYERS: Mapping[str, str] = {
         repair
         learning run
         timeline
-        trace_view dap authority batch
+        trace_view dap authority batch drift
         debug language_server
         commands
         cli
@@ -93,7 +93,7 @@ EDGE = """
     njc.trace_view      index page
     njc.batch           anthropic_batches calling estimate executors local openai_batches rows store target vendor waves
     njc.commands        build cache check clean compare debug doctor flags init lock migrate run sandbox_flags show skill static trace types usage where
-    njc.commands.production batch
+    njc.commands.production batch migrate_model replay
     njc.commands.terminal console repeat status_line trace_status
     njc.dap             adapter requests stop_view
     njc.debug           commands session stop_report trace_walk

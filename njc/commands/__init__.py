@@ -32,6 +32,8 @@ COMMANDS = (
     "lock",
     "compare",
     "batch",
+    "migrate-model",
+    "replay",
     "migrate",
     "doctor",
     "cache",
@@ -44,7 +46,11 @@ COMMANDS = (
 )
 """The names of the commands, in the order of the help."""
 
-MODULES = {"batch": "production.batch"}
+MODULES = {
+    "batch": "production.batch",
+    "migrate-model": "production.migrate_model",
+    "replay": "production.replay",
+}
 """The modules of commands that do not have their names."""
 
 

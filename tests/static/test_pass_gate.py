@@ -59,7 +59,7 @@ def test_the_gate_decides_the_exit_status(studio: Studio) -> None:
     arguments = ("--modes", "live", "-n", "6", "shop.njpy", "--", sys.executable, "-c", program)
     held = studio.njc("compare", "--gate", "pass^2>=0.4", *arguments)
     assert held.exit_code == 0, held.output
-    assert "live: pass^2 >= 0.4 holds: 0.400 (95 % interval 0.090 to 0.812)" in held.stdout
+    assert "live: pass^2 >= 0.4 holds: 0.400 (95 % interval 0.090 to 0.816)" in held.stdout
     failed = studio.njc("compare", "--gate", "live:pass^3>=0.5", *arguments)
     assert failed.exit_code == 1
     assert "live: pass^3 >= 0.5 does not hold: 0.200" in failed.stdout

@@ -31,6 +31,7 @@ from typing import Literal
 from njrt.errors import RecordingError, RecordingMismatchError, RecordingMissingError
 from njrt.message_json import (
     format_attached,
+    format_json_line,
     hash_conversation,
     list_new_messages,
     message_to_json,
@@ -66,6 +67,8 @@ MAX_LINE_CHARS = 300
 class Recorder:
     """A layer that replays and records the replies of the model below it.
 
+    With `drift`, a request that is not in the recording gets the reply that was recorded in its place, and the file of
+    that name a line that says how they differ.
     `today` returns the date for the header of a new recording. The file is read when it is first needed, and written
     soon after a reply was recorded, at the latest by `close` or at the end of the process.
     """
@@ -77,6 +80,7 @@ class Recorder:
         *,
         today: Callable[[], str] = lambda: time.strftime("%Y-%m-%d"),
         note: str = "",
+        drift: str | None = None,
     ) -> None:
         self.path = Path(path)
         self.mode: RecordMode = mode
@@ -84,6 +88,7 @@ class Recorder:
         """The errors raised so far; a test fails of them even if the program catches them."""
         self._today = today
         self._note = note
+        self._drift = None if drift is None else Path(drift)
         self._protocol: Protocol | None = None
         self._lock = threading.RLock()
         self._open: OpenRecording | None = None
@@ -148,6 +153,9 @@ class Recorder:
             self._open.finish()
             if self._open.is_unsaved:
                 self._save(self._open)
+            if self._drift is not None and not self._open.records:
+                for entry in self._open.take_unused_entries():
+                    self._note_drift(entry.place, entry.turn, "the program never asks for it")
 
     def reopen(self, path: Path | None = None, mode: RecordMode | None = None) -> None:
         """Read the file again, or another one, and go on where each conversation is.
@@ -172,6 +180,8 @@ class Recorder:
             if self._open is None:
                 try:
                     self._open = self._open_recording(self.mode)
+                    if self._drift is not None:
+                        atexit.register(self.close)
                 except RecordingError as error:
                     self.errors.append(error)
                     raise
@@ -199,8 +209,26 @@ class Recorder:
             if entry is not None:
                 return replace(reply_from_json(entry.reply, entry.model), source="recording")
             if not recording.records:
-                raise self._make_mismatch_error(recording, request)
+                similar = self._find_similar(recording, request) if self._drift else None
+                if similar is None:
+                    raise self._make_mismatch_error(recording, request)
+                return replace(reply_from_json(similar.reply, similar.model), source="recording")
             return None
+
+    def _find_similar(self, recording: OpenRecording, request: Request) -> RecordedCall | None:
+        """The reply that was recorded at this turn of this block; notes why it no longer matches."""
+        problem = recording.describe_difference(request).rstrip()
+        entry = recording.take_similar_entry(request)
+        shown = [message_to_json(message) for message in list_new_messages(request.messages)]
+        if entry is None or list(entry.shown) != shown:  # else only what came before differs
+            self._note_drift(request.place, request.turn, problem)
+        return entry
+
+    def _note_drift(self, place: str, turn: int, problem: str) -> None:
+        assert self._drift is not None
+        noted = {"recording": str(self.path), "place": place, "turn": turn, "problem": problem}
+        with self._drift.open("a", encoding="utf-8") as file:
+            file.write(format_json_line(noted) + "\n")
 
     def _make_mismatch_error(
         self, recording: OpenRecording, request: Request
@@ -287,6 +315,28 @@ class OpenRecording:
         if self._continues and used >= len(entries):
             return None
         return entries[min(used, len(entries) - 1)]
+
+    def take_similar_entry(self, request: Request) -> RecordedCall | None:
+        """The first unused reply recorded at this turn of this block, or else of its file."""
+        file = request.place.rpartition(":")[0]
+        unused = [
+            entry
+            for entry in self.old.entries
+            if entry.turn == request.turn and entry.key not in self._used
+        ]
+        for entry in (
+            *(entry for entry in unused if entry.place == request.place),
+            *(entry for entry in unused if entry.place.rpartition(":")[0] == file),
+        ):
+            self._used[entry.key] = 1
+            return entry
+        return None
+
+    def take_unused_entries(self) -> list[RecordedCall]:
+        """The replies that were never asked for."""
+        unused = [entry for entry in self.old.entries if entry.key not in self._used]
+        self._used.update((entry.key, 1) for entry in unused)
+        return unused
 
     def skip_used_entries(self, other: OpenRecording) -> None:
         """Go on after the entries that have been replayed from, or recorded into, the `other` recording."""

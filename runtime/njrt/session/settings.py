@@ -208,7 +208,16 @@ def make_recorder(record: str | Path | Recorder | None, mode: RecordMode) -> Rec
         return None
     from njrt.persistence.recorder import Recorder
 
-    return record if isinstance(record, Recorder) else Recorder(record, mode)
+    return record if isinstance(record, Recorder) else open_recorder(record, mode)
+
+
+def open_recorder(path: str | Path, mode: RecordMode) -> Recorder:
+    """A recorder for a path; NJC_RECORD_TO has it go on in a copy below another folder, NJC_DRIFT note mismatches."""
+    from njrt.persistence.recorder import Recorder
+
+    if folder := os.environ.get("NJC_RECORD_TO"):
+        return Recorder(Path(folder, *Path(path).absolute().parts[1:]), "new")
+    return Recorder(path, mode, drift=os.environ.get("NJC_DRIFT") or None)
 
 
 def get_settings() -> Settings:
@@ -293,7 +302,7 @@ def find_recorder(settings: Settings, environ: Mapping[str, str]) -> Recorder | 
 @lru_cache(maxsize=64)
 def get_environment_recorder(text: str) -> Recorder:
     """The recorder that `NJC_RECORD=MODE[:PATH]` asks for; one for the whole process."""
-    from njrt.persistence.recorder import Recorder, RecordMode
+    from njrt.persistence.recorder import RecordMode
 
     mode, _, path = text.partition(":")
     if mode not in get_args(RecordMode):
@@ -301,7 +310,7 @@ def get_environment_recorder(text: str) -> Recorder:
             "NJC_RECORD must be off, MODE or MODE:PATH, "
             f"with MODE one of {', '.join(get_args(RecordMode))}, not {text!r}"
         )
-    return Recorder(path or make_default_recording_path(), mode)  # type: ignore[arg-type]
+    return open_recorder(path or make_default_recording_path(), mode)  # type: ignore[arg-type]
 
 
 def make_default_recording_path() -> str:

@@ -1,0 +1,124 @@
+"""`njc migrate-model OLD NEW -- pytest -q`: run a command on its recordings, then with another model, and compare."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import shutil
+import subprocess
+import sys
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+import click
+
+from njc.commands.flags import console_flags, pass_console
+from njc.commands.terminal.console import Console
+from njc.commands.terminal.trace_status import show_status_of_trace
+from njc.comparison.text import format_text_table
+from njc.drift.block_runs import ComparedBlock, compare_runs, format_difference, read_runs
+from njc.project.units import format_path
+from njrt.errors import ConfigurationError
+
+FOLDER = Path(".njc_cache") / "migrate-model"
+MOST_DIFFERENCES = 5
+"""Differences shown of each block."""
+
+_HEADINGS = ("block", "runs", "same effects", "same outcome")
+
+
+@click.command("migrate-model", context_settings={"allow_interspersed_args": False})
+@click.argument("old")
+@click.argument("new")
+@click.argument("words", nargs=-1, metavar="[-- COMMAND...]", type=click.UNPROCESSED)
+@click.option("--write", is_flag=True, help="Replace the recordings by those of NEW.")
+@click.option("--fresh", is_flag=True, help="Ask NEW again.")
+@console_flags
+@pass_console
+@click.pass_context
+def command(
+    ctx: click.Context,
+    console: Console,
+    /,
+    old: str,
+    new: str,
+    words: Sequence[str],
+    write: bool,
+    fresh: bool,
+) -> None:
+    """Ask the model NEW what the model OLD was asked, and say what differs, by block.
+
+    COMMAND (default: pytest -q) runs twice: on its recordings, and with NEW in place of OLD; its replies are recorded in a
+    folder of their own, so that they are asked for once. Exit code 1: outcomes differ, or COMMAND failed with NEW.
+    """
+    words = [word for word in words if word != "--"] or [sys.executable, "-m", "pytest", "-q"]
+    if shutil.which(words[0]) is None:
+        raise ConfigurationError(f"there is no command `{words[0]}`")
+    name = hashlib.sha256(json.dumps([old, new, list(words)]).encode()).hexdigest()[:12]
+    folder = (FOLDER / name).absolute()
+    if fresh:
+        shutil.rmtree(folder, ignore_errors=True)
+    folder.mkdir(parents=True, exist_ok=True)
+    before, after = folder / "old.trace.jsonl", folder / "new.trace.jsonl"
+    if code := _run(console, words, before, {}):
+        raise ConfigurationError(
+            f"the command fails on its recordings, exit code {code}; correct that first: "
+            f"{format_path(before.with_suffix('.log'))}"
+        )
+    environ = {"NJC_RECORD_TO": str(folder / "recordings"), "NJC_REPLACE_MODEL": f"{old}={new}"}
+    code = _run(console, words, after, environ)
+    blocks = compare_runs(*(read_runs(_read_lines(trace)) for trace in (before, after)))
+    console.result(_format_report(blocks))
+    verdict = (
+        "passes"
+        if code == 0
+        else f"fails, exit code {code}: {format_path(after.with_suffix('.log'))}"
+    )
+    console.result(f"\nwith {new} the command {verdict}")
+    recorded = sorted((folder / "recordings").rglob("*.jsonl"))
+    if write:
+        for file in recorded:
+            target = Path("/", *file.relative_to(folder / "recordings").parts)
+            shutil.copyfile(file, target)
+            console.note(f"written: {format_path(target)}")
+    else:
+        console.note(
+            f"{len(recorded)} recordings of {new} are in {format_path(folder / 'recordings')}; --write uses them"
+        )
+    differs = any(block.same_outcome < block.runs for block in blocks)
+    ctx.exit(1 if code or differs else 0)
+
+
+def _run(console: Console, words: Sequence[str], trace: Path, environ: Mapping[str, str]) -> int:
+    trace.unlink(missing_ok=True)
+    with trace.with_suffix(".log").open("wb") as log, show_status_of_trace(console, trace):
+        return subprocess.run(
+            list(words),
+            env={**os.environ, **environ, "NJC_TRACE": str(trace)},
+            stdin=subprocess.DEVNULL,
+            stdout=log,
+            stderr=subprocess.STDOUT,
+            check=False,
+        ).returncode
+
+
+def _read_lines(trace: Path) -> list[str]:
+    return trace.read_text(encoding="utf-8").splitlines() if trace.exists() else []
+
+
+def _format_report(blocks: Sequence[ComparedBlock]) -> str:
+    if not blocks:
+        return "no block asked a model"
+    rows = [
+        (block.place, str(block.runs), str(block.same_effects), str(block.same_outcome))
+        for block in blocks
+    ]
+    lines = [format_text_table(_HEADINGS, rows)]
+    for block in blocks:
+        for difference in block.differences[:MOST_DIFFERENCES]:
+            shown = "\n".join(f"  {line}" for line in format_difference(difference))
+            lines.append(f"{block.place}\n{shown}")
+        if (more := len(block.differences) - MOST_DIFFERENCES) > 0:
+            lines.append(f"{block.place}: {more} more")
+    return "\n\n".join(lines)

@@ -1,0 +1,64 @@
+"""`njc replay --drift -- pytest -q`: run a command on its recordings, and say which entries no longer match, and why."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+from collections import defaultdict
+from collections.abc import Sequence
+from pathlib import Path
+
+import click
+
+from njc.commands.flags import console_flags, pass_console
+from njc.commands.terminal.console import Console
+from njc.project.units import format_path
+from njrt.errors import ConfigurationError
+
+
+@click.command("replay", context_settings={"allow_interspersed_args": False})
+@click.argument("words", nargs=-1, metavar="[-- COMMAND...]", type=click.UNPROCESSED)
+@click.option("--drift", is_flag=True, help="Go on where a recording does not match.")
+@console_flags
+@pass_console
+@click.pass_context
+def command(ctx: click.Context, console: Console, /, words: Sequence[str], drift: bool) -> None:
+    """Run COMMAND (default: pytest -q) on its recordings; no model is asked.
+
+    With --drift a request that is not in the recording gets the reply that was recorded in its place, and is listed with
+    the first difference. Exit code 1: something no longer matches.
+    """
+    words = [word for word in words if word != "--"] or [sys.executable, "-m", "pytest", "-q"]
+    if shutil.which(words[0]) is None:
+        raise ConfigurationError(f"there is no command `{words[0]}`")
+    with tempfile.TemporaryDirectory() as folder:
+        noted = Path(folder, "drift.jsonl")
+        environ = {**os.environ, **({"NJC_DRIFT": str(noted)} if drift else {})}
+        done = subprocess.run(list(words), env=environ, stdin=subprocess.DEVNULL, check=False)
+        lines = noted.read_text(encoding="utf-8").splitlines() if noted.exists() else []
+    if not drift:
+        ctx.exit(done.returncode)
+    console.result(format_drift(lines))
+    ctx.exit(1 if lines or done.returncode else 0)
+
+
+def format_drift(lines: Sequence[str]) -> str:
+    """What no longer matches, by recording."""
+    if not lines:
+        return "all requests are in the recordings"
+    by_recording: defaultdict[str, list[str]] = defaultdict(list)
+    for line in lines:
+        entry = json.loads(line)
+        problem = entry["problem"].replace("\n", "\n    ")
+        by_recording[entry["recording"]].append(
+            f"  {entry['place']}, turn {entry['turn']}: {problem}"
+        )
+    parts = []
+    for recording, entries in by_recording.items():
+        path = format_path(Path(recording).absolute())
+        parts.append("\n".join([f"{path}: {len(entries)} entries no longer match", *entries]))
+    return "\n".join(parts)

@@ -1,0 +1,198 @@
+"""`njc replay --drift` and `njc migrate-model`: recordings that no longer match, and what another model makes of them."""
+
+from __future__ import annotations
+
+import os
+import sys
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner, Result
+
+import njrt
+from loopback import Answer, Seen
+from njc.commands import njc as njc_command
+from njc.drift.block_runs import compare_runs, describe_reply, read_runs
+from openai_server import OpenAIServer, says
+
+pytest.importorskip("openai")
+
+PROGRAM = '''\
+import sys
+
+import njrt
+
+
+def sort_mail(mail: str) -> str:
+    """natural
+    Put into <:kind: str> what <mail> is about.
+    """
+    return kind
+
+
+for mail in sys.argv[1:]:
+    print(sort_mail(mail), njrt.llm(f"Is it urgent? {mail}", bool))
+'''
+RECORDING = "recordings/prog.jsonl"
+
+
+class SortingServer(OpenAIServer):
+    """Says of each mail its first word, or what `kinds` says of it."""
+
+    def __init__(self, **kinds: str) -> None:
+        super().__init__(models=("gpt-4.1", "gpt-5-mini"))
+        self.kinds = kinds
+
+    def answer_without_script(self, seen: Seen) -> Answer:
+        text = str(seen.body["messages"][1:])
+        if "urgent" in text:
+            return Answer(says('{"value": false}').body)
+        word = next(word for word in ("invoice", "spam", "party") if word in text)
+        return Answer(says(f'{{"kind":  "{self.kinds.get(word, word)}"}}').body)
+
+    @property
+    def environment(self) -> dict[str, str]:
+        return {"OPENAI_API_KEY": str(self.key), "OPENAI_BASE_URL": self.base_url}
+
+
+@pytest.fixture
+def program(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A program in the working directory, with a recording of gpt-4.1 on two mails."""
+    monkeypatch.chdir(tmp_path)
+    for name in [name for name in os.environ if name.startswith(("NJC_", "OPENAI_", "ANTHROPIC_"))]:
+        monkeypatch.delenv(name)
+    (tmp_path / ".git").mkdir()
+    (tmp_path / "prog.njpy").write_text(PROGRAM)
+    monkeypatch.setenv("NJC_MODEL", "openai/gpt-4.1")
+    monkeypatch.setenv("NJC_RECORD", f"once:{RECORDING}")
+    with SortingServer() as server:
+        result = run_program(server.environment)
+    assert result.exit_code == 0, result.output
+    return tmp_path
+
+
+def command(*mails: str) -> list[str]:
+    return ["--", sys.executable, "-m", "njc", "run", "prog.njpy", *mails]
+
+
+def run_program(environ: dict[str, str]) -> Result:
+    return njc("replay", *command("invoice 1", "spam 2"), environ=environ)
+
+
+def njc(*arguments: str, environ: dict[str, str] | None = None) -> Result:
+    runner = CliRunner(env=environ or {})
+    return runner.invoke(njc_command, arguments, prog_name="njc")
+
+
+def test_recordings_that_match_have_no_drift(program: Path) -> None:
+    result = njc("replay", "--drift", *command("invoice 1", "spam 2"))
+    assert result.exit_code == 0, result.output
+    assert "all requests are in the recordings" in result.output
+
+
+DRIFTS = {
+    "prompt": ("is about", "is mainly about", ["turn 1", "mainly about"]),
+    "question": ("Is it urgent?", "Is it very urgent?", ["turn 1", "very urgent"]),
+    "value": ("print(sort_mail(mail)", 'print(sort_mail(mail + "!")', ["turn 1", "invoice 1!"]),
+}
+
+
+@pytest.mark.parametrize("kind", DRIFTS)
+def test_entries_that_no_longer_match_are_listed(program: Path, kind: str) -> None:
+    before, after, said = DRIFTS[kind]
+    recorded = Path(RECORDING).read_bytes()
+    Path("prog.njpy").write_text(PROGRAM.replace(before, after))
+    result = njc("replay", "--drift", *command("invoice 1", "spam 2"))
+    assert result.exit_code == 1
+    assert f"{RECORDING}: 2 entries no longer match" in result.output
+    assert all(word in result.output for word in said)
+    assert Path(RECORDING).read_bytes() == recorded
+
+
+def test_entries_that_are_never_asked_for_are_listed(program: Path) -> None:
+    result = njc("replay", "--drift", *command("invoice 1"))
+    assert result.exit_code == 1
+    assert result.output.count("the program never asks for it") == 2
+
+
+def test_a_request_without_an_entry_is_listed_and_fails(program: Path) -> None:
+    result = njc("replay", "--drift", *command("invoice 1", "spam 2", "party 3"))
+    assert result.exit_code == 1
+    assert "party 3" in result.output or "no longer match" in result.output
+
+
+@pytest.mark.parametrize("write", [False, True])
+def test_another_model_is_compared_by_block(program: Path, write: bool) -> None:
+    recorded = Path(RECORDING).read_bytes()
+    models = ("openai/gpt-4.1", "openai/gpt-5-mini")
+    flags = ("--write",) if write else ()
+    with SortingServer(spam="junk") as server:
+        arguments = ("migrate-model", *flags, *models, *command("invoice 1", "spam 2"))
+        result = njc(*arguments, environ=server.environment)
+        assert result.exit_code == 1, result.output
+        rows = {line.split()[0]: line.split()[1:] for line in result.output.splitlines() if line}
+        assert rows["prog.njpy:7"] == ["2", "1", "1"]
+        assert rows["njrt.llm"] == ["2", "2", "2"]
+        assert '"junk"' in result.output
+        assert {seen.body["model"] for seen in server.seen} == {"gpt-5-mini"}
+        asked = len(server.seen)
+        njc(*arguments, environ=server.environment)
+        assert len(server.seen) == asked, "the new model was asked again"
+    assert (Path(RECORDING).read_bytes() == recorded) is not write
+    if write:
+        assert b"junk" in Path(RECORDING).read_bytes()
+
+
+def test_equal_answers_are_no_difference(program: Path) -> None:
+    models = ("openai/gpt-4.1", "openai/gpt-5-mini")
+    with SortingServer() as server:
+        arguments = ("migrate-model", *models, *command("invoice 1", "spam 2"))
+        result = njc(*arguments, environ=server.environment)
+    assert result.exit_code == 0, result.output
+
+
+def test_a_command_that_fails_on_its_recordings_is_not_compared(program: Path) -> None:
+    result = njc("migrate-model", "a/b", "c/d", *command("party 3"))
+    assert result.exit_code == 2
+    assert "fails on its recordings" in result.output
+
+
+EQUAL = [
+    ({"calls": [{"name": "run", "code": ["x = 1  # one"]}]}, {"calls": [{"name": "run", "code": ["x=1"]}]}),
+    ({"text": ['{"a": 1, "b": 2}']}, {"text": ['{"b":2,', '"a":1}']}),
+    ({"text": ["```python", "x = 1", "```"]}, {"text": ["x  =  1"]}),
+    ({"calls": [{"name": "bind", "arguments": {"a": 1, "b": 2}}]}, {"calls": [{"name": "bind", "arguments": {"b": 2, "a": 1}}]}),
+]  # fmt: skip
+DIFFERENT = [
+    ({"calls": [{"name": "run", "code": ["x = 1"]}]}, {"calls": [{"name": "run", "code": ["x = 2"]}]}),
+    ({"text": ['{"a": 1}']}, {"text": ['{"a": 2}']}),
+    ({"calls": [{"name": "run", "raw": "{"}]}, {"calls": [{"name": "run", "raw": "["}]}),
+    ({"text": ["yes"]}, {"text": ["no"]}),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("one", "other"), EQUAL)
+def test_layout_is_no_difference(one: dict[str, object], other: dict[str, object]) -> None:
+    assert describe_reply(one) == describe_reply(other)
+
+
+@pytest.mark.parametrize(("one", "other"), DIFFERENT)
+def test_meaning_is_a_difference(one: dict[str, object], other: dict[str, object]) -> None:
+    assert describe_reply(one) != describe_reply(other)
+
+
+def test_runs_are_paired_by_what_they_were_shown(tmp_path: Path) -> None:
+    traces = []
+    for number, order in enumerate([(1, 2, 3), (3, 1)]):
+        trace = tmp_path / f"{number}.jsonl"
+        model = njrt.Scripted(lambda request: "yes")
+        with njrt.using(model=model, trace=trace):
+            for question in order:
+                njrt.llm(f"Question {question}?")
+        traces.append(read_runs(trace.read_text().splitlines()))
+    (block,) = compare_runs(*traces)
+    assert (block.runs, block.same_effects, block.same_outcome) == (3, 2, 2)
+    (difference,) = block.differences
+    assert difference.old is not None
+    assert "Question 2?" in difference.old.shown
+    assert difference.new is None
