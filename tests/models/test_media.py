@@ -505,4 +505,3 @@ def test_cached_tokens_are_in_the_accounts():
         with njrt.using(model=njrt.Scripted([reply])):
             run("natural\n<photo> <:seen>", lambda: (photo, seen), writes="seen", effects="answer")
     assert watch.totals.cached_tokens == 60
-    assert "60 tokens from a prompt cache" in str(watch.totals)

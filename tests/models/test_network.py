@@ -8,6 +8,7 @@ import signal
 import subprocess
 import sys
 import threading
+import time
 from concurrent.futures import CancelledError, ThreadPoolExecutor
 from dataclasses import replace
 
@@ -75,11 +76,17 @@ def test_the_users_interrupt_ends_a_waiting_call():
         model = OpenAI("local", base_url=server.base_url)
         main = threading.main_thread().ident
         assert main is not None
-        timer = threading.Timer(0.3, signal.pthread_kill, (main, signal.SIGINT))
-        timer.start()
+
+        def interrupt() -> None:
+            while not server.seen:
+                time.sleep(0.01)
+            signal.pthread_kill(main, signal.SIGINT)
+
+        thread = threading.Thread(target=interrupt, daemon=True)
+        thread.start()
         with pytest.raises(KeyboardInterrupt):
             model.ask(replace(PLAIN, timeout=30))
-        timer.join()
+        thread.join()
         assert server.abandoned.wait(10)
         assert model.ask(PLAIN).message.text == "fine"
 

@@ -254,6 +254,17 @@ def test_an_error_of_the_programs_own_model_is_kept_as_the_cause():
     assert isinstance(caught.value.__cause__, ZeroDivisionError)
 
 
+def test_a_model_that_blocks_the_network_thread_is_an_error_and_no_deadlock():
+    inner = PydanticAI(answer(TextPart("hi")))
+
+    async def reply(messages: Any, info: AgentInfo) -> ModelResponse:
+        return ModelResponse(parts=[TextPart(inner.ask(PLAIN).message.text)])
+
+    with pytest.raises(ServerError, match="RuntimeError") as caught:
+        PydanticAI(FunctionModel(reply)).ask(PLAIN)
+    assert "await `aask`" in str(caught.value.__cause__)
+
+
 def test_a_cancelled_call_leaves_nothing_running():
     async def cancel() -> None:
         with LenientServer([Hang()]) as server:

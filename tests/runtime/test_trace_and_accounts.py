@@ -114,7 +114,7 @@ def test_the_account_of_a_run_says_what_happened_and_what_it_cost() -> None:
         ("NameError: f", True),
         ("7", False),
     ]
-    assert run.totals == Totals(1, 2, 2, 110, 22, 0.25, 3.0)
+    assert run.totals == Totals(1, 2, 2, 110, 22, 0.25, 3.0, cached_tokens=60)
     assert str(run.totals) == "1 run, 2 calls, 2 effects, 132 tokens, $0.2500, 3.0 s"
 
 
@@ -188,7 +188,7 @@ def test_a_watch_counts_the_runs_inside_it_by_place() -> None:
     tell(record_event, run_of("r-4"))
     assert [run.id for run in outer.runs] == ["r-1", "r-2", "r-3"]
     assert [run.id for run in inner.runs] == ["r-2", "r-3"]
-    assert outer.totals == Totals(3, 6, 6, 330, 66, 0.75, 9.0)
+    assert outer.totals == Totals(3, 6, 6, 330, 66, 0.75, 9.0, cached_tokens=180)
     assert {place: used.runs for place, used in outer.by_place.items()} == {
         "a.njpy:1": 2,
         "b.njpy:2": 1,

@@ -41,7 +41,15 @@ class Network:
         self._thread.start()
 
     def run(self, exchange: Coroutine[Any, Any, T]) -> T:
-        """Run `exchange` on the network's loop and wait for it; an interrupt cancels it."""
+        """Run `exchange` on the network's loop and wait for it; an interrupt cancels it.
+
+        Raises RuntimeError on the network's own thread, which would wait for itself.
+        """
+        if threading.current_thread() is self._thread:
+            exchange.close()
+            raise RuntimeError(
+                "a model is asked by `ask` inside of an asynchronous model; await `aask`"
+            )
         future = self._start(exchange)
         try:
             return future.result()

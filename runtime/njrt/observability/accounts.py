@@ -125,8 +125,6 @@ class Totals:
         ]
         words = [f"{number:,} {noun}" + ("" if number == 1 else "s") for number, noun in counts]
         words += [f"${self.usd:.4f}", f"{self.seconds:.1f} s"]
-        if self.cached_tokens:
-            words.append(f"{self.cached_tokens:,} tokens from a prompt cache")
         if self.by_code or self.unfit or self.raised:
             words.append(f"{self.by_code:,} by code ({self.unfit:,} unfit, {self.raised:,} raised)")
         if self.needed_code:
