@@ -18,10 +18,7 @@ import click
 from spsbench import flags
 
 if TYPE_CHECKING:
-    from njrt.prediction import Prediction
-    from spsbench.surprise.results import SurpriseResult, SurpriseTrial
-
-SETUP_ERROR = "no prediction:"
+    from spsbench.surprise.results import SurpriseResult
 
 
 @click.command("surprise")
@@ -35,6 +32,7 @@ SETUP_ERROR = "no prediction:"
     show_default=True,
     help="Results file; its effects are skipped.",
 )
+@click.option("--scheduler", metavar="tcp://HOST:PORT", help="Run on this Dask cluster.")
 @click.option("--note", default="", help="What to record of the model's server.")
 @click.option(
     "--report",
@@ -42,7 +40,13 @@ SETUP_ERROR = "no prediction:"
     help="Only show the table of this file.",
 )
 def command(
-    model: str | None, sample: int | None, seed: int, out: Path, note: str, report: Path | None
+    model: str | None,
+    sample: int | None,
+    seed: int,
+    out: Path,
+    scheduler: str | None,
+    note: str,
+    report: Path | None,
 ) -> None:
     """Plant wrong effects, and have a model predict each effect.
 
@@ -53,11 +57,13 @@ def command(
     from spsbench.journal import Journal, JournalInUseError
     from spsbench.results import DamagedResultsError
     from spsbench.studies.study_command import load_study_model
-    from spsbench.surprise.playing import list_planted_effects, play_effect
+    from spsbench.surprise.playing import list_planted_effects
     from spsbench.surprise.results import SurpriseRun, SurpriseTrial, read_surprises
+    from spsbench.surprise.running import SurpriseJob, answer_surprise
     from spsbench.surprise.table import format_surprise_table
     from spsbench.trials.machine import describe_machine, read_timestamp
     from spsbench.trials.progress import format_time_left
+    from spsbench.trials.workers import LostTrial, NoWorkersError, run_jobs
 
     if report is not None:
         lines = report.read_text(encoding="utf-8").splitlines(keepends=True)
@@ -69,8 +75,7 @@ def command(
     total = len(effects)
     if sample is not None and sample < total:
         effects = Random(seed).sample(effects, sample)
-    predictor = load_study_model(model, os.environ)
-    if predictor is None:
+    if load_study_model(model, os.environ) is None:
         raise click.UsageError("a script cannot predict; name a model")
     try:
         with Journal(out, read_surprises) as journal:
@@ -86,53 +91,34 @@ def command(
                     **describe_machine(),
                 )
             )
-            to_do = [
-                (SurpriseTrial(effect.program, effect.case, effect.piece, planted, model), effect)
+            base_url = os.environ.get("NJC_BASE_URL")
+            jobs = [
+                SurpriseJob(
+                    SurpriseTrial(effect.program, effect.case, effect.piece, planted, model),
+                    effect,
+                    base_url,
+                )
                 for effect in effects
                 for planted in ("none", effect.mutation.kind)
             ]
-            to_do = [(trial, effect) for trial, effect in to_do if trial not in results]
+            jobs = [job for job in jobs if job.trial not in results]
             began = time.monotonic()
-            for number, (trial, effect) in enumerate(to_do, 1):
-                started = read_timestamp()
-                prediction = play_effect(effect, trial.planted != "none", predictor)
-                if prediction is not None and prediction.problem.startswith(SETUP_ERROR):
+            answered = run_jobs(iter(jobs), answer_surprise, None, scheduler)
+            for number, result in enumerate(answered, 1):
+                if isinstance(result, LostTrial):
                     raise click.ClickException(
-                        f"{prediction.problem}; the same command goes on from here"
+                        f"{result.reason}; the same command goes on from here"
                     )
-                result = results[trial] = _make_result(trial, prediction, started)
+                results[result.trial] = result
                 journal.append(result)
-                left = (time.monotonic() - began) / number * (len(to_do) - number)
+                left = (time.monotonic() - began) / number * (len(jobs) - number)
                 click.echo(
-                    f"[{number}/{len(to_do)}] {_describe(result)}, about {format_time_left(left)} left",
+                    f"[{number}/{len(jobs)}] {_describe(result)}, about {format_time_left(left)} left",
                     err=True,
                 )
-    except (DamagedResultsError, JournalInUseError) as error:
+    except (DamagedResultsError, JournalInUseError, NoWorkersError) as error:
         raise click.ClickException(str(error)) from None
     click.echo(format_surprise_table(list(results.values())))
-
-
-def _make_result(
-    trial: SurpriseTrial, prediction: Prediction | None, started: str
-) -> SurpriseResult:
-    from njrt.prediction import Prediction
-    from spsbench.surprise.results import SurpriseResult
-
-    made = prediction or Prediction(problem="the case ended before this effect")
-    return SurpriseResult(
-        trial.program,
-        trial.case,
-        trial.piece,
-        trial.planted,
-        trial.model,
-        is_surprise=made.is_surprise,
-        mismatches=made.mismatches,
-        problem=made.problem,
-        input_tokens=made.input_tokens,
-        output_tokens=made.output_tokens,
-        seconds=round(made.seconds, 2),
-        started=started,
-    )
 
 
 def _describe(result: SurpriseResult) -> str:

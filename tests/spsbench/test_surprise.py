@@ -152,6 +152,28 @@ def test_the_command_goes_on_where_it_was_killed(
     assert report.output in result.output
 
 
+def test_effects_are_predicted_on_a_dask_cluster(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    distributed = pytest.importorskip("distributed")
+    monkeypatch.chdir(tmp_path)
+    answers = [says("END: goes on")] * 9
+    flags = ["surprise", "--model", "openai/local", "--sample", "2", "--out", "s.jsonl"]
+    with (
+        OpenAIServer(answers, vendor=False, models=("local",)) as server,
+        distributed.LocalCluster(
+            n_workers=1, threads_per_worker=2, processes=False, dashboard_address=None
+        ) as cluster,
+    ):
+        monkeypatch.setenv("NJC_BASE_URL", server.base_url)
+        flags += ["--scheduler", cluster.scheduler_address]
+        result = CliRunner().invoke(main, flags)
+        assert result.exit_code == 0, result.output
+        assert server.seen
+    read = read_surprises(Path("s.jsonl").read_text().splitlines(keepends=True))
+    assert len(read.results) == 4
+
+
 def test_a_server_that_is_down_ends_the_command(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
