@@ -164,7 +164,7 @@ def _reject_uncompilable(module: Module, compilation: Compilation) -> Compilatio
     error = _find_output_error(compilation)
     if error is None:
         return compilation
-    if find_compile_error(module.tree):
+    if find_compile_error(module.tree, is_cell=module.source.is_cell):
         finding = make_syntax_diagnostic(module.source, error, counts_bytes=True)
     else:
         line = min(max(error.lineno or 1, 1), len(module.source.line_starts))
@@ -181,10 +181,11 @@ def _find_output_error(compilation: Compilation) -> SyntaxError | None:
     """Find why Python does not compile the output; the line of the error is the one of the source."""
     assert compilation.output is not None, "there is an output to compile"
     text = SourceFile(compilation.source.path, compilation.output).text
-    if find_compile_error(text) is None:  # faster than by way of a tree
+    is_cell = compilation.source.is_cell
+    if find_compile_error(text, is_cell=is_cell) is None:  # faster than by way of a tree
         return None
     try:
-        return find_compile_error(parse_compiled_tree(compilation))
+        return find_compile_error(parse_compiled_tree(compilation), is_cell=is_cell)
     except SyntaxError as error:
         error.lineno = find_source_line(compilation.line_map, error.lineno or 1)
         return error

@@ -50,7 +50,7 @@ LAYERS: Mapping[str, str] = {
         learning run
         timeline
         trace_view dap authority batch drift
-        debug language_server
+        debug language_server notebook
         commands
         cli
         __main__

@@ -80,12 +80,16 @@ def parse_quietly(text: str) -> ast.Module:
         return ast.parse(text)
 
 
-def find_compile_error(program: ast.Module | str) -> SyntaxError | None:
-    """Find what Python's compiler refuses; of a tree, what only that does, such as `return` outside of a function."""
+def find_compile_error(program: ast.Module | str, *, is_cell: bool = False) -> SyntaxError | None:
+    """Find what Python's compiler refuses; of a tree, what only that does, such as `return` outside of a function.
+
+    In the cell of a notebook, `await` is allowed outside of functions.
+    """
+    flags = ast.PyCF_ALLOW_TOP_LEVEL_AWAIT if is_cell else 0
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         try:
-            compile(program, "<source>", "exec", dont_inherit=True)
+            compile(program, "<source>", "exec", flags, dont_inherit=True)
         except SyntaxError as error:
             return error
         except (ValueError, RecursionError, MemoryError) as error:

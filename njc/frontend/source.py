@@ -43,6 +43,8 @@ class SourceFile:
     data: bytes
     known_encoding: str | None = None
     """The encoding, where it is not to be read from the bytes."""
+    is_cell: bool = False
+    """Whether it is the cell of a notebook, in which `await` may stand outside of functions."""
 
     @cached_property
     def bom(self) -> bytes:

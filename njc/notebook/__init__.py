@@ -1,0 +1,1 @@
+"""Natural code in the cells of notebooks."""

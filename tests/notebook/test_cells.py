@@ -1,0 +1,169 @@
+"""Natural code in notebooks: cells are run by a real kernel, and compiled by themselves."""
+
+from __future__ import annotations
+
+import ast
+import json
+import os
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from njc.notebook.cells import CellError, compile_cell
+from njrt.options import Options
+
+nbformat = pytest.importorskip("nbformat")
+nbclient = pytest.importorskip("nbclient")
+pytest.importorskip("ipykernel")
+
+ROOT = Path(__file__).parents[2]
+
+REPLIES = """\
+import njrt, threading
+from njrt.models.scripted import Scripted, run
+model = Scripted([
+    {"total": 12}, run("shown.append(total)", done=True), {"n": 5}, {"m": 7}, run("1 / 0", done=True),
+    run("later = prices[0]", done=True),
+])
+"""
+
+CELLS: list[tuple[str, dict[str, str]]] = [
+    ("%load_ext njc", {}),
+    (REPLIES, {}),
+    ("%njpy using model=model", {}),
+    ("prices = (3, 4, 5)\nshown = []", {}),
+    (
+        'prices: tuple[int, ...] = (3, 4, 5)\n"""natural\nNot compiled without the magic: <nothing>.\n"""\nprices',
+        {"text/plain": "(3, 4, 5)"},
+    ),
+    (
+        "\n%%njpy\nprices: tuple[int, ...] = (3, 4, 5)\n"
+        '"""natural\nPut the sum of <prices> into <:total: int>.\n"""',
+        {},
+    ),
+    ("%njpy trace", {"text/html": "<td", "text/plain": "In[6]:3  scripted  completed"}),
+    ("%njpy on", {}),
+    (
+        '!echo from the shell\n"""natural\nAppend <total> to <shown>.\n"""\nshown',
+        {"stdout": "from the shell", "text/plain": "[12]"},
+    ),
+    (
+        'import asyncio\nawait asyncio.sleep(0)\nasync def f(x: int) -> int:\n    """natural\n'
+        '    Put <x> plus one into <:n: int>.\n    """\n    return n\nawait f(4)',
+        {"text/plain": "5"},
+    ),
+    (
+        '%%time\n%%njpy\ndef g(x: int) -> int:\n    """natural\n    Put <x> into <:m: int>.\n    """\n    return m\n'
+        "print('g', g(7))",
+        {"stdout": "g 7"},
+    ),
+    (
+        'def h(prices):\n    """natural(max_calls=1)\n    Look at <prices>.\n    """\n\n\nh(prices)',
+        {"error": "natural block at In[12]:2"},
+    ),
+    ('"""natural\nPut the first of <prices> into <:later>.\n"""\nlater', {"text/plain": "3"}),
+    (
+        'text = "a"\n\n"""natural(max_efects=3)\nPut <text> into <:n: int>.\n"""',
+        {"stderr": "In[14]:3", "error": "InputRejected"},
+    ),
+    ("for i in range(3:", {"error": "SyntaxError"}),
+    ("len?", {}),
+    ("%njpy bogus", {"stderr": "usage: %njpy on|off|trace"}),
+    ("%njpy using modle=1", {"error": "modle"}),
+    ("%njpy off", {}),
+    ('"""natural\nNot compiled: <nothing>.\n"""', {"text/plain": "natural"}),
+    ("%unload_ext njc", {}),
+    ("%njpy on", {"stderr": "`%njpy` not found"}),
+]
+
+
+@pytest.fixture(scope="module")
+def kernels(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
+    """A kernel of this Python, found by its name."""
+    folder = tmp_path_factory.mktemp("jupyter")
+    spec = folder / "kernels" / "njpy-test" / "kernel.json"
+    spec.parent.mkdir(parents=True)
+    argv = [sys.executable, "-m", "ipykernel_launcher", "-f", "{connection_file}"]
+    spec.write_text(json.dumps({"argv": argv, "display_name": "test", "language": "python"}))
+    before = {name: os.environ.get(name) for name in ("JUPYTER_PATH", "IPYTHONDIR")}
+    os.environ |= {"JUPYTER_PATH": str(folder), "IPYTHONDIR": str(folder / "ipython")}
+    yield
+    for name, value in before.items():
+        if value is None:
+            del os.environ[name]
+        else:
+            os.environ[name] = value
+
+
+def read_outputs(cell: Any) -> dict[str, str]:
+    """What a cell has shown: by stream, by MIME type, or its error with its traceback."""
+    shown: dict[str, str] = {}
+    for output in cell.outputs:
+        match output.output_type:
+            case "stream":
+                shown[output.name] = shown.get(output.name, "") + output.text
+            case "error":
+                shown["error"] = f"{output.ename} {output.evalue}\n" + "\n".join(output.traceback)
+            case _:
+                shown |= output.data
+    return shown
+
+
+@pytest.mark.usefixtures("kernels")
+def test_cells_in_a_kernel() -> None:
+    cells = [nbformat.v4.new_code_cell(source) for source, _ in CELLS]
+    notebook = nbformat.v4.new_notebook(cells=cells)
+    client = nbclient.NotebookClient(
+        notebook,
+        timeout=60,
+        kernel_name="njpy-test",
+        allow_errors=True,
+        resources={"metadata": {"path": str(ROOT)}},
+    )
+    client.execute()
+    for cell, (source, expected) in zip(cells, CELLS, strict=True):
+        shown = read_outputs(cell)
+        assert ("error" in shown) == ("error" in expected), f"{source}\n{shown}"
+        for kind, text in expected.items():
+            assert text in shown[kind], f"{source}\n{shown}"
+
+
+def test_the_value_of_a_block_is_not_shown() -> None:
+    text = 'x = 1\n"""natural\nPrint <x>.\n"""\n'
+    tree = compile_cell(text, "In[1]", Options()).tree
+    assert isinstance(tree.body[-1], ast.Pass)
+    tree = compile_cell(text + "x", "In[1]", Options()).tree
+    assert isinstance(tree.body[-1], ast.Expr)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        '"""natural\nPut <x> into <:y>.\n"""',
+        'await f()\n"""natural\nPut <x> into <:y>.\n"""',
+        'async with a:\n    """natural\n    Put <x> into <:y>.\n    """',
+        'from __future__ import annotations\n"""natural\nPut <x> into <:y>.\n"""',
+        '"""natural\nPut <x> into <:y>.\n""" # at the end',
+        '"""natural\nPut <x> into <:y>.\n"""\n# at the end',
+    ],
+)
+def test_a_cell_may_read_variables_of_earlier_cells(text: str) -> None:
+    cell = compile_cell(text, "In[3]", Options())
+    assert cell.blocks == 1
+    assert "__main__" not in ast.unparse(cell.tree)
+    compile(cell.tree, "In[3]", "exec", ast.PyCF_ALLOW_TOP_LEVEL_AWAIT)
+
+
+@pytest.mark.parametrize(
+    ("text", "place"),
+    [
+        ('"""natural\nPut <x> into <:2y>.\n"""\nreturn 3', "In[3]:4"),
+        ('x = 1\n"""natural(mode="fast")\nPut <x> into <:y>.\n"""', "In[3]:2"),
+    ],
+)
+def test_what_is_wrong_is_said_with_the_line_of_the_cell(text: str, place: str) -> None:
+    with pytest.raises(CellError, match=place.replace("[", r"\[")):
+        compile_cell(text, "In[3]", Options())
