@@ -98,6 +98,7 @@ EDGE = """
     njc.dap             adapter requests stop_view
     njc.debug           commands session stop_report trace_walk
     njc.language_server recorded_run server workspace_files
+    njc.notebook        extension
     spsbench            journal
     spsbench.trials     answering building command executing interpreter interpreter_process machine playing running trial workers
     spsbench.studies    graph_command gsm8k_command study study_command
