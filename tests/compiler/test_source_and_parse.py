@@ -6,7 +6,12 @@ import pytest
 
 from njc.compiler import compile_source
 from njc.frontend.parse import can_hold_blocks, can_set_mode
-from njc.frontend.source import SourceDecodeError, SourceFile, count_opening_lines
+from njc.frontend.source import (
+    SourceDecodeError,
+    SourceFile,
+    count_opening_lines,
+    find_string_tokens,
+)
 
 BLOCK = '"""natural\nUse <x>.\n"""\n'
 
@@ -131,3 +136,9 @@ def test_a_file_without_blocks_keeps_its_bytes_and_encoding(data: bytes) -> None
 )
 def test_only_an_option_sets_the_mode(text: str, can: bool) -> None:
     assert can_set_mode(text.encode()) is can
+
+
+def test_strings_are_found_in_a_file_that_does_not_end_with_a_line_end() -> None:
+    assert list(find_string_tokens(SourceFile("a.njpy", b"x = 'a'"))) == [(4, 7)]
+    value = compile_source(SourceFile("a.njpy", b'x = """natural\nSay <x>.\n"""'))
+    assert [finding.code for finding in value.diagnostics] == ["NJ106"]
