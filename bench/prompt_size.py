@@ -3,7 +3,7 @@
     NJC_BASE_URL=http://127.0.0.1:8000/v1 python bench/prompt_size.py
 
     effects         tools   system prompt   with tools   as plain text
-    direct              1             223          315             301
+    direct              1             208          300             292
 
 Counted by the tokenizer of a llama.cpp or vLLM server, which both offer at `/tokenize`; without one there is
 nothing to count with, and the command says so. Tools are counted as the JSON that is sent: what a vendor
