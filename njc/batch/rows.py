@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import math
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -158,4 +159,17 @@ def make_json_value(value: Any) -> Any:
     """The JSON form of a value by pydantic; infinite numbers and NaN become text."""
     from pydantic_core import to_jsonable_python
 
-    return to_jsonable_python(value, inf_nan_mode="strings")
+    return _spell_infinite(to_jsonable_python(value))
+
+
+def _spell_infinite(value: Any) -> Any:
+    """Write infinite numbers and NaN as text, at any depth."""
+    match value:
+        case float() if not math.isfinite(value):
+            return "NaN" if math.isnan(value) else "Infinity" if value > 0 else "-Infinity"
+        case list():
+            return [_spell_infinite(item) for item in value]
+        case dict():
+            return {key: _spell_infinite(item) for key, item in value.items()}
+        case _:
+            return value

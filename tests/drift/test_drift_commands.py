@@ -130,7 +130,9 @@ def test_another_model_is_compared_by_block(program: Path, write: bool) -> None:
         arguments = ("migrate-model", *flags, *models, *command("invoice 1", "spam 2"))
         result = njc(*arguments, environ=server.environment)
         assert result.exit_code == 1, result.output
-        rows = {line.split()[0]: line.split()[1:] for line in result.output.splitlines() if line}
+        rows: dict[str, list[str]] = {}
+        for line in filter(None, result.output.splitlines()):
+            rows.setdefault(line.split()[0], line.split()[1:])
         assert rows["prog.njpy:7"] == ["2", "1", "1"]
         assert rows["njrt.llm"] == ["2", "2", "2"]
         assert '"junk"' in result.output
