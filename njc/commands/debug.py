@@ -68,7 +68,7 @@ def command(
     model: str | None,
     options: Sequence[str],
 ) -> None:
-    """Step through the effects of natural code, forward and back."""
+    """Step through the effects of blocks, forward and back."""
     is_plain = plain or is_plain_terminal()
     if not is_plain:
         check_full_screen()

@@ -45,7 +45,7 @@ def command(
     format: Literal["text", "json"],
     **flags: Any,
 ) -> None:
-    """Check the installation, and ask the model one short question.
+    """Check the installation, and ask the model a question.
 
     The exit code is 0 if programs can run, 2 if the configuration is wrong, 3 if the model does not answer.
     """

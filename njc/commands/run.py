@@ -61,7 +61,7 @@ def command(
     trace: str | None,
     **flags: Any,
 ) -> None:
-    """Compile FILE in memory and run it; flags of njc go before FILE."""
+    """Compile FILE in memory and run it; flags go before FILE."""
     if trace is not None:
         os.environ["NJC_TRACE"] = trace
     settings = {name: flags.pop(name) for name in SANDBOX_SETTINGS}

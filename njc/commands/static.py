@@ -85,7 +85,9 @@ def command(
     attempts: int,
     **flags: Any,
 ) -> None:
-    """Test static code on recorded runs or by a command; fix failures.
+    """Test static code, and repair what fails.
+
+    It is run on recorded runs or by a command.
 
     TRACES is a file or a folder of runs that were recorded with NJC_EXAMPLES=FILE. COMMAND has the compiled
     files first on PYTHONPATH; `{out}` in it stands for their directory.

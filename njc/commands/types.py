@@ -36,7 +36,7 @@ class CommandAfterDashes(click.Command):
 @pass_console
 @click.pass_context
 def command(ctx: click.Context, console: Console, /, sources: Sequence[Path]) -> None:
-    """Run a type checker, such as mypy or pyright, on natural code.
+    """Run a type checker (mypy, pyright) on natural code.
 
     SRC are files or directories (default: `src` of [tool.njc] in pyproject.toml). What the checker reports
     has the lines and columns of the sources, also where it is about a reference in a prompt.

@@ -90,7 +90,7 @@ def test_misspelt(here: Workplace, arguments: list[str], message: str) -> None:
 
 
 def test_completion_knows_the_commands(here: Workplace) -> None:
-    environ = {"_NJC_COMPLETE": "bash_complete", "COMP_WORDS": "njc b", "COMP_CWORD": "1"}
+    environ = {"_NJC_COMPLETE": "bash_complete", "COMP_WORDS": "njc bu", "COMP_CWORD": "1"}
     script = Path(sys.executable).with_name("njc")
     program = f"import runpy, sys; sys.argv = ['njc']; runpy.run_path({str(script)!r}, run_name='__main__')"
     assert here.python("-c", program, environ=environ).stdout == "plain,build\n"

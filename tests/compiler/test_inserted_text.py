@@ -57,7 +57,8 @@ def run_program(inserted: str) -> tuple[list[str], list[str], object]:
         if isinstance(last, ToolMessage):
             results.extend(result.text for result in last.results)
         elif isinstance(first, UserMessage):
-            shown.append(first.text.rpartition("\n--")[2].lstrip("-"))
+            opening, _, refusal = first.text.rpartition("\n--")[2].lstrip("-").partition("\n\n")
+            (results if refusal else shown).append(refusal or opening)
         return run(CODES[request.turn - 1], done=True)
 
     with using(model=Scripted(answer)):

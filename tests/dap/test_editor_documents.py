@@ -13,7 +13,8 @@ from njc.timeline.breakpoints import parse_breakpoint
 
 ROOT = Path(__file__).parents[2]
 DOCUMENT = (ROOT / "docs" / "editors.md").read_text(encoding="utf-8")
-KEYS = {field.alias for field in LaunchArguments.model_fields.values()}
+KEYS = {field.alias for field in LaunchArguments.model_fields.values()} - {"noDebug"}
+"""`noDebug` is set by editors, where a program is run without debugging."""
 
 
 def test_the_console_commands_are_those_of_the_help() -> None:

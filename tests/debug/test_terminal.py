@@ -27,7 +27,7 @@ from piped import SCRIPTED
 from loopback import Stream
 from openai_server import KEY, OpenAIServer, calls, split_completion
 
-SECONDS = 240.0
+SECONDS = 90.0
 ROOT = Path(__file__).parents[2]
 SOURCE = '"""natural\nBind <:x>, a number.\n"""\nprint("x is", x)\n'
 
@@ -146,9 +146,6 @@ def test_the_full_screen_follows_the_size_of_the_terminal(tmp_path: Path) -> Non
         terminal.wait_for("2 variables", "total: int = 0")
         terminal.resize(24, 8)
         terminal.wait_for("24x8")
-        terminal.send("s")
-        terminal.resize(120, 40)
-        terminal.wait_for("step 1.1: line 1 of Run", "╭─ 1 effect", "╭─ 2 variables", "╭─ 3 model")
         terminal.send("q")
         assert terminal.end() == 0
         assert terminal.written.rstrip().rfind(b"\x1b[?1049l") > terminal.written.rfind(

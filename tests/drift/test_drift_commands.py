@@ -1,4 +1,7 @@
-"""`njc replay --drift` and `njc migrate-model`: recordings that no longer match, and what another model makes of them."""
+"""`njc replay --drift` and `njc migrate-model`: recordings that no longer match, and what another model makes of them.
+
+The forms of what docs/drift.md shows are checked here.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""Natural code in notebooks: cells are run by a real kernel, and compiled by themselves."""
+"""Natural code in notebooks: cells are run by a real kernel, and compiled by themselves.
+
+Those of docs/notebooks.md are among them.
+"""
 
 from __future__ import annotations
 

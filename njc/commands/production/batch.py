@@ -94,7 +94,9 @@ def command(
     retry: bool,
     fresh: bool,
 ) -> None:
-    """Call FUNCTION for every row of the file ROWS, and write a line of results for each.
+    """Call FUNCTION for every row of the file ROWS.
+
+    The result of each row is a line.
 
     A row is a JSON object with the arguments of one call. An interrupted batch is continued by the same command.
     Exit code 1: some rows have failed.

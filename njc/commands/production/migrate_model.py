@@ -47,7 +47,9 @@ def command(
     write: bool,
     fresh: bool,
 ) -> None:
-    """Ask the model NEW what the model OLD was asked, and say what differs, by block.
+    """Ask the model NEW what OLD was asked, and compare.
+
+    What differs is said by block.
 
     COMMAND (default: pytest -q) runs twice: on its recordings, and with NEW in place of OLD; its replies are recorded in a
     folder of their own, so that they are asked for once. Exit code 1: outcomes differ, or COMMAND failed with NEW.

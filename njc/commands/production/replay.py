@@ -27,7 +27,7 @@ from njrt.errors import ConfigurationError
 @pass_console
 @click.pass_context
 def command(ctx: click.Context, console: Console, /, words: Sequence[str], drift: bool) -> None:
-    """Run COMMAND (default: pytest -q) on its recordings; no model is asked.
+    """Run COMMAND (pytest -q) on recordings; ask no model.
 
     With --drift a request that is not in the recording gets the reply that was recorded in its place, and is listed with
     the first difference. Exit code 1: something no longer matches.

@@ -78,13 +78,14 @@ def explain_mistake(error: BaseException, source: str, lookup: Callable[[str], U
         return list_attributes(error.obj, error.name or "")
     if is_exactly(error, KeyError, IndexError, ValueError) and _TAKEN_APART.search(source):
         return "code cannot understand a text: read it yourself, and write what it says as literals"
-    if is_exactly(error, KeyError):
+    if is_exactly(error, KeyError) and _SUBSCRIPT.search(source):
         return "no such key: `.setdefault(KEY, DEFAULT)` adds it, `.get(KEY, DEFAULT)` does without"
     return ""
 
 
 _ABSTRACT = re.compile(r"Can't instantiate abstract class (\w+)")
 _WRONG_CALL = re.compile(r"(?:\w+\.)*?(\w+)(?:\.__(?:init|new)__)?\(\) (?:missing|takes|got)")
+_SUBSCRIPT = re.compile(r"[\w)\]]\[")
 _TAKEN_APART = re.compile(r"\.(?:r?split|r?index|find|partition)\(|\bre\.")
 
 
