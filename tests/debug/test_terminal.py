@@ -139,8 +139,6 @@ def test_the_full_screen_leaves_the_terminal_as_it_was(tmp_path: Path) -> None:
         terminal.wait_for("program.njpy:14, step 0: entry", "╭─ 0 source", "╭─ 2 variables")
         terminal.send("s")
         terminal.wait_for("step 1: before Run", "partial = double(4)")
-        terminal.resize(24, 8)
-        terminal.wait_for("24x8")
         terminal.send("q")
         assert terminal.end() == 0
         assert terminal.written.rstrip().rfind(b"\x1b[?1049l") > terminal.written.rfind(
