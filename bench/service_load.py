@@ -8,8 +8,8 @@
     restart   the service is stopped with SIGTERM in the middle and started again; clients send again what was
               refused with 503, or what found no open port
 
-A request is answered if it got a final status: 201, or an error of the service. It is lost if its connection broke after
-it was sent. The last two lines of a part compare the answers with the database: every ticket that was promised is there,
+A request is answered if it got a final status: 201, or an error of the service. It is lost if it never got one; where its
+connection broke it is sent again, and the break is counted. The last two lines of a part compare the answers with the database: every ticket that was promised is there,
 once. Memory is the peak of the service's process. Service, model and clients share the machine: on a busy one the times
 say little, and its load average is printed. Exits with 1 if a request was lost or a promise broken.
 """
