@@ -119,7 +119,8 @@ def converse(
                 return result
             results.append(result)
         is_equal = detector.detect_repeat(reply, results)
-        mistakes = max(detector.repeats, count_mistake(results))
+        times = count_mistake(results)
+        mistakes = max(detector.repeats, times)
         if mistakes >= (block.options.max_repeats or 4):
             raise ReplyError(
                 f"the model made the same mistake {mistakes} times: "
@@ -130,8 +131,8 @@ def converse(
                 :-2
             ]  # not shown twice, at a higher temperature: a model copies what it reads twice
         has_answers = has_answers or any(isinstance(result, Answer) for result in results)
-        if reopen is not None and not has_answers and count_mistake(results) > 1:
-            results_text = "\n\n".join(format_result(result) for result in results)
+        if reopen is not None and not has_answers and times > 1:
+            results_text = "\n\n".join(map(format_result, results))
             messages = (UserMessage(f"{reopen()}\n\n{results_text}", attachments),)
             continue
         ending = ONE_BLOCK if effects == "direct" and protocol == "text" else ""

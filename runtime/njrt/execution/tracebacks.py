@@ -20,7 +20,6 @@ import re
 import sys
 import traceback
 from collections.abc import Iterator
-from itertools import pairwise
 from types import CodeType, FunctionType, TracebackType
 
 from njrt.execution.interruptions import is_interruption
@@ -116,7 +115,9 @@ def find_called_function(error: BaseException, body: CodeType) -> tuple[UserValu
     A method is looked for in the class of its first argument, a function among its module's names; None for others.
     """
     frames = [frame for frame, _ in traceback.walk_tb(error.__traceback__)]
-    called = next((after for frame, after in pairwise(frames) if frame.f_code is body), None)
+    called = next(
+        (after for frame, after in itertools.pairwise(frames) if frame.f_code is body), None
+    )
     if called is None or called.f_code.co_filename.startswith(_RUNTIME):
         return None
     code = called.f_code

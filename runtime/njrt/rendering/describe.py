@@ -25,7 +25,12 @@ from typing import Any
 
 from njrt.outcome import UserValue
 from njrt.rendering.libraries import find_library_kind, format_library_title
-from njrt.rendering.members import describe_class, describe_members, describe_module
+from njrt.rendering.members import (
+    describe_class,
+    describe_members,
+    describe_module,
+    list_abstract_methods,
+)
 from njrt.rendering.one_line import (
     find_write_function,
     has_custom_repr,
@@ -287,8 +292,7 @@ def _format_class_title(cls: type) -> str:
         else get_class_name(base)
         for base in list_bases(cls)
     ]
-    abstract = get_class_namespace(cls).get("__abstractmethods__")
-    if type(abstract) is frozenset and abstract:
+    if list_abstract_methods(cls):
         return "abstract class, defined already; a subclass is written so:"
     return f"class {get_class_name(cls)}" + (f"({', '.join(bases)})" if bases else "")
 

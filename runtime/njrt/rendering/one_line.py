@@ -37,6 +37,7 @@ from njrt.rendering.writer import (
     DoesNotFit,
     ValueWriter,
     WriteFunction,
+    clip,
     escape_unprintable,
 )
 from njrt.values.introspection import (
@@ -233,7 +234,7 @@ def _write_datetime(writer: ValueWriter, value: UserValue, room: int, exact: boo
     text = _DATETIME_PREFIX.sub("", writer.write_repr(value, room + _MAX_PREFIX_CHARS))
     if exact and len(text) > room:
         raise DoesNotFit
-    return text if len(text) <= room else text[: max(0, room - 3)] + "..."
+    return clip(text, room)
 
 
 _DATETIME_PREFIX = re.compile(r"\bdatetime\.(?=(?:datetime|date|time|timedelta|timezone)\b)")
