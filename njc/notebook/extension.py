@@ -14,9 +14,11 @@ at the top level and the value of the last expression are IPython's own.
 from __future__ import annotations
 
 import ast
+import asyncio
 import os
 import sys
-from contextlib import ExitStack, suppress
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
@@ -28,6 +30,8 @@ from njrt.observability.accounts import Watch
 
 MARK = "%%njpy"
 MARKED = "#%%njpy"
+WAKE_SECONDS = 0.2
+"""Seconds after which the event loop of a kernel looks for an interrupt."""
 USAGE = "usage: %njpy on|off|trace|using SETTINGS; %%njpy at the head of a cell"
 
 
@@ -89,6 +93,8 @@ class NaturalCells:
         self._watch = self._around.enter_context(njrt.watch())
         if self.settings:
             self._around.enter_context(njrt.using(**self.settings))
+        with suppress(RuntimeError):  # a shell without a running event loop, as that of a terminal
+            self._around.enter_context(waking(asyncio.get_running_loop()))
 
     def end_cell(self, *_: Any) -> None:
         """Keep the runs of a cell that had some."""
@@ -124,6 +130,25 @@ class NaturalCells:
             case _:
                 print(USAGE, file=sys.stderr)
         return None
+
+
+@contextmanager
+def waking(loop: asyncio.AbstractEventLoop) -> Iterator[None]:
+    """Wake an event loop regularly.
+
+    ipykernel cancels a coroutine that is interrupted by a callback, which does not wake a loop that waits: without
+    this, the coroutine goes on until something else happens.
+    """
+
+    def wake() -> None:
+        nonlocal next_call
+        next_call = loop.call_later(WAKE_SECONDS, wake)
+
+    next_call = loop.call_later(WAKE_SECONDS, wake)
+    try:
+        yield
+    finally:
+        next_call.cancel()
 
 
 def _is_marked(text: str) -> bool:

@@ -6,14 +6,11 @@ Those of docs/notebooks.md are among them.
 from __future__ import annotations
 
 import ast
-import json
-import os
-import sys
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
+from kernels import KERNEL, kernels  # noqa: F401
 
 from njc.notebook.cells import CellError, compile_cell
 from njrt.options import Options
@@ -83,24 +80,6 @@ CELLS: list[tuple[str, dict[str, str]]] = [
 ]
 
 
-@pytest.fixture(scope="module")
-def kernels(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
-    """A kernel of this Python, found by its name."""
-    folder = tmp_path_factory.mktemp("jupyter")
-    spec = folder / "kernels" / "njpy-test" / "kernel.json"
-    spec.parent.mkdir(parents=True)
-    argv = [sys.executable, "-m", "ipykernel_launcher", "-f", "{connection_file}"]
-    spec.write_text(json.dumps({"argv": argv, "display_name": "test", "language": "python"}))
-    before = {name: os.environ.get(name) for name in ("JUPYTER_PATH", "IPYTHONDIR")}
-    os.environ |= {"JUPYTER_PATH": str(folder), "IPYTHONDIR": str(folder / "ipython")}
-    yield
-    for name, value in before.items():
-        if value is None:
-            del os.environ[name]
-        else:
-            os.environ[name] = value
-
-
 def read_outputs(cell: Any) -> dict[str, str]:
     """What a cell has shown: by stream, by MIME type, or its error with its traceback."""
     shown: dict[str, str] = {}
@@ -122,7 +101,7 @@ def test_cells_in_a_kernel() -> None:
     client = nbclient.NotebookClient(
         notebook,
         timeout=60,
-        kernel_name="njpy-test",
+        kernel_name=KERNEL,
         allow_errors=True,
         resources={"metadata": {"path": str(ROOT)}},
     )
