@@ -139,12 +139,12 @@ def waking(loop: asyncio.AbstractEventLoop) -> Iterator[None]:
     ipykernel cancels a coroutine that is interrupted by a callback, which does not wake a loop that waits: without
     this, the coroutine goes on until something else happens.
     """
+    next_call: asyncio.Handle = loop.call_soon(lambda: wake())
 
     def wake() -> None:
         nonlocal next_call
         next_call = loop.call_later(WAKE_SECONDS, wake)
 
-    next_call = loop.call_later(WAKE_SECONDS, wake)
     try:
         yield
     finally:
