@@ -16,13 +16,13 @@ comprehensions, lambdas and generator expressions.
 
 from __future__ import annotations
 
-import dis
 import sys
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from types import CodeType, FrameType, TracebackType
 from typing import Any
 
+from njc.traced_frames import is_at_exit, is_expression_code
 from njrt.rendering.one_line import write_brief
 
 MAX_STEPS = 500
@@ -107,14 +107,16 @@ class StepRecorder:
         self._module_lines: set[int] = set()
         self._given = ""
         self._frames: dict[FrameType, _FrameState] = {}
+        self._before: Any = None
 
     def start(self) -> None:
         """Record from now on, in functions that are called from now on."""
+        self._before = sys.gettrace()
         sys.settrace(self._trace)
 
     def stop(self) -> None:
-        """Record no more."""
-        sys.settrace(None)
+        """Record no more, and put the former trace function back."""
+        sys.settrace(self._before)
 
     def __enter__(self) -> StepRecorder:
         self.start()
@@ -140,7 +142,7 @@ class StepRecorder:
         code = frame.f_code
         if not self._is_traced(code):
             return self._watch_starts if self._starts else None
-        if code.co_name.startswith("<") and code.co_name != "<module>":
+        if is_expression_code(code) or code.co_name == "<lambda>":
             return None
         state = self._frames.setdefault(frame, _FrameState())
         match event:
@@ -193,7 +195,7 @@ class StepRecorder:
 
     def _leave(self, frame: FrameType, state: _FrameState, value: Any) -> None:
         is_generator = bool(frame.f_code.co_flags & _GENERATOR_FLAGS)
-        says = self._has_calls and frame.f_code.co_name != "<module>" and _is_at_return(frame)
+        says = self._has_calls and frame.f_code.co_name != "<module>" and is_at_exit(frame)
         ends = says and (value is not None or not is_generator)
         word = "gives" if is_generator else "returns"
         self._finish_line(frame, state, f"{word} {_write(value)}" if ends else "")
@@ -217,14 +219,6 @@ class StepRecorder:
         ]
         state.values = values
         return ", ".join(changes)
-
-
-def _is_at_return(frame: FrameType) -> bool:
-    """Whether a frame is left by a `return` or a `yield`, and not by an exception."""
-    name = dis.opname[frame.f_code.co_code[frame.f_lasti]]
-    return name.startswith(
-        ("RETURN", "YIELD", "RESUME")
-    )  # from Python 3.13 on, `yield` ends at RESUME
 
 
 def _write(value: Any) -> str:

@@ -40,7 +40,8 @@ LAYERS: Mapping[str, str] = {
         __init__ pytest_plugin
     """,
     "njc": """
-        __init__ frontend sandbox comparison worker execution_trace
+        __init__ traced_frames
+        frontend sandbox comparison worker execution_trace
         analysis
         codegen
         compiler

@@ -8,16 +8,22 @@ a call, and what it returns, as Python expressions. Files with functions of one'
 
 from __future__ import annotations
 
+import ast
 import random
+import threading
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from njrt.typed_json import InvalidJsonError, from_json
 from spsbench.states.programs import record_call
-from spsbench.states.trace import StateTrace
+from spsbench.states.recording import StateLimitError
+from spsbench.states.trace import ProgramState, StateTrace
+from spsbench.states.values import render_value
 
 MAX_STATES = 1_000
 """Of the trace of one problem; those of CruxEval have up to 627."""
+_turn = threading.Lock()
+"""One thread at a time records: tools of `sys.monitoring` and modules belong to the process."""
 
 
 class BadProblemError(ValueError):
@@ -68,8 +74,52 @@ def sample_problems(
 
 
 def trace_problem(problem: CruxProblem) -> StateTrace:
-    """The states of the call of a problem. The data set is trusted: its code runs in this process."""
-    found = record_call(problem.code, problem.call, max_states=MAX_STATES)
-    if found.error is not None:
-        raise BadProblemError(f"{problem.id} raises {type(found.error).__name__}: {found.error}")
-    return found.trace
+    """The states of the call of a problem, up to its return.
+
+    The data set is trusted: its code runs in this process.
+
+    Raises:
+        BadProblemError: the call raises, runs too long, runs no code of the problem, or has another result.
+    """
+    with _turn:
+        try:
+            found = record_call(
+                problem.code, problem.call, max_states=MAX_STATES, ends_program=True
+            )
+        except (Exception, SystemExit) as error:
+            raise BadProblemError(_describe_raise(problem, error)) from None
+    match found.error:
+        case None:
+            pass
+        case KeyboardInterrupt() as interrupt:
+            raise interrupt
+        case StateLimitError():
+            raise BadProblemError(f"{problem.id} has more than {MAX_STATES:,} states")
+        case error:
+            raise BadProblemError(_describe_raise(problem, error))
+    states = found.trace.states
+    end = next((index for index, state in enumerate(states) if _is_end(state)), None)
+    if end is None or found.trace.is_cut:
+        raise BadProblemError(f"{problem.id}: no run of a function of its own can be recorded")
+    if not _has_result(problem, found.value):
+        raise BadProblemError(
+            f"{problem.id} returns {render_value(found.value)}, and its output is {problem.output}"
+        )
+    return replace(found.trace, states=states[: end + 1])
+
+
+def _describe_raise(problem: CruxProblem, error: BaseException) -> str:
+    return f"{problem.id} raises {type(error).__name__}: {error}"
+
+
+def _is_end(state: ProgramState) -> bool:
+    """Whether the call ends; generators that it has left open are closed afterwards."""
+    return state.event == "return" and state.depth == 0
+
+
+def _has_result(problem: CruxProblem, value: object) -> bool:
+    """Whether the call has the result that the problem says; one that is no literal is not compared."""
+    try:
+        return bool(value == ast.literal_eval(problem.output))
+    except (ValueError, SyntaxError, TypeError, MemoryError, RecursionError):
+        return True

@@ -49,7 +49,10 @@ def run_crux(
 ) -> CruxSummary:
     """Ask the remaining questions of a plan."""
     order = sample_problems(problems, None, plan.seed)
-    trials = list(plan_trials(plan, order, functools.cache(trace_problem)))
+    trace = functools.cache(trace_problem)
+    trials = list(plan_trials(plan, order, trace))
+    for name in dict.fromkeys(trial.problem for trial in trials):
+        trace(problems[name])  # a problem that cannot be used is named before the first question
     run = build_crux_run(plan, len(problems), digest)
     failed = 0
     with Journal(out, read_crux_results) as journal:

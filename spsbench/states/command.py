@@ -10,8 +10,9 @@ from __future__ import annotations
 
 import io
 import sys
+import tokenize
 from collections.abc import Iterable, Iterator
-from contextlib import redirect_stdout
+from contextlib import nullcontext, redirect_stdout
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -46,6 +47,7 @@ if TYPE_CHECKING:
     show_default=True,
     help="Record this many states.",
 )
+@click.option("--seconds", type=flags.POSITIVE_FLOAT, help="End the program after this time.")
 def command(
     file: Path,
     arguments: tuple[str, ...],
@@ -53,18 +55,20 @@ def command(
     form: str,
     out: Path | None,
     max_states: int,
+    seconds: float | None,
 ) -> None:
     """Write the states of an execution.
 
     FILE is a Python program, which is run with ARGUMENTS and with all rights of this process; or a trace file of
-    natural blocks; or states in one of the two forms.
+    natural blocks; or states in one of the two forms. A program that is interrupted, or ended by --seconds, keeps its
+    states.
     """
     from spsbench.states.tokens import TokenFormError, write_tokens
     from spsbench.states.trace import DamagedStatesError, write_state_lines
 
     try:
         if file.suffix == ".py":
-            traces = [run_program(file, arguments, call, max_states)]
+            traces = [run_program(file, arguments, call, max_states, seconds)]
         elif call or arguments:
             raise click.UsageError("--call and ARGUMENTS are for Python programs, named `*.py`")
         else:
@@ -83,28 +87,44 @@ def command(
 
 
 def run_program(
-    file: Path, arguments: tuple[str, ...], call: str | None, max_states: int
+    file: Path, arguments: tuple[str, ...], call: str | None, max_states: int, seconds: float | None
 ) -> StateTrace:
     """Run a program and record its states; what it prints goes to standard error."""
+    from njc.repair.time_limit import TimeLimitError, limit_time
     from spsbench.states.programs import record_call, record_program
 
+    time_limit = nullcontext() if seconds is None else limit_time(seconds)
     try:
-        source = file.read_text(encoding="utf-8")
-        with redirect_stdout(sys.stderr):
+        with tokenize.open(file) as opened:
+            source = opened.read()
+        with redirect_stdout(sys.stderr), time_limit:
             if call is None:
                 found = record_program(source, str(file), [str(file), *arguments], max_states)
             else:
                 found = record_call(source, call, str(file), max_states)
     except (SyntaxError, UnicodeDecodeError) as problem:
         raise click.ClickException(f"{file} cannot be compiled: {problem}") from None
-    except Exception as error:
+    except TimeLimitError:
+        raise click.ClickException(
+            f"{file} did not reach the call within {seconds:g} seconds"
+        ) from None
+    except (Exception, SystemExit) as error:
         raise click.ClickException(
             f"{file} raised {type(error).__name__} before the call: {error}"
         ) from None
-    if found.error is not None and not isinstance(found.error, SystemExit):
+    if isinstance(found.error, TimeLimitError):
+        click.echo(f"the program was ended after {seconds:g} seconds", err=True)
+    elif found.error is not None and not isinstance(found.error, SystemExit):
         click.echo(f"the program raised {type(found.error).__name__}: {found.error}", err=True)
-    if found.trace.is_cut:
-        click.echo(f"only the first {max_states:,} states are kept; see --max-states", err=True)
+    count = len(found.trace.states)
+    if count == max_states and found.trace.is_cut:
+        click.echo(f"only the first {count:,} states are kept; see --max-states", err=True)
+    elif found.trace.is_cut and not isinstance(found.error, TimeLimitError | KeyboardInterrupt):
+        click.echo(
+            f"the states end after {count:,}: the program came near the limit of recursion, or set a trace "
+            "function of its own",
+            err=True,
+        )
     return found.trace
 
 

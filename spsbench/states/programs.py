@@ -8,10 +8,12 @@ The program runs in this process, with all its rights: record programs that you 
 
 from __future__ import annotations
 
+import os
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
-from types import CodeType
+from types import CodeType, ModuleType
 from typing import Any
 
 from spsbench.states.recording import MAX_STATES, Backend, StateRecorder
@@ -27,6 +29,7 @@ class Recording:
     trace: StateTrace
     value: Any = None
     error: BaseException | None = None
+    """What ended the program; also a `KeyboardInterrupt`, or a `StateLimitError`."""
 
 
 def record_call(
@@ -35,12 +38,19 @@ def record_call(
     file: str = CALL_FILE,
     max_states: int = MAX_STATES,
     backend: Backend | None = None,
+    *,
+    ends_program: bool = False,
 ) -> Recording:
-    """Run a program, then record the states of its functions while an expression is evaluated."""
-    namespace: dict[str, Any] = {"__name__": "program", "__file__": file}
-    exec(compile(source, file, "exec", dont_inherit=True), namespace)
+    """Run a program, then record the states of its functions while an expression is evaluated.
+
+    At the maximum of states the program goes on unrecorded, or, with `ends_program`, a `StateLimitError` ends it.
+    """
+    program = compile(source, file, "exec", dont_inherit=True)
     expression = compile(call, "<call>", "eval", dont_inherit=True)
-    return _record(source, file, expression, namespace, max_states, backend)
+    with _installed_module("program", file) as namespace:
+        exec(program, namespace)
+        recorder = StateRecorder(source, file, max_states, backend, ends_program=ends_program)
+        return _record(source, expression, namespace, recorder)
 
 
 def record_program(
@@ -51,34 +61,44 @@ def record_program(
     backend: Backend | None = None,
 ) -> Recording:
     """Record the states of a whole program; `arguments` are its `sys.argv`."""
-    namespace: dict[str, Any] = {
-        "__name__": "__main__",
-        "__file__": file,
-        "__builtins__": __builtins__,
-    }
     code = compile(source, file, "exec", dont_inherit=True)
     before, sys.argv = sys.argv, list(arguments)
     try:
-        return _record(source, file, code, namespace, max_states, backend)
+        with _installed_module("__main__", file) as namespace:
+            return _record(
+                source, code, namespace, StateRecorder(source, file, max_states, backend)
+            )
     finally:
         sys.argv = before
 
 
+@contextmanager
+def _installed_module(name: str, file: str) -> Iterator[dict[str, Any]]:
+    """The namespace of a new module, which can be imported, as can the files beside that of the program."""
+    module = ModuleType(name)
+    module.__file__ = file
+    before, sys.modules[name] = sys.modules.get(name), module
+    folder = None if file == CALL_FILE else os.path.dirname(os.path.abspath(file))
+    if folder is not None:
+        sys.path.insert(0, folder)
+    try:
+        yield vars(module)
+    finally:
+        if folder in sys.path:
+            sys.path.remove(folder)
+        if before is None:
+            sys.modules.pop(name, None)
+        else:
+            sys.modules[name] = before
+
+
 def _record(
-    source: str,
-    file: str,
-    code: CodeType,
-    namespace: dict[str, Any],
-    max_states: int,
-    backend: Backend | None,
+    source: str, code: CodeType, namespace: dict[str, Any], recorder: StateRecorder
 ) -> Recording:
-    recorder = StateRecorder(source, file, max_states, backend)
     value, error = None, None
-    with recorder:
-        try:
+    try:
+        with recorder:
             value = eval(code, namespace)
-        except BaseException as raised:
-            error = raised
-    if isinstance(error, KeyboardInterrupt):
-        raise error
+    except BaseException as raised:
+        error = raised
     return Recording(StateTrace(source, tuple(recorder.states), recorder.is_cut), value, error)

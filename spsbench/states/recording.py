@@ -7,38 +7,39 @@
 `sys.monitoring` is used where there is a free tool (Python 3.12), else `sys.settrace`; the states are the same.
 
 The states end early, and are marked as cut, at the maximum of states, near the limit of recursion, and where the program
-sets a trace function of its own.
+sets a trace function of its own (`sys.settrace`).
 
 Not seen: other threads; code in C; the insides of comprehensions and generator expressions; a change of a variable
-by the last line before a return; names that begin and end with two underscores. A comprehension of several lines
-has other line states on Python 3.12 and later, which runs it as a part of its function.
+by the last line before a return; names that begin and end with two underscores; what an asynchronous generator yields.
+A comprehension of several lines, or one that an exception ends, has other states on Python 3.12 and later, which runs
+it as a part of its function. Before Python 3.13, an object whose last variable is deleted lives until the next state.
 """
 
 from __future__ import annotations
 
 import ast
 import functools
-import opcode
 import sys
 import threading
 from dataclasses import dataclass, field
 from types import CodeType, FrameType, TracebackType
 from typing import Any, Literal
 
+from njc.traced_frames import is_at_exit, is_at_yield, is_expression_code
 from spsbench.states.trace import ProgramState, StateEvent
 from spsbench.states.values import render_value
 
 MAX_STATES = 10_000
-EXPRESSION_CODE = ("<listcomp>", "<setcomp>", "<dictcomp>", "<genexpr>")
-"""Names of code that belongs to the line that has it."""
 TOOL_IDS = range(6)
-RETURN_OPCODES = ("RETURN_VALUE", "RETURN_CONST")
-YIELD_OPCODES = ("YIELD_VALUE", "RETURN_GENERATOR", "RESUME")
 COMPREHENSIONS = (ast.ListComp, ast.SetComp, ast.DictComp)
 
 Position = tuple[int, int]
 """A line, from 1, and a column in bytes, from 0."""
 Backend = Literal["monitoring", "settrace"]
+
+
+class StateLimitError(BaseException):
+    """The program has reached the maximum of states."""
 
 
 @dataclass(slots=True)
@@ -49,6 +50,7 @@ class _Activation:
     shown: dict[str, str] = field(default_factory=dict)
     line: int = 0
     """Of its last `line`."""
+    has_raised: bool = False
 
 
 class StateRecorder:
@@ -60,8 +62,12 @@ class StateRecorder:
         file: str,
         max_states: int = MAX_STATES,
         backend: Backend | None = None,
+        *,
+        ends_program: bool = False,
     ) -> None:
+        """Choose what is recorded; with `ends_program`, a `StateLimitError` ends it at the maximum of states."""
         self.is_cut = False
+        self._ends_program = ends_program
         self._file = file
         self._comprehensions = find_comprehensions(source)
         self._max_states = max_states
@@ -83,7 +89,7 @@ class StateRecorder:
 
     def wants(self, code: CodeType) -> bool:
         """Whether the states of this code are recorded."""
-        return code.co_filename == self._file and code.co_name not in EXPRESSION_CODE
+        return code.co_filename == self._file and not is_expression_code(code)
 
     def add(self, event: StateEvent, frame: FrameType, value: str | None = None) -> None:
         """Record a state of a function; one that runs again without a call is called first.
@@ -111,8 +117,16 @@ class StateRecorder:
                 return
             self._stack[-1].line = frame.f_lineno
         self._append(event, frame, value)
+        if event == "exception":
+            self._stack[-1].has_raised = True
         if event == "return":
             self._stack.pop()
+
+    def is_unwinding(self, frame: FrameType) -> bool:
+        """Whether an exception leaves a generator at a `yield`, where it was raised: no line follows, or that of a `with`."""
+        last = self._stack[-1]
+        is_behind = last.has_raised and last.line not in (0, frame.f_lineno)
+        return is_behind or self.states[-1].event == "exception"
 
     def _is_in_comprehension(self, frame: FrameType) -> bool:
         """Whether a line event is not the first of a comprehension that runs as a part of its function."""
@@ -126,6 +140,8 @@ class StateRecorder:
     def _append(self, event: StateEvent, frame: FrameType, value: str | None) -> None:
         if len(self.states) == self._max_states:
             self.is_cut = True
+            if self._ends_program:
+                raise StateLimitError
             return
         activation = self._stack[-1]
         changed: dict[str, str] = {}
@@ -200,6 +216,8 @@ class TraceFunction:
         return self._handle
 
     def _handle(self, frame: FrameType, event: str, argument: Any) -> Any:
+        if self._recorder.is_cut:
+            return None
         match event:
             case "line":
                 self._recorder.add("line", frame)
@@ -212,10 +230,9 @@ class TraceFunction:
 
     def _is_left_by_exception(self, frame: FrameType) -> bool:
         """Whether a function is left by an exception: `sys.settrace` says None for it, too."""
-        name = opcode.opname[frame.f_code.co_code[frame.f_lasti]]
-        if name in YIELD_OPCODES:  # an exception was thrown into a generator, or it yields
-            return self._recorder.states[-1].event == "exception"
-        return name not in RETURN_OPCODES
+        if is_at_yield(frame):  # an exception was thrown into a generator, or it yields
+            return self._recorder.is_unwinding(frame)
+        return not is_at_exit(frame)
 
 
 class MonitoringTool:

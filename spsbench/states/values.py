@@ -32,13 +32,19 @@ WriteValue = Callable[[Any, int, tuple[int, ...]], Pieces]
 
 def render_value(value: object, limit: int = MAX_VALUE_CHARS) -> str:
     """A value as text of at most `limit` characters and the mark of a cut."""
-    pieces, length = [], 0
-    for piece in _write(value, limit, ()):
-        pieces.append(piece)
+    text = _join_pieces(_write(value, limit, ()), limit)
+    return text if len(text) <= limit else text[:limit] + CUT
+
+
+def _join_pieces(pieces: Pieces, limit: int) -> str:
+    """The text of the pieces; those after more than `limit` characters are not made."""
+    taken, length = [], 0
+    for piece in pieces:
+        taken.append(piece)
         length += len(piece)
         if length > limit:
-            return "".join(pieces)[:limit] + CUT
-    return "".join(pieces)
+            break
+    return "".join(taken)
 
 
 def _write(value: Any, limit: int, outer: tuple[int, ...]) -> Pieces:
@@ -129,7 +135,9 @@ def _make_set_writer(cls: Any, opening: str, closing: str) -> WriteValue:
         elif size > MAX_SORTED_SET:
             yield f"<{cls.__name__} of {size} elements>"
         else:
-            texts = sorted("".join(_write(item, limit, outer)) for item in cls.__iter__(value))
+            texts = sorted(
+                _join_pieces(_write(item, limit, outer), limit) for item in cls.__iter__(value)
+            )
             yield opening + ", ".join(texts) + closing
 
     return write

@@ -452,14 +452,45 @@ def test_what_cannot_be_done_is_said(arguments: tuple[str, ...], message: str) -
     assert message in done.output
 
 
-def test_a_problem_that_raises_is_named(tmp_path: Path) -> None:
-    problem = {"id": "mine", "code": "def f():\n    raise KeyError(1)", "input": "", "output": "1"}
+@pytest.mark.parametrize(
+    ("code", "output", "message"),
+    [
+        ("def f():\n    raise KeyError(1)", "1", "mine raises KeyError"),
+        ("def f(:", "1", "mine raises SyntaxError"),
+        ("1 / 0", "1", "mine raises ZeroDivisionError"),
+        ("import sys\ndef f():\n    sys.exit(0)", "1", "mine raises SystemExit"),
+        ("def g():\n    return 1", "1", "mine raises NameError"),
+        ("def f():\n    while True:\n        pass", "1", "mine has more than 1,000 states"),
+        ("def f():\n    return f()", "1", "mine has more than 1,000 states"),
+        ("def f():\n    yield 1", "1", "no run of a function of its own can be recorded"),
+        ("f = list", "[]", "no run of a function of its own can be recorded"),
+        ("def f():\n    return 2", "1", "mine returns 2, and its output is 1"),
+        ("class A:\n    def __repr__(self): return 'A'\ndef f():\n    return A()", "A", ""),
+    ],
+)
+def test_a_problem_that_cannot_be_used_is_named_before_a_question(
+    tmp_path: Path, code: str, output: str, message: str
+) -> None:
+    problem = {"id": "mine", "code": code, "input": "", "output": output}
     (tmp_path / "mine.jsonl").write_text(json.dumps(problem) + "\n")
-    done = spsbench("--data", "mine.jsonl", "--model", "scripted", "--tasks", "states")
-    assert "mine raises KeyError" in done.output
+    done = spsbench(
+        *("--data", "mine.jsonl", "--model", "scripted", "--tasks", "output", "--forms", "direct")
+    )
+    assert message in done.output
+    assert Path("crux.jsonl").exists() is not bool(message)
+
+
+def test_an_id_stands_once_in_a_file(tmp_path: Path) -> None:
+    problem = {"id": "mine", "code": CODE, "input": "3", "output": "4"}
     (tmp_path / "mine.jsonl").write_text((json.dumps(problem) + "\n") * 2)
     done = spsbench("--data", "mine.jsonl", "--model", "scripted")
     assert "line 2 has the id mine a second time" in done.output
+
+
+def test_the_trace_of_a_problem_ends_with_the_call(judge: Judge) -> None:
+    code = "def g(n):\n    try:\n        yield n\n    finally:\n        n = 0\n\ndef f(n):\n    a = g(n)\n    return next(a)"
+    trace = trace_problem(CruxProblem("mine", code, "3", "3"))
+    assert trace.states[-1] == ProgramState("return", 9, 0, value="3")
 
 
 def test_generations_are_scored_by_the_command(tmp_path: Path) -> None:

@@ -8,12 +8,14 @@ import os
 import sys
 from collections import Counter, OrderedDict, defaultdict, deque
 from pathlib import Path
+from random import Random
 from typing import Any
 
 import pytest
 from click.testing import CliRunner
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from random_programs import CALL, EXPECTED_ERRORS, report_states, write_program
 
 import njrt
 from njrt.models.scripted import Scripted, run
@@ -122,6 +124,85 @@ PROGRAMS = {
         "f()",
         "c7.0 l8.0 c2.1 l3.1 r3.1=1 l9.0 e9.0=ValueError() l8.0 c4.1 l5.1 r5.1=True l10.0 r10.0=2",
     ),
+    "exception thrown into a `with` of a generator": (
+        "class C:\n    def __enter__(self): return 1\n    def __exit__(self, *a): return False\n\n"
+        "def g():\n    with C():\n        yield 1\n\n"
+        "def f():\n    it = g()\n    next(it)\n    try:\n        it.throw(KeyError())\n"
+        "    except KeyError:\n        return 3\n",
+        "f()",
+        "c9.0 l10.0 l11.0 c5.1 l6.1 c2.2 l2.2 r2.2=1 l7.1 r7.1=1 l12.0 l13.0 c7.1 e7.1=KeyError() l6.1 c3.2 l3.2"
+        " r3.2=False r7.1 e13.0=KeyError() l14.0 l15.0 r15.0=3",
+    ),
+    "two yields in one line": (
+        "def g():\n    x = [(yield None), (yield None)]\n    return x\n\ndef f():\n    return list(g())\n",
+        "f()",
+        "c5.0 l6.0 c1.1 l2.1 r2.1=None c2.1 r2.1=None c2.1 l3.1 r3.1=[None, None] r6.0=[None, None]",
+    ),
+    "asynchronous generator": (
+        "import asyncio\nasync def g():\n    await asyncio.sleep(0)\n    yield 1\n\nasync def m():\n    async for x in g():\n"
+        "        pass\n    return x\n\ndef f():\n    return asyncio.run(m())\n",
+        "f()",
+        "c11.0 l12.0 c6.1 l7.1 c2.2 l3.2 r3.2=None r7.1=None c7.1 c3.2 e3.2=StopIteration() l4.2"
+        " r4.2=<async_generator_wrapped_value> e7.1=StopIteration(1) l8.1 l7.1 c4.2 r4.2=None"
+        " e7.1=StopAsyncIteration() l9.1 r9.1=1 r12.0=1",
+    ),
+    "asynchronous context manager": (
+        "import asyncio\nclass C:\n    async def __aenter__(self): return 1\n    async def __aexit__(self, *a): return True\n\n"
+        "async def m():\n    async with C():\n        raise KeyError\n    return 5\n\ndef f():\n    return asyncio.run(m())\n",
+        "f()",
+        "c11.0 l12.0 c6.1 l7.1 c3.2 l3.2 r3.2=1 e7.1=StopIteration(1) l8.1 e8.1=KeyError() l7.1 c4.2 l4.2 r4.2=True"
+        " e7.1=StopIteration(True) l9.1 r9.1=5 r12.0=5",
+    ),
+    "exception groups": (
+        "def f():\n    try:\n        raise ExceptionGroup('a', [ValueError(1), KeyError(2)])\n    except* ValueError:\n"
+        "        x = 1\n    except* KeyError:\n        x = 2\n    return x\n",
+        "f()",
+        "c1.0 l2.0 l3.0 e3.0=ExceptionGroup('a', [ValueError(1), KeyError(2)]) l4.0 l5.0 l6.0 l7.0 l8.0 r8.0=2",
+    ),
+    "jumps through finally": (
+        "def f():\n    for i in range(2):\n        try:\n            if i:\n                return i\n            continue\n"
+        "        finally:\n            z = i\n",
+        "f()",
+        "c1.0 l2.0 l3.0 l4.0 l6.0 l8.0 l2.0 l3.0 l4.0 l5.0 l8.0 r8.0=1",
+    ),
+    "exception through finally": (
+        "def g():\n    try:\n        1 / 0\n    finally:\n        x = 1\n\n"
+        "def f():\n    try:\n        g()\n    except ZeroDivisionError:\n        return 1\n",
+        "f()",
+        "c7.0 l8.0 l9.0 c1.1 l2.1 l3.1 e3.1=ZeroDivisionError('division by zero') l5.1 r5.1"
+        " e9.0=ZeroDivisionError('division by zero') l10.0 l11.0 r11.0=1",
+    ),
+    "match": (
+        "def f(p):\n    match p:\n        case [a, b]:\n            return a + b\n        case {'k': v}:\n            return v\n",
+        "f({'k': 3})",
+        "c1.0 l2.0 l3.0 l5.0 l6.0 r6.0=3",
+    ),
+    "decorator and closure": (
+        "def twice(fn):\n    def w(*a):\n        return fn(fn(*a))\n    return w\n\n@twice\ndef f(x):\n    return x + 1\n",
+        "f(1)",
+        "c2.0 l3.0 c6.1 l8.1 r8.1=2 c6.1 l8.1 r8.1=3 r3.0=3",
+    ),
+    "exec": (
+        "def f():\n    d = {}\n    exec('def g():\\n    return 2\\ny = g()', d)\n    return d['y']\n",
+        "f()",
+        "c1.0 l2.0 l3.0 l4.0 r4.0=2",
+    ),
+    "exit": (
+        "import sys\ndef f():\n    sys.exit(3)\n",
+        "f()",
+        "c2.0 l3.0 e3.0=SystemExit(3) r3.0",
+    ),
+    "call over several lines": (
+        "def g(a, b):\n    return a + b\n\ndef f(x):\n    y = g(\n        x,\n        g(1,\n          2),\n    )\n    return y\n",
+        "f(1)",
+        "c4.0 l5.0 l6.0 l7.0 l8.0 l7.0 c1.1 l2.1 r2.1=3 l5.0 c1.1 l2.1 r2.1=4 l10.0 r10.0=4",
+    ),
+    "thread": (
+        "import threading\ndef w(out):\n    out.append(1)\n\ndef f():\n    out = []\n"
+        "    threading.Thread(target=w, args=(out,)).start()\n    return 1\n",
+        "f()",
+        "c5.0 l6.0 l7.0 l8.0 r8.0=1",
+    ),
     "lines that are not unique": (
         "def f(x):\n    if x:\n        x += 1\n    else:\n        x += 1\n    return x  # line 6\n",
         "f(0)",
@@ -143,6 +224,16 @@ def test_events_lines_depths_and_values(name: str, backend: Backend) -> None:
     trace = record_call(source, call, backend=backend).trace
     assert " ".join(map(summarize, trace.states)) == expected
     assert_round_trip(trace)
+
+
+@pytest.mark.parametrize("backend", BACKENDS)
+def test_states_of_random_programs_are_those_that_the_programs_report(backend: Backend) -> None:
+    for seed in (*range(25), 1225):
+        source = write_program(Random(seed))
+        found = record_call(source, CALL, max_states=100_000, backend=backend)
+        assert found.error is None or isinstance(found.error, EXPECTED_ERRORS), seed
+        assert found.trace == StateTrace(source, report_states(source)), seed
+        assert_round_trip(found.trace)
 
 
 def assert_round_trip(trace: StateTrace) -> None:
@@ -272,12 +363,23 @@ VALUES = [
     (Odd(), "<Odd>"),
     ([Loud(), Odd], "[Loud(x=1), <class Odd>]"),
     (10**3000, "<int of 9966 bits>"),
+    ([0] * 10**6, "[" + "0, " * 133 + "..."),
+    ("a" * 10**6, "'" + "a" * 399 + "..."),
 ]
 
 
-@pytest.mark.parametrize(("value", "text"), VALUES, ids=[text for _, text in VALUES])
+@pytest.mark.parametrize(("value", "text"), VALUES, ids=[text[:40] for _, text in VALUES])
 def test_values_are_rendered_without_running_the_program_s_code(value: object, text: str) -> None:
     assert render_value(value) == text
+
+
+def test_a_value_that_is_shared_many_times_is_cut_also_in_a_set() -> None:
+    odd = Odd()
+    odd.x = ()  # type: ignore[attr-defined]
+    for _ in range(40):
+        odd.x = (odd.x, odd.x)  # type: ignore[attr-defined]
+    text = render_value({odd, 1})
+    assert (text[:14], len(text), text[-3:]) == ("{1, Odd(x=((((", 403, "...")
 
 
 @given(
@@ -528,6 +630,57 @@ def test_the_command_says_what_is_wrong_with_a_program(
     program.write_text(text)
     done = CliRunner().invoke(main, ["states", str(program), *arguments])
     assert (said in done.output, done.exit_code) == (True, code), done.output
+
+
+LOOP = (
+    "def f():\n    n = 0\n    while True:\n        n += 1\n\nif __name__ == '__main__':\n    f()\n"
+)
+
+
+def test_an_endless_program_is_ended_and_keeps_its_states(tmp_path: Path) -> None:
+    program, out = tmp_path / "prog.py", tmp_path / "prog.states"
+    program.write_text(LOOP)
+    flags = ["--seconds", "0.3", "--out", str(out), "--max-states"]
+    for arguments, said in (
+        (["9"], "only the first 9 states"),
+        (["10000000"], "ended after 0.3 seconds"),
+        (["9", "--call", "f()"], "only the first 9 states"),
+    ):
+        done = CliRunner().invoke(main, ["states", str(program), *flags, *arguments])
+        assert (done.exit_code, said in done.output) == (0, True), done.output
+        (trace,) = read_state_lines(out.read_text().splitlines())
+        assert trace.is_cut
+        assert len(trace.states) >= 9
+    program.write_text("while True:\n    pass\n")
+    done = CliRunner().invoke(main, ["states", str(program), *flags, "9", "--call", "f()"])
+    assert (done.exit_code, "did not reach the call within 0.3 seconds" in done.output) == (1, True)
+
+
+def test_an_interrupted_program_keeps_its_states(tmp_path: Path) -> None:
+    program = tmp_path / "prog.py"
+    program.write_text("def f():\n    raise KeyboardInterrupt\n\nf()\n")
+    done = CliRunner().invoke(main, ["states", str(program)])
+    assert done.exit_code == 0, done.output
+    assert '"value": "KeyboardInterrupt()"' in done.output
+    assert "the program raised KeyboardInterrupt" in done.output
+
+
+def test_a_program_runs_as_python_runs_it(tmp_path: Path) -> None:
+    (tmp_path / "beside.py").write_text("def add(n):\n    return n + 1\n")
+    program = tmp_path / "prog.py"
+    program.write_bytes(
+        b"# coding: latin-1\nimport beside, pickle\n\nclass A:\n    pass\n\n"
+        b"def f():\n    return pickle.loads(pickle.dumps(A())).__class__ is A, beside.add(1), '\xe9'\n\nx = f()\n"
+    )
+    before = list(sys.path)
+    for call in ([], ["--call", "f()"]):
+        done = CliRunner().invoke(main, ["states", str(program), *call])
+        assert done.exit_code == 0, done.output
+        assert '"value": "(True, 2, \'é\')"' in done.output
+    program.write_bytes(b"\xef\xbb\xbfx = 1\n")
+    assert CliRunner().invoke(main, ["states", str(program)]).exit_code == 0
+    assert sys.path == before
+    sys.modules.pop("beside")
 
 
 def test_the_command_refuses_other_files(tmp_path: Path) -> None:
