@@ -55,6 +55,7 @@ fresh: $(VENV)/.dev ## check that the committed compiled files and the report ar
 	$(BIN)/spsbench report spsbench/results/*.jsonl --out spsbench/results --check
 	$(BIN)/spsbench report spsbench/results/natural/*.jsonl --out spsbench/results/natural --check
 	$(BIN)/spsbench repair-report spsbench/results/repair/repair-*.jsonl --out spsbench/results/repair/report.md --check
+	$(BIN)/spsbench surprise-report spsbench/results/repair/surprise-*.jsonl --out spsbench/results/repair/surprise.md --check
 
 test-all: ## run the tests on every installed Python from 3.11 on (PATH and pyenv)
 	@found= failed=; \

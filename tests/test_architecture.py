@@ -108,7 +108,7 @@ EDGE = """
     spsbench.export     command
     spsbench.repair     command running solving
     spsbench.surprise   command
-    spsbench.report     command files
+    spsbench.report     command files results_report
     spsbench.crux       actions asking command judge judge_process problems running
 """
 """The modules that may touch time, disk, network, environment or other processes; all others are handed what they need."""

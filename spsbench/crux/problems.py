@@ -86,8 +86,8 @@ def trace_problem(problem: CruxProblem) -> StateTrace:
             found = record_call(
                 problem.code, problem.call, max_states=MAX_STATES, ends_program=True
             )
-        except (Exception, SystemExit) as error:
-            raise BadProblemError(_describe_raise(problem, error)) from None
+        except (Exception, SystemExit) as raised:
+            raise BadProblemError(_describe_raise(problem, raised)) from None
     match found.error:
         case None:
             pass

@@ -19,7 +19,7 @@ from annotated_types import MinLen
 from njrt.typed_json import InvalidJsonError, from_json
 from spsbench.crux.judge import Judge
 from spsbench.crux.problems import BadProblemError, CruxProblem
-from spsbench.repair.measures import estimate_pass_at_k
+from spsbench.report.by_problem import estimate_pass_at_k
 
 CruxTask = Literal["output", "input"]
 AnswersByProblem = Mapping[str, Annotated[Sequence[str], MinLen(1)]]

@@ -2,15 +2,15 @@
 
     build_tables(results)    Table("Problems", ...), Table("Actions", ...), Table("Depths", ...), Table("Generations", ...)
 
-The interval of a rate is that of Wilson (1927) at 95 %, with the number of problems as its size: where a problem has
-several answers, the rate is the mean over problems, and the interval is wider than it has to be.
+pass@1 and pass@k, for as many answers as each problem has, are those of `spsbench.report.by_problem`. The interval of a
+rate is that of Wilson (1927) at 95 %, with the number of problems, or of steps, as its size.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from itertools import combinations
 from statistics import fmean
-from typing import TypeVar
 
 from njc.comparison.results import compute_pass_interval
 from spsbench.crux.actions import ACTIONS
@@ -22,11 +22,27 @@ from spsbench.crux.results import (
     GenerationsResult,
     StateResult,
 )
+from spsbench.report.by_problem import (
+    RateEstimate,
+    compare_rates,
+    count_samples,
+    estimate_rate,
+    format_difference,
+)
+from spsbench.report.files import SEED, make_uniform
 from spsbench.report.forms import format_table_as_text
+from spsbench.report.measures import BOOTSTRAP_ROUNDS
+from spsbench.report.results_report import render_template
 from spsbench.report.tables import Cell, Table, TableRow
 
 INTERVAL_NOTE = "Interval: Wilson, 95 %, over problems."
-Rated = TypeVar("Rated", AnswerResult, StateResult)
+PASS_AT_K_NOTE = (
+    "pass@k: the unbiased estimator of Chen et al. (2021), with k the answers to each problem."
+)
+DIFFERENCE_NOTE = (
+    f"Interval: paired by problem, bootstrap of {BOOTSTRAP_ROUNDS:,} rounds, seed {SEED}; none where all problems have "
+    "the same difference. Better, worse: problems."
+)
 TASK_ORDER, FORM_ORDER = ("output", "input"), ("direct", "action", "path", "trace")
 
 
@@ -34,6 +50,7 @@ def build_tables(results: CruxResultSet) -> list[Table]:
     """The tables that have rows."""
     tables = [
         build_answer_table(results.answers),
+        build_difference_table(results.answers),
         build_state_table(
             "Actions", "Predicted states, by action", results.states, lambda result: result.action
         ),
@@ -49,34 +66,84 @@ def build_tables(results: CruxResultSet) -> list[Table]:
 
 
 def build_answer_table(answers: Sequence[AnswerResult]) -> Table:
-    """pass@1 of each task and form."""
-    keys = sorted(
-        {(result.model, result.task, result.form) for result in answers},
-        key=lambda key: (key[0], TASK_ORDER.index(key[1]), FORM_ORDER.index(key[2])),
-    )
+    """pass@1 and pass@k of each task and form."""
     rows = []
-    for key in keys:
-        group = [result for result in answers if (result.model, result.task, result.form) == key]
-        rates = compute_rates(group, lambda result: float(result.passed))
+    for key, group in group_answers(answers).items():
+        passes = group_by_problem(group)
+        samples = count_samples(passes)
         unanswered = sum(result.answer is None for result in group)
         cells = (
             *key,
-            f"{len(rates)}",
-            format_rate(fmean(rates)),
-            format_interval(rates),
+            f"{len(passes)}",
+            f"{samples}",
+            *format_estimate(estimate_rate(passes)),
+            *(format_estimate(estimate_rate(passes, samples)) if samples > 1 else ("", "")),
             f"{unanswered}",
             *format_usage([result.usage for result in group]),
         )
         rows.append(TableRow("measured", tuple(map(Cell, cells))))
-    columns = ("model", "task", "form", "problems", "pass@1", "95 % interval", "no answer")
+    columns = (
+        *("model", "task", "form", "problems", "answers to each"),
+        *("pass@1", "95 % interval", "pass@k", "95 % interval", "no answer"),
+    )
     return Table(
         "Problems",
         "Outputs and inputs",
         (*columns, "calls", "tokens in", "tokens out", "seconds"),
         3,
         tuple(rows),
-        (INTERVAL_NOTE,),
+        (INTERVAL_NOTE, PASS_AT_K_NOTE),
     )
+
+
+def build_difference_table(answers: Sequence[AnswerResult]) -> Table:
+    """How much more one form passes than another, for each task."""
+    groups = group_answers(answers)
+    rows = []
+    for one, other in combinations(groups, 2):
+        if one[:2] == other[:2]:
+            passes = [group_by_problem(groups[key]) for key in (one, other)]
+            if found := compare_rates(*passes, make_uniform()):
+                cells = (*one, other[2], *format_difference(found))
+                rows.append(TableRow("measured", tuple(map(Cell, cells))))
+    return Table(
+        "Forms",
+        "Differences between forms",
+        (
+            *("model", "task", "form", "minus", "problems"),
+            *("difference", "95 % interval", "better", "worse"),
+        ),
+        4,
+        tuple(rows),
+        (DIFFERENCE_NOTE,),
+    )
+
+
+def group_answers(
+    answers: Sequence[AnswerResult],
+) -> dict[tuple[str, str, str], list[AnswerResult]]:
+    """The answers by model, task and form, in the order of the tables."""
+    groups: dict[tuple[str, str, str], list[AnswerResult]] = {}
+    for result in answers:
+        groups.setdefault((result.model, result.task, result.form), []).append(result)
+    return dict(
+        sorted(
+            groups.items(),
+            key=lambda item: (
+                item[0][0],
+                TASK_ORDER.index(item[0][1]),
+                FORM_ORDER.index(item[0][2]),
+            ),
+        )
+    )
+
+
+def group_by_problem(answers: Iterable[AnswerResult]) -> dict[str, list[bool]]:
+    """Which answers are right, by problem."""
+    passes: dict[str, list[bool]] = {}
+    for result in answers:
+        passes.setdefault(result.problem, []).append(result.passed)
+    return passes
 
 
 def build_state_table(
@@ -90,18 +157,18 @@ def build_state_table(
             group = [result for result in states if (result.model, key(result)) == (model, found)]
             if not group:
                 continue
-            exact = compute_rates(group, lambda result: float(result.score.exact))
+            exact = compute_rates(group)
             variables = [part for result in group for part in result.score.locals.values()]
             values = [result.score.value for result in group if result.score.value is not None]
             cells = (
                 model,
                 found,
                 f"{len(group)}",
-                format_rate(fmean(exact)),
+                format_mean(exact),
                 format_interval(exact),
-                format_rate(fmean(result.score.partial for result in group)),
-                format_rate(fmean(result.score.event for result in group)),
-                format_rate(fmean(result.score.line for result in group)),
+                format_mean([result.score.partial for result in group]),
+                format_mean([result.score.event for result in group]),
+                format_mean([result.score.line for result in group]),
                 format_share(variables),
                 format_share(values),
                 *format_usage([result.usage for result in group])[1:],
@@ -162,22 +229,27 @@ def build_generations_table(generations: Sequence[GenerationsResult]) -> Table:
     )
 
 
-def compute_rates(group: Iterable[Rated], value: Callable[[Rated], float]) -> list[float]:
-    """The mean of each problem and action."""
-    found: dict[object, list[float]] = {}
-    for result in group:
-        found.setdefault((result.problem, getattr(result, "action", "")), []).append(value(result))
+def compute_rates(states: Iterable[StateResult]) -> list[float]:
+    """The share of exact states of each problem and action."""
+    found: dict[tuple[str, str], list[bool]] = {}
+    for result in states:
+        found.setdefault((result.problem, result.action), []).append(result.score.exact)
     return [fmean(values) for values in found.values()]
 
 
-def format_rate(rate: float) -> str:
-    """A share as text."""
-    return f"{rate:.3f}"
+def format_estimate(estimate: RateEstimate) -> tuple[str, str]:
+    """A rate and its interval as text."""
+    return f"{estimate.rate:.3f}", f"{estimate.low:.3f}-{estimate.high:.3f}"
 
 
-def format_interval(rates: Sequence[float]) -> str:
-    """The interval of a mean of rates."""
-    low, high = compute_pass_interval(sum(rates), len(rates))
+def format_mean(values: Sequence[float]) -> str:
+    """A mean as text."""
+    return f"{fmean(values):.3f}"
+
+
+def format_interval(values: Sequence[float]) -> str:
+    """The interval of a mean of values from 0 to 1."""
+    low, high = compute_pass_interval(sum(values), len(values))
     return f"{low:.3f}-{high:.3f}"
 
 
@@ -207,17 +279,10 @@ def render_crux_text(results: CruxResultSet) -> str:
 
 
 def render_crux_report(results: CruxResultSet, source: str, digest: str) -> str:
-    """The report on a results file, in Markdown; needs jinja2 (the extra `bench`)."""
-    from jinja2 import Environment, PackageLoader, StrictUndefined
-
-    environment = Environment(
-        loader=PackageLoader("spsbench.crux"),
-        undefined=StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
-        keep_trailing_newline=True,
-    )
-    return environment.get_template("report.md").render(
+    """The report on a results file, in Markdown."""
+    return render_template(
+        "spsbench.crux",
+        "report.md",
         facts=list(list_crux_facts(results)),
         tables=build_tables(results),
         source=source,

@@ -8,7 +8,6 @@ spsbench repair-report r.jsonl --out report.md
 
 from __future__ import annotations
 
-import hashlib
 import os
 from collections.abc import Callable
 from functools import partial
@@ -125,12 +124,13 @@ def command(ctx: click.Context, /, rescore: Path | None, **values: Any) -> None:
 def _read_data(paths: tuple[Path, ...]) -> tuple[list[RepairProblem], dict[str, str]]:
     """The problems of all files, and the digest of each file."""
     from spsbench.repair.problems import RepairProblemError, parse_repair_problems
+    from spsbench.report.results_report import compute_digest
 
     problems: list[RepairProblem] = []
     digests = {}
     for path in paths:
         data = path.read_bytes()
-        digests[path.name] = _compute_digest(data)
+        digests[path.name] = compute_digest(data)
         try:
             problems += parse_repair_problems(data.decode("utf-8", "replace").splitlines())
         except RepairProblemError as error:
@@ -138,15 +138,11 @@ def _read_data(paths: tuple[Path, ...]) -> tuple[list[RepairProblem], dict[str, 
     return problems, digests
 
 
-def _compute_digest(data: bytes) -> str:
-    return hashlib.sha256(data).hexdigest()[:16]
-
-
 def _read_results(path: Path) -> RepairResults:
     from spsbench.repair.results import read_repairs
+    from spsbench.report.results_report import read_text_lines
 
-    text = path.read_text(encoding="utf-8", errors="replace")
-    return read_repairs(text.splitlines(keepends=True))
+    return read_repairs(read_text_lines(path))
 
 
 def _build_plan(
@@ -235,25 +231,11 @@ def _rescore(
 @click.option("--check", is_flag=True, help="Write nothing; exit code 1 where --out differs.")
 def report_command(results: tuple[Path, ...], out: Path | None, check: bool) -> None:
     """Report the results of `spsbench repair`."""
+    from spsbench.repair.results import read_repairs
     from spsbench.repair.table import format_repair_tables, render_repair_report
-    from spsbench.results import DamagedResultsError
+    from spsbench.report.results_report import ResultsReport, report_results
 
-    if check and out is None:
-        raise click.UsageError("--check compares with a report: name it by --out")
-    try:
-        read = [(path, _read_results(path)) for path in results]
-    except DamagedResultsError as error:
-        raise click.ClickException(str(error)) from None
-    if out is None:
-        for path, found in read:
-            click.echo(f"{path}\n\n{format_repair_tables(found)}\n")
-        return
-    names = " ".join(Path(os.path.relpath(path, out.parent)).as_posix() for path in results)
-    text = render_repair_report(
-        [(path.name, _compute_digest(path.read_bytes()), found) for path, found in read],
-        f"spsbench repair-report {names} --out {out.name}",
+    report = ResultsReport(
+        "repair-report", read_repairs, format_repair_tables, render_repair_report
     )
-    if not check:
-        out.write_text(text, encoding="utf-8", newline="\n")
-    elif not out.is_file() or out.read_text(encoding="utf-8") != text:
-        raise click.ClickException(f"{out} differs from the results")
+    report_results(report, results, out, check)

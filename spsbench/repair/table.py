@@ -1,8 +1,8 @@
 """The results of repairs as tables of text and as a Markdown report.
 
-model  condition  problems  samples  pass@1        95 %  pass@2  no code  calls  tokens in  out  seconds
------  ---------  --------  -------  ------  ----------  ------  -------  -----  ---------  ---  -------
-local  trace            31        2    0.42  0.28–0.57     0.5         1    1.0        812  190     21.3
+model  condition  problems  samples  pass@1            95 %  pass@k            95 %  no code  calls  tokens in  out
+-----  ---------  --------  -------  ------  --------------  ------  --------------  -------  -----  ---------  ---
+local  trace            31        2   0.419  0.264 to 0.592   0.516  0.348 to 0.680        1    1.0        812  190
 """
 
 from __future__ import annotations
@@ -11,17 +11,18 @@ from collections.abc import Iterator, Sequence
 
 from njc.comparison.text import format_text_table
 from spsbench.repair.measures import (
-    ConditionDifference,
     ConditionSummary,
     compare_conditions,
     summarize_conditions,
 )
-from spsbench.repair.results import RepairResults, RepairRun
+from spsbench.repair.results import RepairResult, RepairResults, RepairRun
+from spsbench.report.by_problem import format_difference, format_rate
 from spsbench.report.files import SEED, make_uniform
 from spsbench.report.measures import BOOTSTRAP_ROUNDS
+from spsbench.report.results_report import render_template
 
 SUMMARY_HEADINGS = (
-    *("model", "condition", "problems", "samples", "pass@1", "95 %", "pass@k"),
+    *("model", "condition", "problems", "samples", "pass@1", "95 %", "pass@k", "95 %"),
     *("no code", "calls", "tokens in", "out", "seconds"),
 )
 DIFFERENCE_HEADINGS = (
@@ -35,11 +36,10 @@ def list_summary_rows(summaries: Sequence[ConditionSummary]) -> list[tuple[str, 
         (
             row.model,
             row.condition,
-            str(row.problems),
+            str(row.rates[0].problems),
             str(row.samples),
-            f"{row.pass_at[1]:.3f}",
-            f"{row.low:.3f} to {row.high:.3f}",
-            f"{row.pass_at[row.samples]:.3f} (k={row.samples})" if row.samples > 1 else "",
+            *format_rate(row.rates[0]),
+            *(format_rate(row.rates[-1]) if row.samples > 1 else ("", "")),
             str(row.without_code),
             f"{row.calls:.1f}",
             f"{row.input_tokens:,.0f}",
@@ -50,63 +50,43 @@ def list_summary_rows(summaries: Sequence[ConditionSummary]) -> list[tuple[str, 
     ]
 
 
-def list_difference_rows(differences: Sequence[ConditionDifference]) -> list[tuple[str, ...]]:
+def list_difference_rows(results: Sequence[RepairResult]) -> list[tuple[str, ...]]:
     """A row for each pair of conditions."""
     return [
-        (
-            row.model,
-            row.first,
-            row.second,
-            str(row.problems),
-            f"{row.difference:+.3f}",
-            f"{row.low:+.3f} to {row.high:+.3f}",
-            str(row.only_first),
-            str(row.only_second),
-        )
-        for row in differences
-        if row.problems
+        (*names, *format_difference(difference))
+        for *names, difference in compare_conditions(results, make_uniform())
     ]
 
 
 def format_repair_tables(results: RepairResults) -> str:
     """The tables of text that the command prints."""
-    uniform = make_uniform()
     tables = [
         format_text_table(
             SUMMARY_HEADINGS,
-            list_summary_rows(summarize_conditions(results.results, uniform)),
+            list_summary_rows(summarize_conditions(results.results)),
             labels=2,
         )
     ]
-    if rows := list_difference_rows(compare_conditions(results.results, uniform)):
+    if rows := list_difference_rows(results.results):
         tables.append(format_text_table(DIFFERENCE_HEADINGS, rows, labels=3))
     return "\n\n".join(tables)
 
 
 def render_repair_report(parts: Sequence[tuple[str, str, RepairResults]], command: str) -> str:
     """The report in Markdown, of files given as name, digest and results; the same results make the same text."""
-    from jinja2 import Environment, PackageLoader, StrictUndefined
-
-    environment = Environment(
-        loader=PackageLoader("spsbench.repair"),
-        undefined=StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
-        keep_trailing_newline=True,
-    )
     sections = [
         {
             "name": name,
             "digest": digest,
             "facts": list(list_run_facts(results.runs)),
-            "summaries": list_summary_rows(summarize_conditions(results.results, make_uniform())),
-            "differences": list_difference_rows(
-                compare_conditions(results.results, make_uniform())
-            ),
+            "summaries": list_summary_rows(summarize_conditions(results.results)),
+            "differences": list_difference_rows(results.results),
         }
         for name, digest, results in parts
     ]
-    return environment.get_template("report.md").render(
+    return render_template(
+        "spsbench.repair",
+        "report.md",
         sections=sections,
         summary_headings=SUMMARY_HEADINGS,
         difference_headings=DIFFERENCE_HEADINGS,

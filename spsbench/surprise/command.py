@@ -2,7 +2,7 @@
 
 spsbench surprise --model openai/gpt-4.1-mini --out surprises.jsonl
 spsbench surprise --model openai/local --sample 10 --seed 1 --out surprises.jsonl
-spsbench surprise --report surprises.jsonl           the table of a file, without a model
+spsbench surprise-report surprises.jsonl --out surprise.md
 """
 
 from __future__ import annotations
@@ -34,11 +34,6 @@ if TYPE_CHECKING:
 )
 @click.option("--scheduler", metavar="tcp://HOST:PORT", help="Run on this Dask cluster.")
 @click.option("--note", default="", help="What to record of the model's server.")
-@click.option(
-    "--report",
-    type=click.Path(path_type=Path, dir_okay=False, exists=True),
-    help="Only show the table of this file.",
-)
 def command(
     model: str | None,
     sample: int | None,
@@ -46,7 +41,6 @@ def command(
     out: Path,
     scheduler: str | None,
     note: str,
-    report: Path | None,
 ) -> None:
     """Plant wrong effects, and have a model predict each effect.
 
@@ -58,17 +52,18 @@ def command(
     from spsbench.results import DamagedResultsError
     from spsbench.studies.study_command import load_study_model
     from spsbench.surprise.playing import list_planted_effects
-    from spsbench.surprise.results import SurpriseRun, SurpriseTrial, read_surprises
+    from spsbench.surprise.results import (
+        SurpriseResults,
+        SurpriseRun,
+        SurpriseTrial,
+        read_surprises,
+    )
     from spsbench.surprise.running import SurpriseJob, answer_surprise
-    from spsbench.surprise.table import format_surprise_table
+    from spsbench.surprise.table import format_surprise_tables
     from spsbench.trials.machine import describe_machine, read_timestamp
     from spsbench.trials.progress import format_time_left
     from spsbench.trials.workers import LostTrial, NoWorkersError, run_jobs
 
-    if report is not None:
-        lines = report.read_text(encoding="utf-8").splitlines(keepends=True)
-        click.echo(format_surprise_table(read_surprises(lines).results))
-        return
     if model is None:
         raise click.UsageError("nothing says which model predicts: --model NAME")
     effects = list(list_planted_effects(Random(seed).randrange))
@@ -118,7 +113,7 @@ def command(
                 )
     except (DamagedResultsError, JournalInUseError, NoWorkersError) as error:
         raise click.ClickException(str(error)) from None
-    click.echo(format_surprise_table(list(results.values())))
+    click.echo(format_surprise_tables(SurpriseResults(results=tuple(results.values()))))
 
 
 def _describe(result: SurpriseResult) -> str:
@@ -126,3 +121,24 @@ def _describe(result: SurpriseResult) -> str:
         "; ".join(result.mismatches)[:80] if result.is_surprise else "as predicted"
     )
     return f"{result.program} {result.case} {result.piece}, planted: {result.planted}: {verdict}"
+
+
+@click.command("surprise-report")
+@click.argument(
+    "results",
+    nargs=-1,
+    required=True,
+    type=click.Path(path_type=Path, dir_okay=False, exists=True),
+)
+@click.option("--out", type=click.Path(path_type=Path, dir_okay=False), help="Write Markdown.")
+@click.option("--check", is_flag=True, help="Write nothing; exit code 1 where --out differs.")
+def report_command(results: tuple[Path, ...], out: Path | None, check: bool) -> None:
+    """Report the results of `spsbench surprise`."""
+    from spsbench.report.results_report import ResultsReport, report_results
+    from spsbench.surprise.results import read_surprises
+    from spsbench.surprise.table import format_surprise_tables, render_surprise_report
+
+    report = ResultsReport(
+        "surprise-report", read_surprises, format_surprise_tables, render_surprise_report
+    )
+    report_results(report, results, out, check)

@@ -571,7 +571,7 @@ def test_the_report_is_made_from_the_lines_alone() -> None:
     assert "- Sample: 1 of 6 problems, drawn at random (seed 1), and 7 steps;" in report
     assert "- Note: No model was asked.\n\n## Outputs and inputs\n\n| model |" in report
     for row in (
-        "| scripted | output | path | 1 | 1.000 | 0.207-1.000 | 0 |",
+        "| scripted | output | path | 1 | 1 | 1.000 | 0.207-1.000 |  |  | 0 |",
         "| scripted | inv_step_over | 1 | 1.000 |",
         "| scripted | forward, depth ",
         "| output.json | output | 6 | 30 | 100.0000 | - | 100.0000 | - | - |",

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
 import json
 from collections.abc import Iterable
 from pathlib import Path
@@ -17,15 +16,10 @@ from njc.repair.testing import FailedTests, PassedTests, run_tests
 from njc.static.generate import GenerationCost
 from openai_server import OpenAIServer, says
 from spsbench.cli import main
-from spsbench.repair.measures import (
-    compare_conditions,
-    estimate_pass_at_k,
-    summarize_conditions,
-)
+from spsbench.repair.measures import compare_conditions, summarize_conditions
 from spsbench.repair.problems import RepairProblem, parse_repair_problems, sample_problems
 from spsbench.repair.prompt import MAX_ANNOTATED_CHARS, make_repair_prompt
 from spsbench.repair.results import CONDITIONS, RepairResult, read_repairs
-from spsbench.report.measures import Uniform
 
 TOTAL = {
     "name": "total",
@@ -280,18 +274,6 @@ def test_rationales_of_another_model_are_shown(data: Path, monkeypatch: pytest.M
     assert run.rationales == "openai/local"
 
 
-def test_pass_at_k_is_the_share_of_subsets_with_a_pass() -> None:
-    for samples in range(1, 6):
-        for passed, k in itertools.product(range(samples + 1), range(1, samples + 1)):
-            subsets = list(
-                itertools.combinations([True] * passed + [False] * (samples - passed), k)
-            )
-            expected = sum(map(any, subsets)) / len(subsets)
-            assert estimate_pass_at_k(samples, passed, k) == pytest.approx(expected)
-    with pytest.raises(ValueError, match=r"no pass@3 from 1 of 2"):
-        estimate_pass_at_k(2, 1, 3)
-
-
 def result_of(problem: str, condition: str, sample: int, passed: bool) -> RepairResult:
     return RepairResult(
         *(problem, condition, "m", sample),  # type: ignore[arg-type]
@@ -311,20 +293,19 @@ def test_summaries_and_paired_differences() -> None:
         for sample in (1, 2)
         for condition, passed in (("trace", number < 6), ("test", number < 4 and sample == 1))
     ]
-    trace, test = summarize_conditions(results, iter_uniform())
-    assert (trace.condition, trace.problems, trace.samples) == ("trace", 8, 2)
-    assert trace.pass_at == {1: 0.75, 2: 0.75}
-    assert test.pass_at == {1: 0.25, 2: 0.5}
-    assert trace.low < 0.75 < trace.high
-    (difference,) = compare_conditions(results, iter_uniform())
-    assert (difference.first, difference.second) == ("trace", "test")
+    trace, test = summarize_conditions(results)
+    assert (trace.condition, trace.samples) == ("trace", 2)
+    assert [(rate.k, rate.problems, rate.rate) for rate in trace.rates] == [
+        (1, 8, 0.75),
+        (2, 8, 0.75),
+    ]
+    assert [(rate.k, rate.rate) for rate in test.rates] == [(1, 0.25), (2, 0.5)]
+    ((*names, difference),) = compare_conditions(results, Random(1).random)
+    assert names == ["m", "trace", "test"]
     assert difference.difference == pytest.approx(0.5)
-    assert 0.2 < difference.low < 0.5 < difference.high < 0.8
-    assert (difference.only_first, difference.only_second) == (6, 0)
-
-
-def iter_uniform() -> Uniform:
-    return Random(1).random
+    assert difference.interval is not None
+    assert 0.2 < difference.interval[0] < 0.5 < difference.interval[1] < 0.8
+    assert (difference.better, difference.worse) == (6, 0)
 
 
 def test_the_report_is_the_same_for_the_same_results(data: Path) -> None:
@@ -334,7 +315,7 @@ def test_the_report_is_the_same_for_the_same_results(data: Path) -> None:
     assert CliRunner().invoke(main, flags).exit_code == 0
     assert CliRunner().invoke(main, [*flags, "--check"]).exit_code == 0
     text = Path("report.md").read_text()
-    assert "| scripted | trace | 1 | 1 | 1.000 | 1.000 to 1.000 |" in text
+    assert "| scripted | trace | 1 | 1 | 1.000 | 0.207 to 1.000 |" in text
     assert "all 1 problems" in text
     Path("report.md").write_text(text + "more\n")
     assert CliRunner().invoke(main, [*flags, "--check"]).exit_code == 1

@@ -17,7 +17,7 @@ from spsbench.suite import TASK_NAMES, load_script
 from spsbench.surprise.mutations import PlantedMutation, list_mutations
 from spsbench.surprise.playing import PlantedEffect, list_planted_effects, play_effect
 from spsbench.surprise.results import SurpriseResult, read_surprises
-from spsbench.surprise.table import format_surprise_table
+from spsbench.surprise.table import list_alarm_rows, list_cost_rows, list_planted_rows
 
 
 def test_each_mutation_changes_one_place() -> None:
@@ -122,10 +122,22 @@ def test_precision_and_recall() -> None:
         *(result_of(n, "wrong value", n < 3) for n in range(4)),
         result_of(9, "dropped jump", False, "the effect was refused"),
     ]
-    text = format_surprise_table(results)
-    assert "precision 0.75 (3 of 4 alarms, 0.30 to 0.95)" in text
-    assert "recall 0.75 (3 of 4 wrong effects compared, 0.30 to 0.95)" in text
-    assert "300 tokens in, 20 out, 2.0 s" in text
+    assert [row[1:] for row in list_planted_rows(results)] == [
+        ("none", "4", "0", "1", "0.25", "0.05 to 0.70"),
+        ("dropped jump", "1", "1", "0", "", ""),
+        ("wrong value", "4", "0", "3", "0.75", "0.30 to 0.95"),
+    ]
+    assert [row[2:] for row in list_alarm_rows(results)] == [
+        ("0.75", "3", "4", "0.30 to 0.95"),
+        ("0.75", "3", "4", "0.30 to 0.95"),
+        ("0.25", "1", "4", "0.05 to 0.70"),
+    ]
+    assert [row[1:] for row in list_cost_rows(results, Random(0).random)] == [
+        ("input tokens", "300", "300 to 300", "9"),
+        ("output tokens", "20", "20 to 20", "9"),
+        ("seconds", "2.0", "2.0 to 2.0", "9"),
+    ]
+    assert list_cost_rows([], Random(0).random) == []
 
 
 def test_the_command_goes_on_where_it_was_killed(
@@ -148,8 +160,15 @@ def test_the_command_goes_on_where_it_was_killed(
     read = read_surprises(Path("s.jsonl").read_text().splitlines(keepends=True))
     assert (len(read.runs), len(read.results)) == (2, 4)
     assert "precision" in result.output
-    report = CliRunner().invoke(main, ["surprise", "--report", "s.jsonl"])
-    assert report.output in result.output
+    report = CliRunner().invoke(main, ["surprise-report", "s.jsonl"])
+    assert report.output.removeprefix("s.jsonl\n\n").strip() in result.output
+    flags = ["surprise-report", "s.jsonl", "--out", "report.md"]
+    assert CliRunner().invoke(main, flags).exit_code == 0
+    assert CliRunner().invoke(main, [*flags, "--check"]).exit_code == 0
+    assert "| Effects | 2 of 97 effects, seed 0 |" in Path("report.md").read_text()
+    Path("s.jsonl").write_text("".join(lines[:-1]))
+    changed = CliRunner().invoke(main, [*flags, "--check"])
+    assert (changed.exit_code, "report.md differs from the results" in changed.output) == (1, True)
 
 
 def test_effects_are_predicted_on_a_dask_cluster(

@@ -1,0 +1,103 @@
+"""Rates over problems that have several samples each.
+
+    estimate_pass_at_k(10, 3, 5)                       0.917: from 10 samples, of which 3 passed
+    estimate_rate({"gcd": [True, False], ...}, 2)      RateEstimate(k=2, problems=31, rate=0.6, low=0.43, high=0.75)
+    compare_rates(traced, untraced, uniform)           PairedDifference(problems=31, difference=0.08, ...)
+
+pass@k is the unbiased estimator of Chen et al. (2021, arXiv:2107.03374): 1 - C(n - c, k) / C(n, k) for a problem with
+n samples of which c pass, averaged over problems. Its interval is that of Wilson (1927) at 95 % with the number of
+problems as its size: the samples of a problem are not independent. With several samples it is wider than it has to be;
+it is never empty, also where all problems have the same rate.
+
+The interval of a difference is paired: the middle 95 % of a bootstrap over the problems that both have, each with the
+difference of its two rates. Where all problems have the same difference there is none: a bootstrap then knows no spread.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from math import comb
+from statistics import fmean
+
+from njc.comparison.results import compute_pass_interval
+from spsbench.report.measures import Uniform, compute_bootstrap_interval
+
+SamplesByProblem = Mapping[str, Sequence[bool]]
+"""Which samples of each problem passed."""
+
+
+@dataclass(frozen=True, slots=True)
+class RateEstimate:
+    """pass@k over problems."""
+
+    k: int
+    problems: int
+    rate: float
+    low: float
+    high: float
+
+
+@dataclass(frozen=True, slots=True)
+class PairedDifference:
+    """How much more one passes than the other, over the problems that both have."""
+
+    problems: int
+    difference: float
+    interval: tuple[float, float] | None
+    """None where all problems have the same difference."""
+    better: int
+    """Problems with a higher rate in the first."""
+    worse: int
+
+
+def estimate_pass_at_k(samples: int, passed: int, k: int) -> float:
+    """The chance that at least one of `k` samples passes, estimated from `samples` of which `passed` did."""
+    if not 0 <= passed <= samples or not 1 <= k <= samples:
+        raise ValueError(f"no pass@{k} from {passed} of {samples} samples")
+    return 1.0 - comb(samples - passed, k) / comb(samples, k)
+
+
+def estimate_rate(passes: SamplesByProblem, k: int = 1) -> RateEstimate:
+    """Estimate pass@k; each problem has at least `k` samples."""
+    found = [estimate_pass_at_k(len(samples), sum(samples), k) for samples in passes.values()]
+    low, high = compute_pass_interval(sum(found), len(found))
+    return RateEstimate(k, len(found), fmean(found), low, high)
+
+
+def count_samples(passes: SamplesByProblem) -> int:
+    """The samples that every problem has at least."""
+    return min(map(len, passes.values()))
+
+
+def compare_rates(
+    one: SamplesByProblem, other: SamplesByProblem, uniform: Uniform
+) -> PairedDifference | None:
+    """Compare pass@1; None where no problem has both."""
+    differences = [fmean(one[name]) - fmean(other[name]) for name in one if name in other]
+    if not differences:
+        return None
+    alike = len(set(differences)) == 1
+    return PairedDifference(
+        len(differences),
+        fmean(differences),
+        None if alike else compute_bootstrap_interval([[one] for one in differences], uniform),
+        sum(difference > 0 for difference in differences),
+        sum(difference < 0 for difference in differences),
+    )
+
+
+def format_rate(estimate: RateEstimate) -> tuple[str, str]:
+    """A rate and its interval as text."""
+    return f"{estimate.rate:.3f}", f"{estimate.low:.3f} to {estimate.high:.3f}"
+
+
+def format_difference(found: PairedDifference) -> tuple[str, ...]:
+    """A difference as cells: problems, difference, interval, better on, worse on."""
+    return (
+        f"{found.problems}",
+        f"{found.difference:+.3f}",
+        f"{found.interval[0]:+.3f} to {found.interval[1]:+.3f}" if found.interval else "-",
+        f"{found.better}",
+        f"{found.worse}",
+    )

@@ -1,0 +1,84 @@
+"""The commands that report results files, one section for each file: as text, or as Markdown that `--check` compares.
+
+report_results(report, paths, None, check=False)                  the tables as text, to standard output
+report_results(report, paths, Path("report.md"), check=True)      fails where the file is not that of the results
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Generic, TypeVar
+
+import click
+
+from spsbench.results import DamagedResultsError
+
+ResultsT = TypeVar("ResultsT")
+
+
+@dataclass(frozen=True, slots=True)
+class ResultsReport(Generic[ResultsT]):
+    """How results of one kind are read and shown."""
+
+    command: str
+    read: Callable[[Iterable[str]], ResultsT]
+    format_text: Callable[[ResultsT], str]
+    render: Callable[[Sequence[tuple[str, str, ResultsT]], str], str]
+    """The Markdown of files, given as name, digest and results, and the command that makes it."""
+
+
+def report_results(
+    report: ResultsReport[ResultsT], paths: Sequence[Path], out: Path | None, check: bool
+) -> None:
+    """Print the tables of files, or write or check a report on them."""
+    if check and out is None:
+        raise click.UsageError("--check compares with a report: name it by --out")
+    try:
+        found = [(path, report.read(read_text_lines(path))) for path in paths]
+    except DamagedResultsError as error:
+        raise click.ClickException(str(error)) from None
+    if out is None:
+        for path, results in found:
+            click.echo(f"{path}\n\n{report.format_text(results)}\n")
+        return
+    names = " ".join(Path(os.path.relpath(path, out.parent)).as_posix() for path in paths)
+    text = report.render(
+        [(path.name, compute_digest(path.read_bytes()), results) for path, results in found],
+        f"spsbench {report.command} {names} --out {out.name}",
+    )
+    if not check:
+        out.write_text(text, encoding="utf-8", newline="\n")
+    elif not out.is_file() or out.read_text(encoding="utf-8") != text:
+        raise click.ClickException(f"{out} differs from the results")
+
+
+def read_text_lines(path: Path) -> list[str]:
+    """The lines of a results file; a byte that is not UTF-8 damages its line only."""
+    return path.read_text(encoding="utf-8", errors="replace").splitlines(keepends=True)
+
+
+def compute_digest(data: bytes) -> str:
+    """The first 16 digits of the SHA-256."""
+    return hashlib.sha256(data).hexdigest()[:16]
+
+
+def render_template(package: str, name: str, **values: Any) -> str:
+    """A template of a package; needs jinja2 (the extra `bench`)."""
+    try:
+        from jinja2 import Environment, PackageLoader, StrictUndefined
+    except ModuleNotFoundError as missing:
+        raise click.ClickException(
+            f'the report needs {missing.name}; run `pip install "njpy[bench]"`'
+        ) from None
+    environment = Environment(
+        loader=PackageLoader(package),
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+        keep_trailing_newline=True,
+    )
+    return environment.get_template(name).render(**values)
