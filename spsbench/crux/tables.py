@@ -102,8 +102,8 @@ def build_difference_table(answers: Sequence[AnswerResult]) -> Table:
     rows = []
     for one, other in combinations(groups, 2):
         if one[:2] == other[:2]:
-            passes = [group_by_problem(groups[key]) for key in (one, other)]
-            if found := compare_rates(*passes, make_uniform()):
+            first, second = (group_by_problem(groups[key]) for key in (one, other))
+            if found := compare_rates(first, second, make_uniform()):
                 cells = (*one, other[2], *format_difference(found))
                 rows.append(TableRow("measured", tuple(map(Cell, cells))))
     return Table(

@@ -74,8 +74,8 @@ def compare_conditions(
     groups = group_results(results)
     for (model, one), (other_model, other) in combinations(sort_keys(groups), 2):
         if model == other_model:
-            passes = [group_by_problem(groups[model, condition]) for condition in (one, other)]
-            if found := compare_rates(*passes, uniform):
+            first, second = (group_by_problem(groups[model, name]) for name in (one, other))
+            if found := compare_rates(first, second, uniform):
                 yield model, one, other, found
 
 

@@ -88,7 +88,7 @@ def list_alarm_rows(results: Sequence[SurpriseResult]) -> list[tuple[str, ...]]:
 
 def list_cost_rows(results: Sequence[SurpriseResult], uniform: Uniform) -> list[tuple[str, ...]]:
     """Tokens and seconds of the predictions that were made; the interval is that of a bootstrap over effects."""
-    rows = []
+    rows: list[tuple[str, ...]] = []
     for model, group in group_by_model(results).items():
         by_effect: dict[tuple[object, ...], list[SurpriseResult]] = {}
         for result in group:
