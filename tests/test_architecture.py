@@ -104,7 +104,7 @@ EDGE = """
     spsbench.trials     answering building command executing interpreter interpreter_process machine playing running trial workers
     spsbench.studies    graph_command gsm8k_command study study_command
     spsbench.replay     command programs
-    spsbench.states     command
+    spsbench.states     command programs
     spsbench.export     command
     spsbench.repair     command running solving
     spsbench.surprise   command
