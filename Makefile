@@ -3,7 +3,10 @@ VENV   ?= .venv
 BIN    := $(VENV)/bin
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-all format lint types tests fresh bench bench-service walk services durable-kills release-check site clean
+.PHONY: help demo test test-all format lint types tests suite tracing fresh bench bench-service walk services durable-kills release-check site clean
+
+# Modules are compiled when they are first imported, not by pip: of the packages that tests need, most are never loaded.
+unexport PYTHONDONTWRITEBYTECODE
 
 help: ## list the targets
 	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' Makefile | expand -t 12
@@ -13,22 +16,22 @@ $(BIN)/python:
 	$(PYTHON) -m venv $(VENV)
 
 $(VENV)/.base: $(BIN)/python pyproject.toml runtime/pyproject.toml
-	$(BIN)/pip install --quiet --disable-pip-version-check -e .
+	$(BIN)/pip install --quiet --disable-pip-version-check --no-compile -e .
 	@touch $@
 
 $(VENV)/.live: $(BIN)/python pyproject.toml runtime/pyproject.toml
-	$(BIN)/pip install --quiet --disable-pip-version-check -e '.[openai,anthropic]'
+	$(BIN)/pip install --quiet --disable-pip-version-check --no-compile -e '.[openai,anthropic]'
 	@touch $@
 
 $(VENV)/.dev: $(BIN)/python pyproject.toml runtime/pyproject.toml
-	$(BIN)/pip install --quiet --disable-pip-version-check -e '.[dev]'
+	$(BIN)/pip install --quiet --disable-pip-version-check --no-compile -e '.[dev]'
 	@touch $@ $(VENV)/.base $(VENV)/.live
 
 demo: $(VENV)/$(if $(LIVE),.live,.base) ## build the examples and run one on recorded replies (LIVE=1: on a model)
 	@$(BIN)/njc build examples -o compiled_out/examples
 	@LIVE=$(LIVE) $(BIN)/python examples/demo.py
 
-test: format lint types tests fresh ## run everything that the gate checks
+test: format lint suite types tracing fresh ## run everything that the gate checks
 
 format: $(VENV)/.dev ## check the formatting (ruff)
 	$(BIN)/ruff format --check .
@@ -43,8 +46,12 @@ types: $(VENV)/.dev ## check the types (mypy), those of the compiled files too (
 # Tests that trace code in their own process: Python 3.11 can crash on that in a process that has run many others.
 TRACING := tests/spsbench/test_crux.py tests/spsbench/test_program_states.py
 
-tests: $(VENV)/.dev ## run the tests (pytest)
-	$(BIN)/pytest -n 2 $(addprefix --ignore=,$(TRACING))
+tests: suite tracing ## run the tests (pytest)
+
+suite: $(VENV)/.dev
+	$(BIN)/pytest -n 2 --dist worksteal $(addprefix --ignore=,$(TRACING))
+
+tracing: $(VENV)/.dev
 	$(BIN)/pytest $(TRACING)
 
 fresh: $(VENV)/.dev ## check that the committed compiled files and the report are up to date
