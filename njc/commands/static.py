@@ -34,6 +34,7 @@ from njc.learning.by_command import (
     TestedProgram,
     repair_by_command,
 )
+from njc.learning.sandboxed_run import SECONDS_PER_EXAMPLE
 from njc.learning.study import LearningResult, learn_from_examples, read_examples
 from njc.project.report import format_count
 from njc.project.units import find_units
@@ -45,6 +46,8 @@ from njrt.errors import ConfigurationError
 TABLE_HEADINGS = ("block", "mode", "runs", "before", "learned", "replies")
 REPAIR_HEADINGS = ("block", "mode", "runs", "before", "after", "replies")
 COMMAND_HEADINGS = ("block", "mode", "before", "after", "replies")
+COMMAND_SECONDS = 300.0
+"""The default limit of a test command."""
 
 
 @click.command("static")
@@ -62,10 +65,8 @@ COMMAND_HEADINGS = ("block", "mode", "before", "after", "replies")
 @click.option(
     "--seconds",
     type=click.FloatRange(min=0, min_open=True),
-    default=300.0,
-    show_default=True,
     metavar="S",
-    help="Time limit of the test command.",
+    help="Limit of a run (5) or command (300).",
 )
 @MODE
 @ATTEMPTS
@@ -81,7 +82,7 @@ def command(
     traces: Sequence[Path],
     repair: bool,
     test: str | None,
-    seconds: float,
+    seconds: float | None,
     attempts: int,
     **flags: Any,
 ) -> None:
@@ -122,7 +123,7 @@ def command(
     lock = read_lock(file)
     if words:
         program = TestedProgram(
-            tuple(files), tuple(units), project, lock, TestCommand(tuple(words), seconds)
+            tuple(files), tuple(units), project, lock, TestCommand(tuple(words), seconds or COMMAND_SECONDS)
         )
         with show_status(console):
             repaired = list(repair_by_command(program, request))
@@ -132,7 +133,12 @@ def command(
         count = format_count(len(examples), "recorded run")
         console.note(f"{count} in {', '.join(map(str, traces))}")
         with show_status(console):
-            results = list(learn_from_examples(files, lock, examples, request, repairs=repair))
+            learned = learn_from_examples(
+                *(files, lock, examples, request),
+                repairs=repair,
+                seconds=seconds or SECONDS_PER_EXAMPLE,
+            )
+            results = list(learned)
         has_failed = _show_learning(console, results, repair)
     ctx.exit(int(has_failed))
 

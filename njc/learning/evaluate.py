@@ -19,11 +19,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import njrt
-from njc.learning.sandboxed_run import (
-    SECONDS_PER_EXAMPLE,
-    ProgramValue,
-    WorkerTask,
-)
+from njc.learning.sandboxed_run import SECONDS_PER_EXAMPLE, ProgramValue, WorkerTask
 from njc.learning.verdict import evaluate_example
 from njc.repair.time_limit import limit_time, pause_time_limit
 from njc.worker import open_channel

@@ -36,6 +36,8 @@ class ProgramRunner:
     program: str
     folders: tuple[Path, ...]
     examples: ExampleSet
+    seconds: float = SECONDS_PER_EXAMPLE
+    """The limit for one example, without the time of model calls."""
 
 
 def evaluate_code(runner: ProgramRunner, code: str, ask: Callable[[Request], Reply]) -> Evaluation:
@@ -61,7 +63,7 @@ def _run_worker(
     runner: ProgramRunner, code: str, ask: Callable[[Request], Reply]
 ) -> Iterator[Message]:
     """The verdicts, one for each example, until the process ends or takes too long."""
-    seconds = _STARTUP_SECONDS + SECONDS_PER_EXAMPLE * len(runner.examples.all)
+    seconds = _STARTUP_SECONDS + runner.seconds * len(runner.examples.all)
     with (
         tempfile.TemporaryDirectory() as folder,
         Worker("njc.learning.evaluate", Path(folder), make_clean_environment()) as worker,
@@ -103,4 +105,5 @@ def _make_task(runner: ProgramRunner, code: str) -> WorkerTask:
         hole.mode == "auto",
         [str(folder) for folder in runner.folders],
         [json.loads(format_example_line(example)) for example in runner.examples.all],
+        runner.seconds,
     )

@@ -31,8 +31,8 @@ ProgramValue = Any
 """A value of the program."""
 
 CODE_FILENAME = "<block>"
-SECONDS_PER_EXAMPLE = 5
-"""For one example, without the time of model calls."""
+SECONDS_PER_EXAMPLE = 5.0
+"""The default limit for one example, without the time of model calls."""
 _FUNCTION_NAME = "_nj_block"
 _LOCALS_NAME = "_nj_locals"
 _JUMP_OUTCOMES = {ast.Break: "broke", ast.Continue: "continued", ast.Return: "returned"}
@@ -51,6 +51,8 @@ class WorkerTask:
     """Whether the first `assert`s of the code are its guard."""
     folders: Sequence[str]
     examples: Sequence[Mapping[str, Any]]
+    seconds: float = SECONDS_PER_EXAMPLE
+    """The limit for one example, without the time of model calls."""
 
 
 def make_recorder() -> StepRecorder:
@@ -71,7 +73,7 @@ def execute_once(
     asserts = _find_guard_lines(task)
     is_async = bool(function.__code__.co_flags & 0x80)
     try:
-        with limit_time(SECONDS_PER_EXAMPLE), recorder:
+        with limit_time(task.seconds), recorder:
             done = function(**given)
             how, result, variables = asyncio.run(done) if is_async else done
             return how, result, variables

@@ -17,6 +17,7 @@ from njc.compiler import generate
 from njc.learning.examples import ExampleSet, find_observed_shapes, parse_examples, select_examples
 from njc.learning.learn import Evaluation, LearningRepair
 from njc.learning.runner import ProgramRunner, evaluate_code
+from njc.learning.sandboxed_run import SECONDS_PER_EXAMPLE
 from njc.repair.loop import RepairBudget, Repaired, repair_code
 from njc.static.author import Author, choose_author
 from njc.static.build import HoleRequest, fill_holes
@@ -79,16 +80,17 @@ def learn_from_examples(
     request: HoleRequest,
     *,
     repairs: bool = False,
+    seconds: float = SECONDS_PER_EXAMPLE,
 ) -> Iterator[LearningResult]:
     """Learn the code of each hole that has examples, in their order, and keep what is better.
 
     With `repairs`, only locked code that fails is sent to the model, which writes a rationale before the code; code
-    is kept only if it is right on all examples.
+    is kept only if it is right on all examples. Code is stopped after `seconds` on an example.
     """
     require_extra()
     for file in files:
         for hole in filter(request.only, file.holes):
-            studied, lock = _learn_hole(file, hole, lock, examples, request, repairs)
+            studied, lock = _learn_hole(file, hole, lock, examples, request, repairs, seconds)
             yield studied
 
 
@@ -99,6 +101,7 @@ def _learn_hole(
     examples: Sequence[Example],
     request: HoleRequest,
     repairs: bool,
+    seconds: float,
 ) -> tuple[LearningResult, StaticLock]:
     own = select_examples(hole, examples)
     studied = LearningResult(hole, own)
@@ -118,7 +121,7 @@ def _learn_hole(
     request.notify(f"{'repairing' if repairs else 'learning'} {hole.name} from {len(own.all)} runs")
     author = choose_author(file, hole)
     runner = ProgramRunner(
-        hole, _compile_live(file), (file.unit.root, file.unit.source.parent), own
+        hole, _compile_live(file), (file.unit.root, file.unit.source.parent), own, seconds
     )
     asked = CachedAnswers(author)
     repair = LearningRepair(

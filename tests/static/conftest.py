@@ -15,5 +15,7 @@ def studio(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Studio:
     monkeypatch.chdir(tmp_path)
     for name in [name for name in os.environ if name.startswith(("NJC_", "OPENAI_", "ANTHROPIC_"))]:
         monkeypatch.delenv(name)
+    # Test commands that run pytest load it without the plugins of this environment, which take seconds.
+    monkeypatch.setenv("PYTEST_DISABLE_PLUGIN_AUTOLOAD", "1")
     (tmp_path / ".git").mkdir()  # a project ends here: no pyproject.toml above is looked at
     return Studio(tmp_path)

@@ -138,10 +138,11 @@ def test_code_that_stays_wrong_is_kept_with_its_score(studio: Studio) -> None:
 def test_endless_and_greedy_code_is_stopped(studio: Studio) -> None:
     studio.write({"shop.njpy": SHOP})
     record(studio)
-    endless = "while spent < limit + 1:\n    pass\nspent += price"
+    endless = f"while limit == 100 and price == 4:\n    pass\n{RIGHT}"
     greedy = "spent = len([0] * 10**10)"
     result = studio.njc(
-        "static", "--learn", "traces", "shop.njpy", replies=map(fenced, (endless, greedy, RIGHT))
+        *("static", "--learn", "traces", "shop.njpy", "--seconds", "1"),
+        replies=map(fenced, (endless, greedy, RIGHT)),
     )
     assert result.exit_code == 0, result.output
     assert "it ran too long" in said(studio.asked[1])
