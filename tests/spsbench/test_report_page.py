@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import shutil
 import subprocess
 import sys
 from html.parser import HTMLParser
@@ -62,9 +63,27 @@ def results(tmp_path: Path) -> Path:
     return path
 
 
+@pytest.fixture(scope="module")
+def written(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with the results and, in `report`, what the command writes of them; not to be changed."""
+    folder = tmp_path_factory.mktemp("written")
+    results = folder / "results.jsonl"
+    results.write_text("".join([*lines(WHOLE), *graph_lines()]), encoding="utf-8")
+    code, said = spsbench(results, "--out", folder / "report")
+    assert (code, said) == (0, f"{folder / 'report' / 'index.html'} and 3 more files\n")
+    return folder
+
+
+@pytest.fixture(scope="module")
+def page(written: Path) -> str:
+    return (written / "report" / "index.html").read_text("utf-8")
+
+
 @pytest.fixture
-def page(results: Path) -> str:
-    return build_report_files([results], results.parent)["index.html"]
+def report(written: Path, tmp_path: Path) -> Path:
+    """The folder of a report that a test may change, beside its results."""
+    shutil.copytree(written, tmp_path, dirs_exist_ok=True)
+    return tmp_path / "report"
 
 
 def spsbench(*arguments: str | Path) -> tuple[int, str]:
@@ -123,12 +142,12 @@ def test_drawings_follow_light_and_dark(page: str) -> None:
     assert names <= set(re.findall(r"--(\w+):", page))
 
 
-def test_the_same_results_make_the_same_bytes_in_every_process(
-    results: Path, page: str, tmp_path: Path
-) -> None:
-    command = [sys.executable, "-m", "spsbench", "report", str(results), "--out", str(tmp_path)]
+def test_the_same_results_make_the_same_bytes_in_every_process(report: Path, page: str) -> None:
+    (report / "index.html").unlink()
+    results = report.parent / "results.jsonl"
+    command = [sys.executable, "-m", "spsbench", "report", str(results), "--out", str(report)]
     subprocess.run(command, check=True, capture_output=True, timeout=100)
-    assert (tmp_path / "index.html").read_text("utf-8") == page
+    assert (report / "index.html").read_text("utf-8") == page
 
 
 def test_text_from_results_is_escaped(tmp_path: Path) -> None:
@@ -140,48 +159,41 @@ def test_text_from_results_is_escaped(tmp_path: Path) -> None:
     assert "openai/<b>" not in page
 
 
-def test_a_report_is_written_and_checked(results: Path, tmp_path: Path) -> None:
-    out = tmp_path / "report"
-    code, said = spsbench(results, "--out", out)
-    assert (code, said) == (0, f"{out / 'index.html'} and 3 more files\n")
+def test_a_report_is_written_and_checked(written: Path) -> None:
+    out = written / "report"
     assert {path.name for path in out.iterdir()} == {
         *("index.html", "report.md", "report.txt", "report.csv")
     }
-    assert spsbench(results, "--out", out, "--check") == (0, "")
+    assert spsbench(written / "results.jsonl", "--out", out, "--check") == (0, "")
 
 
 def test_the_bytes_do_not_depend_on_where_the_command_runs(
-    results: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    written: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    out = tmp_path / "report"
-    assert spsbench(results, "--out", out)[0] == 0
-    monkeypatch.chdir(tmp_path)
+    monkeypatch.chdir(written)
     assert spsbench("results.jsonl", "--out", "report", "--check") == (0, "")
-    monkeypatch.chdir(out)
+    monkeypatch.chdir(written / "report")
     said = Path("report.txt").read_text(encoding="utf-8")
     (command,) = re.findall(r"spsbench report (.+)", said)
     assert spsbench(*command.split(), "--check") == (0, "")
 
 
-def test_a_report_that_says_something_else_is_found(results: Path, tmp_path: Path) -> None:
-    out = tmp_path / "report"
-    spsbench(results, "--out", out)
-    page = out / "report.md"
+def test_a_report_that_says_something_else_is_found(report: Path) -> None:
+    page = report / "report.md"
     page.write_text(page.read_text(encoding="utf-8").replace("88%", "99%"), encoding="utf-8")
-    (out / "report.csv").unlink()
-    code, said = spsbench(results, "--out", out, "--check")
+    (report / "report.csv").unlink()
+    code, said = spsbench(report.parent / "results.jsonl", "--out", report, "--check")
     assert code == 1
     assert re.search(r"report\.md: differs first in line \d+", said)
     assert "report.csv: is missing" in said
     assert "index.html" not in said
 
 
-def test_other_results_make_another_report(results: Path, tmp_path: Path) -> None:
-    out = tmp_path / "report"
-    spsbench(results, "--out", out)
+def test_other_results_make_another_report(report: Path) -> None:
+    results = report.parent / "results.jsonl"
     with results.open("a", encoding="utf-8") as file:
         file.write(lines([result("menu", "direct", 1, 0)])[1])
-    code, said = spsbench(results, "--out", out, "--check")
+    code, said = spsbench(results, "--out", report, "--check")
     assert code == 1
     assert all(name in said for name in ("index.html", "report.md", "report.txt", "report.csv"))
 
@@ -212,14 +224,14 @@ def test_without_the_libraries_of_the_page_only_the_text_is_written(
     assert 'pip install "njpy[bench]"' in text
 
 
-def test_a_check_compares_the_page_but_not_its_drawings(results: Path, tmp_path: Path) -> None:
-    spsbench(results, "--out", tmp_path)
-    page = tmp_path / "index.html"
+def test_a_check_compares_the_page_but_not_its_drawings(report: Path) -> None:
+    results = report.parent / "results.jsonl"
+    page = report / "index.html"
     text = page.read_text("utf-8")
     page.write_text(text.replace('viewBox="0 0 360', 'viewBox="0  0 360'), "utf-8")
-    assert spsbench(results, "--out", tmp_path, "--check") == (0, "")
+    assert spsbench(results, "--out", report, "--check") == (0, "")
     page.write_text(text.replace("<td>", "<td >"), "utf-8")
-    code, said = spsbench(results, "--out", tmp_path, "--check")
+    code, said = spsbench(results, "--out", report, "--check")
     assert code == 1
     assert re.search(r"index\.html: differs first in line \d+", said)
 
