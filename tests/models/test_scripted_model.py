@@ -92,9 +92,9 @@ def test_threads_share_a_script():
 
 def test_a_slow_model_lets_the_event_loop_run_on():
     async def together() -> list[Reply]:
-        model = Scripted(["hi"] * 100, delay=0.05)
+        model = Scripted(["hi"] * 100, delay=0.2)
         return await asyncio.gather(*(model.aask(REQUEST) for _ in range(100)))
 
     begun = time.monotonic()
     assert len(asyncio.run(together())) == 100
-    assert time.monotonic() - begun < 2
+    assert time.monotonic() - begun < 10  # of 20

@@ -351,9 +351,9 @@ def test_the_arguments_stand_in_the_conversation_as_the_model_wrote_them() -> No
 
 def test_a_reply_of_any_length_is_bounded() -> None:
     played = Played("text")
-    start = time.monotonic()
+    start = time.process_time()
     played.say(reply(text="```python\n" + "y = 1\n" * 1_000_000 + "```"))
     assert isinstance(played.last, UserMessage)
     assert played.last.text.startswith("Your reply was too long")
     assert sum(len(str(message)) for message in played.requests[-1].messages) < 10_000
-    assert time.monotonic() - start < 2
+    assert time.process_time() - start < 2

@@ -124,17 +124,17 @@ def test_a_bare_return_is_legal_where_only_that_is() -> None:
     ],
 )
 def test_monstrous_source_is_refused(source: str) -> None:
-    start = time.monotonic()
+    start = time.process_time()
     assert isinstance(prepare(source, make_scope(lambda: ())), Refusal)
-    assert time.monotonic() - start < 2
+    assert time.process_time() - start < 2
 
 
 @pytest.mark.parametrize("unit", ["x = 1\n", "1 <", "[1],", "n = 'a';"])
 def test_the_longest_code_is_compiled_or_refused_within_its_time(unit: str) -> None:
     n = "a"
-    start = time.monotonic()
+    start = time.process_time()
     prepare(unit * (MAX_CHARACTERS // len(unit)) + "1", make_scope(lambda: (n,)))
-    assert time.monotonic() - start < 15
+    assert time.process_time() - start < 15
 
 
 def test_finally_blocks_that_multiply_are_refused() -> None:
@@ -150,10 +150,10 @@ def test_finally_blocks_that_multiply_are_refused() -> None:
         (90, "pass", False),
         (19, "return", False),
     ):
-        start = time.monotonic()
+        start = time.process_time()
         prepared = prepare(nest(levels, jump), make_scope(lambda: ()), labels=("return",))
         assert isinstance(prepared, Refusal) != is_legal
-        assert time.monotonic() - start < 2
+        assert time.process_time() - start < 2
 
 
 # --- exceptions

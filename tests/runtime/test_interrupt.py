@@ -20,6 +20,9 @@ from njrt.execution.execute import execute
 from njrt.scope.scope import make_scope
 from njrt.timeouts import DeadlineExceeded, await_with_timeout, call_with_timeout
 
+STOPPING_SECONDS = 8.0
+"""Seconds that a busy machine may take to stop what would go on for 9 or more."""
+
 
 def loop() -> None:
     while True:
@@ -54,16 +57,16 @@ def in_thread(action: Callable[[], float]) -> float:
 
 @pytest.mark.parametrize("code", [loop, stubborn])
 def test_python_code_is_stopped_in_any_thread(code: Callable[[], None]) -> None:
-    assert 0.2 <= limited(0.2, code) < 1.2
-    assert 0.2 <= in_thread(lambda: limited(0.2, code)) < 1.2
+    assert 0.2 <= limited(0.2, code) < STOPPING_SECONDS
+    assert 0.2 <= in_thread(lambda: limited(0.2, code)) < STOPPING_SECONDS
 
 
 def test_waiting_calls_are_stopped_in_the_main_thread() -> None:
     lock = threading.Lock()
     lock.acquire()
-    assert limited(0.2, lambda: time.sleep(20)) < 1.2
-    assert limited(0.2, lambda: lock.acquire()) < 1.2
-    assert limited(0.2, lambda: threading.Event().wait()) < 1.2
+    assert limited(0.2, lambda: time.sleep(20)) < STOPPING_SECONDS
+    assert limited(0.2, lambda: lock.acquire()) < STOPPING_SECONDS
+    assert limited(0.2, lambda: threading.Event().wait()) < STOPPING_SECONDS
 
 
 def test_nested_regions_end_by_the_nearest_deadline() -> None:
@@ -74,7 +77,7 @@ def test_nested_regions_end_by_the_nearest_deadline() -> None:
             return "inner"
         return "outer"
 
-    assert limited(0.2, lambda: call_with_timeout(9, loop)) < 1.2
+    assert limited(0.2, lambda: call_with_timeout(9, loop)) < STOPPING_SECONDS
     assert call_with_timeout(9, inner_first) == "inner"
 
 
@@ -108,7 +111,7 @@ def test_eight_threads_are_stopped_at_once() -> None:
     for thread in threads:
         thread.join(10)
     assert not any(thread.is_alive() for thread in threads)
-    assert time.monotonic() - start < 3
+    assert time.monotonic() - start < STOPPING_SECONDS
 
 
 def test_no_limit_and_enough_time() -> None:
@@ -173,7 +176,7 @@ def test_code_is_stopped_by_the_smaller_of_its_limits(
     start = time.monotonic()
     with pytest.raises(error):
         program.call("f", 1, says=ended_by("while True: pass"), **limits)
-    assert time.monotonic() - start < 2
+    assert time.monotonic() - start < STOPPING_SECONDS
 
 
 async def forever() -> None:
@@ -189,7 +192,7 @@ def test_awaiting_code_is_stopped_whether_it_waits_or_runs() -> None:
         start = time.monotonic()
         with pytest.raises(DeadlineExceeded):
             asyncio.run(await_with_timeout(0.2, code()))
-        assert time.monotonic() - start < 1.2
+        assert time.monotonic() - start < STOPPING_SECONDS
 
 
 def test_waiting_does_not_count_against_other_tasks() -> None:
@@ -256,8 +259,8 @@ def test_no_handler_of_the_code_keeps_it_running(source: str) -> None:
             execute(ready(source, make_scope(lambda: ())), seconds=0.2)
         return time.monotonic() - start
 
-    assert stopped() < 1.2
-    assert in_thread(stopped) < 1.2
+    assert stopped() < STOPPING_SECONDS
+    assert in_thread(stopped) < STOPPING_SECONDS
 
 
 AWAITING = {
@@ -283,7 +286,7 @@ def test_no_handler_keeps_awaiting_code_running(source: str) -> None:
 
     start = time.monotonic()
     assert asyncio.run(main()) == 0
-    assert time.monotonic() - start < 1.4
+    assert time.monotonic() - start < STOPPING_SECONDS
 
 
 def test_a_cancellation_from_outside_is_none_of_ours() -> None:

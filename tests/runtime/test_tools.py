@@ -222,6 +222,6 @@ def test_every_schema_is_strict(effects):
 )  # fmt: skip
 def test_fences_are_found_in_linear_time(first: str, unit: str) -> None:
     text = first + unit * (100_000 // len(unit)) + "!"
-    start = time.monotonic()
+    start = time.process_time()
     parse_text_effects(text, "direct")
-    assert time.monotonic() - start < 2
+    assert time.process_time() - start < 2

@@ -90,12 +90,13 @@ class Anthropic(RemoteModel):
     def connect(self) -> Client:
         from anthropic import AsyncAnthropic, DefaultAsyncHttpxClient
 
-        return AsyncAnthropic(
+        client: Client = AsyncAnthropic(
             api_key=self._key,
             base_url=self.server.url,
             max_retries=self._retries,
             http_client=DefaultAsyncHttpxClient(follow_redirects=False),
         )
+        return client
 
     def explain_sdk_error(self, error: Exception) -> ModelError:
         if isinstance(error, TypeError) and "authentication" in str(error):

@@ -130,13 +130,14 @@ class OpenAI(RemoteModel):
     def connect(self) -> Client:
         from openai import AsyncOpenAI, DefaultAsyncHttpxClient
 
-        return AsyncOpenAI(
+        client: Client = AsyncOpenAI(
             # Without a key the SDK would look for the vendor's; own servers mostly need none.
             api_key=self._key or ("none" if self.is_own_server else None),
             base_url=self.server.url,
             max_retries=self._retries,
             http_client=DefaultAsyncHttpxClient(follow_redirects=False),
         )
+        return client
 
     async def exchange(self, request: Request) -> Reply:
         client = self.get_client()
