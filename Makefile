@@ -48,8 +48,9 @@ TRACING := tests/spsbench/test_crux.py tests/spsbench/test_program_states.py
 
 tests: suite tracing ## run the tests (pytest)
 
+# On two cores three processes are quicker than two, because many tests wait.
 suite: $(VENV)/.dev
-	$(BIN)/pytest -n 2 --dist worksteal $(addprefix --ignore=,$(TRACING))
+	$(BIN)/pytest -n 3 --dist worksteal $(addprefix --ignore=,$(TRACING))
 
 tracing: $(VENV)/.dev
 	$(BIN)/pytest $(TRACING)

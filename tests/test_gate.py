@@ -14,7 +14,7 @@ CHECKS = (
     "ruff check .",
     "/mypy",
     "/pyright",
-    "/pytest -n 2",
+    "/pytest -n 3",
     "/pytest tests/spsbench/test_crux.py tests/spsbench/test_program_states.py",
     "njc build examples -o compiled_out/examples --check",
     "njc build spsbench/programs -o compiled_out/spsbench --check",
