@@ -123,7 +123,11 @@ def command(
     lock = read_lock(file)
     if words:
         program = TestedProgram(
-            tuple(files), tuple(units), project, lock, TestCommand(tuple(words), seconds or COMMAND_SECONDS)
+            tuple(files),
+            tuple(units),
+            project,
+            lock,
+            TestCommand(tuple(words), seconds or COMMAND_SECONDS),
         )
         with show_status(console):
             repaired = list(repair_by_command(program, request))
