@@ -83,6 +83,8 @@ class Document:
     """The settings of the project."""
     last_reading: Reading | None = None
     """The program of the last version that was Python."""
+    mark: str = ""
+    """The byte order mark before the text, if the client has sent one; offsets do not count it."""
 
     @property
     def options(self) -> Options:
@@ -92,7 +94,7 @@ class Document:
     @cached_property
     def lines(self) -> LineIndex:
         """Where the lines start."""
-        return LineIndex(self.text)
+        return LineIndex(self.text, self.mark)
 
     @property
     def is_natural(self) -> bool:
@@ -102,7 +104,7 @@ class Document:
     @cached_property
     def source(self) -> SourceFile:
         """The text as a file in the encoding that it names."""
-        return make_source(self.path, self.text)
+        return make_source(self.path, self.text, self.mark)
 
     @cached_property
     def analysis(self) -> Analysis:
@@ -158,12 +160,18 @@ def _raise_warning(finding: Diagnostic) -> Diagnostic:
     return replace(finding, severity="error") if is_warning else finding
 
 
-def make_source(path: str, text: str) -> SourceFile:
+def split_mark(text: str) -> tuple[str, str]:
+    """The byte order mark of a text, if it has one, and the rest."""
+    mark = text[: text.startswith("\ufeff")]
+    return mark, text[len(mark) :]
+
+
+def make_source(path: str, text: str, mark: str = "") -> SourceFile:
     """The bytes that the text has in a file: in the encoding that its first lines name."""
-    content = text.encode("utf-8", "surrogatepass")
+    content = (mark + text).encode("utf-8", "surrogatepass")
     source = SourceFile(path, content)
     try:
-        encoded = SourceFile(path, text.encode(source.encoding))
+        encoded = SourceFile(path, (mark + text).encode(source.encoding))
         return encoded if encoded.text == text else SourceFile(path, content, "utf-8")
     except (SourceDecodeError, UnicodeError, LookupError):
         return source
@@ -176,19 +184,20 @@ def apply_changes(
     encoding: PositionEncoding,
 ) -> Document:
     """The next version of a document."""
-    text, lines = document.text, document.lines
+    text = document.mark + document.text
     for change in changes:
         if change.span is None:
             text = change.text
         else:
             line, column, end_line, end_column = change.span
+            lines = LineIndex(text)
             start = lines.get_offset(line, column, encoding)
             end = max(start, lines.get_offset(end_line, end_column, encoding))
             text = text[:start] + change.text + text[end:]
-        lines = LineIndex(text)
     was_read = "reading" in document.__dict__ and document.is_python
     reading = document.reading if was_read else document.last_reading
-    return replace(document, text=text, version=version, last_reading=reading)
+    mark, text = split_mark(text)
+    return replace(document, text=text, version=version, last_reading=reading, mark=mark)
 
 
 def apply_edits(text: str, edits: Iterable[TextEdit]) -> str:

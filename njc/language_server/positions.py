@@ -3,8 +3,8 @@
     LineIndex("é = '😀'\\n").get_position(6, "utf-16")       (0, 7)
     LineIndex("é = '😀'\\n").get_offset(0, 7, "utf-16")      6
 
-Lines end at `\\n`, `\\r\\n` and `\\r`, as the Language Server Protocol 3.17 has it. A place behind the end of its line is
-the end of the line, and one inside of a character is the start of the character.
+Lines end at `\\n`, `\\r\\n` and `\\r`, as the Language Server Protocol 3.17 has it. A place behind the end of its line, or
+within `\\r\\n`, is the end of the line, and one inside of a character is the start of the character.
 """
 
 from __future__ import annotations
@@ -26,6 +26,8 @@ class LineIndex:
     """A text and where its lines start."""
 
     text: str
+    mark: str = ""
+    """What stands before the text in the first line of the client: columns count it, offsets do not."""
 
     @cached_property
     def starts(self) -> tuple[int, ...]:
@@ -43,6 +45,8 @@ class LineIndex:
             return 0
         if line >= len(self.starts):
             return len(self.text)
+        if line == 0:
+            column -= count_units(self.mark, encoding)
         content = self.get_line(line)
         return self.starts[line] + _count_characters(content, max(column, 0), encoding)
 
@@ -50,7 +54,8 @@ class LineIndex:
         """The line and the column of an offset, both from 0."""
         offset = min(max(offset, 0), len(self.text))
         line = bisect_right(self.starts, offset) - 1
-        return line, count_units(self.text[self.starts[line] : offset], encoding)
+        before = self.text[self.starts[line] : offset].rstrip("\r")
+        return line, count_units(before if line else self.mark + before, encoding)
 
 
 def count_units(text: str, encoding: PositionEncoding) -> int:

@@ -18,20 +18,20 @@ import sys
 from collections.abc import Callable, Iterable
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
-from threading import Event
 from typing import BinaryIO, TypeVar
 
 from lsprotocol import types as lsp
-from pygls.io_ import StdoutWriter, run_async
+from pygls.io_ import StdinAsyncReader, StdoutWriter
 from pygls.lsp.server import LanguageServer
 
 from njc import __version__
 from njc.frontend.diagnostics import Diagnostic
 from njc.language_server.conversion import Converter
-from njc.language_server.documents import MAX_CHARACTERS, Document
+from njc.language_server.documents import MAX_CHARACTERS, Document, split_mark
 from njc.language_server.positions import PositionEncoding
-from njc.language_server.protocol import NaturalProtocol, answer_errors, log
+from njc.language_server.protocol import NaturalProtocol, answer_errors, log, make_converter
 from njc.language_server.quick_check import CheckedText, carry_over, check_change, check_text
+from njc.language_server.transport import ByteReader, read_messages
 from njc.language_server.workspace_files import WorkspaceFiles, get_file
 from njc.project.config import Project
 from njc.project.units import SUFFIX
@@ -49,8 +49,12 @@ T = TypeVar("T")
 class NaturalLanguageServer(LanguageServer):
     """The server of one client (state: the open documents, the client's encoding, what is to be published)."""
 
+    protocol: NaturalProtocol
+
     def __init__(self) -> None:
-        super().__init__("njc", __version__, protocol_cls=NaturalProtocol)
+        super().__init__(
+            "njc", __version__, protocol_cls=NaturalProtocol, converter_factory=make_converter
+        )
         self.documents: dict[str, Document] = {}
         self.encoding: PositionEncoding = "utf-16"
         self.files = WorkspaceFiles(os.environ)
@@ -63,40 +67,36 @@ class NaturalLanguageServer(LanguageServer):
         self._tasks: set[asyncio.Task[None]] = set()
 
     def start_io(self, stdin: BinaryIO | None = None, stdout: BinaryIO | None = None) -> None:
-        """Serve until the client ends the session or is gone.
-
-        Pipes are read by the event loop. pygls would read in threads, three times for each message, which is slow on a
-        busy machine; it does so with what the event loop cannot wait for.
-        """
+        """Serve until the client ends the session or is gone."""
         incoming, outgoing = stdin or sys.stdin.buffer, stdout or sys.stdout.buffer
-        if not _can_wait_for(incoming, outgoing):
-            super().start_io(incoming, outgoing)
-            return
         self.protocol.set_writer(StdoutWriter(outgoing))
         with suppress(BrokenPipeError, KeyboardInterrupt, SystemExit):
-            asyncio.run(self._serve_pipe(incoming))
+            asyncio.run(self._serve(incoming, is_pipe=_can_wait_for(incoming, outgoing)))
         self.shutdown()  # type: ignore[no-untyped-call]
 
-    async def _serve_pipe(self, incoming: BinaryIO) -> None:
-        reader = asyncio.StreamReader()
-        loop = asyncio.get_running_loop()
-        await loop.connect_read_pipe(lambda: asyncio.StreamReaderProtocol(reader), incoming)
-        self._stop_event = Event()
-        with suppress(asyncio.IncompleteReadError):  # the client ended within a message
-            await run_async(self._stop_event, reader, self.protocol, log, self.report_server_error)
+    async def _serve(self, incoming: BinaryIO, *, is_pipe: bool) -> None:
+        """Answer the messages of a stream: of a pipe in the event loop; threads read what it cannot wait for."""
+        reader: ByteReader = StdinAsyncReader(incoming, self.thread_pool)
+        if is_pipe:
+            reader = stream = asyncio.StreamReader()
+            loop = asyncio.get_running_loop()
+            await loop.connect_read_pipe(lambda: asyncio.StreamReaderProtocol(stream), incoming)
+        async for body in read_messages(reader):
+            self.protocol.receive(body)
 
     # ── documents ────────────────────────────────────────────────────────────────────────────────
 
     def open_document(self, uri: str, text: str, version: int | None) -> Document:
         """Keep an open text, or a new version of it."""
         file = get_file(uri)
+        mark, text = split_mark(text)
         if file is None:
             path = uri.rpartition("/")[2].rpartition(":")[2]
             path = path if path.endswith(SUFFIX) else f"{path}{SUFFIX}"
-            document = Document(uri, path, text, version)
+            document = Document(uri, path, text, version, mark=mark)
         else:
             path = self.files.get_unit_path(file)
-            document = Document(uri, path, text, version, self._find_project(uri))
+            document = Document(uri, path, text, version, self._find_project(uri), mark=mark)
         self.documents[uri] = document
         return document
 
@@ -119,7 +119,7 @@ class NaturalLanguageServer(LanguageServer):
         if file is None or file.suffix != SUFFIX:
             return None
         try:
-            text = file.read_bytes().decode("utf-8")
+            text = file.read_bytes().decode("utf-8-sig")
         except (OSError, UnicodeDecodeError):
             return None
         return Document(uri, self.files.get_unit_path(file), text, None, self._find_project(uri))
@@ -136,7 +136,7 @@ class NaturalLanguageServer(LanguageServer):
         """Read the settings of the projects again, which may have changed."""
         for uri, document in list(self.documents.items()):
             if self._find_project(uri) != document.project:
-                self.open_document(uri, document.text, document.version)
+                self.open_document(uri, document.mark + document.text, document.version)
                 self.publish_later(uri)
 
     # ── findings ─────────────────────────────────────────────────────────────────────────────────

@@ -168,9 +168,10 @@ def _read(file: Path) -> bytes | None:
 
 
 def get_file(uri: str) -> Path | None:
-    """The file of a URI; None where it names none, such as `untitled:1`."""
+    """The file of a URI; None where it names none, such as `untitled:1` or a path that no file can have."""
     try:
         path = to_fs_path(uri) if uri.startswith("file:") else None
     except ValueError:
         return None
-    return Path(path) if path else None
+    is_possible = path is not None and "\0" not in path and Path(path).name
+    return Path(path) if path and is_possible else None
