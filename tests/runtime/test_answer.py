@@ -287,3 +287,29 @@ def test_names_are_shown_with_their_meaning_and_exceptions_last() -> None:
         '- "ORDER": wants to buy something\n'
         'or, if none of that fits, with {"raise": "NoneFits", "message": "why"}'
     )
+
+
+@pytest.mark.parametrize("fields", [3, 30])
+def test_a_long_form_stands_before_the_values(fields: int) -> None:
+    names = [f"property_{number}" for number in range(fields)]
+    program = Program(
+        f"""
+        from dataclasses import make_dataclass
+        Kind = make_dataclass("Kind", [(name, str) for name in {names}])
+        words = "A chair, please."
+        '''natural(effects="answer")
+        Read <words> as a <:kind: Kind>.
+        '''
+        """,
+        project=Options(),
+    )
+    program.load([{"kind": dict.fromkeys(names, "x")}])
+    *before, last = program.model.requests[0].messages[0].text.splitlines()
+    value = "words = 'A chair, please.'"
+    if fields == 3:
+        assert last.startswith("Reply with ")
+        assert before[-1] == value
+    else:
+        assert last == value
+        assert before[-1] == "---"
+        assert before[-2].startswith("Reply with ")

@@ -77,7 +77,7 @@ continue
 
 STRICT_ANSWER_PROMPT = """\
 You are a function in a Python program: <x> is an input, <:x> an output. Follow the instruction; reply with one \
-JSON object, on one line, in the form at the end.
+JSON object, on one line, in the form given.
 - Judge, extract, compute, translate and write yourself.
 - If it is impossible: {"raise": "ValueError", "message": "why"}"""
 
@@ -146,6 +146,9 @@ EXAMPLE_CALLS: dict[EffectSet, tuple[tuple[str, str], ...]] = {
 }
 """The calls of the example in the text protocol, each with its result."""
 
+LONG_FORM = 500
+"""The characters above which the form of an answer stands before the values."""
+
 EFFECTS_SHOWING_VALUES = ("answer", "direct", "nightjar")
 """The effect sets in which the opening shows the values of the inputs."""
 
@@ -187,7 +190,8 @@ def build_opening(
     """The first message of a block: its instruction, then a line for each input, each output and the jumps.
 
     With `form`, the form of a reply of the effect set `answer`, that stands in place of outputs and jumps, and of the
-    classes that the answer is made of. Classes come first: they are the same in every run, for a prompt cache.
+    classes that the answer is made of. Classes come first: they are the same in every run, for a prompt cache. So does a
+    long form; behind one, a small model loses sight of the values.
     """
     redactor = redactor or Redactor()
     budget = block.options.show_chars or 1000
@@ -212,10 +216,13 @@ def build_opening(
                     )
             case Absent() if name not in scope.outputs:
                 lines.append(f"{name}: not bound")
-    lines = [*fixed, *lines]
     rule = choose_rule(block.instruction)
     if form:
-        return redactor.redact_whole("\n".join([block.instruction, rule, *lines, form]))
+        parts = [*lines, form]
+        if len(form) > LONG_FORM:
+            parts = [form, rule, *lines] if lines else [form]
+        return redactor.redact_whole("\n".join([block.instruction, rule, *fixed, *parts]))
+    lines = [*fixed, *lines]
     outs = [format_output_line(block, scope, path, budget, redactor) for path in scope.outputs]
     if block.labels:
         allowed = ", ".join(f"`{JUMP_FORMS[label]}`" for label in block.labels)
