@@ -85,7 +85,7 @@ def find_package_files(units: Iterable[Unit], project: Project) -> tuple[Unit, .
 
 def make_unit(file: Path, project: Project) -> Unit:
     """Describe one source file."""
-    file = file.absolute()
+    file = Path(os.path.normpath(file.absolute()))
     return _make_unit_in_root(file, find_source_root(file, project), project)
 
 

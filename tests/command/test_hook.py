@@ -134,3 +134,10 @@ def test_options_of_the_project_hold_for_imports(here: Workplace) -> None:
         """,
     )
     assert "option `max_effects` must be a whole number from 1" in out
+
+
+def test_folders_of_the_path_may_be_written_in_any_way(here: Workplace) -> None:
+    here.write({"src/mod.njpy": "NAME = __name__\n", "tests/empty.txt": ""})
+    for folder in ("src", "./src", "tests/../src", "tests/.././src/"):
+        program = f"import sys\nsys.path.insert(0, {folder!r})\nimport mod\nprint(mod.NAME)\n"
+        assert run(here, program).split() == ["mod"], folder

@@ -8,6 +8,9 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
+from njc.compiler import compile_source
+from njc.frontend.source import SourceFile
+from njrt import using
 from njrt.errors import ModelError, ServerError
 from njrt.messages import ModelMessage, Reply, Request, ToolCall, Usage, UserMessage
 from njrt.models.scripted import Scripted, call, run
@@ -81,6 +84,25 @@ def test_a_script_that_has_ended_says_who_asked(ask):
         ModelError, match=r"mailbox\.njpy:12 asks for reply 2, but the script has 1;"
     ):
         ask(model, REQUEST)
+
+
+@pytest.mark.parametrize(
+    ("program", "reply", "reason"),
+    [
+        ("Put 1 into <:n: int>.", {"n": "one"}, "`n`: Input should be a valid integer"),
+        ("Put 1 into <:n: int>.", {}, "`n` is missing"),
+        ("Append 1 to <numbers>.", {"n": 1}, "your reply holds no code"),
+        ("Append 1 to <numbers>.", run("numbers = []"), "`numbers` is read-only in this block"),
+    ],
+)
+def test_a_script_that_has_ended_says_why_its_last_reply_was_refused(program, reply, reason):
+    text = f'numbers = []\n"""natural\n{program}\n"""\n'
+    output = compile_source(SourceFile("mail.njpy", text.encode())).output
+    with (
+        using(model=Scripted([reply])),
+        pytest.raises(ModelError, match="(?s)add one; the last reply was answered:.*" + reason),
+    ):
+        exec(output, {})
 
 
 def test_threads_share_a_script():

@@ -13,6 +13,7 @@ which is raised instead of a reply.
 from __future__ import annotations
 
 import json
+import textwrap
 import threading
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -20,7 +21,15 @@ from dataclasses import replace
 from typing import Any, TypeAlias
 
 from njrt.errors import ModelError
-from njrt.messages import ModelMessage, Protocol, Reply, Request, ToolCall
+from njrt.messages import (
+    ModelMessage,
+    Protocol,
+    Reply,
+    Request,
+    ToolCall,
+    ToolMessage,
+    UserMessage,
+)
 
 Said: TypeAlias = (
     Reply | ModelMessage | str | Mapping[str, Any] | ToolCall | Sequence[ToolCall] | Exception
@@ -87,11 +96,23 @@ class Scripted:
         else:
             raise ModelError(
                 f"{request.place or 'the program'} asks for reply {turn + 1}, but the script has "
-                f"{len(self._script)}; add one"
+                f"{len(self._script)}; add one{_format_last_answer(request)}"
             )
         if isinstance(entry, Exception):
             raise entry
         return _number_calls(_build_reply(entry, self.name), turn)
+
+
+def _format_last_answer(request: Request) -> str:
+    """What the last reply of a script was answered, such as why it was refused; empty before the first one."""
+    match request.messages[1:] and request.messages[-1]:
+        case UserMessage(text):
+            answer = text
+        case ToolMessage(results):
+            answer = "\n".join(result.text for result in results)
+        case _:
+            return ""
+    return f"; the last reply was answered:\n{textwrap.shorten(answer, 500)}"
 
 
 def _build_reply(entry: Said, name: str) -> Reply:
