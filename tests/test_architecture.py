@@ -34,7 +34,7 @@ LAYERS: Mapping[str, str] = {
         effect_json models
         observability scope
         execution persistence
-        agent approval budgets
+        agent approval budgets canary
         session
         durable
         __init__ pytest_plugin
@@ -81,7 +81,7 @@ EDGE = """
     njrt.models         anthropic breaker named network openai pydantic_ai rate_limit remote retry scripted streaming wrapped
     njrt.observability  listeners trace
     njrt.persistence    attached_files folder_lock memory_store open_store postgres_store recorder recording_file redis_store reply_store sqlite_store store
-    njrt.session        attempt drive prediction session settings
+    njrt.session        attempt canary drive prediction session settings
     njc                 authority cli doctor hatch_plugin hook run setuptools_plugin worker
     njc.project         build config load outputs units wheel where
     njc.repair          command testing tests_worker time_limit
@@ -94,7 +94,7 @@ EDGE = """
     njc.trace_view      index page
     njc.batch           anthropic_batches calling estimate executors local openai_batches rows store target vendor waves
     njc.commands        build cache check clean compare debug doctor flags init lock migrate run sandbox_flags show skill static trace types usage where
-    njc.commands.production batch migrate_model replay
+    njc.commands.production batch canary migrate_model replay
     njc.commands.terminal console repeat status_line trace_status
     njc.dap             adapter requests stop_view
     njc.debug           commands session stop_report trace_walk

@@ -23,7 +23,7 @@ from __future__ import annotations
 import ast
 import re
 from collections.abc import Collection, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import assert_never
 
 from njc.codegen.header import FileHeader, format_header
@@ -276,12 +276,8 @@ def _make_block_edit(
         case WrittenBlock(code=code):
             text = indent_code(code, indent, step).removeprefix(indent).replace("\n", newline)
             pieces = [Piece(before + text, block.line, False)]
-        case GuardedBlock(live=live):
-            tried = indent_code(_format_attempt(lowered, indent, step, runtime), indent, step)
-            head = tried.removeprefix(indent).replace("\n", newline) + newline + indent + step
-            argument = Argument(f"tried={lowered.written.attempt}.how")
-            called = replace(live, arguments=(*live.arguments, argument))
-            pieces = _build_call_pieces(called, before + head, indent + step, step, newline)
+        case GuardedBlock():
+            pieces = _build_attempt_pieces(lowered, site, runtime)
         case _:
             assert_never(lowered)
     if site.after:
@@ -289,30 +285,51 @@ def _make_block_edit(
     return _Edit(site.start, site.end, tuple(pieces))
 
 
-def _format_attempt(lowered: GuardedBlock, indent: str, step: str, runtime: str) -> str:
-    """The attempt before the call, with four blanks for each level."""
-    written, room = lowered.written, _LINE_WIDTH - len((indent + step).expandtabs(4))
-    name = written.attempt
-    shared = ("lambda: (", "writes=", "types=", "cls=", "at=")
-    is_typed = any(argument.opening.startswith("types=") for argument in lowered.live.arguments)
-    arguments = [
-        f"    {line}"
-        for argument in lowered.live.arguments
-        if argument.opening.startswith(shared)
-        for line in _format_argument(argument, room, "    ")
+def _build_attempt_pieces(lowered: GuardedBlock, site: BlockSite, runtime: str) -> list[Piece]:
+    """The attempt, with the author's own literal and the arguments of the call, and the live block after it."""
+    live, written = lowered.live, lowered.written
+    indent, step, newline = site.indent, site.step, site.newline
+    room = _LINE_WIDTH - len((indent + step).expandtabs(4))
+    arguments = [*live.arguments, Argument(f"code={format_literal(written.name)}")]
+    arguments += [Argument("is_async=True")] if live.block.scope.is_async else []
+    given = [line for argument in arguments for line in _format_argument(argument, room, step)]
+    below = [
+        *(f"{indent}{step}{line}" for line in given),
+        f"{indent}) as {written.attempt}:",
+        indent_code("\n".join(_format_attempt(lowered, room)), indent + step, step),
+        indent_code("\n".join(_format_live_call(lowered)), indent, step),
     ]
-    return "\n".join(
-        [
-            f"with {runtime}.attempt(",
-            *arguments,
-            f") as {name}:",
-            *_format_expectation(written, room),
-            *_format_guard(written, room),
-            indent_code(written.code, "    "),
-            *([f"    {name}.check()"] if is_typed else []),
-            f"if {name}.has_failed:",
-        ]
-    )
+    head = site.before + "".join(line + newline + indent for line in live.declarations)
+    line = live.block.line
+    return [
+        Piece(f"{head}with {runtime}.attempt({newline}{indent}{step}", line, False),
+        Piece(live.block.literal, line, True),
+        Piece("\n".join([",", *below]).replace("\n", newline), line, False),
+    ]
+
+
+def _format_attempt(lowered: GuardedBlock, room: int) -> list[str]:
+    """The guard of an attempt, its code, and the check of its outputs."""
+    written = lowered.written
+    is_typed = any(argument.opening.startswith("types=") for argument in lowered.live.arguments)
+    return [
+        *_format_expectation(written, room),
+        *_format_guard(written, room),
+        written.code,
+        *([f"{written.attempt}.check()"] if is_typed else []),
+    ]
+
+
+def _format_live_call(lowered: GuardedBlock) -> list[str]:
+    """The live block in place of code that has failed."""
+    live, name = lowered.live, lowered.written.attempt
+    call = f"await {name}.arun()" if live.block.scope.is_async else f"{name}.run()"
+    body = [f"if {call}:", "    raise"] if live.reraises else [call]
+    if live.arms:
+        body = ["try:", *(f"    {line}" for line in body)]
+        for caught, statement in live.arms:
+            body += [f"except {caught}:", f"    {statement}"]
+    return [f"if {name}.has_failed:", *(f"    {line}" for line in body)]
 
 
 def _format_expectation(written: WrittenBlock, room: int) -> list[str]:
@@ -320,13 +337,13 @@ def _format_expectation(written: WrittenBlock, room: int) -> list[str]:
     items = [f"{name}={format_literal(shape)}" for name, shape in written.shapes]
     line = f"{written.attempt}.expect({', '.join(items)})"
     if not items or len(line) <= room:
-        return [f"    {line}"] * bool(items)
+        return [line] * bool(items)
     inner = ", ".join(items)
     lines = [f"{inner}"] if len(inner) <= room - 4 else [f"{item}," for item in items]
     return [
-        f"    {written.attempt}.expect(",
-        *(f"        {line}" for line in lines),
-        "    )",
+        f"{written.attempt}.expect(",
+        *(f"    {line}" for line in lines),
+        ")",
     ]
 
 
@@ -336,13 +353,13 @@ def _format_guard(written: WrittenBlock, room: int) -> list[str]:
         return []
     line = f"{written.attempt}.guard({' and '.join(written.conditions)})"
     if len(line) <= room or not written.conditions:
-        return [f"    {line}"]
+        return [line]
     first, *others = written.conditions
     return [
-        f"    {written.attempt}.guard(",
-        f"        {first}",
-        *(f"        and {condition}" for condition in others),
-        "    )",
+        f"{written.attempt}.guard(",
+        f"    {first}",
+        *(f"    and {condition}" for condition in others),
+        ")",
     ]
 
 

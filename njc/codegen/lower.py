@@ -81,6 +81,8 @@ class WrittenBlock:
     """The shapes that variables must have for the attempt, by their names."""
     conditions: tuple[str, ...] = ()
     """What must hold of the values besides, as expressions."""
+    name: str = ""
+    """The name of the block in the lock, and a digest of its instruction and code."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,7 +120,7 @@ def serialize_written(source: SourceFile, written: Iterable[WrittenBlock], note:
     """
     parts = [
         f"{start - source.text.count(_CRLF, 0, start)}"
-        f"\0{code.imports!a}\0{code.shapes!a}\0{code.conditions!a}\0{code.code}"
+        f"\0{code.imports!a}\0{code.shapes!a}\0{code.conditions!a}\0{code.name}\0{code.code}"
         for code in written
         for start in [code.block.start]
     ]

@@ -34,6 +34,7 @@ COMMANDS = (
     "batch",
     "migrate-model",
     "replay",
+    "canary",
     "migrate",
     "doctor",
     "cache",
@@ -48,6 +49,7 @@ COMMANDS = (
 
 MODULES = {
     "batch": "production.batch",
+    "canary": "production.canary",
     "migrate-model": "production.migrate_model",
     "replay": "production.replay",
 }

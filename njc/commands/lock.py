@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+import os
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from difflib import unified_diff
 from functools import partial
@@ -41,6 +42,7 @@ from njc.static.lock import (
     read_lock,
     remove_entries,
 )
+from njc.static.splice import name_static_code
 from njc.static.staleness import (
     HoleStatus,
     Locked,
@@ -49,7 +51,10 @@ from njc.static.staleness import (
     find_hole_statuses,
     find_unused_entries,
 )
+from njrt.canary.block_state import CanaryStore, describe_alarm
 from njrt.errors import ConfigurationError
+from njrt.options import merge_option_layers, read_environment_options
+from njrt.persistence.open_store import get_store
 
 
 @click.command("lock")
@@ -130,7 +135,8 @@ def command(
         console.findings(format_findings(build.findings, "text"))
     lock = read_lock(file)
     statuses = find_hole_statuses(holes, lock)
-    console.result("\n".join(_format_statuses(chosen or holes, statuses, why)))
+    alarms = find_alarms(chosen or holes, statuses)
+    console.result("\n".join(_format_statuses(chosen or holes, statuses, alarms, why)))
     for entry in find_unused(lock):
         console.note(f"unused: {entry.name} ({entry.mode}); `njc lock --update` removes it")
     unwritten = sum(not isinstance(status, Locked) for status in statuses.values())
@@ -199,14 +205,34 @@ def _find_unused_in_units(
 
 
 def _format_statuses(
-    holes: Sequence[Hole], statuses: dict[str, HoleStatus], why: bool
+    holes: Sequence[Hole],
+    statuses: Mapping[str, HoleStatus],
+    alarms: Mapping[str, str],
+    why: bool,
 ) -> Iterator[str]:
     width = max((len(hole.name) for hole in holes), default=0)
     for hole in holes:
         status = statuses[hole.name]
         yield f"{hole.name:{width}}  {hole.mode:10}  {describe_hole_status(status)}"
+        if hole.name in alarms:
+            yield f"    live at run time: {alarms[hole.name]}; `njc canary --clear '{hole.name}'`"
         if why and isinstance(status, Locked | Stale):
             yield f"    {_format_history(status.entry)}"
+
+
+def find_alarms(holes: Sequence[Hole], statuses: Mapping[str, HoleStatus]) -> dict[str, str]:
+    """Why blocks whose code is up to date run live, by name: the alarms of canaries, where canaries are on."""
+    environment = read_environment_options(os.environ)
+    alarms = {}
+    for hole in holes:
+        status = statuses[hole.name]
+        options = merge_option_layers(hole.options, environment)
+        if options.canary is None or not isinstance(status, Locked) or status.entry.live:
+            continue
+        store = CanaryStore(get_store(options.store, os.environ))
+        if alarm := store.read(name_static_code(hole, status.entry.code)).alarm:
+            alarms[hole.name] = describe_alarm(alarm)
+    return alarms
 
 
 def _format_history(entry: LockEntry) -> str:

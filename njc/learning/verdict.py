@@ -21,6 +21,7 @@ from njc.repair.time_limit import TimeLimitError
 from njrt.rendering.one_line import write_brief
 from njrt.session.examples import RETURN_VALUE, Example
 from njrt.values.decode import decode_values
+from njrt.values.equality import is_same_value
 
 _MAX_VALUE_CHARS = 240
 
@@ -93,32 +94,3 @@ def _describe_expected_end(example: Example) -> str:
 
 def _format_value(value: ProgramValue) -> str:
     return write_brief(value, _MAX_VALUE_CHARS)
-
-
-def is_same_value(
-    one: ProgramValue, other: ProgramValue, around: frozenset[tuple[int, int]] = frozenset()
-) -> bool:
-    """Whether two values are equal, part by part; floats nearly, and objects as their `__eq__` says."""
-    pair = (id(one), id(other))
-    if one is other or pair in around:
-        return True
-    around |= {pair}
-    if isinstance(one, float | int) and isinstance(other, float | int):
-        if isinstance(one, bool) or isinstance(other, bool):
-            return one is other
-        return one == other or abs(one - other) <= 1e-9 * max(abs(one), abs(other))
-    if type(one) is not type(other):
-        return False
-    if isinstance(one, list | tuple):
-        return len(one) == len(other) and all(
-            is_same_value(a, b, around) for a, b in zip(one, other, strict=True)
-        )
-    if isinstance(one, dict):
-        return one.keys() == other.keys() and all(
-            is_same_value(held, other[key], around) for key, held in one.items()
-        )
-    held = getattr(one, "__dict__", None)
-    compares = any("__eq__" in vars(cls) for cls in type(one).__mro__[:-1])
-    if held is not None and not compares:
-        return is_same_value(held, other.__dict__, around)
-    return bool(one == other)

@@ -20,6 +20,7 @@ from njc.codegen.lower import WrittenBlock, format_literal, list_given_options
 from njc.frontend.names import collect_bindings, list_suites
 from njc.static.fresh_names import make_fresh_name
 from njc.static.holes import Hole, has_own_lines, split_import
+from njc.static.lock import hash_code
 from njrt.execution.symbols import find_names
 from njrt.options import Options
 
@@ -72,12 +73,19 @@ def place_auto_code(code: str, hole: Hole, runtime: str, shapes: Mapping[str, st
     for statement in asserts:
         gone |= set(range(statement.lineno, (statement.end_lineno or statement.lineno) + 1))
     name = make_fresh_name(f"{runtime}_try", hole.taken)
-    lines = _mark_raises(code, tree, name).split("\n")
+    lines = _mark_exits(code, tree, name)
     kept = [line for number, line in enumerate(lines, 1) if number not in gone]
     conditions = tuple(_format_condition(statement, code) for statement in asserts)
     body = "\n".join(kept).strip("\n") or "pass"
     expected = tuple((name, shape) for name, shape in shapes.items() if name in hole.visible)
-    return WrittenBlock(hole.block, body, hoisted, True, name, expected, conditions)
+    return WrittenBlock(
+        hole.block, body, hoisted, True, name, expected, conditions, name_static_code(hole, code)
+    )
+
+
+def name_static_code(hole: Hole, code: str) -> str:
+    """What names a block and its code in the store of canaries: other code has a name of its own."""
+    return f"{hole.name} {hole.meaning.instruction}{hash_code(code)[:8]}"
 
 
 def _list_own_statements(tree: ast.Module) -> list[ast.stmt]:
@@ -98,16 +106,40 @@ def _format_condition(statement: ast.stmt, code: str) -> str:
 _NEEDS_PARENTHESES = (ast.BoolOp, ast.IfExp, ast.Lambda, ast.NamedExpr)
 
 
-def _mark_raises(code: str, tree: ast.Module, name: str) -> str:
-    """Mark the exceptions that the code raises itself, to distinguish them from errors in the code."""
+def _mark_exits(code: str, tree: ast.Module, name: str) -> list[str]:
+    """Mark how the code leaves the block: its own exceptions, to distinguish them from errors, and its jumps.
+
+    Each text stands for a line of the code; where a statement was put before it, it has two.
+    """
     lines = code.split("\n")
-    raised = [statement.exc for statement in _find_raises(tree.body) if statement.exc is not None]
-    for expression in reversed(raised):
-        last, end = (expression.end_lineno or 0) - 1, expression.end_col_offset or 0
-        lines[last] = _insert_text(lines[last], end, ")")
-        first = expression.lineno - 1
-        lines[first] = _insert_text(lines[first], expression.col_offset, f"{name}.meant(")
-    return "\n".join(lines)
+    for statement in reversed(list(_find_exits(tree.body))):
+        match statement:
+            case ast.Raise(exc=ast.expr() as value):
+                _wrap_expression(lines, value, f"{name}.meant(")
+            case ast.Return(value=ast.expr() as value):
+                _wrap_expression(lines, value, f"{name}.note_return(")
+            case ast.Break() | ast.Continue() | ast.Return():
+                jump = type(statement).__name__.lower()
+                _insert_statement(lines, statement, f'{name}.note("{jump}")')
+    return lines
+
+
+def _wrap_expression(lines: list[str], expression: ast.expr, call: str) -> None:
+    last, end = (expression.end_lineno or 0) - 1, expression.end_col_offset or 0
+    bare = isinstance(expression, ast.Tuple) and not lines[expression.lineno - 1].encode()[
+        expression.col_offset :
+    ].startswith(b"(")
+    lines[last] = _insert_text(lines[last], end, "))" if bare else ")")
+    first = expression.lineno - 1
+    lines[first] = _insert_text(lines[first], expression.col_offset, f"{call}(" if bare else call)
+
+
+def _insert_statement(lines: list[str], before: ast.stmt, text: str) -> None:
+    """Put a statement before another one: on a line of its own, where that begins its line."""
+    number, column = before.lineno - 1, before.col_offset
+    margin = lines[number].encode()[:column].decode()
+    separator = "; " if margin.strip() else f"\n{margin}"
+    lines[number] = _insert_text(lines[number], column, f"{text}{separator}")
 
 
 def _insert_text(line: str, utf8_column: int, text: str) -> str:
@@ -115,13 +147,23 @@ def _insert_text(line: str, utf8_column: int, text: str) -> str:
     return data[:utf8_column].decode() + text + data[utf8_column:].decode()
 
 
-def _find_raises(body: Sequence[ast.stmt]) -> Iterator[ast.Raise]:
-    """The `raise` statements of the code, in the order of the text, without those of inner functions."""
+_Exit = ast.Raise | ast.Return | ast.Break | ast.Continue
+
+
+def _find_exits(body: Sequence[ast.stmt], in_loop: bool = False) -> Iterator[_Exit]:
+    """The statements that leave the block, in the order of the text, without those of inner functions and loops."""
     for statement in body:
-        if isinstance(statement, ast.Raise):
-            yield statement
-        for suite in list_suites(statement):
-            yield from _find_raises(suite)
+        match statement:
+            case ast.Raise() | ast.Return():
+                yield statement
+            case ast.Break() | ast.Continue() if not in_loop:
+                yield statement
+            case ast.For() | ast.AsyncFor() | ast.While():
+                yield from _find_exits(statement.body, True)
+                yield from _find_exits(statement.orelse, in_loop)
+            case _:
+                for suite in list_suites(statement):
+                    yield from _find_exits(suite, in_loop)
 
 
 def _render_prompt(hole: Hole) -> Iterator[str]:

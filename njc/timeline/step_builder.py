@@ -14,6 +14,7 @@ from njc.timeline.steps import Position, Step, StepKind, Timeline, Variables, ap
 from njc.timeline.trace_lines import (
     AskedLine,
     BeganLine,
+    ComparedLine,
     EndedLine,
     PerformedLine,
     RepliedLine,
@@ -123,7 +124,7 @@ class StepBuilder:
                 usage = reply.get("usage", {})
                 tokens = (int(usage.get("input", 0)), int(usage.get("output", 0)))
                 self._runs[line.run] = replace(run, reply=reply, tokens=tokens)
-            case UnansweredLine():
+            case UnansweredLine() | ComparedLine():
                 pass
             case PendingLine(effect=effect):
                 yield self._add_effect(line.run, run, effect)

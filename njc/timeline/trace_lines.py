@@ -107,6 +107,17 @@ class PerformedLine:
 
 
 @dataclass(frozen=True, slots=True)
+class ComparedLine:
+    """The end of a canary was compared with that of the code; `problem` says why it was not, if so."""
+
+    event: Literal["compared"]
+    run: str
+    at: datetime
+    differences: list[str] = field(default_factory=list)
+    problem: str = ""
+
+
+@dataclass(frozen=True, slots=True)
 class EndedLine:
     """The run of a block ended."""
 
@@ -129,7 +140,9 @@ class UnreadableLine:
     problem: str
 
 
-EventLine = BeganLine | AskedLine | RepliedLine | UnansweredLine | PerformedLine | EndedLine
+EventLine = (
+    BeganLine | AskedLine | RepliedLine | UnansweredLine | PerformedLine | ComparedLine | EndedLine
+)
 TraceLine = EventLine | UnreadableLine
 
 MAX_LINE_BYTES = 16 << 20

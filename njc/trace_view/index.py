@@ -23,6 +23,7 @@ from njc.timeline.trace_lines import (
     MAX_LINE_BYTES,
     AskedLine,
     BeganLine,
+    ComparedLine,
     EndedLine,
     EventLine,
     PerformedLine,
@@ -247,6 +248,8 @@ class _RunBuilder:
                 self.counts["effects"] += 1
                 self.counts["refusals"] += kind == "refusal"
                 self.counts["surprises"] += prediction is not None and prediction.is_surprise
+            case ComparedLine():
+                pass
             case EndedLine(outcome=outcome, error=error, seconds=seconds):
                 self.seconds = seconds
                 self.fields |= {"outcome": outcome, "error": error}

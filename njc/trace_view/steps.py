@@ -19,6 +19,7 @@ from typing import Any, Literal, assert_never
 from njc.timeline.trace_lines import (
     AskedLine,
     BeganLine,
+    ComparedLine,
     EndedLine,
     EventLine,
     PerformedLine,
@@ -115,6 +116,7 @@ def build_steps(lines: Iterable[EventLine]) -> Iterator[TraceStep]:
     """The steps of one run, in order; a call without an effect or a reply is a step too."""
     state: dict[str, str] = {}
     call: _OpenCall | None = None
+    compared = ""
     for line in lines:
         match line:
             case BeganLine():
@@ -139,11 +141,13 @@ def build_steps(lines: Iterable[EventLine]) -> Iterator[TraceStep]:
             case PerformedLine():
                 yield _make_effect_step(call, line, _apply_changes(state, line.changes))
                 call = None
+            case ComparedLine():
+                compared = f"canary: {describe_comparison(line)}"
             case EndedLine():
                 if call is not None:
                     yield _make_call_step(call)
                 changes = _apply_changes(state, line.changes)
-                text = f"{line.outcome}: {line.error}" if line.error else line.outcome
+                text = ": ".join(filter(None, (line.outcome, line.error, compared)))
                 kind: ResultKind = "error" if line.outcome == "failed" else "outcome"
                 yield TraceStep(
                     "exit",
@@ -241,6 +245,11 @@ def _read_count(value: Any) -> int:
 def name_outcome(result: str) -> str:
     """The name of an outcome: `raised` of `raised: KeyError: 3`."""
     return result.partition(":")[0]
+
+
+def describe_comparison(line: ComparedLine) -> str:
+    """What came of comparing a canary with the code."""
+    return line.problem or "; ".join(line.differences) or "the same as the code"
 
 
 def name_effect(effect: Mapping[str, Any]) -> str:
@@ -349,6 +358,8 @@ def format_comparable(line: EventLine) -> str:
             parts = [effect, kind, result, changes, line.printed]
         case UnansweredLine(error=error):
             parts = [error]
+        case ComparedLine(differences=differences, problem=problem):
+            parts = [differences, problem]
         case EndedLine(outcome=outcome, error=error, changes=changes):
             parts = [outcome, error, changes, line.printed]
         case RepliedLine():

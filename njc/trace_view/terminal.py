@@ -109,7 +109,13 @@ def describe_outcome(run: RunSummary) -> str:
     """How a run ended, on one line."""
     if not run.outcome:
         return "no end in the trace"
-    by_code = {"ran": ", by code", "unfit": ", code unfit", "raised": ", code raised"}
+    by_code = {
+        "ran": ", by code",
+        "unfit": ", code unfit",
+        "raised": ", code raised",
+        "alarmed": ", code differed before",
+        "canary": ", canary",
+    }
     error = f" {escape_unprintable(run.error)}" if run.error else ""
     return escape_unprintable(run.outcome) + by_code.get(run.tried, "") + error
 

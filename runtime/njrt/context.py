@@ -13,10 +13,13 @@ from __future__ import annotations
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
-from contextvars import ContextVar
-from typing import Generic, TypeVar
+from contextvars import Context, ContextVar, copy_context
+from typing import Any, Generic, TypeVar
 
 T = TypeVar("T")
+
+
+_stacks: list[Around[Any]] = []
 
 
 class Around(Generic[T]):
@@ -26,6 +29,7 @@ class Around(Generic[T]):
         self._here: ContextVar[tuple[T, ...] | None] = ContextVar(name, default=None)
         self._opened_by_main: tuple[T, ...] = ()
         self._lock = threading.Lock()
+        _stacks.append(self)
 
     def here(self) -> tuple[T, ...]:
         """The items that are open here."""
@@ -51,6 +55,18 @@ class Around(Generic[T]):
                     self._opened_by_main = tuple(
                         other for other in self._opened_by_main if other is not item
                     )
+
+    def keep(self) -> None:
+        """Have what is open here stay open in this context, also when its `with` has ended."""
+        self._here.set(self.here())
+
+
+def copy_surroundings() -> Context:
+    """A context for work that goes on in a thread of its own, with all that is open here."""
+    context = copy_context()
+    for stack in _stacks:
+        context.run(stack.keep)
+    return context
 
 
 def _in_main() -> bool:

@@ -1,6 +1,6 @@
 """Events of running blocks, and listeners to them.
 
-    Began -> (Asked -> Replied | Unanswered -> Performed*)* -> Ended
+    Began -> (Asked -> Replied | Unanswered -> Performed*)* -> Compared? -> Ended
 
 The driver calls one `Listener` with each event. The account of the run, the trace file, the log and the
 OpenTelemetry spans are independent listeners. Every event has the `run` it belongs to and the time `at` which it
@@ -41,7 +41,8 @@ class Began:
     """A block began to run. `parent` is the run of the block whose code called it, if there is one.
 
     `tried` is the result of code that was tried first (mode `auto`): "ran" if it carried the block out, "unfit" if
-    its guard did not hold, "raised" if it raised; in the last two cases the model is asked. `instruction` is empty for
+    its guard did not hold, "raised" if it raised, "alarmed" if its canaries differed too often: in the last three cases
+    the model is asked. The run of a canary has "canary". `instruction` is empty for
     a question of `njrt.llm`. `state` has all variables that are bound; as in the other events, it is None unless a
     listener has the attribute `wants_states`.
     """
@@ -120,6 +121,20 @@ class Ended:
 
 
 @dataclass(frozen=True, slots=True)
+class Compared:
+    """The live block has run beside its static code, on copies, and its end was compared with that of the code.
+
+    There are no `differences` where both agree; `problem` says why nothing was compared, if so. It comes before the
+    `Ended` of this run, whose `Began` has `tried="canary"` and the run of the code as its parent.
+    """
+
+    run: RunId
+    at: float
+    differences: tuple[str, ...] = ()
+    problem: str = ""
+
+
+@dataclass(frozen=True, slots=True)
 class Streamed:
     """A part of the reply of this turn has come: `text` is all of it so far.
 
@@ -133,7 +148,7 @@ class Streamed:
     text: str
 
 
-Event = Began | Asked | Replied | Unanswered | Performed | Ended
+Event = Began | Asked | Replied | Unanswered | Performed | Compared | Ended
 
 Listener = Callable[[Event], None]
 """Called with every event of every run, in order within a run; must be quick and thread-safe, and never raise."""

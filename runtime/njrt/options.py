@@ -84,7 +84,15 @@ class Options:
     tenant: str | None = None
     """On whose account the calls are, for budgets with `each=tenant`."""
     store: str | None = None
-    """The URL of the store for cache, budgets and traces (docs/storage.md)."""
+    """The URL of the store for cache, budgets, traces, recordings and canaries (docs/storage.md)."""
+    canary: float | None = None
+    """In the mode `auto` the share of runs by code in which the live block runs beside it (docs/drift.md)."""
+    canary_tolerated: float | None = None
+    """The share of these runs that may differ."""
+    canary_false_alarms: float | None = None
+    """The probability of an alarm for a block where no more runs differ than is tolerated."""
+    canary_seed: int | None = None
+    """Makes the choice of these runs the same each time."""
 
 
 DEFAULTS = Options(
@@ -103,6 +111,8 @@ DEFAULTS = Options(
     policy="guarded",
     redact=True,
     on_error="keep",
+    canary_tolerated=0.1,
+    canary_false_alarms=0.01,
 )
 
 OPTION_CHOICES: Mapping[str, tuple[str, ...]] = {
@@ -134,6 +144,7 @@ _NUMBER_OPTIONS = (
     "max_code_seconds",
     "max_usd",
 )
+_SHARE_OPTIONS = ("canary", "canary_tolerated", "canary_false_alarms")
 
 
 def find_option_problem(name: str, value: Any) -> str | None:
@@ -149,6 +160,14 @@ def find_option_problem(name: str, value: Any) -> str | None:
     elif name in _NUMBER_OPTIONS:
         if isinstance(value, bool) or not isinstance(value, (int, float)) or not value >= 0:
             return f"option `{name}` must be a number from 0, not {value!r}"
+    elif name in _SHARE_OPTIONS:
+        if isinstance(value, bool) or not isinstance(value, (int, float)) or not 0 <= value <= 1:
+            return f"option `{name}` must be a number from 0 to 1, not {value!r}"
+        if (name, value) in (("canary_tolerated", 1), ("canary_false_alarms", 0)):
+            return f"option `{name}` must not be {value}: there would never be an alarm"
+    elif name == "canary_seed":
+        if isinstance(value, bool) or not isinstance(value, int):
+            return f"option `{name}` must be a whole number, not {value!r}"
     elif name == "redact":
         if not isinstance(value, bool) and not callable(value):
             return f"option `redact` must be True, False or a function, not {value!r}"
@@ -160,7 +179,7 @@ def find_option_problem(name: str, value: Any) -> str | None:
 def parse_option(name: str, text: str) -> Any:
     """Read an option's value from text, as in the environment or in a file's comment."""
     text = text.strip()
-    if name in _INTEGER_OPTIONS or name in _NUMBER_OPTIONS:
+    if name in (*_INTEGER_OPTIONS, *_NUMBER_OPTIONS, *_SHARE_OPTIONS, "canary_seed"):
         for read in (int, float):
             try:
                 return read(text)

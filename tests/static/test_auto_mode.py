@@ -159,7 +159,7 @@ def test_bindings_are_put_back(studio: Studio) -> None:
 
 def test_generators_and_coroutines(studio: Studio) -> None:
     source = 'async def f(x):\n    """natural\n    Set <:y> by <x>.\n    """\n    return y\n'
-    assert "await _nj.arun(" in studio.built(source, "y = x", mode="auto")
+    assert "await _nj_try.arun(" in studio.built(source, "y = x", mode="auto")
 
 
 def test_an_output_of_another_type_is_left_to_the_live_block(studio: Studio) -> None:

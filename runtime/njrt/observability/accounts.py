@@ -20,7 +20,17 @@ from dataclasses import dataclass, field, replace
 from njrt.context import Around
 from njrt.effects import Answer, Effect, EffectResult, NeedsCode, Refusal
 from njrt.errors import NaturalError
-from njrt.events import Asked, Began, Ended, Event, Performed, Replied, RunId, Unanswered
+from njrt.events import (
+    Asked,
+    Began,
+    Compared,
+    Ended,
+    Event,
+    Performed,
+    Replied,
+    RunId,
+    Unanswered,
+)
 from njrt.messages import CallAttempt, Reply, Request, Usage, UserMessage
 from njrt.outcome import Broke, Completed, Continued, Outcome, Raised, Returned
 from njrt.prediction import Prediction
@@ -90,6 +100,10 @@ class Totals:
     """Effects whose prediction was compared (`njrt.using(predict=...)`)."""
     surprises: int = 0
     """Those of them that were predicted wrong."""
+    canaries: int = 0
+    """Live blocks that ran beside their static code and were compared with it."""
+    canary_differences: int = 0
+    """Those of them that did not do the same."""
     cached_tokens: int = 0
     """Input tokens that were read from a vendor's prompt cache, at its lower price."""
 
@@ -113,6 +127,8 @@ class Totals:
             self.needed_code + other.needed_code,
             self.predicted + other.predicted,
             self.surprises + other.surprises,
+            self.canaries + other.canaries,
+            self.canary_differences + other.canary_differences,
             self.cached_tokens + other.cached_tokens,
         )
 
@@ -129,6 +145,8 @@ class Totals:
             words.append(f"{self.by_code:,} by code ({self.unfit:,} unfit, {self.raised:,} raised)")
         if self.needed_code:
             words.append(f"{self.needed_code:,} needed code")
+        if self.canaries:
+            words.append(f"{self.canary_differences:,} of {self.canaries:,} canaries differed")
         if self.predicted:
             words.append(f"{self.surprises:,} of {self.predicted:,} effects not as predicted")
         return ", ".join(words)
@@ -140,7 +158,8 @@ class BlockRun:
 
     `outcome` is `completed`, `broke`, `continued`, `returned` or `raised`, or `failed` if the runtime raised an error or
     was cancelled; `error` is then its message. `parent` is the run whose code called this block, if any.
-    `tried` is the result of code in the mode `auto`: "ran" (no model was asked), "unfit" or "raised".
+    `tried` is the result of code in the mode `auto`: "ran" (no model was asked), "unfit", "raised" or "alarmed"; a canary
+    has "canary".
     """
 
     id: RunId
@@ -153,6 +172,8 @@ class BlockRun:
     seconds: float
     parent: RunId | None = None
     tried: str = ""
+    canary: Compared | None = None
+    """How a canary did, with the differences from the run by code, which is its `parent`."""
 
     @property
     def totals(self) -> Totals:
@@ -174,6 +195,8 @@ class BlockRun:
             needed_code=sum(isinstance(effect.effect, NeedsCode) for effect in self.effects),
             predicted=sum(not prediction.problem for prediction in predictions),
             surprises=sum(prediction.is_surprise for prediction in predictions),
+            canaries=int(self.canary is not None and not self.canary.problem),
+            canary_differences=int(self.canary is not None and bool(self.canary.differences)),
         )
 
 
@@ -211,6 +234,7 @@ class _OpenRun:
     asked: Asked | None = None
     calls: list[ModelCall] = field(default_factory=list)
     effects: list[PerformedEffect] = field(default_factory=list)
+    canary: Compared | None = None
 
 
 _open_watches: Around[Watch] = Around("njrt.watches")
@@ -239,6 +263,8 @@ def record_event(event: Event) -> None:
             refused, summary = isinstance(result, Refusal), summarize_result(result)
             done = PerformedEffect(effect, summary, refused, seconds, event.prediction)
             run.effects.append(done)
+        case Compared():
+            run.canary = event
         case Ended():
             _close_run(run, event)
 
@@ -271,6 +297,7 @@ def _close_run(run: _OpenRun, ended: Ended) -> None:
         ended.seconds,
         began.parent,
         began.tried,
+        run.canary,
     )
     if isinstance(ended.outcome, NaturalError) and ended.outcome.run is None:
         ended.outcome.run = finished

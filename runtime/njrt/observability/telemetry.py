@@ -15,7 +15,7 @@ import sys
 from typing import TYPE_CHECKING, Any
 
 from njrt.effects import Refusal
-from njrt.events import Asked, Began, Ended, Event, Performed, Replied, RunId, Unanswered
+from njrt.events import Asked, Began, Compared, Ended, Event, Performed, Replied, RunId, Unanswered
 from njrt.observability.accounts import name_ending
 
 if TYPE_CHECKING:
@@ -49,6 +49,10 @@ class Telemetry:
                 self._end_call_span(event)
             case Performed():
                 self._add_effect_span(event, tracer, block)
+            case Compared(differences=differences, problem=problem):
+                block.set_attributes(
+                    {"njrt.canary.differences": len(differences), "njrt.canary.problem": problem}
+                )
             case Ended():
                 self._end_block_span(event, block)
 

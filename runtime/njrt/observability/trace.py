@@ -23,7 +23,17 @@ from typing import Any, assert_never
 
 from njrt.effect_json import decision_to_json, effect_to_json
 from njrt.effects import Answer, Refusal
-from njrt.events import Asked, Began, Ended, Event, Performed, Replied, StateChange, Unanswered
+from njrt.events import (
+    Asked,
+    Began,
+    Compared,
+    Ended,
+    Event,
+    Performed,
+    Replied,
+    StateChange,
+    Unanswered,
+)
 from njrt.message_json import (
     attempts_to_json,
     format_json_line,
@@ -143,6 +153,8 @@ def event_to_json(event: Event) -> dict[str, Any]:
             if event.prediction:
                 fields["prediction"] = asdict(event.prediction)
             return fields | state_to_json(event.state, "changes")
+        case Compared(differences=differences, problem=problem):
+            return {"differences": list(differences)} | ({"problem": problem} if problem else {})
         case Ended(outcome=outcome, seconds=seconds):
             name, message = name_ending(outcome)
             return (

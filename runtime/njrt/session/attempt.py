@@ -1,56 +1,70 @@
 """Code that was written when the program was built, with the live block as its fallback: the mode `auto`.
 
-with _nj.attempt(lambda: (query, graph, answer), writes="answer", at="citations.njpy:15") as _nj_try:
+with _nj.attempt(
+    prompt, lambda: (query, graph, answer), writes="answer", labels="break", at="citations.njpy:15",
+    code="citations.njpy:cite 51f0a2c37d8e4b66",                    names block and code
+) as _nj_try:
     _nj_try.expect(query="str", graph="dict[int, set[int]]")       the types and shapes that it was tested with
     _nj_try.guard(query.split()[0] in ("add", "quit"))              another condition
     ...                                                             the code
+    _nj_try.note("break")                                           before a jump out of the block
     _nj_try.check()                                                 the outputs have their types
 if _nj_try.has_failed:                          bindings and objects are restored
-    _nj.run(..., tried=_nj_try.how)             the live block
+    _nj_try.run()                               the live block: the arguments are those of `attempt`
 
 njrt.attempts()                                 {"citations.njpy:15": AttemptCounts(made=20, unfit=1, raised=0)}
 
 Each run is in the accounts and in the trace: one by code as a run without calls, one by the live block
-with the result of the code before it.
+with the result of the code before it. With the option `canary` the live block runs beside the code now and then
+(`njrt.session.canary`).
 """
 
 from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from types import TracebackType
-from typing import Any, Literal, TypeVar
+from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
 from njrt.errors import NaturalError
 from njrt.events import Began, Ended, wants_states
 from njrt.outcome import Completed, Outcome, Raised, UserValue
 from njrt.scope.scope import Bound, make_scope
+from njrt.session.drive import VariablesLambda, arun, run
+from njrt.session.live_block import LiveBlock
 from njrt.session.session import get_current_run, make_run_id
 from njrt.session.settings import get_listener, get_settings
 from njrt.session.states import Observe, StateObserver, observe_nothing
 from njrt.values.shapes import has_shape
 from njrt.values.snapshot import take_snapshot
 
+if TYPE_CHECKING:
+    from njrt.session.canary import Canary, CanaryPlan
+
 Raisable = TypeVar("Raisable")
-OutputTypes = Callable[[], Mapping[str, Any]]
-AttemptResult = Literal["", "ran", "unfit", "raised"]
-"""How an attempt ended: the code ran, its guard did not hold, it failed; "" while it runs."""
+T = TypeVar("T")
+AttemptResult = Literal["", "ran", "unfit", "raised", "alarmed"]
+"""How an attempt ended: the code ran, its guard did not hold, it failed, its canaries had differed too often; "" while
+it runs."""
+Jump = Literal["break", "continue", "return"]
+_JUMP_OUTCOMES = {"break": "broke", "continue": "continued", "return": "returned"}
 
 
 @dataclass(frozen=True, slots=True)
 class AttemptCounts:
-    """How often code was tried at one place, did not fit the values, and raised an exception."""
+    """How often code was tried at one place, did not fit the values, raised an exception, and was not used any more."""
 
     made: int = 0
     unfit: int = 0
     raised: int = 0
+    alarmed: int = 0
 
     @property
     def live(self) -> int:
         """How often the live block ran instead."""
-        return self.unfit + self.raised
+        return self.unfit + self.raised + self.alarmed
 
 
 class UnfitError(Exception):
@@ -75,7 +89,18 @@ def _count_attempt(place: str, how: AttemptResult) -> None:
             made=counts.made + 1,
             unfit=counts.unfit + (how == "unfit"),
             raised=counts.raised + (how == "raised"),
+            alarmed=counts.alarmed + (how == "alarmed"),
         )
+
+
+def plan_canary(live: LiveBlock) -> CanaryPlan | None:
+    """What is to be done about canaries; None where the option `canary` is not set."""
+    options = live.resolve_options() if live.code else None
+    if options is None or options.canary is None:
+        return None
+    from njrt.session import canary
+
+    return canary.plan_canary(live, options)
 
 
 class Attempt:
@@ -83,19 +108,28 @@ class Attempt:
 
     def __init__(
         self,
-        variables: Callable[[], tuple[Any, ...]],
-        writes: str,
-        types: OutputTypes | None,
-        cls: str | None,
+        prompt: str,
+        variables: VariablesLambda,
         at: str,
+        code: str,
+        is_async: bool,
+        arguments: Mapping[str, Any],
     ) -> None:
         self.how: AttemptResult = ""
         self._place = at
-        self._scope = make_scope(variables, writes=writes, types=types, cls=cls, at=at)
+        self._live = LiveBlock(prompt, variables, at, code, is_async, arguments)
+        known = {name: arguments[name] for name in ("writes", "types", "cls") if name in arguments}
+        self._scope = make_scope(variables, **known, at=at)
         self._before = self._scope.save_bindings()
         found = (self._scope.lookup(name) for name in self._scope.names)
         self._kept = take_snapshot([bound.value for bound in found if isinstance(bound, Bound)])
         self._meant: BaseException | None = None
+        self._end: tuple[str, UserValue] = ("completed", None)
+        self._canary: Canary | None = None
+        plan = plan_canary(self._live)
+        self._is_alarmed = plan is not None and plan.has_alarm
+        if plan is not None and not self._is_alarmed:
+            self._canary = plan.sample(self._scope)
         self._began = (time.time(), time.monotonic())
         observe: Observe = observe_nothing
         if wants_states(get_listener(get_settings())):
@@ -105,7 +139,7 @@ class Attempt:
     @property
     def has_failed(self) -> bool:
         """Whether the live block must run."""
-        return self.how in ("unfit", "raised")
+        return self.how in ("unfit", "raised", "alarmed")
 
     def __enter__(self) -> Attempt:
         return self
@@ -118,7 +152,7 @@ class Attempt:
 
     def guard(self, is_fit: bool = True) -> None:
         """Stop before the code runs, unless it fits the values and can be undone."""
-        if not is_fit or not self._kept.is_complete:
+        if self._is_alarmed or not is_fit or not self._kept.is_complete:
             raise UnfitError
 
     def check(self) -> None:
@@ -130,6 +164,27 @@ class Attempt:
         """Mark an exception as the block's own, and return it."""
         self._meant = error() if isinstance(error, type) else error  # type: ignore[assignment]
         return self._meant
+
+    def note(self, jump: Jump) -> None:
+        """Take note that the code leaves the block by a jump."""
+        self._end = (_JUMP_OUTCOMES[jump], None)
+
+    def note_return(self, value: T) -> T:
+        """Take note that the code returns a value, and return it."""
+        self._end = ("returned", value)
+        return value
+
+    def run(self) -> bool:
+        """Run the live block in place of the code that has failed: as `njrt.run`."""
+        live = self._live
+        return run(live.prompt, live.variables, at=live.place, tried=self.how, **live.arguments)
+
+    async def arun(self) -> bool:
+        """Do the same in an `async` function: as `njrt.arun`."""
+        live = self._live
+        return await arun(
+            live.prompt, live.variables, at=live.place, tried=self.how, **live.arguments
+        )
 
     def __exit__(
         self,
@@ -145,7 +200,8 @@ class Attempt:
             return False
         self._kept.restore()
         self._scope.restore_bindings(self._before)
-        self._finish("unfit" if isinstance(error, UnfitError) else "raised", None)
+        how: AttemptResult = "unfit" if isinstance(error, UnfitError) else "raised"
+        self._finish("alarmed" if self._is_alarmed else how, None)
         return True
 
     def _finish(self, how: AttemptResult, outcome: Outcome | None) -> None:
@@ -158,17 +214,24 @@ class Attempt:
             listener(Began(run, at, self._place, parent=parent, tried=how, state=state))
             seconds = time.monotonic() - began
             listener(Ended(run, time.time(), outcome, seconds, self._observe()))
+            if self._canary is not None:
+                end = self._end
+                if isinstance(outcome, Raised):
+                    end = ("raised", type(outcome.exception))
+                self._canary.start(*end, self._scope, run)
         self._scope.close()
         self._kept, self._before, self._meant = take_snapshot(()), {}, None
+        self._end, self._canary = ("completed", None), None
 
 
 def attempt(
-    variables: Callable[[], tuple[Any, ...]],
+    prompt: str,
+    variables: VariablesLambda,
     *,
-    writes: str = "",
-    types: OutputTypes | None = None,
-    cls: str | None = None,
     at: str,
+    code: str = "",
+    is_async: bool = False,
+    **arguments: Any,
 ) -> Attempt:
-    """Begin an attempt; the arguments are those of `run`."""
-    return Attempt(variables, writes, types, cls, at)
+    """Begin an attempt; `code` names the block and its code, the other arguments are those of `run`."""
+    return Attempt(prompt, variables, at, code, is_async, arguments)

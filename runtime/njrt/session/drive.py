@@ -48,7 +48,14 @@ from njrt.rendering.redaction import Redactor
 from njrt.scope.scope import Scope, make_scope
 from njrt.session.interception import intercept
 from njrt.session.question import ask_model
-from njrt.session.session import RunSetup, Session, add_place_note, make_session, set_up_run
+from njrt.session.session import (
+    CanaryObserver,
+    RunSetup,
+    Session,
+    add_place_note,
+    make_session,
+    set_up_run,
+)
 from njrt.session.structured_output import AnswerType
 from njrt.timeouts import call_with_timeout
 
@@ -281,14 +288,15 @@ def start_session(
     nl: str = "",
     project: Mapping[str, Any] | None = None,
     tried: str = "",
+    canary: CanaryObserver | None = None,
     **options: Any,
 ) -> Session:
     """Prepare one run of a block, from the arguments in compiled code and the settings around it.
 
     `writes` are the outputs, `reads` those that the prompt reads as well, and `labels` the legal jumps, all
     separated by blanks; `types` maps outputs to their types; `cls`, `me`, `ns`, `own` and `nl` describe a block
-    in a class body or a method; `tried` says how static code fared that was tried first; `project` and the
-    other keywords are options.
+    in a class body or a method; `tried` says how static code fared that was tried first; `canary` compares the run with
+    that of the code; `project` and the other keywords are options.
     """
     setup = set_up_run(at, options, project)
     make_block_scope = partial(
@@ -309,7 +317,7 @@ def start_session(
     scope = make_block_scope()
     if block.options.effects in ("direct", "answer"):
         scope.lend("ask", make_asker(scope, setup, is_async))
-    session = make_session(block, scope, setup, tried)
+    session = make_session(block, scope, setup, tried, canary)
     path = setup.settings.examples or os.environ.get("NJC_EXAMPLES")
     if not path:
         return session

@@ -15,6 +15,7 @@ from __future__ import annotations
 import itertools
 import os
 import time
+import typing
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 from contextvars import ContextVar
@@ -52,7 +53,7 @@ from njrt.errors import (
     PolicyError,
     TimeLimitError,
 )
-from njrt.events import Began, Ended, Listener, Performed, RunId, wants_states
+from njrt.events import Began, Compared, Ended, Listener, Performed, RunId, wants_states
 from njrt.messages import Protocol
 from njrt.models.model import Layer, Model
 from njrt.observability.listeners import Notified
@@ -119,6 +120,16 @@ class RunSetup:
         return self.options.protocol or self.model.protocol
 
 
+class CanaryObserver(typing.Protocol):
+    """What compares the run of a canary with that of the code."""
+
+    def open(self, scope: Scope) -> None:
+        """The variables of the run, before it begins."""
+
+    def compare(self, ending: Outcome | NaturalError) -> tuple[tuple[str, ...], str]:
+        """The differences from the code, and why nothing could be compared, if so."""
+
+
 _current_run: ContextVar[RunId | None] = ContextVar("njrt.session.session", default=None)
 _run_numbers = itertools.count(1)
 _process_id = os.urandom(4).hex()
@@ -132,6 +143,11 @@ def make_run_id() -> RunId:
 def get_current_run() -> RunId | None:
     """The run of the innermost block around this point, if there is one."""
     return _current_run.get()
+
+
+def enter_run(run: RunId) -> None:
+    """Make a run the innermost one in this context."""
+    _current_run.set(run)
 
 
 def set_up_run(
@@ -163,7 +179,13 @@ def set_up_run(
     )
 
 
-def make_session(block: Block, scope: Scope, setup: RunSetup, tried: str = "") -> Session:
+def make_session(
+    block: Block,
+    scope: Scope,
+    setup: RunSetup,
+    tried: str = "",
+    canary: CanaryObserver | None = None,
+) -> Session:
     """The session of a block; `tried` says how its static code fared, where that was tried first."""
     options = block.options
     block = set_default_temperature(block, setup.protocol)
@@ -188,6 +210,9 @@ def make_session(block: Block, scope: Scope, setup: RunSetup, tried: str = "") -
         return converse(block, setup.protocol, opening, serve, form, first_turn, files, reopen)
 
     conversation = with_rollback(with_code_on_request(block, scope, begin), scope, options.on_error)
+    if canary is not None:
+        canary.open(scope)
+        conversation = with_comparison(conversation, setup, canary)
     conversation = with_lifecycle_events(
         conversation, setup, options.effects or "", tried, block.instruction, observe
     )
@@ -221,6 +246,23 @@ def with_closed_scope(conversation: Conversation, scope: Scope) -> Conversation:
         return (yield from conversation)
     finally:
         scope.close()
+
+
+def with_comparison(
+    conversation: Conversation, setup: RunSetup, canary: CanaryObserver
+) -> Conversation:
+    """The conversation of a canary, which emits `Compared` at its end."""
+
+    def compare(ending: Outcome | NaturalError) -> None:
+        setup.listener(Compared(setup.run, time.time(), *canary.compare(ending)))
+
+    try:
+        outcome = yield from conversation
+    except NaturalError as error:
+        compare(error)
+        raise
+    compare(outcome)
+    return outcome
 
 
 def with_lifecycle_events(

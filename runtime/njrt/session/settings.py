@@ -48,6 +48,7 @@ if TYPE_CHECKING:
     from njrt.budgets.budget import Budget
     from njrt.budgets.budgeted import Budgeted, OpenBudget
     from njrt.budgets.ledger import Ledger
+    from njrt.canary.block_state import CanaryStore
     from njrt.persistence.recorder import Recorder, RecordMode
     from njrt.persistence.reply_store import ReplyStore
 
@@ -182,6 +183,13 @@ def open_budgets(budget: Budget | str | Sequence[Budget] | None) -> tuple[OpenBu
                 f"njrt.using: budget must be a Budget, several, or a text, not {given!r}"
             )
     return tuple(map(open_budget, budgets))
+
+
+@contextmanager
+def open_settings(settings: Settings) -> Iterator[None]:
+    """Have blocks inside use exactly these settings."""
+    with _open_settings.opened(settings):
+        yield
 
 
 @contextmanager
@@ -379,6 +387,15 @@ def make_budget_layer(
     budgets = (*settings.budgets, *map(open_budget, dict.fromkeys(named)))
     find_ledger = partial(get_ledger, options.store)
     return Budgeted(budgets, find_ledger, choose, options.tenant or "")
+
+
+@lru_cache(maxsize=16)
+def get_canary_store(url: str | None) -> CanaryStore:
+    """The states of canaries in the store of a URL; one for the whole process."""
+    from njrt.canary.block_state import CanaryStore
+    from njrt.persistence.open_store import get_store
+
+    return CanaryStore(get_store(url, os.environ))
 
 
 @lru_cache(maxsize=16)

@@ -42,6 +42,11 @@ def watch_scopes(watcher: ScopeWatcher) -> None:
     _scope_watchers.append(watcher)
 
 
+def is_watched() -> bool:
+    """Whether a debugger has the scopes of this process."""
+    return bool(_scope_watchers)
+
+
 def observe_scope(run: RunId, scope: Scope, rule: RedactRule | None) -> Observe:
     """Begin to observe the variables of a run."""
     for watch in _scope_watchers:

@@ -1,0 +1,124 @@
+"""`njc canary`: the canaries of blocks in the mode `auto`, as the store has them, and alarms to be cleared."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import sys
+from collections.abc import Sequence
+from typing import Any
+
+import click
+
+from njc.commands.flags import console_flags, pass_console
+from njc.commands.terminal.console import Console
+from njc.project.report import format_count
+from njc.trace_view.tables import TableColumn, format_table
+from njrt.canary.block_state import CanaryState, CanaryStore, describe_alarm
+from njrt.errors import ConfigurationError
+from njrt.persistence.open_store import get_store
+
+_COLUMNS = (
+    TableColumn("block", can_shrink=True),
+    TableColumn("canaries", is_number=True),
+    TableColumn("different", is_number=True),
+    TableColumn("skipped", is_number=True, rank=1),
+    TableColumn("runs"),
+)
+
+
+@click.command("canary")
+@click.argument("blocks", nargs=-1, metavar="[BLOCK]...")
+@click.option("--clear", is_flag=True, help="Use the code of the BLOCKs again; test it anew.")
+@click.option(
+    "--store", "url", envvar="NJC_STORE", metavar="URL", help="The store (docs/storage.md)."
+)
+@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+@console_flags
+@pass_console
+@click.pass_context
+def command(
+    ctx: click.Context,
+    console: Console,
+    /,
+    blocks: Sequence[str],
+    clear: bool,
+    url: str | None,
+    as_json: bool,
+) -> None:
+    """Show how canaries of static code have done.
+
+    A BLOCK has its name in njc.lock, such as `shop.njpy:fill`, or that with the digest of its code. The exit code is 1
+    if a shown block is live because of an alarm.
+    """
+    store = CanaryStore(get_store(url, os.environ))
+    if clear:
+        _clear(console, store, blocks)
+        return
+    found = {
+        name: state for name, state in store.list_states() if not blocks or matches(name, blocks)
+    }
+    if as_json:
+        states = [{"block": name} | _state_to_json(state) for name, state in found.items()]
+        console.result(json.dumps({"store": store.store.name, "blocks": states}, indent=2))
+    elif not found:
+        console.note(f"{store.store.name}: no canary has run")
+    else:
+        width = shutil.get_terminal_size().columns if sys.stdout.isatty() else None
+        for line in format_table(_COLUMNS, [_format_row(*item) for item in found.items()], width):
+            click.echo(line)
+        for name, state in found.items():
+            _explain(console, name, state)
+    ctx.exit(int(any(state.alarm for state in found.values())))
+
+
+def matches(name: str, blocks: Sequence[str]) -> bool:
+    """Whether a name of the store, with its digest, is one of these."""
+    return name in blocks or name.rpartition(" ")[0] in blocks
+
+
+def _clear(console: Console, store: CanaryStore, blocks: Sequence[str]) -> None:
+    names = [name for name in store.list_names() if matches(name, blocks)]
+    if not names:
+        raise ConfigurationError(
+            f"{store.store.name} has no canaries of {', '.join(blocks) or 'no block'}; "
+            "`njc canary` lists the blocks that it has"
+        )
+    for name in names:
+        store.clear(name)
+    console.note(f"{format_count(len(names), 'block')} cleared")
+
+
+def _format_row(name: str, state: CanaryState) -> tuple[str, ...]:
+    history = state.history
+    return (
+        name,
+        f"{history.runs:,}",
+        f"{history.differences:,}",
+        f"{state.skipped:,}",
+        "live" if state.alarm else "code",
+    )
+
+
+def _explain(console: Console, name: str, state: CanaryState) -> None:
+    """Say why there was an alarm, and why runs were skipped."""
+    if state.alarm:
+        console.result(f"{name}: {describe_alarm(state.alarm)}\n    {state.alarm.example}")
+    if state.problem:
+        console.note(f"{name}: skipped, the last time because: {state.problem}")
+
+
+def _state_to_json(state: CanaryState) -> dict[str, Any]:
+    alarm = state.alarm
+    return {
+        "place": state.place,
+        "canaries": state.history.runs,
+        "differences": state.history.differences,
+        "skipped": state.skipped,
+        "problem": state.problem,
+        "example": state.example,
+        "alarm": None
+        if alarm is None
+        else {"at": alarm.at, "canaries": alarm.runs, "differences": alarm.differences},
+    }

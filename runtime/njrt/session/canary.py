@@ -1,0 +1,410 @@
+"""Canaries: in the mode `auto` a share of the runs by code is repeated by the live block, on copies, and compared.
+
+    canary = sample_canary(block, scope)        None, or the copies of the variables: before the code runs
+    canary.start(end, run)                      after it, in a thread of its own: the program goes on
+        live block on the copies  ->  Compared  ->  CanaryState in the store  ->  an alarm, or none
+
+The live block changes nothing in the program: its variables are copies, and an effect that could reach anything else
+(`njrt.canary.confinement`) ends it before the effect is carried out. A failure ends the canary alone. Not sampled are
+runs under a recording, in a workflow, in a batch and in the debugger.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import atexit
+import itertools
+import math
+import os
+import sys
+import threading
+import time
+from collections.abc import Callable, Mapping
+from contextlib import suppress
+from contextvars import Context
+from dataclasses import dataclass
+from functools import lru_cache
+from hashlib import blake2b
+from random import SystemRandom
+from types import CellType, FunctionType
+
+from njrt.canary.block_state import AlarmRule, CanaryResult, CanaryStore, describe_alarm
+from njrt.canary.comparison import BlockEnd, find_differences
+from njrt.canary.confinement import find_outside_access, find_outside_value
+from njrt.context import copy_surroundings
+from njrt.decisions import Abort, Accept, Decision, OpenInterceptor, PendingEffect
+from njrt.effects import Eval, Exec, RaiseError, ReturnValue, Run
+from njrt.errors import NaturalError, PolicyError, StoreError
+from njrt.events import RunId
+from njrt.execution.execute import execute
+from njrt.observability.accounts import format_error_line, name_ending
+from njrt.observability.logs import warn
+from njrt.options import Options
+from njrt.outcome import Outcome, Raised, Returned, UserValue
+from njrt.rendering.one_line import write_brief
+from njrt.rendering.redaction import Redactor
+from njrt.scope.scope import Absent, Bound, Scope
+from njrt.session.drive import adrive, answer_step, drive_conversation, start_session
+from njrt.session.live_block import LiveBlock
+from njrt.session.session import Session, enter_run
+from njrt.session.settings import (
+    Settings,
+    find_recorder,
+    get_canary_store,
+    get_settings,
+    open_settings,
+)
+from njrt.session.states import is_watched
+from njrt.values.copying import CopiedValues, NotCopyableError, copy_values
+
+MAX_RUNNING = 4
+"""Canaries of one process that run at once; while there are as many, none is sampled."""
+
+BUSY = f"{MAX_RUNNING} others were running"
+
+EXIT_SECONDS = 10.0
+"""Seconds that the end of the program waits for canaries that run."""
+
+REFRESH_SECONDS = 5.0
+"""Seconds after which a process looks again whether another one has raised an alarm."""
+
+_MAX_VALUE_CHARS = 200
+_VALUE = "return value"
+"""The name of the returned value among the variables; no variable can have it."""
+_random = SystemRandom()  # not the program's generator, whose sequence must stay the same
+
+
+class BlockWatch:
+    """One block and code in one process (state: its runs, whether there is an alarm, what has been said)."""
+
+    def __init__(self, block: str, store: CanaryStore, rule: AlarmRule) -> None:
+        self._block, self._store, self._rule = block, store, rule
+        self._numbers = itertools.count()
+        self._is_alarmed = False
+        self._read_at = -math.inf
+        self._said: set[str] = set()
+
+    def has_alarm(self, place: str) -> bool:
+        """Whether the live block must run; a store that fails raises no alarm."""
+        now = time.monotonic()
+        if now - self._read_at >= REFRESH_SECONDS:
+            self._read_at = now
+            try:
+                alarm = self._store.read(self._block).alarm
+            except StoreError as error:
+                self.say("store", f"{place}: canaries cannot be counted: {error}")
+                return self._is_alarmed
+            self._is_alarmed = alarm is not None
+            if alarm is not None:
+                self._say_alarm(place, describe_alarm(alarm))
+        return self._is_alarmed
+
+    def is_sampled(self, share: float, seed: int | None) -> bool:
+        """Whether this run is one of the share; with a seed, the same ones each time."""
+        if seed is None:
+            return _random.random() < share
+        text = f"{seed}\0{self._block}\0{next(self._numbers)}".encode()
+        return int.from_bytes(blake2b(text, digest_size=7).digest()) / 2**56 < share
+
+    def add(self, result: CanaryResult) -> None:
+        """Count a sampled run; say the first problem, and an alarm."""
+        if result.problem and result.problem != BUSY:
+            self.say("problem", f"{result.place}: a canary was skipped: {result.problem}")
+        try:
+            alarm = self._store.add_result(self._block, result, self._rule).alarm
+        except StoreError as error:
+            self.say("store", f"{result.place}: canaries cannot be counted: {error}")
+            return
+        if alarm is not None:
+            self._is_alarmed = True
+            self._say_alarm(result.place, describe_alarm(alarm))
+
+    def _say_alarm(self, place: str, description: str) -> None:
+        self.say(
+            "alarm",
+            f"{place}: {description}: the block is live from now on; "
+            f"`njc canary --clear '{self._block}'` uses its code again",
+        )
+
+    def say(self, kind: str, message: str) -> None:
+        """Write a line to standard error and to the log, once for each kind."""
+        if kind in self._said:
+            return
+        self._said.add(kind)
+        warn("%s", message)
+        with suppress(Exception):
+            sys.stderr.write(f"njrt: {message}\n")
+
+
+@lru_cache(maxsize=4096)
+def get_block_watch(code: str, url: str | None, rule: AlarmRule) -> BlockWatch:
+    """The watch of a block and code; one for the whole process."""
+    return BlockWatch(code, get_canary_store(url), rule)
+
+
+@dataclass(frozen=True, slots=True)
+class CanaryPlan:
+    """What is to be done about the canaries of one run of a block."""
+
+    live: LiveBlock
+    options: Options
+    watch: BlockWatch
+    settings: Settings
+
+    @property
+    def has_alarm(self) -> bool:
+        """Whether the live block must run instead of the code."""
+        return self.watch.has_alarm(self.live.place)
+
+    def sample(self, scope: Scope) -> Canary | None:
+        """Decide whether this run has a canary, and copy the variables; None where it has none."""
+        settings, options = self.settings, self.options
+        if not options.canary or settings.steps or settings.wrap or is_watched():
+            return None
+        if find_recorder(settings, os.environ) is not None:
+            return None
+        if not self.watch.is_sampled(options.canary, options.canary_seed):
+            return None
+        problem = BUSY
+        if not _running.is_full():
+            try:
+                copied = copy_values(read_bound_values(scope))
+            except NotCopyableError as error:
+                problem = f"the variables hold {error}"
+            else:
+                problem = find_copy_problem(copied, scope)
+                if not problem:
+                    return Canary(self, copied)
+        self.watch.add(CanaryResult(self.live.place, problem=problem))
+        return None
+
+
+def plan_canary(live: LiveBlock, options: Options) -> CanaryPlan:
+    """The plan of a run; `options` are those of its block, all layers merged."""
+    rule = AlarmRule(options.canary_tolerated or 0.0, options.canary_false_alarms or 1.0)
+    watch = get_block_watch(live.code, options.store, rule)
+    return CanaryPlan(live, options, watch, get_settings())
+
+
+def read_bound_values(scope: Scope) -> dict[str, UserValue]:
+    """The variables that the prompt names and that are bound."""
+    found = {name: scope.lookup(name) for name in scope.names}
+    return {name: bound.value for name, bound in found.items() if isinstance(bound, Bound)}
+
+
+def find_copy_problem(copied: CopiedValues, scope: Scope) -> str:
+    """Why copies are not enough to keep a live block away from the program; empty if they are."""
+    if problem := find_outside_access("", scope.lookup, copied.classes):
+        return problem
+    problems = (find_outside_value(value, scope.lookup) for value in copied.held)
+    return next(filter(None, problems), "")
+
+
+class Canary:
+    """A sampled run: the copies on which the live block will run (state: the scope of that run)."""
+
+    def __init__(self, plan: CanaryPlan, copied: CopiedValues) -> None:
+        self._plan, self._copied = plan, copied
+        self._scope: Scope | None = None
+        self._code_end = BlockEnd("completed")
+        self._redactor = Redactor(True if plan.options.redact is None else plan.options.redact)
+        self._result: CanaryResult | None = None
+
+    def start(self, outcome: str, value: UserValue, scope: Scope, run: RunId) -> None:
+        """Take what the code did, and run the live block in a thread; `run` is the run by code."""
+        try:
+            ended = copy_values({**read_bound_values(scope), _VALUE: value})
+        except NotCopyableError as error:
+            self._plan.watch.add(
+                CanaryResult(self._plan.live.place, problem=f"the code made {error}")
+            )
+            return
+        variables = dict(ended.values)
+        returned = variables.pop(_VALUE)
+        self._code_end = BlockEnd(outcome, returned, variables)
+        context = copy_surroundings()
+        context.run(enter_run, run)
+        _running.start(self._run_in, context)
+
+    def _run_in(self, context: Context) -> None:
+        """Run the live block, and count the result; whatever happens, nothing is raised."""
+        place, problem = self._plan.live.place, "it did not end"
+        try:
+            context.run(self._run_live)
+        except BaseException as error:  # also SystemExit: this thread is the canary's own
+            problem = format_error_line(error)
+        with suppress(Exception):
+            self._plan.watch.add(self._result or CanaryResult(place, problem=problem))
+
+    def _run_live(self) -> None:
+        live, settings = self._plan.live, self._plan.settings
+        confined = OpenInterceptor("canary", self.decide)
+        here = Settings(
+            settings.model,
+            settings.options,
+            cache=settings.cache,
+            trace=settings.trace,
+            interceptors=(confined,),
+            budgets=settings.budgets,
+        )
+        with open_settings(here):
+            session = start_session(
+                live.prompt,
+                make_copied_lambda(live.variables, self._copied.values),
+                at=live.place,
+                is_async=live.is_async,
+                tried="canary",
+                canary=self,
+                **live.arguments,
+            )
+            if live.is_async:
+                asyncio.run(_await_session(session))
+            else:
+                _drive_here(session)
+
+    def open(self, scope: Scope) -> None:
+        """Take the scope of the live block."""
+        self._scope = scope
+
+    def decide(self, pending: PendingEffect) -> Decision:
+        """Let an effect be carried out only if it changes nothing but the copies."""
+        assert self._scope is not None
+        scope = self._scope
+        classes = [value for value in scope.lent.values() if isinstance(value, type)]
+        try:
+            problem = find_outside_access(
+                get_code(pending) or "", lookup_in(scope), (*self._copied.classes, *classes)
+            )
+        except (SyntaxError, ValueError, RecursionError):
+            return Accept()  # it is refused, and the model told why
+        return Abort(PolicyError(f"not confined to the copies: {problem}")) if problem else Accept()
+
+    def compare(self, ending: Outcome | NaturalError) -> tuple[tuple[str, ...], str]:
+        """Compare the end of the live block with that of the code."""
+        place = self._plan.live.place
+        if isinstance(ending, NaturalError):
+            problem = format_error_line(ending)
+            self._result = CanaryResult(place, problem=problem)
+            return (), problem
+        assert self._scope is not None
+        variables = read_bound_values(self._scope)
+        value = ending.value if isinstance(ending, Returned) else None
+        if isinstance(ending, Raised):
+            value = type(ending.exception)
+        live_end = BlockEnd(name_ending(ending)[0], value, variables)
+        self._redactor.scan({**self._code_end.variables, **variables}.items())
+        try:
+            found = tuple(find_differences(self._code_end, live_end, self._render))
+        except Exception as error:  # of the program's `__eq__`
+            problem = f"comparing the values failed by {type(error).__name__}"
+            self._result = CanaryResult(place, problem=problem)
+            return (), problem
+        self._result = CanaryResult(place, differences=found)
+        return found, ""
+
+    def _render(self, name: str, value: UserValue) -> str:
+        def write() -> str:
+            return write_brief(value, _MAX_VALUE_CHARS)
+
+        return self._redactor.redact_whole(self._redactor.write_named(name, value, write))
+
+
+def get_code(pending: PendingEffect) -> str | None:
+    """The Python in an effect; None where there is none."""
+    match pending.effect:
+        case Run(code) | Exec(code) | Eval(code) | RaiseError(code) | ReturnValue(code):
+            return code if isinstance(code, str) else None
+    return None
+
+
+def lookup_in(scope: Scope) -> Callable[[str], Bound | Absent]:
+    """What names stand for in the code of a live block; the name `ask` is the runtime's."""
+
+    def lookup(name: str) -> Bound | Absent:
+        is_ask = name == "ask" and "ask" in scope.lent
+        return Absent.UNKNOWN if is_ask else scope.lookup(name)
+
+    return lookup
+
+
+def make_copied_lambda(variables: FunctionType, values: Mapping[str, UserValue]) -> FunctionType:
+    """The lambda of a block over cells and globals of its own, with these values."""
+    code = variables.__code__
+    cells = tuple(
+        CellType(values[name]) if name in values else CellType() for name in code.co_freevars
+    )
+    module = variables.__globals__
+    own = {name: values[name] for name in code.co_names if name in values and name in module}
+    copied = FunctionType(code, module | own, variables.__name__, None, cells)
+    copied.__qualname__ = variables.__qualname__
+    return copied
+
+
+def _drive_here(session: Session) -> None:
+    """Carry out the session of a block that is not asynchronous."""
+    coroutine = drive_conversation(session, answer_step)
+    with suppress(StopIteration):
+        snippet = coroutine.send(None)
+        while True:
+            try:
+                execution = execute(snippet, seconds=session.code_seconds())
+            except BaseException as error:
+                snippet = coroutine.throw(error)
+            else:
+                snippet = coroutine.send(execution)
+
+
+async def _await_session(session: Session) -> None:
+    await adrive(session)
+
+
+class RunningCanaries:
+    """The threads of the canaries that run (state)."""
+
+    def __init__(self) -> None:
+        self._threads: set[threading.Thread] = set()
+        self._lock = threading.Lock()
+        atexit.register(self.wait, EXIT_SECONDS)
+        if hasattr(os, "register_at_fork"):
+            os.register_at_fork(after_in_child=self._forget)
+
+    def is_full(self) -> bool:
+        """Whether no other canary may start."""
+        return len(self._threads) >= MAX_RUNNING
+
+    def start(self, work: Callable[[Context], None], context: Context) -> None:
+        """Run `work` in a thread that the end of the program does not wait for longer than `EXIT_SECONDS`."""
+
+        def run() -> None:
+            try:
+                work(context)
+            finally:
+                with self._lock:
+                    self._threads.discard(thread)
+
+        thread = threading.Thread(target=run, name="njrt-canary", daemon=True)
+        with self._lock:
+            self._threads.add(thread)
+        try:
+            thread.start()
+        except RuntimeError:  # the program ends, or the system has no thread left
+            with self._lock:
+                self._threads.discard(thread)
+
+    def wait(self, seconds: float) -> bool:
+        """Wait until no canary runs, for at most `seconds`; whether none does."""
+        stops = time.monotonic() + seconds
+        for thread in tuple(self._threads):
+            thread.join(max(0.0, stops - time.monotonic()))
+        return not self._threads
+
+    def _forget(self) -> None:
+        self._threads, self._lock = set(), threading.Lock()
+
+
+_running = RunningCanaries()
+
+
+def wait_for_canaries(seconds: float = EXIT_SECONDS) -> bool:
+    """Wait until no canary of this process runs, for at most `seconds`; whether none does."""
+    return _running.wait(seconds)

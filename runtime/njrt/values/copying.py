@@ -1,0 +1,203 @@
+"""Copies of values with all that is reachable from them, made without running any code of the program.
+
+    copy_values({"graph": graph, "first": graph.nodes[0]})
+        values    {"graph": <Graph>, "first": <Node>}: the copy of the graph holds the very copy of the node
+        classes   (Graph, Node)
+
+Copied are the containers of Python and of `collections`, named tuples, exceptions, and instances whose state is in
+attributes and slots. What cannot change is kept: numbers, texts, dates, enums, classes, functions, modules. All else
+raises `NotCopyableError` with what it is: files, locks, generators, arrays and other objects of extension types, paths
+(their methods reach the disk), bound methods, instances of classes with a way of their own to be pickled.
+"""
+
+from __future__ import annotations
+
+import enum
+import re
+import types
+from collections import Counter, OrderedDict, defaultdict, deque
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import partial
+from typing import Any
+
+from njrt.outcome import UserValue
+from njrt.values.introspection import (
+    find_member,
+    get_class_name,
+    is_a,
+    is_exactly,
+    list_slots,
+    make_namespace_reader,
+    read_slots,
+)
+
+MAX_COPIED_OBJECTS = 5_000
+"""Objects that are copied at most; it takes some ten milliseconds."""
+
+_ATOMS = (bool, int, float, complex, str, bytes, type(None), type(...), type(NotImplemented), range)
+_KEPT_TYPES = (
+    types.ModuleType,
+    type,
+    types.FunctionType,
+    types.BuiltinFunctionType,
+    types.GenericAlias,
+    types.UnionType,
+    enum.Enum,
+    re.Pattern,
+)
+_KEPT_CLASSES: Mapping[str, frozenset[str]] = {
+    "datetime": frozenset({"date", "time", "datetime", "timedelta", "timezone"}),
+    "zoneinfo": frozenset({"ZoneInfo"}),
+    "decimal": frozenset({"Decimal"}),
+    "fractions": frozenset({"Fraction"}),
+    "uuid": frozenset({"UUID"}),
+    "typing": frozenset({"_GenericAlias", "_UnionGenericAlias", "_LiteralGenericAlias"}),
+}
+_HEAP_TYPE = 1 << 9
+"""The flag Py_TPFLAGS_HEAPTYPE: the class was made by a class statement."""
+
+
+class NotCopyableError(Exception):
+    """The value cannot be copied; the message says what it is."""
+
+
+@dataclass(frozen=True, slots=True)
+class CopiedValues:
+    """Copies, the classes of the instances among them, and what they hold that is part of the program's text."""
+
+    values: Mapping[str, UserValue]
+    classes: tuple[type, ...]
+    held: tuple[UserValue, ...]
+    """Functions, classes and modules that are held by a container or an instance."""
+
+
+def copy_values(values: Mapping[str, UserValue]) -> CopiedValues:
+    """Copy values, which may share objects; raise `NotCopyableError`."""
+    copier = _Copier()
+    try:
+        copied = {
+            name: value if is_kept(value) else copier.copy(value) for name, value in values.items()
+        }
+        return CopiedValues(copied, tuple(copier.classes), tuple(copier.held))
+    except NotCopyableError:
+        raise
+    except RecursionError:
+        raise NotCopyableError("a value that is nested too deeply") from None
+    except Exception as error:  # of `__hash__`, or of another thread that changes a container
+        raise NotCopyableError(f"a value that fails by {type(error).__name__}") from None
+
+
+class _Copier:
+    """Copies values (state: the copies so far, by the identity of the originals)."""
+
+    def __init__(self) -> None:
+        self.classes: dict[type, None] = {}
+        self.held: list[UserValue] = []
+        self._copies: dict[int, UserValue] = {}
+        self._kept: list[UserValue] = []  # so that no id is used again
+
+    def copy(self, value: UserValue) -> UserValue:
+        cls = type(value)
+        if cls in _ATOMS:
+            return value
+        if is_kept(value):
+            self.held.append(value)
+            return value
+        if id(value) in self._copies:
+            return self._copies[id(value)]
+        if len(self._copies) >= MAX_COPIED_OBJECTS:
+            raise NotCopyableError(f"more than {MAX_COPIED_OBJECTS:,} objects")
+        self._kept.append(value)
+        if cls is tuple or cls is frozenset:
+            return self._remember(value, cls(map(self.copy, list(value))))
+        if cls is bytearray:
+            return self._remember(value, bytearray(value))
+        if is_a(value, tuple) and hasattr(cls, "_fields") and not make_namespace_reader(cls)(value):
+            self.classes[cls] = None
+            return self._remember(value, tuple.__new__(cls, map(self.copy, tuple(value))))
+        if (empty := _make_empty_container(value)) is not None:
+            self._copies[id(value)] = empty
+            self._fill(empty, value)
+            return empty
+        return self._copy_instance(value)
+
+    def _remember(self, value: UserValue, copied: UserValue) -> UserValue:
+        # A tuple that holds itself by way of a list has been copied by now.
+        return self._copies.setdefault(id(value), copied)
+
+    def _fill(self, empty: UserValue, value: UserValue) -> None:
+        if is_a(value, dict):
+            for key, item in list(value.items()):
+                empty[self.copy(key)] = self.copy(item)
+        elif is_a(value, set):
+            empty.update([self.copy(member) for member in list(value)])
+        else:
+            empty.extend([self.copy(item) for item in list(value)])
+
+    def _copy_instance(self, value: UserValue) -> UserValue:
+        cls = type(value)
+        copied = _make_empty_instance(value)
+        self.classes[cls] = None
+        self._copies[id(value)] = copied
+        if is_a(value, BaseException):
+            copied.args = tuple(map(self.copy, value.args))
+        for name, member in list_slots(cls):
+            for _, item in read_slots(((name, member),), value):
+                member.__set__(copied, self.copy(item))
+        read = make_namespace_reader(cls)
+        attributes = read(value)
+        if attributes:
+            target = read(copied)
+            if target is None:
+                raise NotCopyableError(f"a {get_class_name(cls)}")
+            target.update({name: self.copy(item) for name, item in list(attributes.items())})
+        return copied
+
+
+def is_kept(value: UserValue) -> bool:
+    """Whether a value is kept as it is: it cannot change, or is part of the program's text."""
+    cls = type(value)
+    return any(is_a(value, kept) for kept in _KEPT_TYPES) or (
+        cls.__name__ in _KEPT_CLASSES.get(str(cls.__module__), ())
+    )
+
+
+def _make_empty_container(value: UserValue) -> UserValue | None:
+    """A container of the same built-in class, without its content; None for other classes."""
+    if is_exactly(value, list, dict, set, OrderedDict, Counter):
+        return type(value)()
+    if is_exactly(value, deque):
+        return deque(maxlen=value.maxlen)
+    if is_exactly(value, defaultdict):
+        factory = value.default_factory
+        if is_a(factory, partial) or not (factory is None or is_kept(factory)):
+            raise NotCopyableError("a defaultdict with a factory of its own")
+        return defaultdict(factory)
+    return None
+
+
+def _make_empty_instance(value: UserValue) -> UserValue:
+    """An instance of the same class without attributes; its `__init__` does not run."""
+    cls = type(value)
+    if cls is types.SimpleNamespace:
+        return types.SimpleNamespace()
+    if is_a(value, BaseException):
+        base = next(known for known in cls.__mro__ if not known.__flags__ & _HEAP_TYPE)
+        if _has_default_pickling(cls, base):
+            make_empty: Any = base.__new__
+            return make_empty(cls)
+        raise NotCopyableError(f"a {get_class_name(cls)}")
+    own_size = cls.__basicsize__ - 8 * len(list_slots(cls))
+    is_extension = own_size > object.__basicsize__ + 16 or not cls.__flags__ & _HEAP_TYPE
+    if is_extension or not _has_default_pickling(cls, object):
+        raise NotCopyableError(f"a {get_class_name(cls)}")
+    return object.__new__(cls)
+
+
+def _has_default_pickling(cls: type, base: type) -> bool:
+    """Whether a class leaves it to `base` how its instances are pickled."""
+    return all(
+        find_member(cls, name) is find_member(base, name)
+        for name in ("__reduce__", "__reduce_ex__")
+    )
