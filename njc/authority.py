@@ -39,6 +39,7 @@ from njrt.message_json import reply_from_json
 from njrt.messages import Reply
 from njrt.options import EffectSet
 from njrt.persistence.recording_file import RecordedDecision, read_recording
+from njrt.persistence.recording_place import RecordingFile
 from njrt.typed_json import InvalidJsonError
 
 Needs = Mapping[BlockKey, EffectNeeds]
@@ -100,7 +101,7 @@ def read_recording_effects(
     file: Path, blocks: frozenset[BlockKey]
 ) -> Iterator[tuple[BlockKey, Effect]]:
     """The effects that the replies of a recording request."""
-    recording = read_recording(file)
+    recording = read_recording(RecordingFile(file))
     decided = {(made.key, made.number): made for made in recording.decisions}
     openings: dict[str, tuple[BlockKey, list[str]]] = {}
     for entry in recording.entries:

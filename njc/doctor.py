@@ -32,6 +32,8 @@ from njrt.options import (
     read_environment_options,
 )
 from njrt.persistence.open_store import get_store, hide_password, is_store_url
+from njrt.persistence.recorder import RecordMode
+from njrt.persistence.recording_place import StoredRecording
 from njrt.session.settings import NO_SETTINGS, find_cache_place, find_recorder
 
 CheckStatus = Literal["ok", "warn", "fail"]
@@ -288,6 +290,8 @@ def _check_recording(host: HostEnvironment) -> HealthCheck:
         obstacle = find_write_obstacle(host.folder / "recordings")
         says = obstacle or "off; NJC_RECORD=once:PATH records once, then replays"
         return HealthCheck("recording", "warn" if obstacle else "ok", says)
+    if isinstance(recorder.place, StoredRecording):
+        return _check_stored_recording(recorder.place, recorder.mode)
     # Without a path the program decides the name of the recording; only its folder is known.
     is_named = ":" in host.environ["NJC_RECORD"]
     path = host.folder / (recorder.path if is_named else recorder.path.parent)
@@ -299,6 +303,20 @@ def _check_recording(host: HostEnvironment) -> HealthCheck:
     if obstacle := find_write_obstacle(path.parent if is_named else path):
         return HealthCheck("recording", "fail", obstacle, 2)
     return HealthCheck("recording", "ok", f"{recorder.mode}, in {path}")
+
+
+def _check_stored_recording(place: StoredRecording, mode: RecordMode) -> HealthCheck:
+    try:
+        exists = place.exists()
+    except NaturalError as error:
+        return HealthCheck("recording", "fail", str(error), error.exit_code)
+    if mode == "none" and not exists:
+        says = (
+            f"{place.name} does not exist; record it with NJC_RECORD=once:{place.name} and a model"
+        )
+        return HealthCheck("recording", "fail", says, 3)
+    says = f"replays {place.name}" if mode == "none" else f"{mode}, in {place.name}"
+    return HealthCheck("recording", "ok", says)
 
 
 def find_write_obstacle(folder: Path) -> str | None:

@@ -34,15 +34,16 @@ _OFF = "off"
 _MODES = ("none", "once", "new", "all", _OFF)
 _MARKER_HELP = (
     "njc_recording(path): replay and record this test's natural blocks in the file `path`, "
-    "relative to the test file, in place of one named after the test"
+    "relative to the test file, or `store:NAME`, in place of one named after the test"
 )
 _ADVICE_PATTERN = re.compile(
     r"; create it with NJC_RECORD=.*|\bNJC_RECORD=(none|once|new|all):\S+?(?=[,;]?\s|$)"
 )
+_IS_STORED = re.compile(r"store:|\w[\w+.-]+:.*#.")
 _MAX_NAME_CHARS = 100
 
 _outer_variable = pytest.StashKey[str | None]()
-_begun_recordings = pytest.StashKey[set[Path]]()
+_begun_recordings = pytest.StashKey[set[Path | str]]()
 """The recordings that a test of this session began; other tests that share one add to it."""
 
 
@@ -78,7 +79,7 @@ def pytest_runtest_protocol(item: pytest.Item) -> Generator[None, object, object
     begun = item.config.stash.setdefault(_begun_recordings, set())
     if mode in ("once", "all") and recording in begun:
         mode = "new"
-    elif mode == "all" or (mode == "once" and not recording.exists()):
+    elif mode == "all" or (mode == "once" and not _has_recording(recording)):
         begun.add(recording)
     with _replay_recording(recording, mode):
         return (yield)
@@ -100,12 +101,20 @@ def pytest_runtest_makereport(
 
 
 @pytest.fixture
-def njc_recording(request: pytest.FixtureRequest) -> Path:
-    """The path of the recording of this test; the file may not exist."""
+def njc_recording(request: pytest.FixtureRequest) -> Path | str:
+    """The path of the recording of this test, or `store:NAME`; it may not exist."""
     return find_recording_path(request.node)
 
 
-def find_recording_path(item: pytest.Item) -> Path:
+def _has_recording(recording: Path | str) -> bool:
+    if isinstance(recording, Path):
+        return recording.exists()
+    from njrt.persistence.recording_place import open_recording_place
+
+    return open_recording_place(recording).exists()
+
+
+def find_recording_path(item: pytest.Item) -> Path | str:
     """The recording of a test: the one of its marker, else one named after its file and itself."""
     marker = item.get_closest_marker("njc_recording")
     if marker is not None:
@@ -113,7 +122,8 @@ def find_recording_path(item: pytest.Item) -> Path:
             raise pytest.UsageError(
                 f"{item.nodeid}: {_MARKER_HELP.partition(':')[0]} takes one path"
             )
-        return item.path.parent / str(marker.args[0])
+        name = str(marker.args[0])
+        return name if _IS_STORED.match(name) else item.path.parent / name
     name = item.nodeid.partition("::")[2] or item.name
     return item.path.parent / "recordings" / item.path.stem / f"{_make_file_name(name)}.jsonl"
 
@@ -132,12 +142,12 @@ def _find_mode(config: pytest.Config) -> str:
     return str(flag or (_OFF if outer == _OFF else config.getini("njc_record")))
 
 
-def _format_setting(mode: str, recording: Path) -> str:
+def _format_setting(mode: str, recording: Path | str) -> str:
     return mode if mode == _OFF else f"{mode}:{recording}"
 
 
 @contextmanager
-def _replay_recording(recording: Path, mode: str) -> Iterator[None]:
+def _replay_recording(recording: Path | str, mode: str) -> Iterator[None]:
     outer = os.environ.get(_VARIABLE)
     os.environ[_VARIABLE] = _format_setting(mode, recording)
     try:

@@ -39,6 +39,7 @@ from njrt.messages import Protocol, Reply, Request
 from njrt.models.scripted import run
 from njrt.observability.listeners import add_listener
 from njrt.persistence.recording_file import Recording, RecordingHeader, recover_recording
+from njrt.persistence.recording_place import RecordingFile
 from spsbench.checks import check_case
 from spsbench.perfect import make_perfect_model
 from spsbench.suite import TASK_NAMES, load_natural_program, load_script, load_task
@@ -159,8 +160,12 @@ class Journal:
 def run_once(program: Program, folder: Path) -> None:
     """One process: run the program until it is killed, or to its end, which is written to `end.json`."""
     journal, path = Journal(folder / "journal"), folder / "run.jsonl"
-    replies = recover_recording(program.recording or folder / "replies.jsonl")
-    given = recover_recording(path) if path.exists() else Recording(RecordingHeader(), ())
+    replies = recover_recording(RecordingFile(program.recording or folder / "replies.jsonl"))
+    given = (
+        recover_recording(RecordingFile(path))
+        if path.exists()
+        else Recording(RecordingHeader(), ())
+    )
     answered = sum(not decided.is_open for decided in given.decisions)
 
     def tell_effect(event: Event) -> None:
@@ -233,7 +238,7 @@ def kill_everywhere(program: Program) -> tuple[str, list[str]]:
         questions = [line for line in done if line.startswith("question")]
         replies = [line.rpartition(" ")[0] for line in done if line.startswith("model")]
         problems += [f"{line} was asked for twice" for line, n in Counter(replies).items() if n > 1]
-        decided = recover_recording(folder / "run.jsonl").decisions
+        decided = recover_recording(RecordingFile(folder / "run.jsonl")).decisions
         if len(questions) != len(decided):
             problems.append(f"{len(questions)} answers to {len(decided)} questions")
         kills = sum(line.startswith("killed") for line in lines)

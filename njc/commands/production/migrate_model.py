@@ -20,6 +20,12 @@ from njc.comparison.text import format_text_table
 from njc.drift.block_runs import ComparedBlock, compare_runs, format_difference, read_runs
 from njc.project.units import format_path
 from njrt.errors import ConfigurationError
+from njrt.persistence.recording_place import (
+    find_copied,
+    is_stored,
+    open_recording_place,
+    split_lines,
+)
 
 FOLDER = Path(".njc_cache") / "migrate-model"
 MOST_DIFFERENCES = 5
@@ -81,9 +87,10 @@ def command(
     recorded = sorted((folder / "recordings").rglob("*.jsonl"))
     if write:
         for file in recorded:
-            target = Path("/", *file.relative_to(folder / "recordings").parts)
-            shutil.copyfile(file, target)
-            console.note(f"written: {format_path(target)}")
+            target = find_copied(file.relative_to(folder / "recordings"))
+            lines = split_lines(file.read_text(encoding="utf-8"))
+            open_recording_place(target).rewrite(lambda _, lines=lines: lines)
+            console.note(f"written: {target if is_stored(target) else format_path(Path(target))}")
     else:
         console.note(
             f"{len(recorded)} recordings of {new} are in {format_path(folder / 'recordings')}; --write uses them"

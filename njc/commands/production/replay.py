@@ -18,6 +18,7 @@ from njc.commands.flags import console_flags, pass_console
 from njc.commands.terminal.console import Console
 from njc.project.units import format_path
 from njrt.errors import ConfigurationError
+from njrt.persistence.recording_place import is_stored
 
 
 @click.command("replay", context_settings={"allow_interspersed_args": False})
@@ -59,6 +60,6 @@ def format_drift(lines: Sequence[str]) -> str:
         )
     parts = []
     for recording, entries in by_recording.items():
-        path = format_path(Path(recording).absolute())
+        path = recording if is_stored(recording) else format_path(Path(recording).absolute())
         parts.append("\n".join([f"{path}: {len(entries)} entries no longer match", *entries]))
     return "\n".join(parts)

@@ -13,7 +13,8 @@ run replays it and continues, in every mode but `none`.
 
 A recording is replaced as a whole (a temporary file, then a rename), its conversations in the order in which they
 began, or had before. Threads and tasks may share a `Recorder`; processes that record into the same file at the same
-time add to it (with a lock on its folder, on systems that have one).
+time add to it (with a lock on its folder, on systems that have one). A recording may also be in a store
+(`njrt.persistence.recording_place`).
 """
 
 from __future__ import annotations
@@ -52,6 +53,7 @@ from njrt.persistence.recording_file import (
     recover_recording,
     write_recording,
 )
+from njrt.persistence.recording_place import RecordingFile, open_recording_place
 from njrt.rendering.writer import clip
 from njrt.version import __version__
 
@@ -69,7 +71,8 @@ class Recorder:
 
     With `drift`, a request that is not in the recording gets the reply that was recorded in its place, and the file of
     that name a line that says how they differ.
-    `today` returns the date for the header of a new recording. The file is read when it is first needed, and written
+    `path` is that of a file, or `store:NAME` or `URL#NAME` for a recording in a store, which is that of the URL, else of
+    `store`, else of NJC_STORE. `today` returns the date for the header of a new recording. The file is read when it is first needed, and written
     soon after a reply was recorded, at the latest by `close` or at the end of the process.
     """
 
@@ -78,11 +81,12 @@ class Recorder:
         path: str | Path,
         mode: RecordMode = "once",
         *,
+        store: str | None = None,
         today: Callable[[], str] = lambda: time.strftime("%Y-%m-%d"),
         note: str = "",
         drift: str | None = None,
     ) -> None:
-        self.path = Path(path)
+        self.place = open_recording_place(path, store)
         self.mode: RecordMode = mode
         self.errors: list[RecordingError] = []
         """The errors raised so far; a test fails of them even if the program catches them."""
@@ -93,6 +97,11 @@ class Recorder:
         self._lock = threading.RLock()
         self._open: OpenRecording | None = None
         self._saved_at = self._save_seconds = 0.0
+
+    @property
+    def path(self) -> Path:
+        """The path of the file; for a recording in a store, its name."""
+        return Path(self.place.name)
 
     @property
     def protocol(self) -> Protocol | None:
@@ -165,7 +174,8 @@ class Recorder:
         self.close()
         with self._lock:
             before, self._open = self._open, None
-            self.path, self.mode = path or self.path, mode or self.mode
+            self.place = self.place if path is None else RecordingFile(path)
+            self.mode = mode or self.mode
             if before is not None:
                 self._get_open_recording().skip_used_entries(before)
 
@@ -188,15 +198,16 @@ class Recorder:
             return self._open
 
     def _open_recording(self, mode: RecordMode) -> OpenRecording:
-        exists = self.path.exists()
+        exists = self.place.exists()
         if not exists and mode == "none":
             raise RecordingMissingError(
-                f"there is no recording {self.path}; create it with NJC_RECORD=once:{self.path} and a model"
+                f"there is no recording {self.place.name}; "
+                f"create it with NJC_RECORD=once:{self.place.name} and a model"
             )
         if mode == "all":
-            old = recover_recording(self.path)
+            old = recover_recording(self.place)
         else:
-            old = read_recording(self.path) if exists else Recording(RecordingHeader(), ())
+            old = read_recording(self.place) if exists else Recording(RecordingHeader(), ())
         continues = old.header.unfinished and mode != "none"
         replays = exists and (mode != "all" or continues)
         records = mode in ("new", "all") or not exists or continues
@@ -226,7 +237,7 @@ class Recorder:
 
     def _note_drift(self, place: str, turn: int, problem: str) -> None:
         assert self._drift is not None
-        noted = {"recording": str(self.path), "place": place, "turn": turn, "problem": problem}
+        noted = {"recording": self.place.name, "place": place, "turn": turn, "problem": problem}
         with self._drift.open("a", encoding="utf-8") as file:
             file.write(format_json_line(noted) + "\n")
 
@@ -235,8 +246,8 @@ class Recorder:
     ) -> RecordingMismatchError:
         error = RecordingMismatchError(
             f"{request.place}: {recording.describe_difference(request).rstrip()}\n"
-            f"in {self.path}; record the difference with NJC_RECORD=new:{self.path}, "
-            f"or everything again with NJC_RECORD=all:{self.path}"
+            f"in {self.place.name}; record the difference with NJC_RECORD=new:{self.place.name}, "
+            f"or everything again with NJC_RECORD=all:{self.place.name}"
         )
         error.place = request.place or None
         self.errors.append(error)
@@ -251,7 +262,7 @@ class Recorder:
 
     def _record(self, position: int, key: str, request: Request, reply: Reply) -> None:
         shown = tuple(message_to_json(message) for message in list_new_messages(request.messages))
-        keep_attachments(self.path, request.messages)
+        keep_attachments(self.place, request.messages)
         with self._lock:
             recording = self._get_open_recording()
             entry = RecordedCall(
@@ -277,7 +288,7 @@ class Recorder:
             False  # also if it fails: the error is raised once, not again at exit
         )
         built = recording.build()
-        write_recording(self.path, built, recording.old)
+        write_recording(self.place, built, recording.old)
         recording.note_written(built)
         self._saved_at = time.monotonic()
         self._save_seconds = self._saved_at - began

@@ -1,18 +1,15 @@
-"""The file of a recording: JSON Lines, a header and then one line per model call.
+"""The text of a recording: JSON Lines, a header and then one line per model call.
 
-    read_recording(path)     Recording(header, entries), or a RecordingError that names line and field
-    write_recording(path, recording, old)
+    read_recording(place)     Recording(header, entries), or a RecordingError that names line and field
+    write_recording(place, recording, old)
 
-A file is always replaced as a whole. What another process has added since `old` was read is kept.
+It is always replaced as a whole. What another process has added since `old` was read is kept.
 """
 
 from __future__ import annotations
 
-import contextlib
 import json
-import os
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import Any, TypeVar
 
 from njrt.decisions import InterceptorDecision, Pause
@@ -20,8 +17,7 @@ from njrt.effect_json import decision_from_json, decision_to_json, effect_from_j
 from njrt.errors import RecordingError, RecordingMissingError
 from njrt.message_json import format_json_line
 from njrt.messages import Json, Protocol, StopReason, Usage
-from njrt.persistence.folder_lock import lock_folder
-from njrt.private_files import open_private
+from njrt.persistence.recording_place import RecordingPlace, split_lines
 from njrt.typed_json import InvalidJsonError, validate_value
 
 FORMAT_VERSION = 2
@@ -195,13 +191,10 @@ class Recording:
     lines: frozenset[str] = frozenset()
 
 
-def read_recording(path: Path) -> Recording:
+def read_recording(place: RecordingPlace) -> Recording:
     """Read and check a recording."""
-    try:
-        text = path.read_bytes().decode()
-    except (OSError, UnicodeDecodeError) as error:
-        raise RecordingError(f"cannot read the recording {path}: {error}") from None
-    lines = [line for line in text.split("\n") if line.strip()]
+    text, path = place.read(), place.name
+    lines = split_lines(text)
     if not lines:
         raise RecordingMissingError(
             f"the recording {path} is empty; record it again with NJC_RECORD=all:{path} and a model"
@@ -217,12 +210,17 @@ def read_recording(path: Path) -> Recording:
     return Recording(header, tuple(entries), tuple(decisions), frozenset(lines))
 
 
-def recover_recording(path: Path) -> Recording:
+def recover_recording(place: RecordingPlace) -> Recording:
     """Read a recording that is to be replaced: all of it, or only its lines if it is damaged."""
     try:
-        return read_recording(path)
+        return read_recording(place)
     except RecordingError:
-        return Recording(RecordingHeader(), (), lines=frozenset(_read_existing_lines(path)))
+        pass
+    try:
+        lines = split_lines(place.read())
+    except RecordingError:
+        lines = []
+    return Recording(RecordingHeader(), (), lines=frozenset(lines))
 
 
 _DECISION_START = '{"decided": '
@@ -233,7 +231,7 @@ _LINE_KINDS: dict[type, str] = {
 }
 
 
-def _parse_line(line: str, expected: type[T], path: Path, number: int) -> tuple[T, Json]:
+def _parse_line(line: str, expected: type[T], path: str, number: int) -> tuple[T, Json]:
     """A line of a recording as the dataclass `expected` and as JSON; a RecordingError names line and field."""
     kind = _LINE_KINDS[expected]
     try:
@@ -246,14 +244,14 @@ def _parse_line(line: str, expected: type[T], path: Path, number: int) -> tuple[
     return parsed, fields
 
 
-def _make_line_error(path: Path, number: int, why: str) -> RecordingError:
+def _make_line_error(path: str, number: int, why: str) -> RecordingError:
     return RecordingError(
         f"{path}:{number}: this line of the recording is {why}; "
         f"restore the file, or record it again with NJC_RECORD=all:{path}"
     )
 
 
-def _make_header(line: HeaderLine, path: Path) -> RecordingHeader:
+def _make_header(line: HeaderLine, path: str) -> RecordingHeader:
     if line.format > FORMAT_VERSION:
         raise RecordingError(
             f"{path}:1: the recording has format {line.format}, newer than this njrt knows ({FORMAT_VERSION}); upgrade njpy-runtime"
@@ -263,14 +261,14 @@ def _make_header(line: HeaderLine, path: Path) -> RecordingHeader:
     )
 
 
-def _parse_entry(text: str, header: RecordingHeader, path: Path, number: int) -> RecordedCall:
+def _parse_entry(text: str, header: RecordingHeader, path: str, number: int) -> RecordedCall:
     line, fields = _parse_line(text, EntryLine, path, number)
     model = header.model if line.model is None else line.model
     shown = tuple(fields["shown"])
     return RecordedCall(line.place, line.turn, line.key, shown, fields["reply"], model)
 
 
-def _parse_decision(text: str, path: Path, number: int) -> RecordedDecision:
+def _parse_decision(text: str, path: str, number: int) -> RecordedDecision:
     line, _ = _parse_line(text, DecidedLine, path, number)
     decided = line.decided
     try:
@@ -315,40 +313,11 @@ def _format_entry(entry: RecordedCall, header: RecordingHeader) -> str:
     return format_json_line(written | {"shown": list(entry.shown), "reply": entry.reply})
 
 
-def write_recording(path: Path, recording: Recording, old: Recording) -> None:
-    """Replace the file by `recording` and what other processes have added since `old` was read.
+def write_recording(place: RecordingPlace, recording: Recording, old: Recording) -> None:
+    """Replace the recording by this one and what other processes have added since `old` was read.
 
     `old.lines` are also those that this process has written and replaced since.
     """
     lines = format_recording_lines(recording)
-    try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        with lock_folder(path.parent):
-            known = old.lines.union(lines)
-            lines += [line for line in _read_existing_lines(path)[1:] if line not in known]
-            _replace_file(path, "\n".join(lines) + "\n")
-    except OSError as error:
-        raise RecordingError(
-            f"cannot write the recording {path}: {error.strerror or error}; choose a folder that can be written to"
-        ) from None
-
-
-def _read_existing_lines(path: Path) -> list[str]:
-    with contextlib.suppress(FileNotFoundError, UnicodeDecodeError):
-        return [line for line in path.read_bytes().decode().split("\n") if line.strip()]
-    return []
-
-
-def _replace_file(path: Path, text: str) -> None:
-    """Replace a file atomically: readers see the old contents or the new. Only its user may read it."""
-    temporary = path.with_name(f".{path.name}.{os.getpid()}.tmp")
-    try:
-        temporary.unlink(missing_ok=True)
-        with os.fdopen(open_private(temporary, os.O_WRONLY | os.O_EXCL), "wb") as file:
-            file.write(text.encode())
-            file.flush()
-            os.fsync(file.fileno())
-        os.replace(temporary, path)
-    except BaseException:
-        temporary.unlink(missing_ok=True)
-        raise
+    known = old.lines.union(lines)
+    place.rewrite(lambda existing: lines + [line for line in existing[1:] if line not in known])

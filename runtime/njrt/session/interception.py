@@ -79,8 +79,8 @@ class DecisionRecord:
 
     @property
     def path(self) -> str:
-        """The file of the recording."""
-        return str(self._recorder.path)
+        """The file or the stored name of the recording."""
+        return self._recorder.place.name
 
     async def answer(self, request: Request, ask: Ask) -> Reply:
         """Note which conversation the next effects follow."""

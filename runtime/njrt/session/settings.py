@@ -113,7 +113,7 @@ def using(
     """Run the blocks inside with these settings.
 
     `model` is a model (`njrt.Scripted([...])`, a model object of PydanticAI) or the name of one; `record` is the path of
-    a recording, replayed and made according to `mode`; `cache` is True, False, the cache's folder or the URL of a store; `trace` is the path of
+    a recording, or `store:NAME`, replayed and made according to `mode`; `cache` is True, False, the cache's folder or the URL of a store; `trace` is the path of
     a trace file, or `store:NAME`, `examples` that of a file of examples for `njc static --learn`; `intercept` is called with each
     `PendingEffect` and decides about it, before those of the `with using` around, and with `ask_again` also
     where the recording has its decision; `manifest` is a lock file whose manifest is enforced
@@ -125,7 +125,7 @@ def using(
     if isinstance(model, str):
         options, model = {**options, "model": model}, None
     around = get_settings()
-    recorder = make_recorder(record, mode)
+    recorder = make_recorder(record, mode, options.get("store") or around.options.store)
     interceptors = around.interceptors
     if intercept is not None:
         opened = OpenInterceptor(get_interceptor_name(intercept), intercept, ask_again)
@@ -210,22 +210,25 @@ def choose_predictor(predict: Model | str | None, around: Settings) -> Model | N
     return choose_model(merge_option_layers(named, environment, DEFAULTS), os.environ)
 
 
-def make_recorder(record: str | Path | Recorder | None, mode: RecordMode) -> Recorder | None:
-    """The given recorder, or a new one for a path."""
+def make_recorder(
+    record: str | Path | Recorder | None, mode: RecordMode, store: str | None
+) -> Recorder | None:
+    """The given recorder, or a new one for a path, or for a name in the store of a URL."""
     if record is None:
         return None
     from njrt.persistence.recorder import Recorder
 
-    return record if isinstance(record, Recorder) else open_recorder(record, mode)
+    return record if isinstance(record, Recorder) else open_recorder(record, mode, store)
 
 
-def open_recorder(path: str | Path, mode: RecordMode) -> Recorder:
+def open_recorder(path: str | Path, mode: RecordMode, store: str | None = None) -> Recorder:
     """A recorder for a path; NJC_RECORD_TO has it go on in a copy below another folder, NJC_DRIFT note mismatches."""
     from njrt.persistence.recorder import Recorder
+    from njrt.persistence.recording_place import name_copy
 
     if folder := os.environ.get("NJC_RECORD_TO"):
-        return Recorder(Path(folder, *Path(path).absolute().parts[1:]), "new")
-    return Recorder(path, mode, drift=os.environ.get("NJC_DRIFT") or None)
+        return Recorder(Path(folder) / name_copy(str(path)), "new")
+    return Recorder(path, mode, store=store, drift=os.environ.get("NJC_DRIFT") or None)
 
 
 def get_settings() -> Settings:

@@ -1,0 +1,208 @@
+"""Where a recording is: a file, or a text in a store.
+
+    open_recording_place("recordings/mail.jsonl")               RecordingFile: recordings/mail.jsonl
+    open_recording_place("store:mail", "redis://HOST:6379/0")   StoredRecording: `mail` in that store
+    open_recording_place("redis://HOST:6379/0#mail")            the same
+    open_recording_place("store:mail")                          in the store of NJC_STORE, else that of the user
+
+A recording is replaced as a whole, in one step: readers see the old lines or the new, a killed process leaves either. The
+files that were shown to the model are kept beside it, under their digests: in the folder `mail.files`, or in the store.
+"""
+
+from __future__ import annotations
+
+import base64
+import contextlib
+import os
+import re
+import typing
+from collections.abc import Callable, Iterator, Mapping
+from pathlib import Path
+from urllib.parse import quote, unquote
+
+from njrt.errors import RecordingError, StoreError, WrongSignatureError
+from njrt.persistence.folder_lock import lock_folder
+from njrt.persistence.store import Store, make_store_key, update
+from njrt.private_files import open_private
+
+STORED_PREFIX = "store:"
+"""The beginning of the name of a recording in a store, where a file's path could be."""
+
+ChangeLines = Callable[[list[str]], list[str]]
+
+
+class RecordingPlace(typing.Protocol):
+    """Where a recording is. Every method raises `RecordingError` where the place cannot be used."""
+
+    @property
+    def name(self) -> str:
+        """The path or the URL, without a password, for messages."""
+
+    def exists(self) -> bool:
+        """Whether there is a recording."""
+
+    def read(self) -> str:
+        """The text of the recording."""
+
+    def rewrite(self, change: ChangeLines) -> None:
+        """Replace the lines by `change(lines)`; there are none where there is no recording, or one that is unreadable."""
+
+    def keep_file(self, name: str, data: bytes) -> None:
+        """Keep a file beside the recording, unless there is one of this name."""
+
+
+class RecordingFile:
+    """A recording in a file of JSON Lines, which only its user may read."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+
+    @property
+    def name(self) -> str:
+        return str(self.path)
+
+    def exists(self) -> bool:
+        return self.path.exists()
+
+    def read(self) -> str:
+        try:
+            return self.path.read_bytes().decode()
+        except (OSError, UnicodeDecodeError) as error:
+            raise RecordingError(f"cannot read the recording {self.path}: {error}") from None
+
+    def rewrite(self, change: ChangeLines) -> None:
+        try:
+            self.path.parent.mkdir(parents=True, exist_ok=True)
+            with lock_folder(self.path.parent):
+                lines = change(self._read_existing_lines())
+                _replace_file(self.path, "\n".join(lines).encode() + b"\n", is_locked=True)
+        except OSError as error:
+            raise RecordingError(
+                f"cannot write the recording {self.path}: {error.strerror or error}; choose a folder that can be written to"
+            ) from None
+
+    def keep_file(self, name: str, data: bytes) -> None:
+        path = self.path.with_name(f"{self.path.stem}.files") / name
+        if path.exists():
+            return
+        try:
+            path.parent.mkdir(parents=True, exist_ok=True)
+            _replace_file(path, data, is_locked=False)
+        except OSError as error:
+            raise RecordingError(
+                f"cannot write the file {path}: {error.strerror or error}; choose a folder that can be written to"
+            ) from None
+
+    def _read_existing_lines(self) -> list[str]:
+        with contextlib.suppress(FileNotFoundError, UnicodeDecodeError):
+            return split_lines(self.path.read_bytes().decode())
+        return []
+
+
+class StoredRecording:
+    """A recording in a store, which processes and machines share."""
+
+    def __init__(self, store: Store, recording: str, name: str) -> None:
+        self._store, self._recording, self._name = store, recording, name
+        self._key = make_store_key("recording", recording, "lines")
+
+    @property
+    def name(self) -> str:
+        return self._name
+
+    def exists(self) -> bool:
+        with self._explained("read"):
+            return self._key in self._store.list_keys(self._key)
+
+    def read(self) -> str:
+        with self._explained("read"):
+            return self._store.get(self._key) or ""
+
+    def rewrite(self, change: ChangeLines) -> None:
+        def change_text(text: str | None) -> str:
+            return "\n".join(change(split_lines(text or ""))) + "\n"
+
+        with self._explained("write"):
+            try:
+                update(self._store, self._key, change_text)
+            except WrongSignatureError:  # it was not read, and is replaced
+                self._store.clear(self._key)
+                update(self._store, self._key, change_text)
+
+    def keep_file(self, name: str, data: bytes) -> None:
+        key = make_store_key("recording", self._recording, "files", name)
+        with self._explained("write"):
+            self._store.swap(key, None, base64.b64encode(data).decode())
+
+    @contextlib.contextmanager
+    def _explained(self, verb: str) -> Iterator[None]:
+        try:
+            yield
+        except StoreError as error:
+            raise RecordingError(f"cannot {verb} the recording {self.name}: {error}") from None
+
+
+def is_stored(place: str) -> bool:
+    """Whether a text names a recording in a store, not a file."""
+    return place.startswith(STORED_PREFIX) or re.match(r"\w[\w+.-]+:.*#.", place) is not None
+
+
+def open_recording_place(
+    place: str | Path, store_url: str | None = None, environ: Mapping[str, str] = os.environ
+) -> RecordingPlace:
+    """The place of a recording that is given by a path, or by `store:NAME` or `URL#NAME`."""
+    text = str(place)
+    if not is_stored(text):
+        return RecordingFile(Path(place))
+    from njrt.persistence.open_store import get_store, hide_password
+
+    if text.startswith(STORED_PREFIX):
+        url, recording, name = (
+            store_url or environ.get("NJC_STORE"),
+            text[len(STORED_PREFIX) :],
+            text,
+        )
+    else:
+        url, _, recording = text.partition("#")
+        name = f"{hide_password(url)}#{recording}"
+    if not recording:
+        raise RecordingError("a recording in a store has a name: store:NAME")
+    return StoredRecording(get_store(url or None, environ), recording, name)
+
+
+_STORED_COPIES = "@store"
+
+
+def name_copy(place: str) -> Path:
+    """Where the copy of a recording is, relative to a folder of copies."""
+    if is_stored(place):
+        return Path(_STORED_COPIES, f"{quote(place, safe='')}.jsonl")
+    return Path(*Path(place).absolute().parts[1:])
+
+
+def find_copied(copy: Path) -> str:
+    """The place of the recording of which this path is the copy, relative to the folder of copies."""
+    if copy.parts[0] == _STORED_COPIES:
+        return unquote(copy.name.removesuffix(".jsonl"))
+    return str(Path("/", *copy.parts))
+
+
+def split_lines(text: str) -> list[str]:
+    """The lines of a recording that are not blank."""
+    return [line for line in text.split("\n") if line.strip()]
+
+
+def _replace_file(path: Path, data: bytes, *, is_locked: bool) -> None:
+    """Replace a file atomically: readers see the old contents or the new. Only its user may read it."""
+    unique = "" if is_locked else f".{os.urandom(4).hex()}"
+    temporary = path.with_name(f".{path.name}.{os.getpid()}{unique}.tmp")
+    try:
+        temporary.unlink(missing_ok=True)  # of a killed process of this number
+        with os.fdopen(open_private(temporary, os.O_WRONLY | os.O_EXCL), "wb") as file:
+            file.write(data)
+            file.flush()
+            os.fsync(file.fileno())
+        os.replace(temporary, path)
+    except BaseException:
+        temporary.unlink(missing_ok=True)
+        raise
