@@ -217,7 +217,7 @@ def test_what_is_not_signed_is_not_replayed(
 
 def test_a_store_that_is_not_there_says_so() -> None:
     for mode in ("none", "once", "new", "all"):
-        with pytest.raises(RecordingError, match="cannot read the recording .*#mail"):
+        with pytest.raises(RecordingError, match=r"cannot read the recording .*#mail"):
             replay("redis://127.0.0.1:1/0#mail", "a", mode=mode)
 
 

@@ -27,6 +27,7 @@ from functools import lru_cache
 from hashlib import blake2b
 from random import SystemRandom
 from types import CellType, FunctionType
+from typing import Any
 
 from njrt.canary.block_state import AlarmRule, CanaryResult, CanaryStore, describe_alarm
 from njrt.canary.comparison import BlockEnd, find_differences
@@ -327,8 +328,11 @@ def lookup_in(scope: Scope) -> Callable[[str], Bound | Absent]:
     return lookup
 
 
-def make_copied_lambda(variables: FunctionType, values: Mapping[str, UserValue]) -> FunctionType:
+def make_copied_lambda(
+    variables: Callable[[], object], values: Mapping[str, UserValue]
+) -> Callable[[], Any]:
     """The lambda of a block over cells and globals of its own, with these values."""
+    assert isinstance(variables, FunctionType)
     code = variables.__code__
     cells = tuple(
         CellType(values[name]) if name in values else CellType() for name in code.co_freevars
