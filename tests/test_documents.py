@@ -14,6 +14,7 @@ import pytest
 import njrt
 from njc.commands import njc as njc_command
 from njrt.options import DEFAULTS, Options
+from njrt.session.attempt import attempt
 from njrt.session.drive import run, start_session
 
 ROOT = Path(__file__).parent.parent
@@ -116,7 +117,8 @@ def test_the_arguments_that_are_listed_are_those_of_a_call() -> None:
     table = architecture.partition("| argument | there when | says |")[2].partition("\n\n")[0]
     cells = [row.split("|")[1] for row in table.splitlines() if row.startswith("| `")]
     listed = {name for cell in cells for name in re.findall(r"(\w+)=", cell)}
-    parameters = {*inspect.signature(run).parameters, *inspect.signature(start_session).parameters}
+    functions = (run, start_session, attempt)
+    parameters = {name for call in functions for name in inspect.signature(call).parameters}
     keywords = parameters - {"prompt", "variables", "options", "arguments"}
     options = {field.name for field in dataclasses.fields(Options)}
-    assert listed - options == keywords - {"is_async"}
+    assert listed - options == keywords - {"tried", "canary"}  # given by the runtime itself

@@ -443,8 +443,12 @@ def test_the_end_of_the_program_waits_for_its_canaries(studio: Studio) -> None:
 
 def test_a_canary_that_hangs_is_left_behind() -> None:
     running, released = RunningCanaries(), threading.Event()
+
+    def hang() -> None:
+        released.wait(30)
+
     for _ in range(MAX_RUNNING):
-        running.start(lambda context: released.wait(30) and None, None)  # type: ignore[arg-type]
+        running.start(hang)
     assert running.is_full()
     began = time.monotonic()
     assert not running.wait(0.1)

@@ -23,7 +23,7 @@ from collections.abc import Callable, Mapping
 from contextlib import suppress
 from contextvars import Context
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import lru_cache, partial
 from hashlib import blake2b
 from random import SystemRandom
 from types import CellType, FunctionType
@@ -61,10 +61,11 @@ from njrt.values.copying import CopiedValues, NotCopyableError, copy_values
 MAX_RUNNING = 4
 """Canaries of one process that run at once; while there are as many, none is sampled."""
 
-BUSY = f"{MAX_RUNNING} others were running"
-
 EXIT_SECONDS = 10.0
 """Seconds that the end of the program waits for canaries that run."""
+
+BREAK_SECONDS = 60.0
+"""Seconds for which a store that failed is not read again."""
 
 REFRESH_SECONDS = 5.0
 """Seconds after which a process looks again whether another one has raised an alarm."""
@@ -82,17 +83,18 @@ class BlockWatch:
         self._block, self._store, self._rule = block, store, rule
         self._numbers = itertools.count()
         self._is_alarmed = False
-        self._read_at = -math.inf
+        self._reads_at = -math.inf
         self._said: set[str] = set()
 
     def has_alarm(self, place: str) -> bool:
         """Whether the live block must run; a store that fails raises no alarm."""
         now = time.monotonic()
-        if now - self._read_at >= REFRESH_SECONDS:
-            self._read_at = now
+        if now >= self._reads_at:
+            self._reads_at = now + REFRESH_SECONDS
             try:
                 alarm = self._store.read(self._block).alarm
             except StoreError as error:
+                self._reads_at = now + BREAK_SECONDS
                 self.say("store", f"{place}: canaries cannot be counted: {error}")
                 return self._is_alarmed
             self._is_alarmed = alarm is not None
@@ -109,7 +111,7 @@ class BlockWatch:
 
     def add(self, result: CanaryResult) -> None:
         """Count a sampled run; say the first problem, and an alarm."""
-        if result.problem and result.problem != BUSY:
+        if result.problem:
             self.say("problem", f"{result.place}: a canary was skipped: {result.problem}")
         try:
             alarm = self._store.add_result(self._block, result, self._rule).alarm
@@ -166,18 +168,23 @@ class CanaryPlan:
             return None
         if not self.watch.is_sampled(options.canary, options.canary_seed):
             return None
-        problem = BUSY
-        if not _running.is_full():
-            try:
-                copied = copy_values(read_bound_values(scope))
-            except NotCopyableError as error:
-                problem = f"the variables hold {error}"
-            else:
-                problem = find_copy_problem(copied, scope)
-                if not problem:
-                    return Canary(self, copied)
-        self.watch.add(CanaryResult(self.live.place, problem=problem))
+        if _running.is_full():
+            return None
+        try:
+            copied = copy_values(read_bound_values(scope))
+        except NotCopyableError as error:
+            problem = f"the variables hold {error}"
+        else:
+            problem = find_copy_problem(copied, scope)
+        if not problem:
+            return Canary(self, copied)
+        self.skip(problem)
         return None
+
+    def skip(self, problem: str) -> None:
+        """Count a run that was chosen and has no canary."""
+        result = CanaryResult(self.live.place, problem=problem)
+        _running.start(lambda: self.watch.add(result))
 
 
 def plan_canary(live: LiveBlock, options: Options) -> CanaryPlan:
@@ -216,16 +223,14 @@ class Canary:
         try:
             ended = copy_values({**read_bound_values(scope), _VALUE: value})
         except NotCopyableError as error:
-            self._plan.watch.add(
-                CanaryResult(self._plan.live.place, problem=f"the code made {error}")
-            )
+            self._plan.skip(f"the code made {error}")
             return
         variables = dict(ended.values)
         returned = variables.pop(_VALUE)
         self._code_end = BlockEnd(outcome, returned, variables)
         context = copy_surroundings()
         context.run(enter_run, run)
-        _running.start(self._run_in, context)
+        _running.start(partial(self._run_in, context))
 
     def _run_in(self, context: Context) -> None:
         """Run the live block, and count the result; whatever happens, nothing is raised."""
@@ -376,12 +381,12 @@ class RunningCanaries:
         """Whether no other canary may start."""
         return len(self._threads) >= MAX_RUNNING
 
-    def start(self, work: Callable[[Context], None], context: Context) -> None:
+    def start(self, work: Callable[[], None]) -> None:
         """Run `work` in a thread that the end of the program does not wait for longer than `EXIT_SECONDS`."""
 
         def run() -> None:
             try:
-                work(context)
+                work()
             finally:
                 with self._lock:
                     self._threads.discard(thread)
