@@ -92,7 +92,7 @@ EDGE = """
     njc.type_check      checker mirror stubs
     njc.timeline        agent checkpoints controlled_run controller debuggee event_loops happenings places processes standard_streams trace_lines
     njc.trace_view      index page
-    njc.batch           anthropic_batches calling estimate executors local openai_batches rows store target vendor waves
+    njc.batch           anthropic_batches calling estimate executors journal local openai_batches rows store target vendor waves
     njc.commands        build cache check clean compare debug doctor flags init lock migrate run sandbox_flags show skill static trace types usage where
     njc.commands.production batch canary migrate_model replay
     njc.commands.terminal console repeat status_line trace_status

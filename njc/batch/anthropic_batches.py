@@ -16,18 +16,21 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any
 
-from njc.batch.store import SentBatch, StoredReply
+from njc.batch.journal import BatchLimits, ReplyKind, SentBatch, StoredReply
 from njc.batch.vendor import (
     CALL_SECONDS,
     CLOCK_SKEW_SECONDS,
     TRANSFER_SECONDS,
     BatchStatus,
     FoundBatch,
+    IsOwn,
+    write_download,
 )
 from njrt.message_json import format_json_line
 from njrt.models.remote import RemoteModel
 
 RETRIED_ERRORS = frozenset({"api_error", "overloaded_error", "rate_limit_error", "timeout_error"})
+INVALID_ERRORS = frozenset({"invalid_request_error", "not_found_error"})
 _MAX_PAGES = 100
 
 
@@ -38,9 +41,7 @@ class AnthropicBatches:
     have.
     """
 
-    max_requests = 100_000
-    max_bytes = 32_000_000
-    overhead = 120
+    limits = BatchLimits(requests=100_000, bytes=32_000_000, overhead=120)
 
     def write_line(self, name: str, body: str) -> str:
         return f'{format_json_line({"custom_id": name})[:-1]}, "params": {body}}}'
@@ -59,7 +60,7 @@ class AnthropicBatches:
         return str(model.call_client(create, TRANSFER_SECONDS)["id"])
 
     def find(
-        self, model: RemoteModel, batch: SentBatch, known: frozenset[str]
+        self, model: RemoteModel, batch: SentBatch, known: frozenset[str], is_own: IsOwn
     ) -> FoundBatch | None:
         async def list_page(client: Any) -> Any:
             more = {"after_id": after} if after else {}
@@ -83,27 +84,26 @@ class AnthropicBatches:
                     continue
                 if listed["processing_status"] != "ended":
                     undecided = True
-                elif listed.get("results_url") and self._is_of_batch(model, listed["id"], batch):
+                elif listed.get("results_url") and self._has_own(model, listed["id"], is_own):
                     return FoundBatch(str(listed["id"]))
             if not page["data"] or not page.get("has_more"):
                 break
             after = str(page["data"][-1]["id"])
         return FoundBatch(None) if undecided else None
 
-    def _is_of_batch(self, model: RemoteModel, vendor_id: str, batch: SentBatch) -> bool:
-        """Whether the first result of a batch has an id that this run gave."""
-        run = batch.key.split("-")[1]
+    def _has_own(self, model: RemoteModel, vendor_id: str, is_own: IsOwn) -> bool:
+        """Whether the first result of a batch is that of a request of the batch that is looked for."""
 
-        async def read_first(client: Any) -> bool:
+        async def read_first(client: Any) -> str:
             async with client.messages.batches.with_streaming_response.results(
                 vendor_id
             ) as response:
                 async for line in response.http_response.aiter_lines():
                     if line.strip():
-                        return str(json.loads(line)["custom_id"]).startswith(f"{run}-")
-            return False
+                        return str(json.loads(line)["custom_id"])
+            return ""
 
-        return model.call_client(read_first, TRANSFER_SECONDS)
+        return is_own(model.call_client(read_first, TRANSFER_SECONDS))
 
     def check(self, model: RemoteModel, vendor_id: str) -> BatchStatus:
         async def retrieve(client: Any) -> Any:
@@ -121,9 +121,7 @@ class AnthropicBatches:
     def download(self, model: RemoteModel, file: str, path: Path) -> None:
         async def fetch(client: Any) -> None:
             async with client.messages.batches.with_streaming_response.results(file) as response:
-                with path.open("wb") as target:
-                    async for piece in response.http_response.aiter_bytes():
-                        target.write(piece)
+                await write_download(response.http_response.aiter_bytes(), path)
 
         model.call_client(fetch, TRANSFER_SECONDS)
 
@@ -137,4 +135,5 @@ class AnthropicBatches:
         error = result["error"].get("error") or result["error"]
         if error.get("type") in RETRIED_ERRORS:
             return name, None
-        return name, StoredReply(None, f"{error.get('type')}: {error.get('message')}", "rejected")
+        kind: ReplyKind = "invalid" if error.get("type") in INVALID_ERRORS else "rejected"
+        return name, StoredReply(None, f"{error.get('type')}: {error.get('message')}", kind)

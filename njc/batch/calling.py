@@ -40,7 +40,9 @@ def call_target(name: str, row: BatchRow, usd: float | None = None) -> RowOutcom
             result = target.function(*positional, **keywords)
             if inspect.isawaitable(result):
                 result = asyncio.run(_await(result))
-        except (Exception, SystemExit) as error:
+        except (
+            BaseException
+        ) as error:  # on a thread or in a process of the executor, where no interrupt arrives
             return make_failure(row.index, error, read_usage(account), time.monotonic() - began)
         return make_result(row.index, result, read_usage(account), time.monotonic() - began)
 
@@ -53,7 +55,7 @@ async def acall_target(name: str, row: BatchRow, usd: float | None = None) -> Ro
             target = get_target(name)
             positional, keywords = bind_arguments(target, parse_row(row))
             result = await target.function(*positional, **keywords)
-        except (Exception, SystemExit) as error:
+        except BaseException as error:
             return make_failure(row.index, error, read_usage(account), time.monotonic() - began)
         return make_result(row.index, result, read_usage(account), time.monotonic() - began)
 

@@ -15,6 +15,7 @@ from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 
+from njc.batch.journal import RequestJournal
 from njc.batch.rows import read_rows
 from njc.batch.store import BatchStore
 from njc.batch.suspension import RowReplies, choose_measured_model, pass_row
@@ -60,6 +61,7 @@ def estimate_batch(
     target: BatchTarget, rows: Path, count: int | None, store: BatchStore, is_batch: bool
 ) -> BatchEstimate:
     """Measure the first requests of some rows; `is_batch` takes the prices of Batch APIs."""
+    journal = RequestJournal(store)
     total = done = 0
     for row in read_rows(rows, count):
         total += 1
@@ -69,10 +71,12 @@ def estimate_batch(
     sample = 0
     for row in itertools.islice(todo, SAMPLED_ROWS):
         sample += 1
-        replies = RowReplies(store.read_replies(row.index))
+        replies = RowReplies(journal.read_replies(row.index))
         try:
             pass_row(target, row, replies, partial(choose_measured_model, replies=replies))
-        except (Exception, SystemExit):
+        except KeyboardInterrupt:
+            raise
+        except BaseException:
             continue  # it will be a failed row
         sizes += [(request.model, len(request.body.encode())) for request in replies.missing]
     costs = [price_request(model, size, is_batch) for model, size in sizes]

@@ -15,11 +15,12 @@ import asyncio
 import importlib
 import multiprocessing
 import os
+import signal
 import threading
 from collections.abc import Callable, Iterator
 from concurrent.futures import Executor, Future, ProcessPoolExecutor, ThreadPoolExecutor
-from contextlib import contextmanager
-from functools import partial
+from concurrent.futures.process import BrokenProcessPool
+from contextlib import contextmanager, suppress
 from typing import Any, Literal, assert_never
 
 from njc.batch.calling import acall_target, call_target
@@ -54,8 +55,7 @@ def open_executor(
         case "threads":
             executor: Executor = ThreadPoolExecutor(count)
         case "processes":
-            spawn = multiprocessing.get_context("spawn")
-            executor = ProcessPoolExecutor(count, mp_context=spawn)
+            executor = ProcessExecutor(count)
         case "dask":
             executor = _connect_dask(count, address)
         case "ray":
@@ -72,7 +72,14 @@ def open_executor(
 def open_event_loop(target: str, count: int) -> Iterator[SubmitRow]:
     """Run the calls as tasks of an event loop in a thread of its own, `count` at a time."""
     loop = asyncio.new_event_loop()
-    thread = threading.Thread(target=loop.run_forever, name="njc-batch", daemon=True)
+    is_closed = threading.Event()
+
+    def run_loop() -> None:
+        while not is_closed.is_set():
+            with suppress(SystemExit, KeyboardInterrupt):  # of a task that a function has started
+                loop.run_forever()
+
+    thread = threading.Thread(target=run_loop, name="njc-batch", daemon=True)
     thread.start()
     slots = asyncio.Semaphore(count)
 
@@ -84,6 +91,7 @@ def open_event_loop(target: str, count: int) -> Iterator[SubmitRow]:
         yield lambda row, usd: asyncio.run_coroutine_threadsafe(call(row, usd), loop)
     finally:
         asyncio.run_coroutine_threadsafe(_cancel_tasks(), loop).result()
+        is_closed.set()
         loop.call_soon_threadsafe(loop.stop)
         thread.join()
         loop.close()
@@ -98,11 +106,13 @@ async def _cancel_tasks() -> None:
 
 def _connect_dask(count: int, address: str | None) -> Executor:
     distributed = _import_extra("distributed", "dask")
-    client = (
-        distributed.Client(address)
-        if address
-        else distributed.Client(n_workers=count, threads_per_worker=1, dashboard_address=None)
-    )
+    if address:
+        return DaskExecutor(distributed.Client(address, set_as_default=False))
+    # A worker that dies must not have its rows called again behind our back.
+    with importlib.import_module("dask").config.set({"distributed.scheduler.allowed-failures": 0}):
+        client = distributed.Client(
+            n_workers=count, threads_per_worker=1, dashboard_address=None, set_as_default=False
+        )
     return DaskExecutor(client)
 
 
@@ -113,6 +123,35 @@ def _import_extra(module: str, extra: str) -> Any:
         raise ConfigurationError(
             f'--executor {extra} needs the package `{extra}`; install it with: pip install "njpy[{extra}]"'
         ) from None
+
+
+class ProcessExecutor(Executor):
+    """New processes on this machine, which are started again when one of them has died (state: the pool)."""
+
+    def __init__(self, count: int) -> None:
+        self._count = count
+        self._pool = self._open()
+
+    def _open(self) -> ProcessPoolExecutor:
+        spawn = multiprocessing.get_context("spawn")
+        # Ctrl-C goes to all processes of a terminal; calls that are under way may end.
+        ignore = (signal.SIGINT, signal.SIG_IGN)
+        return ProcessPoolExecutor(
+            self._count, mp_context=spawn, initializer=signal.signal, initargs=ignore
+        )
+
+    def submit(self, call: Callable[..., Any], /, *arguments: Any, **keywords: Any) -> Future[Any]:
+        """Call something in one of the processes."""
+        try:
+            return self._pool.submit(call, *arguments, **keywords)
+        except BrokenProcessPool:
+            self._pool.shutdown(wait=False)
+            self._pool = self._open()
+            return self._pool.submit(call, *arguments, **keywords)
+
+    def shutdown(self, wait: bool = True, *, cancel_futures: bool = False) -> None:
+        """End the processes."""
+        self._pool.shutdown(wait=wait, cancel_futures=cancel_futures)
 
 
 class DaskExecutor(Executor):
@@ -140,14 +179,18 @@ class RayExecutor(Executor):
     def __init__(self, count: int, address: str | None) -> None:
         self._ray = _import_extra("ray", "ray")
         local = {} if address else {"num_cpus": count, "include_dashboard": False}
-        self._ray.init(address=address, log_to_driver=False, **local)
+        self._ray.init(address=address or "local", log_to_driver=False, **local)
+        self._run = self._ray.remote(max_retries=0)(_call)
 
     def submit(self, call: Callable[..., Any], /, *arguments: Any, **keywords: Any) -> Future[Any]:
         """Call something on the cluster."""
-        run = self._ray.remote(max_retries=0)(partial(call))
-        future: Future[Any] = run.remote(*arguments, **keywords).future()
+        future: Future[Any] = self._run.remote(call, *arguments, **keywords).future()
         return future
 
     def shutdown(self, wait: bool = True, *, cancel_futures: bool = False) -> None:
         """End the calls and leave the cluster; a local one ends too."""
         self._ray.shutdown()
+
+
+def _call(call: Callable[..., Any], *arguments: Any, **keywords: Any) -> Any:
+    return call(*arguments, **keywords)

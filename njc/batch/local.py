@@ -1,20 +1,36 @@
 """A batch whose rows ask the model themselves: a window of calls that run at the same time.
 
-    run_local(rows, store, submit, ...)     every row that has no result gets one, or BatchStopped says why not
+    run_local(rows, count, store, submit, ...)     every row that has no result gets one, or an error says why not
 
-The window keeps the memory the same for any number of rows. What runs when the process is killed is called again later.
+The window keeps the memory the same for any number of rows. What runs when the process is killed is called again later. An
+interrupt ends the batch when the calls under way have ended, a second one at once.
+
+If a process of the executor dies, the rows that it may have had are called again one at a time: the row with which it
+dies again has failed. Not seen: the calls that these rows had made before.
 """
 
 from __future__ import annotations
 
+import json
+import signal
+import threading
+import time
+from collections import deque
 from collections.abc import Callable, Iterator
 from concurrent.futures import FIRST_COMPLETED, Future, wait
-from concurrent.futures.process import BrokenProcessPool
-from dataclasses import dataclass
+from contextlib import contextmanager
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from njc.batch.executors import SubmitRow
-from njc.batch.rows import BatchRow, RowOutcome, read_rows
+from njc.batch.rows import (
+    BatchRow,
+    DeadProcessError,
+    RowOutcome,
+    RowUsage,
+    make_failure,
+    read_rows,
+)
 from njc.batch.store import BatchCounts, BatchStore
 from njrt.errors import ModelError, NaturalError, ServerError
 
@@ -25,6 +41,9 @@ _REPORT_SECONDS = 0.25
 
 ReportCounts = Callable[[BatchCounts], None]
 
+ReportInterrupt = Callable[[int], None]
+"""Says that the batch ends when so many calls have ended."""
+
 
 @dataclass(frozen=True, slots=True)
 class Window:
@@ -34,6 +53,78 @@ class Window:
     max_usd: float | None = None
 
 
+@dataclass(slots=True)
+class LocalRun:
+    """The calls of a batch that are under way (state: those, the rows to be called alone, and why the batch stops)."""
+
+    store: BatchStore
+    submit: SubmitRow
+    window: Window
+    spent: float
+    running: dict[Future[RowOutcome], BatchRow] = field(default_factory=dict)
+    suspects: deque[BatchRow] = field(default_factory=deque)
+    is_alone: bool = False
+    outages: int = 0
+    stop: NaturalError | None = None
+
+    def start_calls(self, todo: Iterator[BatchRow]) -> None:
+        """Fill the window, or call one row that may have killed a process."""
+        if self.stop is not None:
+            return
+        if self.suspects:
+            if not self.running:
+                self.is_alone = True
+                self._start(self.suspects.popleft())
+            return
+        if self.is_alone and self.running:
+            return
+        self.is_alone = False
+        while len(self.running) < self.window.calls and (row := next(todo, None)) is not None:
+            self._start(row)
+
+    def _start(self, row: BatchRow) -> None:
+        most = self.window.max_usd
+        left = None if most is None else max(0.0, most - self.spent)
+        try:
+            self.running[self.submit(row, left)] = row
+        except Exception as error:
+            raise ModelError(
+                f"the executor takes no calls ({type(error).__name__}: {error}); the same command continues"
+            ) from None
+
+    def take(self, future: Future[RowOutcome]) -> None:
+        """Keep the outcome of a call that has ended."""
+        row = self.running.pop(future)
+        try:
+            outcome = future.result()
+        except Exception as error:
+            if not self.is_alone:
+                self.suspects.append(row)
+                return
+            problem = DeadProcessError(
+                f"the process that called the function crashed or was killed, perhaps as the memory was used up "
+                f"({type(error).__name__}: {error})"
+            )
+            outcome = make_failure(row.index, problem, RowUsage(), 0.0)
+        self.spent += outcome.usage.usd
+        if outcome.stop is not None:
+            self.store.add_usage(outcome.usage)
+            self.stop = self.stop or outcome.stop
+            return
+        self.store.put_outcome(row, outcome)
+        self.outages = self.outages + 1 if outcome.is_outage else 0
+        if self.outages >= max(MAX_OUTAGES, self.window.calls):
+            self.stop = self.stop or ServerError(
+                f"the model failed for {self.outages} rows in succession: {read_message(outcome)}; "
+                "once that is mended, the same command with --retry continues"
+            )
+
+    def cancel(self) -> None:
+        """Give up the calls that have not begun."""
+        self.suspects.clear()
+        self.running = {future: row for future, row in self.running.items() if not future.cancel()}
+
+
 def run_local(
     rows: Path,
     count: int | None,
@@ -41,47 +132,39 @@ def run_local(
     submit: SubmitRow,
     window: Window,
     report: ReportCounts,
+    report_interrupt: ReportInterrupt,
 ) -> None:
     """Call the function for each row without a result; a failed row is one, too.
 
-    Raises the NaturalError by which all other rows would fail: a wrong key, no model, the limit of the cost.
+    Raises the NaturalError by which all other rows would fail: a wrong key, no model, the limit of the cost; and
+    KeyboardInterrupt.
     """
     todo = iterate_todo(rows, count, store)
-    running: dict[Future[RowOutcome], BatchRow] = {}
-    outages = 0
-    stop: NaturalError | None = None
-    spent = store.read_counts().usage.usd
+    run = LocalRun(store, submit, window, store.read_counts().usage.usd)
+    reported = 0.0
     try:
-        while True:
-            while stop is None and len(running) < window.calls:
-                row = next(todo, None)
-                if row is None:
+        with noticing_interrupt() as interrupted:
+            while True:
+                if not interrupted.is_set():
+                    run.start_calls(todo)
+                if not run.running:
                     break
-                left = None if window.max_usd is None else max(0.0, window.max_usd - spent)
-                running[submit(row, left)] = row
-            if not running:
-                break
-            done, _ = wait(running, _REPORT_SECONDS, FIRST_COMPLETED)
-            for future in done:
-                row = running.pop(future)
-                outcome = get_outcome(future, row)
-                spent += outcome.usage.usd
-                if outcome.stop is not None:
-                    stop = stop or outcome.stop
-                    continue
-                store.put_outcome(row, outcome)
-                outages = outages + 1 if outcome.is_outage else 0
-                if outages >= max(MAX_OUTAGES, window.calls):
-                    stop = stop or ServerError(
-                        f"the model failed for {outages} rows in succession: {read_message(outcome)}; "
-                        "try later: the same command with --retry continues"
-                    )
-            report(store.read_counts())
+                done, _ = wait(run.running, _REPORT_SECONDS, FIRST_COMPLETED)
+                for future in done:
+                    run.take(future)
+                if interrupted.is_set() and run.stop is None:
+                    run.cancel()
+                    run.stop = ModelError("interrupted")
+                    report_interrupt(len(run.running))
+                if time.monotonic() - reported >= _REPORT_SECONDS:
+                    report(store.read_counts())
+                    reported = time.monotonic()
     finally:
-        for future in running:
-            future.cancel()
-    if stop is not None:
-        raise stop
+        run.cancel()
+    if interrupted.is_set():
+        raise KeyboardInterrupt
+    if run.stop is not None:
+        raise run.stop
 
 
 def iterate_todo(rows: Path, count: int | None, store: BatchStore) -> Iterator[BatchRow]:
@@ -89,18 +172,26 @@ def iterate_todo(rows: Path, count: int | None, store: BatchStore) -> Iterator[B
     return (row for row in read_rows(rows, count) if not store.is_done(row))
 
 
-def get_outcome(future: Future[RowOutcome], row: BatchRow) -> RowOutcome:
-    """The outcome of a call; raises ModelError where a process of the executor has died."""
+@contextmanager
+def noticing_interrupt() -> Iterator[threading.Event]:
+    """Note the first Ctrl-C, which then raises no exception; the second one does. Only on the main thread."""
+    interrupted = threading.Event()
+    if threading.current_thread() is not threading.main_thread():
+        yield interrupted
+        return
+    before = signal.getsignal(signal.SIGINT)
+
+    def note(*_: object) -> None:
+        interrupted.set()
+        signal.signal(signal.SIGINT, before)
+
+    signal.signal(signal.SIGINT, note)
     try:
-        return future.result()
-    except BrokenProcessPool:
-        raise ModelError(
-            f"a process of the executor died, perhaps at row {row.index}; the same command continues"
-        ) from None
+        yield interrupted
+    finally:
+        signal.signal(signal.SIGINT, before)
 
 
 def read_message(outcome: RowOutcome) -> str:
     """The message of a failed row."""
-    import json
-
     return str(json.loads(outcome.line)["error"]["message"])

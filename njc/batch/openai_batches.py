@@ -14,7 +14,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from njc.batch.store import SentBatch, StoredReply
+from njc.batch.journal import BatchLimits, ReplyKind, SentBatch, StoredReply
 from njc.batch.vendor import (
     CALL_SECONDS,
     CLOCK_SKEW_SECONDS,
@@ -22,10 +22,12 @@ from njc.batch.vendor import (
     TRANSFER_SECONDS,
     BatchStatus,
     FoundBatch,
+    IsOwn,
+    write_download,
 )
 from njrt.errors import RejectedRequestError
 from njrt.message_json import format_json_line
-from njrt.models.remote import RemoteModel
+from njrt.models.remote import REJECTED_FIELD_STATUSES, RemoteModel
 
 ENDPOINT = "/v1/chat/completions"
 KEY_NAME = "njc_batch"
@@ -35,9 +37,7 @@ _MAX_PAGES = 100
 class OpenAIBatches:
     """`VendorBatches` of OpenAI, and of servers with its API."""
 
-    max_requests = 50_000
-    max_bytes = 200_000_000
-    overhead = 200
+    limits = BatchLimits(requests=50_000, bytes=200_000_000, overhead=200)
 
     def write_line(self, name: str, body: str) -> str:
         head = format_json_line({"custom_id": name, "method": "POST", "url": ENDPOINT})
@@ -67,7 +67,7 @@ class OpenAIBatches:
         return str(model.call_client(create, CALL_SECONDS)["id"])
 
     def find(
-        self, model: RemoteModel, batch: SentBatch, known: frozenset[str]
+        self, model: RemoteModel, batch: SentBatch, known: frozenset[str], is_own: IsOwn
     ) -> FoundBatch | None:
         async def list_page(client: Any) -> Any:
             more = {"after": after} if after else {}
@@ -116,9 +116,7 @@ class OpenAIBatches:
     def download(self, model: RemoteModel, file: str, path: Path) -> None:
         async def fetch(client: Any) -> None:
             async with client.files.with_streaming_response.content(file) as response:
-                with path.open("wb") as target:
-                    async for piece in response.iter_bytes():
-                        target.write(piece)
+                await write_download(response.iter_bytes(), path)
 
         model.call_client(fetch, TRANSFER_SECONDS)
 
@@ -132,7 +130,8 @@ class OpenAIBatches:
         if status >= 500 or status in RETRIED_STATUSES:
             return name, None
         problem = (body or {}).get("error") or {}
-        return name, StoredReply(None, f"HTTP {status}: {problem.get('message')}", "rejected")
+        kind: ReplyKind = "invalid" if status in REJECTED_FIELD_STATUSES else "rejected"
+        return name, StoredReply(None, f"HTTP {status}: {problem.get('message')}", kind)
 
 
 def explain_failed_batch(message: str) -> RejectedRequestError:

@@ -58,8 +58,21 @@ def read_rows(path: Path, most: int | None = None) -> Iterator[BatchRow]:
         raise ConfigurationError(f"cannot read {path}: {error.strerror or error}") from None
 
 
+def check_rows(path: Path) -> None:
+    """Raise ConfigurationError if the rows cannot be read several times."""
+    if path.exists() and not path.is_file():
+        raise ConfigurationError(
+            f"{path} is not a regular file; rows are read several times: save them in a file first"
+        )
+    next(read_rows(path), None)
+
+
 class InvalidRowError(ValueError):
     """A row is not a JSON object, or does not fit the parameters of the function."""
+
+
+class DeadProcessError(RuntimeError):
+    """The process that called the function for a row has died, or could not send its result."""
 
 
 def parse_row(row: BatchRow) -> dict[str, Any]:
@@ -100,7 +113,7 @@ class RowOutcome:
     """How the call for a row ended: the line of the results, and what it used.
 
     `stop` is the reason why the whole batch cannot go on, such as a wrong key; the row is then not done. `is_outage`
-    marks a row that failed because the server did not answer.
+    marks a row that failed because the server did not answer, or its process died.
     """
 
     index: int
@@ -131,7 +144,7 @@ def make_failure(index: int, error: BaseException, usage: RowUsage, seconds: flo
     stop = error if isinstance(error, NaturalError) and _stops_batch(error) else None
     if stop is not None:
         stop.run = None  # it goes from process to process
-    is_outage = isinstance(error, ModelError) and stop is None
+    is_outage = isinstance(error, ModelError | DeadProcessError) and stop is None
     return RowOutcome(index, line, True, usage, stop, is_outage)
 
 

@@ -20,8 +20,8 @@ from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any, TypeVar
 
+from njc.batch.journal import RequestForm, StoredReply, WaitingRequest
 from njc.batch.rows import BatchRow, RowUsage, parse_row
-from njc.batch.store import StoredReply, WaitingRequest
 from njc.batch.target import BatchTarget, bind_arguments
 from njrt.errors import ConfigurationError, ModelError, RejectedRequestError, ServerError
 from njrt.message_json import format_json_line
@@ -54,6 +54,8 @@ class RowReplies:
     """The replies of one row, during one pass (state: what was used, and what is missing)."""
 
     stored: Mapping[tuple[str, int], StoredReply]
+    schemaless: frozenset[str] = frozenset()
+    """The models that are asked without a schema, by `name_model`."""
     missing: list[WaitingRequest] = field(default_factory=list)
     usage: RowUsage = field(default_factory=RowUsage)
     is_closed: bool = False
@@ -79,11 +81,19 @@ class RowReplies:
             if self.is_closed:
                 raise Suspended
             number = self.asked[key] = self.asked.get(key, 0) + 1
-            if (reply := self.stored.get((key, number))) is not None:
+            reply = self.stored.get((key, number))
+            if reply is not None:
                 self.used.add((key, number))
-                return reply
-            body = format_json_line(make_request_body(model, request))
-            self.missing.append(WaitingRequest(key, number, name_model(model), body))
+                if reply.kind != "plain":
+                    return reply
+            name = name_model(model)
+            form: RequestForm = "strict"
+            if request.schema is None:
+                form = "free"
+            elif reply is not None or name in self.schemaless:
+                form, request = "plain", replace(request, schema=None)
+            body = format_json_line(model.make_body(request))
+            self.missing.append(WaitingRequest(key, number, name, body, form))
             return None
 
     def count(self, reply: Reply) -> None:
@@ -105,13 +115,6 @@ class RowReplies:
             waiter.set_exception(Suspended())
         self.waiters.clear()
         return bool(waiting)
-
-
-def make_request_body(model: RemoteModel, request: Request) -> dict[str, Any]:
-    """The body of a request, without a schema if the model's server has refused one."""
-    if not model.enforces_schemas:
-        request = replace(request, schema=None)
-    return model.make_body(request)
 
 
 def name_model(model: RemoteModel) -> str:
@@ -154,9 +157,11 @@ class ReplayingModel:
     def _read(self, stored: StoredReply, request: Request) -> Reply:
         if stored.body is None:
             kind: type[ModelError] = (
-                RejectedRequestError if stored.kind == "rejected" else ServerError
+                ServerError if stored.kind == "server" else RejectedRequestError
             )
             raise kind(f"{self.model.name}: {stored.problem}")
+        if stored.form == "plain":
+            request = replace(request, schema=None)
         try:
             reply = self.model.read_response(json.loads(stored.body), request, is_batch=True)
         except MalformedReplyError as error:

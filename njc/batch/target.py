@@ -5,7 +5,7 @@
 
     bind_arguments(target, {"day": "2026-03-01"})      ((), {"day": date(2026, 3, 1)})
 
-Values are converted to the annotations of the parameters by pydantic. Not seen: what a decorator that does not use
+Values are converted to the annotations of the parameters by pydantic; files may be given by their path or URL. Not seen: what a decorator that does not use
 `functools.wraps` hides.
 """
 
@@ -16,20 +16,23 @@ import functools
 import importlib
 import importlib.util
 import inspect
+import operator
 import os
 import sys
+import types
 import typing
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from types import ModuleType
-from typing import Any
+from typing import Annotated, Any
 
 from njc import hook
 from njc.batch.rows import InvalidRowError
 from njc.hook import NaturalLoader
 from njc.project.units import SUFFIX
 from njrt.errors import ConfigurationError, NaturalError
+from njrt.media import Media
 
 ArgumentValue = Any
 """A value that the user's function gets."""
@@ -37,13 +40,14 @@ ArgumentValue = Any
 
 @dataclass(frozen=True, slots=True)
 class BatchTarget:
-    """A function, its parameters, and the types of those that have one."""
+    """A function, the file of its program, its parameters, and the types of those that have one."""
 
     name: str
+    program: Path
     function: Callable[..., Any]
     is_async: bool
     parameters: Mapping[str, inspect.Parameter]
-    types: Mapping[str, Any]
+    annotations: Mapping[str, Any]
 
 
 def load_target(name: str) -> BatchTarget:
@@ -72,10 +76,12 @@ def load_target(name: str) -> BatchTarget:
         )
     try:
         parameters = inspect.signature(function).parameters
-        types = typing.get_type_hints(inspect.unwrap(function), include_extras=True)
+        annotations = typing.get_type_hints(inspect.unwrap(function), include_extras=True)
     except (NameError, TypeError, ValueError, AttributeError) as error:
         raise ConfigurationError(f"the signature of `{path}` cannot be read: {error}") from None
-    return BatchTarget(name, function, inspect.iscoroutinefunction(function), parameters, types)
+    is_async = inspect.iscoroutinefunction(function)
+    file = Path(getattr(module, "__file__", None) or program)
+    return BatchTarget(name, file, function, is_async, parameters, annotations)
 
 
 @functools.cache
@@ -175,7 +181,7 @@ def _quote(names: list[str]) -> str:
 
 def _convert(target: BatchTarget, parameter: str, name: str, value: ArgumentValue) -> ArgumentValue:
     """The value as the annotation wants it."""
-    if parameter not in target.types:
+    if parameter not in target.annotations:
         return value
     from pydantic import ValidationError
 
@@ -191,11 +197,37 @@ def _convert(target: BatchTarget, parameter: str, name: str, value: ArgumentValu
 def _make_converter(target: str, parameter: str) -> Callable[[ArgumentValue], ArgumentValue]:
     from pydantic import PydanticSchemaGenerationError, PydanticUserError, TypeAdapter
 
-    wanted = get_target(target).types[parameter]
+    wanted = get_target(target).annotations[parameter]
     try:
-        return TypeAdapter(wanted).validate_python
+        return TypeAdapter(_accept_files(wanted)).validate_python
     except (PydanticSchemaGenerationError, PydanticUserError):
         raise ConfigurationError(
             f"pydantic cannot make a `{getattr(wanted, '__name__', wanted)}`, the type of the parameter "
             f"`{parameter}`, from JSON; give the function a parameter of another type"
         ) from None
+
+
+def _accept_files(wanted: Any) -> Any:
+    """The type `wanted`, in which a file may be given as text: its path, its URL or a `data:` URL."""
+    from pydantic import PlainValidator
+
+    if isinstance(wanted, type) and issubclass(wanted, Media):
+        return Annotated[wanted, PlainValidator(functools.partial(_read_file, wanted))]
+    origin, inner = typing.get_origin(wanted), typing.get_args(wanted)
+    accepting = inner if origin is typing.Literal else tuple(map(_accept_files, inner))
+    if origin is None or accepting == inner:
+        return wanted
+    if origin in (typing.Union, types.UnionType):
+        return functools.reduce(operator.or_, accepting)
+    return Annotated[accepting] if origin is Annotated else origin[accepting]
+
+
+def _read_file(kind: type[Media], value: ArgumentValue) -> ArgumentValue:
+    if not isinstance(value, str):
+        raise ValueError("should be the path or the URL of a file")
+    if value.startswith(("http://", "https://", "data:")):
+        return kind.from_url(value)
+    try:
+        return kind.from_path(value)
+    except OSError as error:
+        raise ValueError(f"cannot read {value}: {error.strerror or error}") from None

@@ -7,12 +7,13 @@ A request that creates a batch is never repeated blindly: where its response was
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import AsyncIterable, Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal, Protocol
 
-from njc.batch.store import SentBatch, StoredReply
+from njc.batch.journal import BatchLimits, SentBatch, StoredReply
+from njrt.errors import ServerError
 from njrt.models.remote import RemoteModel
 
 CALL_SECONDS = 120.0
@@ -50,15 +51,31 @@ class FoundBatch:
     vendor_id: str | None
 
 
+IsOwn = Callable[[str], bool]
+"""Whether a request with this id was sent in the batch that is looked for."""
+
+
+async def write_download(pieces: AsyncIterable[bytes], path: Path) -> None:
+    """Write what is downloaded to `path`; raises ServerError if the connection breaks off, and OSError."""
+    iterator = aiter(pieces)
+    with path.open("wb") as file:
+        while True:
+            try:
+                piece = await anext(iterator)
+            except StopAsyncIteration:
+                return
+            except Exception as error:  # of the connection, whose library is the SDK's choice
+                raise ServerError(
+                    f"the download of the results broke off ({type(error).__name__}); the same command continues"
+                ) from None
+            file.write(piece)
+
+
 class VendorBatches(Protocol):
     """The Batch API of one vendor; its methods raise `ModelError`s."""
 
-    max_requests: int
-    """Requests that a batch may have."""
-    max_bytes: int
-    """Bytes that the file of a batch may have."""
-    overhead: int
-    """Bytes of a request in the file beyond its body."""
+    limits: BatchLimits
+    """What a batch may have."""
 
     def write_line(self, name: str, body: str) -> str:
         """The line of a request in the file of a batch."""
@@ -67,7 +84,7 @@ class VendorBatches(Protocol):
         """Send the file of a batch and create the batch; return its id. Not repeated by the SDK."""
 
     def find(
-        self, model: RemoteModel, batch: SentBatch, known: frozenset[str]
+        self, model: RemoteModel, batch: SentBatch, known: frozenset[str], is_own: IsOwn
     ) -> FoundBatch | None:
         """The batch, if it has been created; those with `known` ids are others."""
 

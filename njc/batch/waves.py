@@ -11,16 +11,17 @@ known id; it is looked for at the vendor, and created only if it is not there.
 
 from __future__ import annotations
 
-import asyncio
 import os
 import time
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, field
+from contextlib import contextmanager
+from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
 
 from njc.batch.anthropic_batches import AnthropicBatches
 from njc.batch.estimate import ASSUMED_OUTPUT_TOKENS, price_request
+from njc.batch.journal import BatchLimits, RequestJournal, SentBatch, StoredReply
 from njc.batch.openai_batches import OpenAIBatches, explain_failed_batch
 from njc.batch.rows import (
     BatchRow,
@@ -29,7 +30,7 @@ from njc.batch.rows import (
     make_result,
     read_rows,
 )
-from njc.batch.store import BatchStore, SentBatch, StoredReply
+from njc.batch.store import BatchStore
 from njc.batch.suspension import RowReplies, choose_replaying_model, pass_row
 from njc.batch.target import BatchTarget
 from njc.batch.vendor import BatchStatus, VendorBatches
@@ -37,6 +38,7 @@ from njrt.errors import (
     ConfigurationError,
     CostLimitError,
     ModelError,
+    ModelNotFoundError,
     ServerError,
 )
 from njrt.message_json import parse_json_lines
@@ -45,14 +47,17 @@ from njrt.models.remote import RemoteModel
 from njrt.options import make_options
 from njrt.private_files import open_private
 
-MAX_ATTEMPTS = 4
+MAX_ATTEMPTS = 8
 """Batches in which a request is sent before its row gets an error."""
 
 MAX_IDLE_PASSES = 3
 """Passes in succession in which a row may ask for something other than before."""
 
 MAX_OUTAGES = 10
-"""Calls of the vendor's API in succession that may fail before the batch stops."""
+"""Calls of the vendor's API in succession that may fail for a batch before the command stops."""
+
+MAX_BACK_OFF = 16
+"""By how much the time between questions may grow while the vendor's API fails."""
 
 Sleep = Callable[[float], None]
 
@@ -73,7 +78,10 @@ ReportWave = Callable[[WaveProgress], None]
 
 @dataclass(slots=True)
 class Waves:
-    """The waves of one batch (state: the store, the models that rows have asked, the limits that have shrunk)."""
+    """The waves of one batch (state: the store, the models that rows have asked, the limits that have shrunk).
+
+    With `resends` the requests of a batch that the vendor no longer knows are sent again.
+    """
 
     target: BatchTarget
     rows: Path
@@ -84,10 +92,16 @@ class Waves:
     report: ReportWave
     poll_seconds: float
     max_usd: float | None = None
+    resends: bool = False
     sleep: Sleep = time.sleep
     models: dict[str, RemoteModel] = field(default_factory=dict)
-    max_requests: int = 0
+    journal: RequestJournal = field(init=False)
+    limits: BatchLimits = field(init=False)
     max_open: int | None = None
+
+    def __post_init__(self) -> None:
+        self.journal = RequestJournal(self.store, self.count)
+        self.limits = self.api.limits
 
     def run(self) -> None:
         """Run waves until every row has a result.
@@ -95,12 +109,13 @@ class Waves:
         Raises CostLimitError before a wave that would cost more than `max_usd`, and ModelErrors that no row can
         survive; the batch can be continued after both.
         """
-        self.max_requests = self.max_requests or self.api.max_requests
+        for file in self.store.folder.glob("batch-*.jsonl"):  # of a process that was killed
+            file.unlink()
         self._finish_open_batches()
         while True:
             self._advance_rows()
-            self.store.refuse_large_requests(self.api.max_bytes, self.api.overhead)
-            unsent = self.store.measure_unsent()
+            self.journal.refuse_large_requests(self.api.limits)
+            unsent = self.journal.measure_unsent()
             if not unsent and not self._has_waiting_rows():
                 return
             if unsent:
@@ -114,14 +129,15 @@ class Waves:
     # --- rows
 
     def _advance_rows(self) -> None:
+        schemaless = self.journal.list_schemaless_models()
         for row in read_rows(self.rows, self.count):
-            if not self.store.is_done(row) and not self.store.is_waiting(row):
-                self._advance_row(row)
+            if not self.store.is_done(row) and not self.journal.is_waiting(row):
+                replies = RowReplies(self.journal.read_replies(row.index), schemaless)
+                self._advance_row(row, replies)
 
-    def _advance_row(self, row: BatchRow) -> None:
+    def _advance_row(self, row: BatchRow, replies: RowReplies) -> None:
         """Make the call of a row with the replies that are there; keep its result, or what it asks for."""
-        replies = RowReplies(self.store.read_replies(row.index))
-        idle, seconds = self.store.read_idle_passes(row.index)
+        idle, seconds = self.journal.read_idle_passes(row.index)
         began = time.monotonic()
 
         def measure() -> float:
@@ -132,14 +148,16 @@ class Waves:
         )
         try:
             result = pass_row(self.target, row, replies, wrap)
-        except (Exception, SystemExit, asyncio.CancelledError) as error:
+        except KeyboardInterrupt:
+            raise
+        except BaseException as error:
             outcome = make_failure(row.index, error, replies.usage, measure())
         else:
             outcome = make_result(row.index, result, replies.usage, measure())
         if not replies.is_suspended:
             if outcome.stop is not None:
                 raise outcome.stop
-            self.store.put_outcome(row, outcome)
+            self.store.put_outcome(row, outcome, used_replies=True)
             return
         idle = idle + 1 if replies.has_unused else 0
         if idle >= MAX_IDLE_PASSES:
@@ -148,9 +166,9 @@ class Waves:
                 "batch never fit; take the time, random numbers and the order of sets out of its prompts"
             )
             failure = make_failure(row.index, unlike, replies.usage, measure())
-            self.store.put_outcome(row, failure)
+            self.store.put_outcome(row, failure, used_replies=True)
             return
-        self.store.put_waiting(row, replies.missing, replies.usage, idle, measure())
+        self.journal.put_waiting(row, replies.missing, replies.usage, idle, measure())
 
     # --- what is sent
 
@@ -173,14 +191,13 @@ class Waves:
             )
 
     def _plan_wave(self) -> None:
-        _, wave, _ = self.store.count_batches()
-        limits = {"requests": self.max_requests, "bytes": self.api.max_bytes}
-        self.store.plan_batches(wave + 1, limits, self.api.overhead, time.time())
+        _, wave, _ = self.journal.count_batches()
+        self.journal.plan_batches(wave + 1, self.limits, time.time())
 
     def _finish_open_batches(self) -> None:
         """Send the batches that are planned, and wait for the end of all."""
-        outages = 0
-        while batches := self.store.list_open_batches():
+        outages: dict[int, int] = {}
+        while batches := self.journal.list_open_batches():
             progress: dict[int, int] = {}
             is_settled = True
             running = [batch for batch in batches if batch.state != "new"]
@@ -189,15 +206,16 @@ class Waves:
             for batch in (*running, *waiting[:room]):
                 try:
                     is_settled &= self._advance_batch(batch, progress)
-                    outages = 0
+                    outages[batch.number] = 0
                 except ServerError:
-                    outages += 1
+                    outages[batch.number] = outages.get(batch.number, 0) + 1
                     is_settled = False
-                    if outages >= MAX_OUTAGES:
+                    if outages[batch.number] >= MAX_OUTAGES:
                         raise
             self._report(batches, progress)
             if not is_settled:
-                self.sleep(self.poll_seconds)
+                worst = max(outages.values(), default=0)
+                self.sleep(self.poll_seconds * min(2**worst, MAX_BACK_OFF))
 
     def _report(self, batches: list[SentBatch], progress: Mapping[int, int]) -> None:
         counts = self.store.read_counts()
@@ -212,24 +230,38 @@ class Waves:
         match batch.state:
             case "new":
                 path = self._write_batch(batch)
-                self.store.set_batch_state(batch.number, "submitting", None, time.time())
+                self.journal.set_batch_state(batch.number, "submitting", None, time.time())
                 self._submit(model, batch, path)
                 return True
             case "submitting":
                 return self._recover_batch(model, batch)
             case _:
-                assert batch.vendor_id is not None
+                return self._check_batch(model, batch, progress)
+
+    def _check_batch(self, model: RemoteModel, batch: SentBatch, progress: dict[int, int]) -> bool:
+        assert batch.vendor_id is not None
+        try:
+            with reading_responses():
                 status = self.api.check(model, batch.vendor_id)
-                progress[batch.number] = status.done
-                if status.state == "running":
-                    return False
-                self._end_batch(model, batch, status)
-                progress[batch.number] = batch.requests
-                return True
+            progress[batch.number] = status.done
+            if status.state == "running":
+                return False
+            self._end_batch(model, batch, status)
+        except ModelNotFoundError:
+            if not self.resends:
+                raise ModelError(
+                    f"{model.server.url} does not know the batch {batch.vendor_id} with this key, or no longer has "
+                    f"its results; --retry sends its {batch.requests:,} requests again"
+                ) from None
+            self.journal.release_batch(batch.number, time.time())
+        progress[batch.number] = batch.requests
+        return True
 
     def _recover_batch(self, model: RemoteModel, batch: SentBatch) -> bool:
         """Find a batch whose creation was not confirmed, or create it if it is not there."""
-        found = self.api.find(model, batch, self.store.list_known_ids())
+        known = self.journal.list_known_ids()
+        with reading_responses():
+            found = self.api.find(model, batch, known, partial(self.journal.has_request, batch))
         if found is None and time.time() - batch.at < self.poll_seconds:
             return False
         if found is None:
@@ -237,22 +269,26 @@ class Waves:
         elif found.vendor_id is None:
             return False
         else:
-            self.store.set_batch_state(batch.number, "submitted", found.vendor_id, time.time())
+            now = time.time()
+            self.journal.set_batch_state(batch.number, "submitted", found.vendor_id, now)
         return True
 
     def _submit(self, model: RemoteModel, batch: SentBatch, path: Path) -> None:
         try:
-            vendor_id = self.api.submit(model, batch, path)
+            with reading_responses():
+                vendor_id = self.api.submit(model, batch, path)
         except ServerError:  # it may have been created all the same, and be listed soon
-            self.store.set_batch_state(batch.number, "submitting", None, time.time())
+            self.journal.set_batch_state(batch.number, "submitting", None, time.time())
             raise
-        self.store.set_batch_state(batch.number, "submitted", vendor_id, time.time())
+        self.journal.set_batch_state(batch.number, "submitted", vendor_id, time.time())
 
     def _write_batch(self, batch: SentBatch) -> Path:
         path = self.store.folder / f"batch-{batch.number}.jsonl"
-        with os.fdopen(open_private(path, os.O_WRONLY | os.O_TRUNC), "w", encoding="utf-8") as file:
-            for name, body in self.store.iterate_requests(batch.number):
-                file.write(self.api.write_line(name, body) + "\n")
+        with writing(path):
+            handle = open_private(path, os.O_WRONLY | os.O_TRUNC)
+            with os.fdopen(handle, "w", encoding="utf-8") as file:
+                for name, body in self.journal.iterate_requests(batch.number):
+                    file.write(self.api.write_line(name, body) + "\n")
         return path
 
     def _get_model(self, name: str) -> RemoteModel:
@@ -276,10 +312,11 @@ class Waves:
         paths = []
         for number, file in enumerate(status.files):
             path = self.store.folder / f"batch-{batch.number}-{number}.results.jsonl"
-            os.close(open_private(path, os.O_WRONLY | os.O_TRUNC))
-            self.api.download(model, file, path)
+            with writing(path):
+                os.close(open_private(path, os.O_WRONLY | os.O_TRUNC))
+                self.api.download(model, file, path)
             paths.append(path)
-        self.store.end_batch(batch.number, self._read_replies(paths), time.time(), MAX_ATTEMPTS)
+        self.journal.end_batch(batch.number, self._read_replies(paths), time.time(), MAX_ATTEMPTS)
         for path in (*paths, self.store.folder / f"batch-{batch.number}.jsonl"):
             path.unlink(missing_ok=True)
         if status.state == "cancelled":
@@ -289,10 +326,11 @@ class Waves:
 
     def _release_batch(self, batch: SentBatch, status: BatchStatus) -> None:
         """A batch was refused as a whole: send smaller ones, or stop."""
-        self.store.release_batch(batch.number, time.time())
+        self.journal.release_batch(batch.number, time.time())
         if not status.is_too_large or batch.requests <= 1:
             raise explain_failed_batch(status.message)
-        self.max_requests = max(1, min(self.max_requests, batch.requests) // 2)
+        fewer = max(1, min(self.limits.requests, batch.requests) // 2)
+        self.limits = replace(self.limits, requests=fewer)
         self.max_open = 1
         self._plan_wave()
 
@@ -304,6 +342,28 @@ class Waves:
                         yield self.api.read_line(line)
                     except (LookupError, TypeError, ValueError, AttributeError):
                         continue  # what has no line is sent again
+
+
+@contextmanager
+def reading_responses() -> Iterator[None]:
+    """Raise ServerError for a response that is not of the vendor's API, such as one of a proxy."""
+    try:
+        yield
+    except (LookupError, TypeError, ValueError, AttributeError) as error:
+        raise ServerError(
+            f"the response of the Batch API cannot be read ({type(error).__name__}: {error})"
+        ) from None
+
+
+@contextmanager
+def writing(path: Path) -> Iterator[None]:
+    """Raise ConfigurationError for what goes wrong on the disk."""
+    try:
+        yield
+    except OSError as error:
+        raise ConfigurationError(
+            f"cannot write {path}: {error.strerror or error}; once that is mended, the same command continues"
+        ) from None
 
 
 def make_vendor(name: str) -> VendorBatches:

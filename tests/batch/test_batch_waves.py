@@ -12,6 +12,8 @@ import pytest
 from batch_workplace import BatchWorkplace, expect, reply
 
 from batch_servers import AnthropicBatchServer, BatchFaults, BatchServer, OpenAIBatchServer
+from njc.batch.anthropic_batches import AnthropicBatches
+from njc.batch.journal import BatchLimits
 
 pytest.importorskip("openai")
 pytest.importorskip("anthropic")
@@ -19,6 +21,14 @@ pytest.importorskip("anthropic")
 SERVERS = {"openai": OpenAIBatchServer, "anthropic": AnthropicBatchServer}
 MODELS = {"openai": "openai/gpt-4.1", "anthropic": "anthropic/claude-sonnet-4-6"}
 BAD = BatchFaults(seed=7, failed=0.03, expired=0.03, missing=0.02, duplicated=0.2, polls=4)
+FAULTS = {
+    "lines with errors too": BatchFaults(seed=1, contradicted=0.7, duplicated=0.3),
+    "lines that are no results": BatchFaults(garbage=True),
+    "downloads that break off": BatchFaults(broken_downloads=2),
+    "responses of a proxy": BatchFaults(odd_checks=2, polls=2),
+    "no line": BatchFaults(seed=4, missing=0.4),
+    "expired": BatchFaults(seed=5, expired=0.4),
+}
 THOROUGH = bool(os.environ.get("NJC_THOROUGH"))
 every_vendor = pytest.mark.parametrize("vendor", SERVERS)
 
@@ -38,7 +48,7 @@ def mails(count: int) -> list[dict[str, str]]:
 @every_vendor
 def test_no_row_is_lost_or_doubled_on_a_bad_server(here: BatchWorkplace, vendor: str) -> None:
     here.write_program()
-    count = {"openai": 300, "anthropic": 100}[vendor]
+    count = {"openai": 100, "anthropic": 60}[vendor]
     here.write_rows(mails(count))
     with SERVERS[vendor](reply, BAD) as server:
         printed = here.batch(*flags(vendor), environ=environ(server, vendor))
@@ -111,6 +121,70 @@ def test_refused_requests_are_errors_of_their_rows(here: BatchWorkplace, vendor:
 
 
 @every_vendor
+def test_a_refused_schema_is_left_out_from_then_on(here: BatchWorkplace, vendor: str) -> None:
+    here.write_program()
+    here.write_rows(mails(8))
+    with SERVERS[vendor](reply, BatchFaults(refuses_schemas=True)) as server:
+        printed = here.batch(*flags(vendor), environ=environ(server, vendor))
+        assert server.with_schema == 8, "only the requests of the first wave"
+        assert "24 requests in 3 batches, 3 waves" in printed
+        assert [line["result"] for line in here.read_results()] == [expect(n) for n in range(8)]
+        here.write_rows([*mails(8), {"mail": "mail 8"}])
+        here.batch(*flags(vendor), environ=environ(server, vendor))
+        assert server.with_schema == 8, "not remembered"
+    assert here.read_results()[8]["result"] == expect(8)
+
+
+@every_vendor
+def test_an_invalid_request_is_asked_once_more_without_its_schema(
+    here: BatchWorkplace, vendor: str
+) -> None:
+    here.write_program(INVALID)
+    here.write_rows(mails(3))
+    faults = BatchFaults(refuses_schemas=True, rejected=1.0)
+    with SERVERS[vendor](reply, faults) as server:
+        here.batch(
+            *flags(vendor), environ=environ(server, vendor), code=1, target="prog.njpy:sort_mail"
+        )
+        assert sum(server.asked.values()) == 6
+    assert {line["error"]["type"] for line in here.read_results()} == {"RejectedRequestError"}
+
+
+@pytest.mark.parametrize(
+    ("name", "vendor"),
+    [
+        (name, vendor)
+        for number, name in enumerate(FAULTS)
+        for vendor in (SERVERS if THOROUGH else [list(SERVERS)[number % 2]])
+    ],
+)
+def test_every_fault_of_a_vendor_loses_and_doubles_nothing(
+    here: BatchWorkplace, name: str, vendor: str
+) -> None:
+    here.write_program()
+    here.write_rows(mails(6))
+    with SERVERS[vendor](reply, FAULTS[name]) as server:
+        here.batch(*flags(vendor), environ=environ(server, vendor))
+    assert [line["result"] for line in here.read_results()] == [expect(n) for n in range(6)]
+    assert set(server.answered.values()) == {1}
+    assert len(list(here.folder.glob("out.jsonl.batch/batch-*"))) == 0, "prompts are left"
+
+
+@every_vendor
+def test_a_batch_that_the_vendor_has_deleted_is_sent_again_on_request(
+    here: BatchWorkplace, vendor: str
+) -> None:
+    here.write_program()
+    here.write_rows(mails(3))
+    with SERVERS[vendor](reply, BatchFaults(forgotten=(1,), polls=0)) as server:
+        printed = here.batch(*flags(vendor), environ=environ(server, vendor), code=3)
+        assert "does not know the batch batch_1" in printed
+        assert "--retry sends its 3 requests again" in printed
+        here.batch(*flags(vendor), "--retry", environ=environ(server, vendor))
+    assert [line["result"] for line in here.read_results()] == [expect(n) for n in range(3)]
+
+
+@every_vendor
 def test_a_lost_response_does_not_make_a_second_batch(here: BatchWorkplace, vendor: str) -> None:
     here.write_program()
     here.write_rows(mails(6))
@@ -118,6 +192,20 @@ def test_a_lost_response_does_not_make_a_second_batch(here: BatchWorkplace, vend
     with SERVERS[vendor](reply, faults) as server:
         here.batch(*flags(vendor), environ=environ(server, vendor))
     assert server.creations == 2
+    assert set(server.asked.values()) == {1}
+
+
+def test_two_lost_responses_at_once_are_told_apart(
+    here: BatchWorkplace, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(
+        AnthropicBatches, "limits", BatchLimits(requests=3, bytes=10**6, overhead=120)
+    )
+    here.write_program()
+    here.write_rows(mails(6))
+    with AnthropicBatchServer(reply, BatchFaults(lost_creates=(1, 2))) as server:
+        here.batch(*flags("anthropic"), environ=environ(server, "anthropic"))
+    assert server.creations == 4
     assert set(server.asked.values()) == {1}
 
 
@@ -206,6 +294,14 @@ def test_a_wrong_key_stops_the_batch(here: BatchWorkplace) -> None:
         here.batch(*flags("openai"), environ=environ(server, "openai"))
     assert set(server.asked.values()) == {1}
 
+
+INVALID = '''\
+def sort_mail(mail: str) -> str:
+    """natural
+    Put into <:kind: str> what <mail> is about.
+    """
+    return kind
+'''
 
 RANDOM = '''\
 import itertools

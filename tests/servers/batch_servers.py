@@ -41,6 +41,10 @@ class BatchFaults:
     `polls`: a batch ends after at most so many questions. `lost_creates`: numbers of creations whose response is lost
     though the batch was made; `refused_creates`: those answered with HTTP 503. `queue`: requests that may be queued in
     one batch, more of them fail it by `token_limit_exceeded`. `only_first`: faults only in batches up to this number.
+    `contradicted`: answered requests that also have a line with an error; `garbage`: lines that are no results, after each
+    line; `refuses_schemas`: requests with a schema are invalid; `broken_downloads`: downloads that break off in the middle;
+    `odd_checks`: questions about a batch that a proxy answers; `forgotten`: numbers of batches that are deleted once they
+    have ended.
     """
 
     seed: int = 0
@@ -49,6 +53,12 @@ class BatchFaults:
     expired: float = 0.0
     missing: float = 0.0
     duplicated: float = 0.0
+    contradicted: float = 0.0
+    garbage: bool = False
+    refuses_schemas: bool = False
+    broken_downloads: int = 0
+    odd_checks: int = 0
+    forgotten: tuple[int, ...] = ()
     polls: int = 1
     lost_creates: tuple[int, ...] = ()
     refused_creates: tuple[int, ...] = ()
@@ -69,6 +79,10 @@ class ServedBatch:
     problem: str | None = None
 
     @property
+    def number(self) -> int:
+        return int(self.id.removeprefix("batch_"))
+
+    @property
     def has_ended(self) -> bool:
         return self.polls_left <= 0
 
@@ -85,6 +99,20 @@ class DroppedError(Exception):
     """The response is lost."""
 
 
+GARBAGE = ("<html>", "[]", "{}", '{"custom_id": 7, "result": {"type": "odd"}, "response": []}')
+"""Lines that are no results."""
+
+ERRORS = {
+    "failed": (500, "api_error"), "rejected": (413, "request_too_large"), "refused": (400, "invalid_request_error")
+}  # fmt: skip
+"""The HTTP status and the type of the error of requests that are not answered."""
+
+
+def has_schema(body: Mapping[str, Any]) -> bool:
+    """Whether the server is to enforce a schema."""
+    return "response_format" in body or "tool_choice" in body
+
+
 class BatchServer:
     """What both vendors' servers have in common (state: files and batches)."""
 
@@ -99,6 +127,9 @@ class BatchServer:
         self.answered: Counter[str] = Counter()
         self.asked: Counter[str] = Counter()
         self.creations = 0
+        self.downloads = 0
+        self.checks = 0
+        self.with_schema = 0
         self._random = random.Random(faults.seed)
         self.lock = threading.RLock()
 
@@ -156,9 +187,9 @@ class BatchServer:
 
     def poll(self, name: str) -> ServedBatch:
         """A batch, one question later."""
-        if name not in self.batches:
+        batch = self.batches.get(name)
+        if batch is None or (batch.has_ended and batch.number in self.faults.forgotten):
             raise RefusedError(404, f"no batch {name}")
-        batch = self.batches[name]
         if not batch.has_ended:
             batch.polls_left -= 1
             if batch.has_ended:
@@ -166,8 +197,8 @@ class BatchServer:
         return batch
 
     def _end(self, batch: ServedBatch) -> None:
-        faults, number = self.faults, int(batch.id.removeprefix("batch_"))
-        if faults.only_first is not None and number > faults.only_first:
+        faults = self.faults
+        if faults.only_first is not None and batch.number > faults.only_first:
             faults = BatchFaults()
         shares = {
             name: getattr(faults, name) for name in ("failed", "rejected", "expired", "missing")
@@ -179,9 +210,15 @@ class BatchServer:
                 if 0 <= drawn < share:
                     outcome = name
                 drawn -= share
+            body = self.get_body(request)
+            self.with_schema += has_schema(body)
+            if faults.refuses_schemas and has_schema(body):
+                outcome = "refused"
             batch.outcomes.append((request, outcome))
             if outcome == "answered":
-                self.answered[json.dumps(self.get_body(request), sort_keys=True)] += 1
+                if self._random.random() < faults.contradicted:
+                    batch.outcomes.append((request, self._random.choice(("failed", "rejected"))))
+                self.answered[json.dumps(body, sort_keys=True)] += 1
                 if self._random.random() < faults.duplicated:
                     batch.outcomes.append((request, outcome))
         self._random.shuffle(batch.outcomes)
@@ -284,7 +321,7 @@ class OpenAIBatchServer(BatchServer):
         kinds = {outcome for _, outcome in batch.outcomes}
         described["status"] = "expired" if "expired" in kinds else "completed"
         described["output_file_id"] = f"file-out-{batch.id}" if "answered" in kinds else None
-        if kinds & {"failed", "rejected", "expired"}:
+        if kinds & {*ERRORS, "expired"}:
             described["error_file_id"] = f"file-err-{batch.id}"
         return described
 
@@ -296,8 +333,8 @@ class OpenAIBatchServer(BatchServer):
                 body = completion(message).body
                 response = {"status_code": 200, "request_id": "req_1", "body": body}
                 yield line | {"response": response, "error": None}
-            elif outcome in ("failed", "rejected") and is_error:
-                status = 500 if outcome == "failed" else 400
+            elif outcome in ERRORS and is_error:
+                status, _ = ERRORS[outcome]
                 body = {"error": {"message": f"it {outcome}", "type": "server_error"}}
                 response = {"status_code": status, "request_id": "req_1", "body": body}
                 yield line | {"response": response, "error": None}
@@ -366,7 +403,7 @@ class AnthropicBatchServer(BatchServer):
         counts = {
             "processing": 0 if batch.has_ended else len(batch.requests),
             "succeeded": kinds["answered"],
-            "errored": kinds["failed"] + kinds["rejected"],
+            "errored": sum(kinds[outcome] for outcome in ERRORS),
             "canceled": 0,
             "expired": kinds["expired"] + kinds["missing"],
         }
@@ -385,8 +422,8 @@ class AnthropicBatchServer(BatchServer):
                 case "answered":
                     message = self._make_message(request["params"])
                     result: Mapping[str, Any] = {"type": "succeeded", "message": message}
-                case "failed" | "rejected":
-                    kind = "api_error" if outcome == "failed" else "invalid_request_error"
+                case "failed" | "rejected" | "refused":
+                    _, kind = ERRORS[outcome]
                     error = {"type": kind, "message": f"it {outcome}"}
                     result = {"type": "errored", "error": {"type": "error", "error": error}}
                 case "expired":
@@ -435,6 +472,11 @@ def _make_handler(server: BatchServer) -> type[BaseHTTPRequestHandler]:
             try:
                 with server.lock:
                     answer = server.handle(self.command, self.path, headers, body)
+                    is_check = self.command == "GET" and re.search(r"/batches/\w+$", self.path)
+                    server.checks += bool(is_check)
+                if is_check and server.checks <= server.faults.odd_checks:
+                    self._send(200, b'{"error": "try later"}')
+                    return
             except DroppedError:
                 self.close_connection = True
                 return
@@ -461,10 +503,18 @@ def _make_handler(server: BatchServer) -> type[BaseHTTPRequestHandler]:
             self.send_header("content-type", "application/octet-stream")
             self.send_header("transfer-encoding", "chunked")
             self.end_headers()
-            for line in lines:
-                data = json.dumps(line).encode() + b"\n"
+            server.downloads += 1
+            texts = [json.dumps(line) for line in lines]
+            if server.faults.garbage:
+                texts = [text for line in texts for text in (line, *GARBAGE)]
+            is_broken = server.downloads <= server.faults.broken_downloads
+            for text in texts[: len(texts) // 2] if is_broken else texts:
+                data = text.encode() + b"\n"
                 self.wfile.write(f"{len(data):x}\r\n".encode() + data + b"\r\n")
-            self.wfile.write(b"0\r\n\r\n")
+            if is_broken:
+                self.close_connection = True
+            else:
+                self.wfile.write(b"0\r\n\r\n")
 
         def log_message(self, format: str, *arguments: object) -> None:
             pass

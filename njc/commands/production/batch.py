@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import shutil
 import sys
 import time
@@ -13,9 +14,11 @@ import click
 
 from njc.batch.estimate import BatchEstimate, estimate_batch, format_estimate
 from njc.batch.executors import ExecutorKind, count_jobs, open_executor
+from njc.batch.journal import RequestJournal
 from njc.batch.local import Window, run_local
-from njc.batch.rows import BUDGET_OPTION, read_rows
-from njc.batch.store import BatchCounts, BatchStore, open_batch_store
+from njc.batch.program import note_program
+from njc.batch.rows import BUDGET_OPTION, check_rows, read_rows
+from njc.batch.store import BatchCounts, BatchStore, discard_batch, open_batch_store
 from njc.batch.target import BatchTarget, get_target
 from njc.batch.waves import WaveProgress, Waves, make_vendor
 from njc.commands.flags import console_flags, pass_console
@@ -101,11 +104,10 @@ def command(
     A row is a JSON object with the arguments of one call. An interrupted batch is continued by the same command.
     Exit code 1: some rows have failed.
     """
-    if not out.absolute().parent.is_dir():
-        raise ConfigurationError(f"no such directory: {format_path(out.absolute().parent)}")
     if vendor_batch and executor:
         raise ConfigurationError("--vendor-batch and --executor exclude each other")
-    next(read_rows(rows), None)
+    check_rows(rows)
+    out = _check_out(out, rows)
     try:
         loaded = get_target(_make_absolute(target))
     except NaturalSyntaxError as uncompilable:
@@ -115,30 +117,34 @@ def command(
     if kind == "async" and not loaded.is_async:
         raise ConfigurationError(f"`{target}` is not async; use --executor threads")
     folder = out.with_name(f"{out.name}.batch")
-    if fresh:
-        shutil.rmtree(folder, ignore_errors=True)
-    elif out.exists() and not folder.exists() and not estimate:
-        raise ConfigurationError(
-            f"{out} exists, but not {folder.name}, from which it could be continued; "
-            "--fresh overwrites it"
-        )
+    if fresh and not estimate and (sent := discard_batch(folder)):
+        console.note(f"given up: {sent:,} batches that {vendor_batch or 'the vendor'} works on")
     with open_batch_store(folder) as store:
-        _check_program(console, store, loaded)
+        store.match_rows(read_rows(rows))
+        if estimate:
+            found = estimate_batch(loaded, rows, count, store, vendor_batch is not None)
+            console.result(format_estimate(found))
+            return
+        if out.exists() and not fresh and store.get_fact("target") is None:
+            raise ConfigurationError(
+                f"{out} exists, but not a batch in {folder.name} from which it could be continued; "
+                "--fresh overwrites it"
+            )
+        note_program(store, loaded, os.environ, is_retried=retry)
+        if changed := store.count_changed_rows():
+            console.note(f"calling again for {changed:,} rows whose text has changed")
         if retry and (again := store.retry_failed()):
             console.note(f"calling again for {again:,} rows that have failed")
-        if estimate or max_usd is not None:
-            found = estimate_batch(loaded, rows, count, store, vendor_batch is not None)
-            if estimate:
-                console.result(format_estimate(found))
-                return
-            _check_estimate(found, max_usd)
-        began = store.read_counts()
+        if max_usd is not None:
+            _check_estimate(
+                estimate_batch(loaded, rows, count, store, vendor_batch is not None), max_usd
+            )
         try:
-            with ProgressPainter(console, rows, count, began).open() as painter:
+            with ProgressPainter(console, store, count).open() as painter:
                 if vendor_batch:
                     waves = Waves(
                         loaded, rows, count, store, vendor_batch, make_vendor(vendor_batch),
-                        painter.show_wave, poll, max_usd,
+                        painter.show_wave, poll, max_usd, retry,
                     )  # fmt: skip
                     waves.run()
                 else:
@@ -147,29 +153,29 @@ def command(
             console.note("interrupted; the same command continues")
             ctx.exit(_INTERRUPTED_EXIT_CODE)
         finally:
-            store.export(out, None, order == "rows")
+            store.export(out, order == "rows")
             console.note(_summarize(store, out))
-        total = sum(1 for _ in read_rows(rows, count))
-        if count is None:
-            store.export(out, total, order == "rows")
         ctx.exit(1 if store.read_counts().failed else 0)
+
+
+def _check_out(out: Path, rows: Path) -> Path:
+    """The file of results that `out` names; ConfigurationError if it cannot be replaced by results."""
+    if out.exists() and not out.is_file():
+        raise ConfigurationError(
+            f"{out} is not a regular file; write to a file, beside which the state of the batch can be"
+        )
+    file = out.resolve() if out.is_symlink() else out
+    if not file.absolute().parent.is_dir():
+        raise ConfigurationError(f"no such directory: {format_path(file.absolute().parent)}")
+    if file.exists() and file.samefile(rows):
+        raise ConfigurationError(f"{out} is the file of the rows; write the results to another")
+    return file
 
 
 def _make_absolute(target: str) -> str:
     """The target with the whole path of its file, for processes that run elsewhere."""
     program, colon, function = target.rpartition(":")
     return f"{Path(program).absolute()}{colon}{function}" if Path(program).is_file() else target
-
-
-def _check_program(console: Console, store: BatchStore, loaded: BatchTarget) -> None:
-    """Say if the results are those of another function, and note whose they are."""
-    before = store.get_fact("target")
-    if before is not None and before != loaded.name:
-        raise ConfigurationError(
-            f"{store.folder.name} has results of `{before}`; write to another file, or discard them "
-            "with --fresh"
-        )
-    store.put_fact("target", loaded.name)
 
 
 def _check_estimate(found: BatchEstimate, max_usd: float | None) -> None:
@@ -198,13 +204,13 @@ def _run_here(
         limit(usd=left, option=BUDGET_OPTION),
         open_executor(kind, loaded.name, jobs, address) as submit,
     ):
-        run_local(rows, count, store, submit, window, painter.show_counts)
+        run_local(rows, count, store, submit, window, painter.show_counts, painter.show_interrupt)
 
 
 def _summarize(store: BatchStore, out: Path) -> str:
     counts = store.read_counts()
     used = counts.usage
-    batches, waves, requests = store.count_batches()
+    batches, waves, requests = RequestJournal(store).count_batches()
     sent = f", {requests:,} requests in {batches:,} batches, {waves:,} waves" if batches else ""
     return (
         f"{counts.done:,} rows done, {counts.failed:,} of them failed; {used.calls:,} model calls, "
@@ -215,10 +221,11 @@ def _summarize(store: BatchStore, out: Path) -> str:
 class ProgressPainter:
     """One line on a terminal: what is done, what it has cost, and the time left (state: whether it is shown)."""
 
-    def __init__(self, console: Console, rows: Path, count: int | None, began: BatchCounts) -> None:
+    def __init__(self, console: Console, store: BatchStore, count: int | None) -> None:
+        self._console = console
         self._is_enabled = is_status_shown(console)
-        self._total = sum(1 for _ in read_rows(rows, count)) if self._is_enabled else 0
-        self._began_done = began.done
+        self._total = min(store.count_rows(), store.count_rows() if count is None else count)
+        self._began_done = store.read_counts().done
         self._began = time.monotonic()
         self._wave = (0, time.monotonic())
 
@@ -249,6 +256,14 @@ class ProgressPainter:
             f"{progress.rows_done:,}/{self._total:,} rows  ${progress.usd:.4f}"
             f"{format_time_left(left, progress.requests_done, seconds)}"
         )
+
+    def show_interrupt(self, calls: int) -> None:
+        """Say what is waited for after Ctrl-C."""
+        self._paint("")
+        if calls:
+            self._console.note(
+                f"waiting for {calls:,} calls that are under way; Ctrl-C again gives them up"
+            )
 
     def _paint(self, line: str) -> None:
         if self._is_enabled:

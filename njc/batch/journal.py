@@ -1,0 +1,303 @@
+"""What a batch has asked a vendor: the requests of its rows, and the batches in which they were sent.
+
+    put_waiting(row, requests, ...)     a row waits for replies          plan_batches(...)      new batches of all requests
+    set_batch_state(1, "submitting")    journaled before it is sent      end_batch(1, replies)  the replies of its rows
+
+A request has one of three forms: `free` has no schema, `strict` has one that the vendor enforces, `plain` has had one, which
+the vendor has refused.
+"""
+
+from __future__ import annotations
+
+import secrets
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from typing import Literal
+
+from njc.batch.rows import BatchRow, RowUsage
+from njc.batch.store import BatchStore
+
+RequestForm = Literal["free", "strict", "plain"]
+
+ReplyKind = Literal["answer", "rejected", "invalid", "plain", "server"]
+"""An answer; or why there is none: the request was rejected, perhaps for a field of it (`invalid`), or for its schema, so
+that it is asked again without (`plain`); or the vendor did not answer."""
+
+_READY = """requests JOIN waiting USING (row) JOIN present USING (row, digest)
+WHERE batch IS NULL AND requests.row < ?"""
+"""The requests that can be sent: of rows that are there with the same text."""
+
+
+@dataclass(frozen=True, slots=True)
+class StoredReply:
+    """A vendor's answer to one request: the JSON of the response, or the problem."""
+
+    body: str | None
+    problem: str | None = None
+    kind: ReplyKind = "answer"
+    form: RequestForm = "free"
+
+
+@dataclass(frozen=True, slots=True)
+class WaitingRequest:
+    """A request of a row that has no reply yet; `model` is the name of its model, with the URL of an own server."""
+
+    key: str
+    number: int
+    model: str
+    body: str
+    form: RequestForm = "free"
+
+
+@dataclass(frozen=True, slots=True)
+class SentBatch:
+    """A batch of a vendor: `new`, `submitting` (journaled), `submitted` (the vendor's id is known) or `ended`."""
+
+    number: int
+    key: str
+    model: str
+    wave: int
+    requests: int
+    state: str
+    vendor_id: str | None
+    at: float
+
+
+@dataclass(frozen=True, slots=True)
+class BatchLimits:
+    """What a batch may have: requests, bytes, and bytes of a request beyond its body."""
+
+    requests: int
+    bytes: int
+    overhead: int
+
+
+class RequestJournal:
+    """The requests and batches in the store of a batch; `count` is the number of rows that are called."""
+
+    def __init__(self, store: BatchStore, count: int | None = None) -> None:
+        self._store = store
+        self._connection = store.connection
+        self._count = (1 << 62) if count is None else count
+
+    # --- rows that wait for replies
+
+    def is_waiting(self, row: BatchRow) -> bool:
+        """Whether a request of the row has no reply yet; what belongs to an earlier text of the row is forgotten."""
+        found = self._store.read_one("SELECT digest FROM waiting WHERE row = ?", row.index)
+        if found is not None and found[0] != row.digest:
+            with self._connection:
+                self._store.forget_requests(row.index)
+        query = "SELECT 1 FROM requests WHERE row = ? LIMIT 1"
+        return self._store.read_one(query, row.index) is not None
+
+    def read_replies(self, row: int) -> dict[tuple[str, int], StoredReply]:
+        """The replies that a row has got so far."""
+        query = "SELECT key, number, body, problem, kind, form FROM replies WHERE row = ?"
+        found = self._connection.execute(query, (row,))
+        return {
+            (key, number): StoredReply(body, problem, kind or "answer", form)
+            for key, number, body, problem, kind, form in found
+        }
+
+    def read_idle_passes(self, row: int) -> tuple[int, float]:
+        """How often in succession a row did not ask for what it had asked before, and the seconds it has taken."""
+        query = "SELECT idle, seconds FROM waiting WHERE row = ?"
+        idle, seconds = self._store.read_one(query, row) or (0, 0.0)
+        return int(idle), float(seconds)
+
+    def put_waiting(
+        self,
+        row: BatchRow,
+        requests: Iterable[WaitingRequest],
+        usage: RowUsage,
+        idle: int,
+        seconds: float,
+    ) -> None:
+        """A row waits for these requests; `usage` is that of the replies that it has got."""
+        used = (usage.calls, usage.input, usage.output, usage.usd)
+        run = self._store.get_fact("run")
+        self._store.forget_counts()
+        with self._connection as connection:
+            connection.execute(
+                "INSERT OR REPLACE INTO waiting VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
+                (row.index, row.digest, idle, seconds, *used),
+            )
+            for request in requests:
+                query = "SELECT coalesce(max(rowid), 0) + 1 FROM requests"
+                (number,) = self._store.read_one(query) or (1,)
+                place = (row.index, request.key, request.number)
+                connection.execute(
+                    "DELETE FROM replies WHERE (row, key, number) = (?, ?, ?)", place
+                )
+                connection.execute(
+                    "INSERT INTO requests(id, row, key, number, model, body, size, form) "
+                    "VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
+                    (
+                        f"{run}-{row.index}-{number}-{secrets.token_hex(3)}",
+                        *place,
+                        request.model,
+                        request.body,
+                        len(request.body.encode()),
+                        request.form,
+                    ),
+                )
+
+    # --- batches of a vendor
+
+    def plan_batches(self, wave: int, limits: BatchLimits, at: float) -> int:
+        """Put all requests that can be sent into batches within the limits; return how many there are."""
+        made = 0
+        with self._connection as connection:
+            number = count = size = 0
+            model: str | None = None
+            for name, wanted, body_size in self._iterate_unsent():
+                line = body_size + limits.overhead
+                is_full = count >= limits.requests or size + line > limits.bytes
+                if model != wanted or is_full:
+                    number, model, count, size = self._add_batch(wanted, wave, at), wanted, 0, 0
+                    made += 1
+                count, size = count + 1, size + line
+                connection.execute("UPDATE requests SET batch = ? WHERE id = ?", (number, name))
+            connection.execute(
+                "UPDATE batches SET requests = (SELECT count(*) FROM requests WHERE batch = batches.number) "
+                "WHERE state = 'new'"
+            )
+        return made
+
+    def _iterate_unsent(self) -> Iterator[tuple[str, str, int]]:
+        """The requests that have no batch, by model; each gets one before the next piece is read."""
+        query = f"SELECT id, model, size FROM {_READY} ORDER BY model, requests.row LIMIT 1000"
+        while piece := self._connection.execute(query, (self._count,)).fetchall():
+            yield from piece
+
+    def _add_batch(self, model: str, wave: int, at: float) -> int:
+        query = "SELECT coalesce(max(number), 0) + 1 FROM batches"
+        (number,) = self._store.read_one(query) or (1,)
+        key = f"njc-{self._store.get_fact('run')}-{number}"
+        self._connection.execute(
+            "INSERT INTO batches VALUES (?, ?, ?, ?, 0, 'new', NULL, ?)",
+            (number, key, model, wave, at),
+        )
+        return int(number)
+
+    def list_open_batches(self) -> list[SentBatch]:
+        """The batches that have not ended, in their order."""
+        query = "SELECT * FROM batches WHERE state != 'ended' ORDER BY number"
+        return [SentBatch(*found) for found in self._connection.execute(query)]
+
+    def list_known_ids(self) -> frozenset[str]:
+        """The vendor's ids of all batches of this run."""
+        query = "SELECT vendor_id FROM batches WHERE vendor_id IS NOT NULL"
+        return frozenset(found for (found,) in self._connection.execute(query))
+
+    def has_request(self, batch: SentBatch, name: str) -> bool:
+        """Whether a request with this id was sent in a batch."""
+        query = "SELECT 1 FROM requests WHERE id = ? AND batch = ?"
+        return self._store.read_one(query, name, batch.number) is not None
+
+    def count_batches(self) -> tuple[int, int, int]:
+        """How many batches, waves, and requests in them, were sent so far."""
+        query = "SELECT count(*), coalesce(max(wave), 0), coalesce(sum(requests), 0) FROM batches"
+        batches, waves, requests = self._store.read_one(f"{query} WHERE state != 'new'") or (
+            0,
+            0,
+            0,
+        )
+        return int(batches), int(waves), int(requests)
+
+    def set_batch_state(self, number: int, state: str, vendor_id: str | None, at: float) -> None:
+        """Journal what becomes of a batch, on the disk before this returns."""
+        self._connection.execute("PRAGMA synchronous = FULL")
+        with self._connection as connection:
+            connection.execute(
+                "UPDATE batches SET state = ?, vendor_id = coalesce(?, vendor_id), at = ? WHERE number = ?",
+                (state, vendor_id, at, number),
+            )
+            if state == "submitted":
+                connection.execute(
+                    "UPDATE requests SET attempts = attempts + 1 WHERE batch = ?", (number,)
+                )
+        self._connection.execute("PRAGMA synchronous = NORMAL")
+
+    def iterate_requests(self, number: int) -> Iterator[tuple[str, str]]:
+        """The ids and bodies of the requests of a batch."""
+        query = "SELECT id, body FROM requests WHERE batch = ? ORDER BY row, rowid"
+        yield from self._connection.execute(query, (number,))
+
+    def end_batch(
+        self, number: int, replies: Iterable[tuple[str, StoredReply | None]], at: float, most: int
+    ) -> None:
+        """Keep the replies of a batch, in one transaction; None stands for a request to be sent again.
+
+        Lines for unknown requests, and further ones for the same, are ignored; an answer counts more than a problem.
+        What has no reply is sent again, at most `most` times in all; the problem is then its reply.
+        """
+        problems: dict[str, StoredReply] = {}
+        with self._connection as connection:
+            for name, reply in replies:
+                if reply is not None and reply.body is None:
+                    problems.setdefault(name, reply)
+                elif reply is not None:
+                    self._put_reply(name, number, reply)
+            for name, problem in problems.items():
+                self._put_reply(name, number, problem)
+            lost = StoredReply(
+                None, f"the vendor did not answer the request in {most} batches", "server"
+            )
+            query = "SELECT id FROM requests WHERE batch = ? AND attempts >= ?"
+            for (name,) in connection.execute(query, (number, most)).fetchall():
+                self._put_reply(name, number, lost)
+            self._close_batch(number, at)
+
+    def release_batch(self, number: int, at: float) -> None:
+        """A batch was refused as a whole: its requests wait again, and this was no attempt."""
+        with self._connection as connection:
+            connection.execute(
+                "UPDATE requests SET attempts = max(0, attempts - 1) WHERE batch = ?", (number,)
+            )
+            self._close_batch(number, at)
+
+    def _close_batch(self, number: int, at: float) -> None:
+        self._connection.execute("UPDATE requests SET batch = NULL WHERE batch = ?", (number,))
+        self._connection.execute(
+            "UPDATE batches SET state = 'ended', at = ? WHERE number = ?", (at, number)
+        )
+
+    def refuse_large_requests(self, limits: BatchLimits) -> None:
+        """Answer requests that fit into no batch with the problem."""
+        query = f"SELECT id, size FROM {_READY} AND size + ? > ?"
+        values = (self._count, limits.overhead, limits.bytes)
+        with self._connection as connection:
+            for name, size in connection.execute(query, values).fetchall():
+                problem = f"the request has {size:,} bytes, and a batch may have {limits.bytes:,}"
+                self._put_reply(name, None, StoredReply(None, problem, "rejected"))
+
+    def measure_unsent(self) -> dict[str, tuple[int, int]]:
+        """The requests that can be sent, and their bytes, by model."""
+        query = f"SELECT model, count(*), sum(size) FROM {_READY} GROUP BY model"
+        found = self._connection.execute(query, (self._count,))
+        return {model: (count, size) for model, count, size in found}
+
+    def list_schemaless_models(self) -> frozenset[str]:
+        """The models that have refused a schema and then answered the request without it."""
+        query = "SELECT value FROM facts WHERE name LIKE 'schemaless %'"
+        return frozenset(name for (name,) in self._connection.execute(query))
+
+    def _put_reply(self, name: str, batch: int | None, reply: StoredReply) -> None:
+        """Keep the reply to a request of a batch, if it has none yet."""
+        query = "SELECT row, key, number, model, form FROM requests WHERE id = ? AND batch IS ?"
+        found = self._store.read_one(query, name, batch)
+        if found is None:
+            return
+        *place, model, form = found
+        kind = "plain" if reply.kind == "invalid" and form == "strict" else reply.kind
+        if form == "plain" and reply.body is not None:
+            self._connection.execute(
+                "INSERT OR IGNORE INTO facts VALUES (?, ?)", (f"schemaless {model}", model)
+            )
+        self._connection.execute(
+            "INSERT OR REPLACE INTO replies VALUES (?, ?, ?, ?, ?, ?, ?)",
+            (*place, reply.body, reply.problem, kind, form),
+        )
+        self._connection.execute("DELETE FROM requests WHERE id = ?", (name,))
