@@ -62,10 +62,14 @@ def open_executor(
             executor = RayExecutor(count, address)
         case _:
             assert_never(kind)
+    waits = True
     try:
         yield lambda row, usd: executor.submit(call_target, target, row, usd)
+    except KeyboardInterrupt:
+        waits = False
+        raise
     finally:
-        executor.shutdown(wait=True, cancel_futures=True)
+        executor.shutdown(wait=waits, cancel_futures=True)
 
 
 @contextmanager

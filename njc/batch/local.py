@@ -41,6 +41,11 @@ _REPORT_SECONDS = 0.25
 
 ReportCounts = Callable[[BatchCounts], None]
 
+
+class CallsGivenUp(KeyboardInterrupt):
+    """A second interrupt: calls are still under way, and nobody waits for them."""
+
+
 ReportInterrupt = Callable[[int], None]
 """Says that the batch ends when so many calls have ended."""
 
@@ -136,8 +141,8 @@ def run_local(
 ) -> None:
     """Call the function for each row without a result; a failed row is one, too.
 
-    Raises the NaturalError by which all other rows would fail: a wrong key, no model, the limit of the cost; and
-    KeyboardInterrupt.
+    Raises the NaturalError by which all other rows would fail: a wrong key, no model, the limit of the cost;
+    KeyboardInterrupt, and CallsGivenUp after a second interrupt.
     """
     todo = iterate_todo(rows, count, store)
     run = LocalRun(store, submit, window, store.read_counts().usage.usd)
@@ -159,6 +164,8 @@ def run_local(
                 if time.monotonic() - reported >= _REPORT_SECONDS:
                     report(store.read_counts())
                     reported = time.monotonic()
+    except KeyboardInterrupt:
+        raise CallsGivenUp from None
     finally:
         run.cancel()
     if interrupted.is_set():

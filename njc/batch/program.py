@@ -34,10 +34,10 @@ def note_program(
         raise ConfigurationError(
             f"{store.folder.name} has results of `{before}`; write to another file, or discard them with --fresh"
         )
-    facts = {
-        target.program.name: hashlib.sha256(target.program.read_bytes()).hexdigest(),
-        **{name: environ.get(name, "") for name in SETTINGS},
-    }
+    facts = {name: environ.get(name, "") for name in SETTINGS}
+    if target.program.is_file():  # not inside of an archive
+        digest = hashlib.sha256(target.program.read_bytes()).hexdigest()
+        facts = {target.program.name: digest, **facts}
     noted = {name: store.get_fact(f"program {name}") for name in facts}
     changed = [name for name in facts if noted[name] not in (None, facts[name])]
     if changed and not is_retried and (known := store.count_known_rows()):

@@ -5,9 +5,11 @@ from __future__ import annotations
 import json
 import os
 import resource
+import sqlite3
 import subprocess
 import time
 from collections.abc import Callable
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -236,6 +238,18 @@ def test_a_failed_row_that_is_no_longer_there_does_not_fail_the_batch(here: Batc
     echo(here)
 
 
+def test_the_state_of_an_earlier_version_is_continued(here: BatchWorkplace) -> None:
+    write_values(here, 1)
+    echo(here)
+    with closing(sqlite3.connect("out.jsonl.batch/state.sqlite3")) as state:
+        state.executescript(
+            "ALTER TABLE replies DROP COLUMN form; ALTER TABLE requests DROP COLUMN form; PRAGMA user_version = 1"
+        )
+    write_values(here, 1, 2)
+    echo(here)
+    assert [line["result"] for line in here.read_results()] == [1, 2]
+
+
 def test_equal_rows_are_rows_of_their_own(here: BatchWorkplace) -> None:
     write_values(here, "same", "same", "same")
     echo(here)
@@ -304,19 +318,26 @@ def test_a_row_that_kills_its_process_is_a_failed_row(here: BatchWorkplace) -> N
     assert dead["error"]["type"] == "DeadProcessError"
 
 
-def test_an_interrupt_keeps_the_results_of_calls_under_way(here: BatchWorkplace) -> None:
+@pytest.mark.parametrize(("seconds", "done"), [(0.5, ["a", "b"]), (90, ["a"])])
+def test_an_interrupt_waits_for_calls_under_way_and_a_second_one_does_not(
+    here: BatchWorkplace, seconds: float, done: list[str]
+) -> None:
     here.write_program(PLAIN, "plain.py")
-    here.write_rows({"name": name, "seconds": 0.5} for name in "abc")
+    here.write_rows({"name": name, "seconds": seconds * (name != "a")} for name in "abc")
     process = here.start("-j", "1", environ={}, target="plain.py:wait")
     until = time.monotonic() + 60
     while not Path("b").exists() and time.monotonic() < until:
         time.sleep(0.01)
-    process.send_signal(2)
     try:
+        process.send_signal(2)
+        if seconds > 60:
+            assert process.stderr is not None
+            assert "waiting for 1 calls" in process.stderr.readline()
+            process.send_signal(2)
         _, errors = process.communicate(timeout=60)
     except subprocess.TimeoutExpired:
         process.kill()
         raise
     assert process.returncode == 130, errors
-    assert "waiting for 1 calls that are under way" in errors
-    assert [line["result"] for line in here.read_results()] == ["a", "b"]
+    assert "interrupted; the same command continues" in errors
+    assert [line["result"] for line in here.read_results()] == done

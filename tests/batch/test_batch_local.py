@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import json
+import subprocess
 import time
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
 from batch_workplace import BatchWorkplace, expect
 from computed_server import ComputedServer
-from test_batch_waves import kill_when
 
 from njc.batch.executors import open_executor
 from njc.batch.rows import read_rows
@@ -246,6 +247,15 @@ def test_an_estimate_sends_nothing(here: BatchWorkplace) -> None:
         here.batch("--rows", "4", environ=server.environment)
         printed = here.batch("--estimate", environ=server.environment)
         assert "by the cost of the 4 rows that are done ($0.00252 each): $0.24 ± 0.00" in printed
+
+
+def kill_when(process: subprocess.Popen[str], is_time: Callable[[], bool]) -> None:
+    """Kill a process as soon as something is so, or when it has ended."""
+    until = time.monotonic() + 60
+    while not is_time() and process.poll() is None and time.monotonic() < until:
+        time.sleep(0.002)
+    process.kill()
+    process.communicate(timeout=20)
 
 
 def test_a_killed_run_goes_on(here: BatchWorkplace) -> None:

@@ -4,9 +4,6 @@ from __future__ import annotations
 
 import os
 import re
-import subprocess
-import time
-from collections.abc import Callable
 
 import pytest
 from batch_workplace import BatchWorkplace, expect, reply
@@ -218,38 +215,6 @@ def test_a_refused_creation_is_repeated(here: BatchWorkplace, vendor: str) -> No
     assert set(server.asked.values()) == {1}
 
 
-@every_vendor
-@pytest.mark.parametrize("batches", [1, 2] if THOROUGH else [2])
-def test_a_killed_batch_goes_on(here: BatchWorkplace, vendor: str, batches: int) -> None:
-    here.write_program()
-    here.write_rows(mails(20))
-    with SERVERS[vendor](reply, BatchFaults(seed=3, polls=5)) as server:
-        process = here.start(*flags(vendor), environ=environ(server, vendor))
-        kill_when(process, lambda: len(server.batches) >= batches)
-        here.batch(*flags(vendor), environ=environ(server, vendor))
-    assert [line["result"] for line in here.read_results()] == [expect(n) for n in range(20)]
-    assert set(server.asked.values()) == {1}
-
-
-def kill_when(process: subprocess.Popen[str], is_time: Callable[[], bool]) -> None:
-    """Kill a process as soon as something is so, or when it has ended."""
-    until = time.monotonic() + 60
-    while not is_time() and process.poll() is None and time.monotonic() < until:
-        time.sleep(0.002)
-    process.kill()
-    process.communicate(timeout=20)
-
-
-def test_a_batch_killed_at_the_creation_is_found_again(here: BatchWorkplace) -> None:
-    here.write_program()
-    here.write_rows(mails(4))
-    with OpenAIBatchServer(reply, BatchFaults(lost_creates=(1,))) as server:
-        process = here.start(*flags("openai"), environ=environ(server, "openai"))
-        kill_when(process, lambda: server.creations > 0)
-        here.batch(*flags("openai"), environ=environ(server, "openai"))
-    assert server.creations == 2, "one batch a wave"
-
-
 def test_a_full_queue_makes_smaller_batches(here: BatchWorkplace) -> None:
     here.write_program()
     here.write_rows(mails(20))
@@ -302,6 +267,45 @@ def sort_mail(mail: str) -> str:
     """
     return kind
 '''
+
+LOOPS = '''\
+async def sort_all(mails: list[str], fails: bool = False) -> list[str]:
+    kinds = []
+    for mail in mails:
+        """natural
+        Put into <:kind: str> what <mail> is about.
+        """
+        kinds.append(kind)
+    if fails:
+        raise KeyError(kinds[-1])
+    return kinds
+'''
+
+
+@every_vendor
+def test_a_block_in_a_loop_takes_a_wave_a_round(here: BatchWorkplace, vendor: str) -> None:
+    here.write_program(LOOPS)
+    here.write_rows(
+        [
+            {"mails": ["mail 1", "mail 2", "mail 1"]},
+            {"mails": ["mail 3"], "fails": True},
+            {"mails": []},
+            {"mails": ["mail 4", "mail 5"]},
+        ]
+    )
+    with SERVERS[vendor](reply) as server:
+        target = "prog.njpy:sort_all"
+        printed = here.batch(*flags(vendor), environ=environ(server, vendor), target=target, code=1)
+    first, failed, empty, last = here.read_results()
+    assert [first["result"], empty["result"], last["result"]] == [
+        ["k1", "k2", "k1"],
+        [],
+        ["k4", "k5"],
+    ]
+    assert failed["error"]["type"] == "KeyError"
+    assert [line["usage"]["calls"] for line in here.read_results()] == [3, 1, 0, 2]
+    assert "6 requests in 3 batches, 3 waves" in printed
+
 
 RANDOM = '''\
 import itertools

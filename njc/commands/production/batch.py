@@ -15,7 +15,7 @@ import click
 from njc.batch.estimate import BatchEstimate, estimate_batch, format_estimate
 from njc.batch.executors import ExecutorKind, count_jobs, open_executor
 from njc.batch.journal import RequestJournal
-from njc.batch.local import Window, run_local
+from njc.batch.local import CallsGivenUp, Window, run_local
 from njc.batch.program import note_program
 from njc.batch.rows import BUDGET_OPTION, check_rows, read_rows
 from njc.batch.store import BatchCounts, BatchStore, discard_batch, open_batch_store
@@ -139,6 +139,7 @@ def command(
             _check_estimate(
                 estimate_batch(loaded, rows, count, store, vendor_batch is not None), max_usd
             )
+        is_given_up = False
         try:
             with ProgressPainter(console, store, count).open() as painter:
                 if vendor_batch:
@@ -149,12 +150,15 @@ def command(
                     waves.run()
                 else:
                     _run_here(loaded, rows, count, store, kind, jobs, address, max_usd, painter)
-        except KeyboardInterrupt:
+        except KeyboardInterrupt as interrupt:
+            is_given_up = isinstance(interrupt, CallsGivenUp)
             console.note("interrupted; the same command continues")
             ctx.exit(_INTERRUPTED_EXIT_CODE)
         finally:
             store.export(out, order == "rows")
             console.note(_summarize(store, out))
+            if is_given_up:
+                os._exit(_INTERRUPTED_EXIT_CODE)  # Python would wait for the threads
         ctx.exit(1 if store.read_counts().failed else 0)
 
 
