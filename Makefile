@@ -89,7 +89,7 @@ walk: $(VENV)/.dev ## walk through programs at random, forward and back, under t
 	$(BIN)/python tests/timeline/walking.py --steps 10000 --jobs 2 --results build/walk.jsonl
 
 durable-kills: $(VENV)/.dev ## kill a program 1,000 times in its workflows, and check that nothing is done twice
-	$(BIN)/python tests/durable/kills.py --kills 1000 --state build/durable-kills.json
+	PYTHONPATH=tests/servers $(BIN)/python tests/durable/kills.py --kills 1000 --state build/durable-kills.json
 
 services: ## install Redis and Postgres, which the tests of stores use (Debian's packages)
 	@command -v redis-server valkey-server >/dev/null && ls /usr/lib/postgresql/*/bin/postgres >/dev/null 2>&1 || { \

@@ -1,10 +1,10 @@
-"""Kills a program at random again and again while its workflows run, and checks that nothing is asked or done twice.
+"""Kills a program again and again while its workflows run, and checks that nothing is asked or done twice.
 
-    python tests/durable/kills.py --kills 1000 [--state build/durable-kills.json] [--seed 1] [--seconds 20]
+    PYTHONPATH=tests/servers python tests/durable/kills.py --kills 1000 [--state build/durable-kills.json] [--store postgres] [--scenario gather]
 
-A workflow settles orders: a natural block for each, whose code calls a function with a block of its own and an effect. Every
-event of a run (a block began, a request, a reply, a decision, before and after a payment, ...) is reported to the parent process, which
-kills the run with SIGKILL after a random number of them. After each kill:
+The workflows are those of scenarios.py. Each run is a fork of this process; it counts its events (a block began, a request, a reply,
+a decision, before and after a payment, before and after a step is written to the database and before that is committed, ...) and
+kills itself with SIGKILL at a random one of them, at once or a moment later. After each kill:
 
     no request is made whose reply was stored before, no decision is asked that was stored, no payment is made twice
 
@@ -15,62 +15,32 @@ counts are kept in a file, and a later call goes on. The last line says what was
 from __future__ import annotations
 
 import argparse
+import contextlib
+import importlib
 import json
 import os
 import random
 import shutil
 import signal
-import sqlite3
 import sys
 import tempfile
-import textwrap
+import threading
 import time
-from collections.abc import Callable
-from dataclasses import asdict, dataclass
+import traceback
+from collections import Counter
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
-import njrt
-from njc.compiler import compile_source
-from njc.frontend.source import SourceFile
-from njrt import durable
-from njrt.decisions import Accept, PendingEffect
-from njrt.message_json import hash_conversation
-from njrt.messages import ModelMessage, Reply, Request, Usage
-from njrt.models.scripted import run
+import sqlalchemy
+from polling import poll_often
+from scenarios import SCENARIOS, Scenario, World, compile_program
+
+import services
 from njrt.observability.listeners import add_listener
 
-PROGRAM = '''
-# njc: authority=code
-
-
-def check(order):
-    is_payable: bool
-    """natural
-    Put into <:is_payable> whether <order> may be paid.
-    """
-    return is_payable
-
-
-def settle(orders, pay):
-    total = 0
-    for order in orders:
-        """natural
-        If <check> allows <order>, <pay> it and add its cents to <:total>, of which <total> has those so far.
-        """
-    return total
-'''
-
-ORDERS = [
-    {"id": f"order-{number}", "cents": cents} for number, cents in enumerate([100, 0, 250, 30])
-]
-TOTAL = 380
-SETTLE = """
-if check(order):
-    pay(order["id"], order["cents"])
-    total += order["cents"]
-"""
-MAX_EVENTS = 60
+RUN_SECONDS = 120.0
+POSTGRES_SHARE = 0.3
 
 
 @dataclass
@@ -82,182 +52,234 @@ class Counts:
     runs: int = 0
     stored_steps_replayed: int = 0
     violations: int = 0
+    kills_by: dict[str, dict[str, int]] = field(default_factory=dict)
+    """By scenario, store and event."""
+
+    def count_kill(self, **labels: str) -> None:
+        """Add a kill."""
+        self.kills += 1
+        for name, label in labels.items():
+            counted = self.kills_by.setdefault(name, {})
+            counted[label] = counted.get(label, 0) + 1
+
+    def check(self, is_right: bool, what: str) -> None:
+        """Count a violation."""
+        if not is_right:
+            self.violations += 1
+            print(f"wrong: {what}", file=sys.stderr, flush=True)
 
 
-class LoggedModel:
-    """Answers as it must, and logs each request in a file."""
+# --- the run that is killed
 
-    name, protocol = "openai/logged", "tools"
-
-    def __init__(self, folder: Path, report: Callable[[], None]) -> None:
-        self._folder = folder
-        self._report = report
-
-    def ask(self, request: Request) -> Reply:
-        append_line(self._folder / "asked", hash_conversation(request.messages))
-        self._report()
-        text = str(request.messages[0])
-        code = 'is_payable = order["cents"] > 0' if "may be paid" in text else SETTLE
-        self._report()
-        message = ModelMessage("", (run(code, done=True),))
-        return Reply(message, usage=Usage(100, 20, 0, 0.001), model="logged")
-
-    async def aask(self, request: Request) -> Reply:
-        return self.ask(request)
+ANY = "any"
+EventNumber = tuple[str, int]
+"""A kind of events, or any, and which of them."""
+NEVER = (ANY, 0)
 
 
-def append_line(path: Path, line: str) -> None:
-    with path.open("a") as file:
-        file.write(line + "\n")
+class Killer:
+    """Counts the events of this process, and kills it at one of them (state: the counts)."""
+
+    def __init__(self, folder: Path, kill_at: EventNumber, pause: float | None) -> None:
+        self._folder, self._kill_at, self._pause = folder, kill_at, pause
+        self._lock = threading.Lock()
+        self.seen: Counter[str] = Counter()
+
+    def report(self, kind: str) -> None:
+        with self._lock:
+            self.seen.update([kind, ANY])
+            if self._kill_at not in {(kind, self.seen[kind]), (ANY, self.seen[ANY])}:
+                return
+            (self._folder / "killed").write_text(kind)
+        if self._pause is None:
+            os.kill(os.getpid(), signal.SIGKILL)
+        threading.Thread(target=self._kill_later).start()
+
+    def _kill_later(self) -> None:
+        time.sleep(self._pause or 0)
+        os.kill(os.getpid(), signal.SIGKILL)
 
 
-def read_lines(path: Path) -> list[str]:
-    return path.read_text().splitlines() if path.exists() else []
+def report_storing(killer: Killer) -> None:
+    """Report what DBOS writes of steps and workflows."""
+
+    def is_step(statement: str) -> bool:
+        start = statement.lstrip()[:200]
+        return start.startswith(("INSERT", "UPDATE")) and "workflow_inputs" not in start
+
+    def before(connection: Any, _c: Any, statement: str, *_: Any) -> None:
+        if is_step(statement):
+            connection.info["writes"] = True
+            killer.report("before write")
+
+    def after(_connection: Any, _c: Any, statement: str, *_: Any) -> None:
+        if is_step(statement):
+            killer.report("written")
+
+    def commit(connection: Any) -> None:
+        if connection.info.pop("writes", False):
+            killer.report("commit")
+
+    engine = sqlalchemy.engine.Engine
+    sqlalchemy.event.listen(engine, "before_cursor_execute", before)
+    sqlalchemy.event.listen(engine, "after_cursor_execute", after)
+    sqlalchemy.event.listen(engine, "commit", commit)
 
 
-def run_workflow(folder: Path, identity: str, report: Callable[[], None]) -> int:
-    """Run the workflow of a folder from where it is, to its end."""
-
-    def find_payment(key: str) -> str | None:
-        return next((line for line in read_lines(folder / "paid") if line.split()[0] == key), None)
-
-    @durable.effect(find=find_payment)
-    def pay(order: str, cents: int) -> str:
-        report()
-        line = f"{durable.effect_key()} {order} {cents}"
-        append_line(folder / "paid", line)
-        report()
-        return line
-
-    def decide(pending: PendingEffect) -> Accept:
-        append_line(folder / "decided", f"{pending.place} {pending.effect}")
-        report()
-        return Accept()
-
-    names: dict[str, Any] = {"__name__": "settling"}
-    exec(compile_program(), names)
-
-    @durable.workflow
-    def settle_orders(orders: list[dict[str, Any]]) -> int:
-        with njrt.using(model=LoggedModel(folder, report), intercept=decide):
-            total: int = names["settle"](orders, pay)
-        return total
-
-    remove = add_listener(lambda event: report())
-    durable.launch(f"sqlite:///{folder}/workflows.sqlite3", executor_id="kills")
-    report()
-    try:
-        with durable.workflow_id(identity):
-            return settle_orders(ORDERS)
-    finally:
-        remove()
-
-
-_compiled: list[Any] = []
-
-
-def compile_program() -> Any:
-    if not _compiled:
-        source = SourceFile("settling.njpy", textwrap.dedent(PROGRAM).encode())
-        output = compile_source(source).output
-        assert output is not None
-        _compiled.append(compile(output, "settling.py", "exec"))
-    return _compiled[0]
-
-
-def start_child(folder: Path, identity: str) -> tuple[int, int]:
-    """Fork a run that reports events on a pipe; give its process id and the pipe."""
-    readable, writable = os.pipe()
+def start_run(scenario: Scenario, world: World, killer: Killer) -> int:
+    """Fork a run; give its process id."""
     process = os.fork()
     if process:
-        os.close(writable)
-        return process, readable
-    os.close(readable)
+        return process
     code = 1
     try:
-        result = run_workflow(folder, identity, lambda: os.write(writable, b".") and None)
-        append_line(folder / "results", str(result))
+        signal.alarm(int(RUN_SECONDS))  # no run stays for ever
+        poll_often()
+        add_listener(lambda event: killer.report(type(event).__name__))
+        report_storing(killer)
+        result = scenario.run(world)
+        (world.folder / "events").write_text(json.dumps(killer.seen))
+        (world.folder / "modules").write_text("\n".join(sys.modules))
+        world.log("results", json.dumps(result))
         code = 0
     except BaseException:
-        import traceback
-
-        (folder / "error").write_text(traceback.format_exc())
+        (world.folder / "error").write_text(traceback.format_exc())
     finally:
         os._exit(code)
 
 
-def run_child(folder: Path, identity: str, kill_at: int, pause: float) -> bool:
-    """Run a workflow, and kill it after `kill_at` events and `pause` seconds; return whether it was killed."""
-    process, events = start_child(folder, identity)
-    seen = 0
-    while seen < kill_at:
-        got = os.read(events, 1)
-        if not got:
-            break
-        seen += 1
-    else:
-        time.sleep(pause)
-        os.kill(process, signal.SIGKILL)
-    os.close(events)
-    status = os.waitstatus_to_exitcode(os.waitpid(process, 0)[1])
-    if status > 0:
-        raise RuntimeError((folder / "error").read_text())
-    return status == -signal.SIGKILL
+# --- the process that looks after it
 
 
-def read_stored(folder: Path) -> tuple[set[str], int]:
+def run_once(
+    scenario: Scenario, world: World, kill_at: EventNumber, pause: float | None
+) -> str | None:
+    """Run a workflow until it ends or is killed; give the event at which it was killed."""
+    killer = Killer(world.folder, kill_at, pause)
+    world = World(world.folder, world.url, world.identity, killer.report)
+    status = os.waitstatus_to_exitcode(os.waitpid(start_run(scenario, world, killer), 0)[1])
+    if status == -signal.SIGKILL:
+        return (world.folder / "killed").read_text()
+    if status:
+        error = world.folder / "error"
+        raise RuntimeError(error.read_text() if error.exists() else f"exit status {status}")
+    return None
+
+
+@dataclass(frozen=True)
+class StoredSteps:
+    """What the database has of a workflow and those in it."""
+
+    replies: frozenset[str]
+    decisions: int
+
+
+def read_stored(world: World) -> StoredSteps:
     """The digests of the stored replies, and the number of stored decisions."""
-    path = folder / "workflows.sqlite3"
-    if not path.exists():
-        return set(), 0
-    with sqlite3.connect(path) as connection:
-        query = "SELECT function_name, output FROM operation_outputs WHERE output IS NOT NULL"
-        rows = connection.execute(query).fetchall()
-    connection.close()
-    replies = {
-        json.loads(json.loads(text))["key"] for name, text in rows if name.startswith("model call")
-    }
-    return replies, sum(name.startswith("decision") for name, _ in rows)
+    url = world.url.replace("postgresql://", "postgresql+psycopg://")
+    if url.startswith("sqlite") and not Path(url.removeprefix("sqlite:///")).exists():
+        return StoredSteps(frozenset(), 0)
+    engine = sqlalchemy.create_engine(url, poolclass=sqlalchemy.NullPool)
+    schema = "" if url.startswith("sqlite") else "dbos."
+    with engine.connect() as connection:
+        tables = sqlalchemy.inspect(connection).get_table_names(schema=schema.rstrip(".") or None)
+        if "operation_outputs" not in tables:
+            return StoredSteps(frozenset(), 0)
+        query = (
+            f"SELECT function_name, output FROM {schema}operation_outputs "
+            "WHERE output IS NOT NULL AND workflow_uuid LIKE :like"
+        )
+        found = connection.execute(sqlalchemy.text(query), {"like": f"{world.identity}%"})
+        rows = [(row[0], row[1]) for row in found]
+    engine.dispose()
+    replies = [json.loads(text) for name, text in rows if name.startswith("model call")]
+    keys = frozenset(json.loads(reply)["key"] for reply in replies)
+    return StoredSteps(keys, sum(name.startswith("decision decide") for name, _ in rows))
 
 
 def settle_one(
-    folder: Path, identity: str, pick: random.Random, counts: Counts, stops: float
+    scenario: Scenario,
+    world: World,
+    pick: random.Random,
+    counts: Counts,
+    events: dict[str, int],
+    stops: float,
 ) -> None:
     """Run one workflow to its end, killing it on the way, and count what is wrong."""
-    kills_left = pick.randint(1, 12)
-    while not (folder / "results").exists():
-        stored, decided = read_stored(folder)
-        asked_before = len(read_lines(folder / "asked"))
-        decided_before = len(read_lines(folder / "decided"))
+    name, store = world.identity.split("-")[0], world.url.split(":")[0]
+    kills_left = pick.randint(4, 16)
+    while not world.read("results"):
+        before = read_stored(world)
+        asked, decided = len(world.read("asked")), len(world.read("decided"))
         may_kill = kills_left > 0 and time.monotonic() < stops
-        kill_at = pick.randint(1, MAX_EVENTS) if may_kill else 10**9
-        killed = run_child(folder, identity, kill_at, pick.uniform(0, 0.003))
+        kill_at = pick_event(pick, events) if may_kill else NEVER
+        pause = None if pick.random() < 0.7 else pick.uniform(0, 0.005)
+        killed = run_once(scenario, world, kill_at, pause)
         counts.runs += 1
-        counts.kills += killed
-        kills_left -= killed
-        asked = read_lines(folder / "asked")[asked_before:]
-        counts.stored_steps_replayed += len(stored) + decided
-        check(counts, not stored & set(asked), f"{identity}: a stored reply was asked again")
-        new_decisions = len(read_lines(folder / "decided")) - decided_before
-        check(
-            counts,
-            decided + new_decisions <= read_stored(folder)[1] + 1,
-            f"{identity}: a stored decision was asked again",
+        counts.stored_steps_replayed += len(before.replies) + before.decisions
+        if killed is not None:
+            kills_left -= 1
+            counts.count_kill(scenario=name, store=store, event=killed)
+        again = before.replies & set(world.read("asked")[asked:])
+        counts.check(not again, f"{world.identity}: a stored reply was asked again")
+        new = len(world.read("decided")) - decided
+        stored = read_stored(world).decisions
+        counts.check(
+            before.decisions + new <= stored + scenario.parallel,
+            f"{world.identity}: a stored decision was asked again",
         )
-        paid = [line.split()[1] for line in read_lines(folder / "paid")]
-        check(counts, len(paid) == len(set(paid)), f"{identity}: an order was paid twice")
-    paid_orders = sorted(line.split()[1:] for line in read_lines(folder / "paid"))
-    expected = sorted([order["id"], str(order["cents"])] for order in ORDERS if order["cents"])
-    check(counts, paid_orders == expected, f"{identity}: paid {paid_orders}")
-    results = read_lines(folder / "results")
-    check(counts, results == [str(TOTAL)], f"{identity}: the result is {results}")
+    paid = sorted(line.split(maxsplit=1)[1] for line in world.read("paid"))
+    counts.check(paid == sorted(scenario.paid), f"{world.identity}: paid {paid}")
+    result = json.loads(world.read("results")[0])
+    counts.check(result == scenario.result, f"{world.identity}: the result is {result}")
     counts.workflows += 1
 
 
-def check(counts: Counts, is_right: bool, what: str) -> None:
-    if not is_right:
-        counts.violations += 1
-        print(f"wrong: {what}", file=sys.stderr)
+def pick_event(pick: random.Random, events: dict[str, int]) -> EventNumber:
+    """Any event, or, so that there are enough of the rare ones, one of a kind."""
+    kind = ANY if pick.random() < 0.5 else pick.choice(sorted(events))
+    return kind, pick.randint(1, events[kind])
+
+
+def count_events(scenario: Scenario, world: World) -> dict[str, int]:
+    """How many events of each kind a run has that nobody kills."""
+    run_once(scenario, world, NEVER, None)
+    result = json.loads(world.read("results")[0])
+    assert result == scenario.result, result
+    for name in world.read("modules"):
+        if name.startswith(("njrt.", "dbos.", "sqlalchemy.", "sqlite3", "psycopg")):
+            importlib.import_module(name)  # once, before the forks
+    events: dict[str, int] = json.loads((world.folder / "events").read_text())
+    return events
+
+
+def do_nothing(_: str) -> None:
+    """A world that reports to nobody."""
+
+
+def kill_many(chosen: argparse.Namespace, counts: Counts, parent: Path, postgres: str) -> None:
+    """Run workflows until enough kills are done."""
+    stops = time.monotonic() + chosen.seconds
+    events: dict[str, dict[str, int]] = {}
+    while counts.kills < chosen.kills and time.monotonic() < stops:
+        number = f"{chosen.seed}-{counts.workflows}"
+        pick = random.Random(number)
+        names = chosen.scenario or list(SCENARIOS)
+        name = names[counts.workflows % len(names)]
+        is_postgres = postgres and (chosen.store == "postgres" or pick.random() < POSTGRES_SHARE)
+        for identity in (f"{name}-{number}-whole", f"{name}-{number}-killed"):
+            folder = parent / identity
+            folder.mkdir()
+            url = postgres if is_postgres else f"sqlite:///{folder}/workflows.sqlite3"
+            world = World(folder, url, identity, do_nothing)
+            if "killed" in identity:
+                settle_one(SCENARIOS[name], world, pick, counts, events[name], stops)
+            elif name not in events:
+                events[name] = count_events(SCENARIOS[name], world)
+            shutil.rmtree(folder)
+        if chosen.state:
+            chosen.state.parent.mkdir(parents=True, exist_ok=True)
+            chosen.state.write_text(json.dumps(asdict(counts)) + "\n")
 
 
 def main(arguments: list[str] | None = None) -> int:
@@ -265,26 +287,19 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("--kills", type=int, default=1000, help="kills in all")
     parser.add_argument("--seconds", type=float, default=float("inf"), help="stop after so long")
     parser.add_argument("--seed", type=int, default=1)
-    parser.add_argument(
-        "--state", type=Path, help="keep the counts in this file, and go on from it"
-    )
+    parser.add_argument("--state", type=Path, help="keep the counts in this file, and go on")
+    parser.add_argument("--store", choices=["sqlite", "postgres", "both"], default="both")
+    parser.add_argument("--scenario", action="append", choices=list(SCENARIOS))
     chosen = parser.parse_args(arguments)
     counts = Counts()
     if chosen.state and chosen.state.exists():
         counts = Counts(**json.loads(chosen.state.read_text()))
-    stops = time.monotonic() + chosen.seconds
     compile_program()
-    with tempfile.TemporaryDirectory(prefix="njc-kills-") as parent:
-        while counts.kills < chosen.kills and time.monotonic() < stops:
-            identity = f"settling-{chosen.seed}-{counts.workflows}"
-            folder = Path(parent) / identity
-            folder.mkdir()
-            pick = random.Random(identity)
-            settle_one(folder, identity, pick, counts, stops)
-            shutil.rmtree(folder)
-            if chosen.state:
-                chosen.state.parent.mkdir(parents=True, exist_ok=True)
-                chosen.state.write_text(json.dumps(asdict(counts)) + "\n")
+    uses_postgres = chosen.store != "sqlite" and services.find_postgres()
+    with contextlib.ExitStack() as stack:
+        parent = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="njc-kills-")))
+        server = stack.enter_context(services.start_postgres()) if uses_postgres else None
+        kill_many(chosen, counts, parent, server.url if server else "")
     print(json.dumps(asdict(counts)))
     return 1 if counts.violations else 0
 

@@ -3,35 +3,25 @@
 from __future__ import annotations
 
 import asyncio
-import json
-import os
-import signal
 import subprocess
 import sys
-import uuid
-from collections.abc import Callable, Iterator
-from pathlib import Path
+from collections.abc import Callable
+from datetime import date
 from typing import Any
 
 import pytest
-from dbos import DBOS
+from dbos import DBOS, PortableWorkflowError
+from polling import replay
 
 import njrt
 from njrt import durable
 from njrt.decisions import Accept, PendingEffect, Reject
-from njrt.durable.steps import format_failure, format_reply, read_reply
+from njrt.durable.calls import format_failure, format_reply, read_reply
 from njrt.errors import BudgetError, RecordingMismatchError, ServerError
 from njrt.messages import ModelMessage, Reply, Request, Usage, UserMessage
 from njrt.models.scripted import Scripted
 
 REQUEST = Request("", (UserMessage("How many?"),), place="mail.njpy:3")
-HERE = Path(__file__).parent
-
-
-@pytest.fixture
-def url(tmp_path: Path) -> Iterator[str]:
-    yield f"sqlite:///{tmp_path}/workflows.sqlite3"
-    DBOS.destroy(destroy_registry=True)
 
 
 def list_steps(identity: str) -> list[str]:
@@ -65,7 +55,7 @@ def test_a_failure_is_stored_and_raised_again(error: njrt.NaturalError) -> None:
 def test_a_stored_reply_of_another_conversation_is_refused() -> None:
     other = Request("", (UserMessage("How few?"),), place="mail.njpy:9")
     with pytest.raises(
-        RecordingMismatchError, match=r"mail.njpy:9: a model call differs from the one"
+        RecordingMismatchError, match=r"mail.njpy:9: a model call differs from what"
     ):
         read_reply(other, format_reply(REQUEST, Reply(ModelMessage("3"))))
 
@@ -73,7 +63,7 @@ def test_a_stored_reply_of_another_conversation_is_refused() -> None:
 # --- in one process
 
 
-def test_calls_decisions_and_effects_are_steps(url: str) -> None:
+def test_calls_decisions_and_effects_are_steps(workflows: str) -> None:
     asked: list[str] = []
     paid: list[tuple[str, str]] = []
 
@@ -91,7 +81,6 @@ def test_calls_decisions_and_effects_are_steps(url: str) -> None:
         with njrt.using(model=Scripted(["3"]), intercept=decide):
             return [njrt.llm(f"How many {name}?"), pay(name), pay(name)]
 
-    durable.launch(url)
     for _ in range(2):
         with durable.workflow_id("one"):
             assert settle("apples") == ["3", "receipt", "receipt"]
@@ -106,7 +95,7 @@ def test_calls_decisions_and_effects_are_steps(url: str) -> None:
     ]  # fmt: skip
 
 
-def test_async_workflows(url: str) -> None:
+def test_async_workflows(workflows: str) -> None:
     @durable.effect
     async def pay(name: str) -> str:
         await asyncio.sleep(0)
@@ -125,12 +114,11 @@ def test_async_workflows(url: str) -> None:
         with durable.workflow_id("two"):
             return await settle("apples")
 
-    durable.launch(url)
     assert asyncio.run(call()) == ["3", "apples two/3"]
     assert list_steps("two") == ["decision decide", "model call", "effect pay begins", "effect pay"]
 
 
-def test_a_failed_call_is_a_step_that_the_workflow_can_catch(url: str) -> None:
+def test_a_failed_call_is_a_step_that_the_workflow_can_catch(workflows: str) -> None:
     @durable.workflow
     def settle() -> str:
         with njrt.using(model=Scripted([ServerError("down"), "3"])):
@@ -139,13 +127,12 @@ def test_a_failed_call_is_a_step_that_the_workflow_can_catch(url: str) -> None:
             except ServerError:
                 return str(njrt.llm("How many, please?"))
 
-    durable.launch(url)
     with durable.workflow_id("three"):
         assert settle() == "3"
     assert list_steps("three") == ["model call", "model call"]
 
 
-def test_a_budget_is_charged_once(url: str) -> None:
+def test_a_budget_is_charged_once(workflows: str) -> None:
     reply = Reply(ModelMessage("3"), usage=Usage(100, 0, 0, 0.0))
 
     @durable.workflow
@@ -155,7 +142,6 @@ def test_a_budget_is_charged_once(url: str) -> None:
         ):
             return str(njrt.llm("How many?"))
 
-    durable.launch(url)
     for _ in range(3):
         with durable.workflow_id("four"):
             assert settle() == "3"
@@ -179,94 +165,7 @@ def test_without_the_package_the_extra_is_named() -> None:
     assert 'pip install "njpy-runtime[durable]"' in done.stderr
 
 
-# --- crashes
-
-
-def fork_run(function: Callable[[], Any], result: Path) -> int:
-    """Run a function in a child process, its result in a file; give the exit status."""
-    process = os.fork()
-    if not process:
-        code = 1
-        try:
-            result.write_text(json.dumps(function()))
-            code = 0
-        except BaseException as error:
-            result.write_text(json.dumps(f"{type(error).__name__}: {error}"))
-        finally:
-            os._exit(code)
-    return os.waitstatus_to_exitcode(os.waitpid(process, 0)[1])
-
-
-@pytest.mark.parametrize(
-    ("dies", "has_find", "ends", "lines"),
-    [
-        ("before", False, "may have been done", 0),
-        ("after", False, "may have been done", 1),
-        ("before", True, "done anew", 1),
-        ("after", True, "found", 1),
-    ],
-)
-def test_an_effect_that_was_interrupted(
-    tmp_path: Path, dies: str, has_find: bool, ends: str, lines: int
-) -> None:
-    ledger, result, identity = tmp_path / "ledger", tmp_path / "result", uuid.uuid4().hex
-    url = f"sqlite:///{tmp_path}/workflows.sqlite3"
-
-    def find(key: str) -> str | None:
-        return "found" if ledger.exists() and key in ledger.read_text() else None
-
-    def make_run(is_first: bool) -> Callable[[], Any]:
-        def run() -> Any:
-            def pay() -> str:
-                if is_first and dies == "before":
-                    os.kill(os.getpid(), signal.SIGKILL)
-                with ledger.open("a") as file:
-                    file.write(f"{durable.effect_key()}\n")
-                if is_first and dies == "after":
-                    os.kill(os.getpid(), signal.SIGKILL)
-                return "done anew"
-
-            made = durable.effect(find=find)(pay) if has_find else durable.effect(pay)
-
-            @durable.workflow
-            def settle() -> str:
-                return made()
-
-            durable.launch(url, executor_id="test")
-            with durable.workflow_id(identity):
-                return settle()
-
-        return run
-
-    assert fork_run(make_run(True), result) == -signal.SIGKILL
-    fork_run(make_run(False), result)
-    assert ends in result.read_text()
-    assert len(ledger.read_text().splitlines() if ledger.exists() else []) == lines
-
-
-@pytest.mark.timeout(300)
-def test_random_kills(tmp_path: Path) -> None:
-    """A share of what `make durable-kills` does."""
-    state = tmp_path / "state.json"
-    command = [
-        sys.executable,
-        str(HERE / "kills.py"),
-        "--kills",
-        "1000",
-        "--seconds",
-        "12",
-        "--state",
-        str(state),
-    ]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=280)
-    counts = json.loads(done.stdout)
-    assert (done.returncode, done.stderr, counts["violations"]) == (0, "", 0)
-    assert counts["kills"] >= 1
-    assert counts["workflows"] >= 1
-    assert json.loads(state.read_text()) == counts
-
-
-def test_a_rejection_is_stored_too(url: str) -> None:
+def test_a_rejection_is_stored_too(workflows: str) -> None:
     @durable.workflow
     def settle() -> str:
         with njrt.using(model=Scripted(["3", "4"]), intercept=lambda pending: Reject("no")):
@@ -275,8 +174,224 @@ def test_a_rejection_is_stored_too(url: str) -> None:
             except njrt.NaturalError as error:
                 return type(error).__name__
 
-    durable.launch(url)
     with durable.workflow_id("five"):
         first = settle()
     with durable.workflow_id("five"):
         assert settle() == first
+
+
+# --- what the program sees is the same in the first run and in later ones
+
+
+class ShopError(Exception):
+    """An exception of the program, with an attribute."""
+
+    def __init__(self, message: str, code: int) -> None:
+        super().__init__(message, code)
+        self.code = code
+
+
+def raise_shop_error() -> None:
+    raise ShopError("closed", 7)
+
+
+def raise_key_error() -> None:
+    raise KeyError("sky", 3)
+
+
+def raise_os_error() -> None:
+    raise FileNotFoundError(2, "No such file", "a.txt")
+
+
+def raise_local_error() -> None:
+    class LocalError(Exception):
+        pass
+
+    raise LocalError("hidden")
+
+
+def raise_unstorable_error() -> None:
+    raise ValueError(object())
+
+
+def raise_group() -> None:
+    raise ExceptionGroup("several", [ValueError("a")])
+
+
+def return_a_pair() -> Any:
+    return (1, {"b": (2,)})
+
+
+def return_no_json() -> Any:
+    return object()
+
+
+def return_a_surrogate() -> Any:
+    return "\ud800\0"
+
+
+SEEN = {
+    raise_shop_error: "ShopError ('closed', 7) 7",
+    raise_key_error: "KeyError ('sky', 3)",
+    raise_os_error: "FileNotFoundError (2, 'No such file') a.txt",
+    raise_local_error: "StepFailedError ('raise_local_error.<locals>.LocalError: hidden',)",
+    raise_unstorable_error: "StepFailedError ('ValueError: <object object",
+    raise_group: "StepFailedError ('ExceptionGroup: several (1 sub-exception)',)",
+    return_a_pair: [1, {"b": [2]}],
+    return_no_json: "ConfigurationError ('the result of the effect return_no_json cannot be stored",
+    return_a_surrogate: "\ud800\0",
+}
+
+
+def describe(error: Exception) -> str:
+    code = getattr(error, "code", "") or getattr(error, "filename", "")
+    return f"{type(error).__name__} {error.args} {code}"
+
+
+@pytest.mark.parametrize("function", SEEN, ids=lambda function: function.__name__)
+def test_results_and_exceptions_of_effects(workflows: str, function: Callable[[], Any]) -> None:
+    seen: list[Any] = []
+    call = durable.effect(function)
+
+    @durable.workflow
+    def settle() -> None:
+        try:
+            seen.append(call())
+        except Exception as error:
+            seen.append(describe(error))
+
+    identity = f"seen {function.__name__}"
+    with durable.workflow_id(identity):
+        settle()
+    replay(identity, 9)
+    expected = SEEN[function]
+    assert seen[0] == seen[1]
+    assert seen[0][: len(expected)] == expected
+
+
+def test_the_traceback_of_an_effect_is_noted(workflows: str) -> None:
+    @durable.workflow
+    def settle() -> None:
+        durable.effect(raise_shop_error)()
+
+    with durable.workflow_id("note"), pytest.raises(ShopError) as caught:
+        settle()
+    assert "raised in a step of a workflow, at test_durable.py:" in caught.value.__notes__[0]
+
+
+def test_arguments_and_results_of_workflows(workflows: str) -> None:
+    seen: list[Any] = []
+
+    @durable.workflow
+    def inner(pair: Any, *, day: date) -> Any:
+        seen.append((pair, day))
+        return (pair, 3)
+
+    @durable.workflow
+    def outer(pair: Any) -> Any:
+        return inner(pair, day=date(2026, 3, 1))
+
+    with durable.workflow_id("pairs"):
+        assert outer((1, 2)) == [[1, 2], 3]
+    assert seen == [([1, 2], date(2026, 3, 1))]
+    assert replay("pairs", 9) == [[1, 2], 3]
+
+
+@pytest.mark.parametrize("is_async", [False, True])
+def test_an_exception_of_a_workflow_is_raised_by_each_call(workflows: str, is_async: bool) -> None:
+    caught: list[str] = []
+
+    @durable.workflow
+    def inner() -> None:
+        raise_shop_error()
+
+    @durable.workflow
+    async def ainner() -> None:
+        raise_shop_error()
+
+    @durable.workflow
+    def outer() -> None:
+        try:
+            inner()
+        except ShopError as error:
+            caught.append(describe(error))
+        raise_key_error()
+
+    @durable.workflow
+    async def aouter() -> None:
+        try:
+            await ainner()
+        except ShopError as error:
+            caught.append(describe(error))
+        raise_key_error()
+
+    async def acall() -> None:
+        with durable.workflow_id("async failing"):
+            await aouter()
+
+    for _ in range(2):
+        with durable.workflow_id("failing"), pytest.raises(KeyError, match="sky"):
+            asyncio.run(acall()) if is_async else outer()
+    with pytest.raises(PortableWorkflowError):
+        replay("async failing" if is_async else "failing", 9)
+    assert caught == ["ShopError ('closed', 7) 7"] * 2
+
+
+def test_other_arguments_than_before_are_refused(workflows: str) -> None:
+    cents = iter([1, 2])
+    paid: list[int] = []
+
+    @durable.effect
+    def pay(cents: int) -> None:
+        paid.append(cents)
+
+    @durable.workflow
+    def settle() -> None:
+        pay(next(cents))
+
+    with durable.workflow_id("arguments"):
+        settle()
+    with pytest.raises(PortableWorkflowError, match="effect pay differs from"):
+        replay("arguments", 9)
+    assert paid == [1]
+
+
+def test_another_step_than_before_is_refused(workflows: str) -> None:
+    names = iter(["pay", "refund"])
+
+    @durable.workflow
+    def settle() -> None:
+        name = next(names)
+        function: Any = lambda: None  # noqa: E731
+        function.__name__ = name
+        durable.effect(function)()
+
+    with durable.workflow_id("other step"):
+        settle()
+    with pytest.raises(PortableWorkflowError, match="Either the program has changed"):
+        replay("other step", 9)
+
+
+def test_find_may_be_async(workflows: str) -> None:
+    done: list[str] = []
+
+    async def find(key: str) -> str | None:
+        return "found" if key in done else None
+
+    @durable.effect(find=find)
+    async def pay() -> str:
+        done.append(durable.effect_key())
+        return "paid"
+
+    @durable.workflow
+    async def settle() -> str:
+        return await pay()
+
+    async def call() -> str:
+        with durable.workflow_id("async find"):
+            return await settle()
+
+    assert asyncio.run(call()) == "paid"
+    assert replay("async find", 2) == "found"
+    assert replay("async find", 1) == "paid"
+    assert [key.split("/")[1] for key in done] == ["1", "1"]

@@ -16,15 +16,29 @@
 docs/durable.md has what survives, and how.
 """
 
+from njrt.durable.approval import WorkflowQuestion, ask_person, decide, list_questions
+from njrt.durable.branches import gather, map
 from njrt.durable.effects import EffectInDoubtError, effect, effect_key
-from njrt.durable.workflows import launch, shut_down, workflow, workflow_id
+from njrt.durable.failures import StepFailedError
+from njrt.durable.versions import VersionWarning, WorkflowVersionError
+from njrt.durable.workflows import launch, shut_down, take_over, workflow, workflow_id
 
 __all__ = [
     "EffectInDoubtError",
+    "StepFailedError",
+    "VersionWarning",
+    "WorkflowQuestion",
+    "WorkflowVersionError",
+    "ask_person",
+    "decide",
     "effect",
     "effect_key",
+    "gather",
     "launch",
+    "list_questions",
+    "map",
     "shut_down",
+    "take_over",
     "workflow",
     "workflow_id",
 ]

@@ -4,8 +4,8 @@
     def pay(account: str, cents: int) -> str:
         return bank.pay(account, cents, idempotency_key=durable.effect_key())
 
-    step "effect pay begins"     who began it, and its key                  stored before
-    step "effect pay"            the result                                 stored after
+    step "effect pay begins"     who began it, its key, the digest of its arguments      stored before
+    step "effect pay"            the result or the exception                             stored after
 
 A crash between the two leaves it open whether the effect was done. Then `find(key)` is asked: it looks the effect up where it
 was done, and returns its result, or None if it was not done. Without `find`, `EffectInDoubtError` is raised: the
@@ -18,11 +18,18 @@ import functools
 import inspect
 import json
 import uuid
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from contextvars import ContextVar
-from typing import Any, ParamSpec, TypeVar, cast, overload
+from dataclasses import dataclass
+from typing import Any, ParamSpec, TypeVar, overload
 
+from njrt.durable.failures import failure_to_json
+from njrt.durable.steps import WorkflowSteps, find_steps, get_dbos, read_step
+from njrt.durable.stored_json import normalize
+from njrt.durable.versions import note_function
 from njrt.errors import NaturalError
+from njrt.message_json import hash_json
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -60,75 +67,126 @@ def effect_key() -> str:
     return _key.get()
 
 
-def _make_effect(function: Callable[..., Any], find: Find | None) -> Callable[..., Any]:
-    name = function.__name__
+@dataclass(frozen=True, slots=True)
+class EffectCall:
+    """One call of an effect in a workflow."""
 
-    def begin(attempt: str) -> str:
-        from dbos import DBOS
+    function: Callable[..., Any]
+    find: Find | None
+    arguments: tuple[Any, ...]
+    keywords: dict[str, Any]
+    attempt: str
+    """Differs between this process and one that was killed."""
 
-        return json.dumps({"attempt": attempt, "key": f"{DBOS.workflow_id}/{DBOS.step_id}"})
+    @property
+    def name(self) -> str:
+        return f"effect {self.function.__name__}"
 
-    def find_done(begun: dict[str, str], attempt: str) -> Any:
-        """The result if the effect was begun before a crash and done; None if it is to be done."""
-        if begun["attempt"] == attempt:
-            return None
-        if find is None:
-            raise EffectInDoubtError(
-                f"the effect `{name}` (key {begun['key']}) was interrupted by a crash, and may have been done; it is not "
-                "done again. Look whether it was, or give it a function `find` that does"
+    @property
+    def digest(self) -> str:
+        """The digest of the arguments; only the types count of those that are not JSON."""
+        try:
+            text = json.dumps(
+                [self.arguments, self.keywords], default=lambda value: str(type(value))
             )
-        return find(begun["key"])
+        except (TypeError, ValueError, RecursionError):
+            return ""
+        return hash_json(json.loads(text))
 
-    def perform(begun: dict[str, str], attempt: str, arguments: Any, keywords: Any) -> Any:
-        if (done := find_done(begun, attempt)) is not None:
-            return done
-        token = _key.set(begun["key"])
-        try:
-            return function(*arguments, **keywords)
-        finally:
-            _key.reset(token)
+    def begin(self) -> str:
+        """What is stored before the effect is done."""
+        dbos = get_dbos()
+        key = f"{dbos.workflow_id}/{dbos.step_id}"
+        return json.dumps({"key": self.digest, "attempt": self.attempt, "effect": key})
 
-    async def aperform(begun: dict[str, str], attempt: str, arguments: Any, keywords: Any) -> Any:
-        if (done := find_done(begun, attempt)) is not None:
-            return await done if inspect.isawaitable(done) else done
-        token = _key.set(begun["key"])
+    def look_up(self, begun: dict[str, Any]) -> Any:
+        """What `find` gives where the effect was begun before a crash; None if it is to be done."""
+        if begun["attempt"] == self.attempt:
+            return None
+        if self.find is None:
+            raise EffectInDoubtError(
+                f"the {self.name.replace(' ', ' `')}` (key {begun['effect']}) was interrupted by a crash, and may have been done; "
+                "it is not done again. Look whether it was, or give it a function `find` that does"
+            )
+        return self.find(begun["effect"])
+
+    def perform(self, begun: dict[str, Any]) -> str:
+        """Do the effect, unless it was done; give what is stored of it."""
         try:
-            return await function(*arguments, **keywords)
-        finally:
-            _key.reset(token)
+            result = self.look_up(begun)
+            if result is None:
+                with _keyed(begun["effect"]):
+                    result = self.function(*self.arguments, **self.keywords)
+            return self.format_result(result)
+        except Exception as error:
+            return self.format_failure(error)
+
+    async def aperform(self, begun: dict[str, Any]) -> str:
+        """The same for async functions; `find` may be async."""
+        try:
+            result = self.look_up(begun)
+            if inspect.isawaitable(result):
+                result = await result
+            if result is None:
+                with _keyed(begun["effect"]):
+                    result = await self.function(*self.arguments, **self.keywords)
+            return self.format_result(result)
+        except Exception as error:
+            return self.format_failure(error)
+
+    def format_result(self, result: Any) -> str:
+        """What is stored of a result."""
+        return json.dumps(
+            {"key": self.digest, "result": normalize(result, f"the result of the {self.name}")}
+        )
+
+    def format_failure(self, error: Exception) -> str:
+        """What is stored of an exception: the program has seen it, and must see it again."""
+        return json.dumps({"key": self.digest, "failure": failure_to_json(error)})
+
+
+@contextmanager
+def _keyed(key: str) -> Iterator[None]:
+    token = _key.set(key)
+    try:
+        yield
+    finally:
+        _key.reset(token)
+
+
+def _make_effect(function: Callable[..., Any], find: Find | None) -> Callable[..., Any]:
+    note_function(function)
+
+    def make_call(arguments: tuple[Any, ...], keywords: dict[str, Any]) -> EffectCall:
+        return EffectCall(function, find, arguments, keywords, uuid.uuid4().hex)
 
     @functools.wraps(function)
     def call(*arguments: Any, **keywords: Any) -> Any:
-        dbos = get_dbos_in_workflow()
-        if dbos is None:
+        steps = find_steps()
+        if steps is None:
             return function(*arguments, **keywords)
-        attempt = uuid.uuid4().hex
-        begun = json.loads(dbos.run_step({"name": f"effect {name} begins"}, begin, attempt))
-        return dbos.run_step(
-            {"name": f"effect {name}"}, perform, begun, attempt, arguments, keywords
-        )
+        return _call_once(steps, make_call(arguments, keywords))
 
     @functools.wraps(function)
     async def acall(*arguments: Any, **keywords: Any) -> Any:
-        dbos = get_dbos_in_workflow()
-        if dbos is None:
+        steps = find_steps()
+        if steps is None:
             return await function(*arguments, **keywords)
-        attempt = uuid.uuid4().hex
-        begun = json.loads(
-            await dbos.run_step_async({"name": f"effect {name} begins"}, begin, attempt)
-        )
-        return await dbos.run_step_async(
-            {"name": f"effect {name}"}, aperform, begun, attempt, arguments, keywords
-        )
+        return await _acall_once(steps, make_call(arguments, keywords))
 
     return acall if inspect.iscoroutinefunction(function) else call
 
 
-def get_dbos_in_workflow() -> Any:
-    """DBOS's class in a workflow and outside of its steps, else None."""
-    import sys
+def _call_once(steps: WorkflowSteps, call: EffectCall) -> Any:
+    begun = read_step(steps.run(f"{call.name} begins", call.begin), call.digest, call.name)
+    done = steps.run(call.name, functools.partial(call.perform, begun))
+    return read_step(done, call.digest, call.name)["result"]
 
-    if (package := sys.modules.get("dbos")) is None:
-        return None
-    dbos = cast(Any, package).DBOS
-    return dbos if dbos.workflow_id is not None and dbos.step_id is None else None
+
+async def _acall_once(steps: WorkflowSteps, call: EffectCall) -> Any:
+    async def begin() -> str:
+        return call.begin()
+
+    begun = read_step(await steps.arun(f"{call.name} begins", begin), call.digest, call.name)
+    done = await steps.arun(call.name, functools.partial(call.aperform, begun))
+    return read_step(done, call.digest, call.name)["result"]

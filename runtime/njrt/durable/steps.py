@@ -1,195 +1,153 @@
-"""Model calls and decisions of interceptors as steps of a DBOS workflow.
+"""The steps of a workflow: each is done once, in the order of the program.
 
-    DurableModel(model).ask(request)       asked once; after a crash, the stored reply
+    steps = WorkflowSteps()
+    steps.run("model call mail.njpy:3", ask)       calls `ask`; after a crash, gives what was stored
 
-A step is stored when its function has returned. What it stores is JSON: of a call the reply or the error and the digest of its
-conversation, of a decision the decision and the digest of the effect. DBOS finds a stored step by its position in the
-workflow. The digest shows where the program has taken another way than before the crash: that is an error, never a wrong reply.
+A step is stored when its function has returned. DBOS finds a stored step by its number: the first step of the workflow is 1, the
+next one 2. So steps must come in the same order each time, and two of them may not be under way at once, unless
+`njrt.durable.branches` has given each branch numbers of its own. What a step stores begins with a digest of what it is for, so that
+a program that takes another way than before the crash gets an error, never the wrong reply.
 """
 
 from __future__ import annotations
 
-import inspect
+import asyncio
 import json
-from collections.abc import Awaitable
-from dataclasses import dataclass, replace
-from typing import Any
+import sys
+from collections.abc import Awaitable, Callable, Iterator
+from contextlib import contextmanager
+from importlib.util import find_spec
+from typing import Any, cast
 
-import njrt.errors
-from njrt.decisions import Decision, Interceptor, PendingEffect
-from njrt.effect_json import decision_from_json, decision_to_json, effect_to_json
-from njrt.errors import ConfigurationError, InterceptorError, NaturalError, RecordingMismatchError
-from njrt.message_json import (
-    format_json_line,
-    hash_conversation,
-    hash_json,
-    reply_from_json,
-    reply_to_json,
-)
-from njrt.messages import Protocol, Reply, Request
-from njrt.models.model import Model
+from njrt.durable.failures import failure_from_json
+from njrt.errors import ConfigurationError, RecordingMismatchError
+from njrt.session.settings import get_settings
 
 
-@dataclass(frozen=True, slots=True)
-class DurableModel:
-    """`model`, each call of which is a step of the workflow around it."""
+class WorkflowSteps:
+    """The steps of one workflow, or of one branch of it (state: the step that is under way)."""
 
-    model: Model
+    def __init__(self) -> None:
+        self._running: str | None = None
 
-    @property
-    def name(self) -> str:
-        return self.model.name
-
-    @property
-    def protocol(self) -> Protocol:
-        return self.model.protocol
-
-    def ask(self, request: Request) -> Reply:
-        def call() -> str:
-            try:
-                return format_reply(request, self.model.ask(request))
-            except NaturalError as error:
-                return format_failure(request, error)
-
+    def run(self, name: str, function: Callable[[], str]) -> str:
+        """What the function gives, or has given before a crash."""
+        if not self.must_store(name):
+            return function()
         from dbos import DBOS
 
-        check_no_event_loop(request.place)
-        return read_reply(request, DBOS.run_step({"name": make_step_name(request)}, call))
+        check_no_event_loop(name)
+        with self.under_way(name):
+            return DBOS.run_step({"name": name}, function)
 
-    async def aask(self, request: Request) -> Reply:
+    async def arun(self, name: str, function: Callable[[], Awaitable[str]]) -> str:
+        """The same in async workflows."""
+        if not self.must_store(name):
+            return await function()
         from dbos import DBOS
 
         async def call() -> str:
-            try:
-                return format_reply(request, await self.model.aask(request))
-            except NaturalError as error:
-                return format_failure(request, error)
+            return await function()
 
-        return read_reply(
-            request, await DBOS.run_step_async({"name": make_step_name(request)}, call)
-        )
+        with self.under_way(name):
+            return await DBOS.run_step_async({"name": name}, call)
 
+    def must_store(self, name: str) -> bool:
+        """Whether this point is in the workflow and outside of its steps; an error in a thread that is not of the workflow."""
+        dbos = get_dbos()
+        if dbos is None or dbos.workflow_id is None:
+            raise ConfigurationError(
+                f"{name} is in a thread that the workflow has started itself, so that it would be lost in a crash; "
+                "start threads with durable.map"
+            )
+        return dbos.step_id is None
 
-def make_step_name(request: Request) -> str:
-    """The name of the step of a model call."""
-    return f"model call {request.place}".rstrip()
-
-
-def format_reply(request: Request, reply: Reply) -> str:
-    """What is stored of a reply."""
-    stored = {"key": hash_conversation(request.messages), "reply": reply_to_json(reply)}
-    return format_json_line(stored | {"model": reply.model})
-
-
-def format_failure(request: Request, error: NaturalError) -> str:
-    """What is stored of a call that failed: the program has seen the failure, and must see it again."""
-    failure = {"kind": type(error).__name__, "message": str(error), "place": error.place}
-    return format_json_line({"key": hash_conversation(request.messages), "failure": failure})
-
-
-def read_reply(request: Request, text: str) -> Reply:
-    """The reply in a stored step, or its failure raised."""
-    stored = json.loads(text)
-    check_digest(
-        stored["key"], hash_conversation(request.messages), f"{request.place}: a model call"
-    )
-    if failure := stored.get("failure"):
-        raise make_failure(failure)
-    return replace(reply_from_json(stored["reply"], stored["model"]), source="recording")
+    @contextmanager
+    def under_way(self, name: str) -> Iterator[None]:
+        """Refuse steps that begin inside the `with`."""
+        if self._running is not None:
+            raise ConfigurationError(
+                f"{name} begins while {self._running} is under way in the same workflow; which is first may differ after a "
+                "crash. Run them one after the other, or with durable.gather or durable.map"
+            )
+        self._running = name
+        try:
+            with mismatches_explained(name):
+                yield
+        finally:
+            self._running = None
 
 
-def make_failure(failure: dict[str, Any]) -> NaturalError:
-    """The error that was stored."""
-    kind = getattr(njrt.errors, failure["kind"], NaturalError)
-    error: NaturalError = kind(failure["message"])
-    error.place = failure["place"]
-    return error
+class DurableInterceptor:
+    """An interceptor that makes steps of its own, so that its decision is not one."""
+
+
+def find_steps() -> WorkflowSteps | None:
+    """The steps of the workflow around this point; None outside of workflows and inside of steps."""
+    steps = get_settings().steps
+    if isinstance(steps, WorkflowSteps):
+        return steps if steps.must_store("an effect") else None
+    dbos = get_dbos()
+    in_workflow = dbos and dbos.workflow_id is not None and dbos.step_id is None
+    return WorkflowSteps() if in_workflow else None
+
+
+def get_dbos() -> Any:
+    """DBOS's class if the package is in use, else None."""
+    package = sys.modules.get("dbos")
+    return package and cast(Any, package).DBOS
+
+
+@contextmanager
+def mismatches_explained(name: str) -> Iterator[None]:
+    """Raise `RecordingMismatchError` where DBOS finds a step of another name."""
+    from dbos import error as dbos_errors
+
+    try:
+        yield
+    except dbos_errors.DBOSUnexpectedStepError as error:
+        raise make_mismatch(name) from error
 
 
 def check_digest(stored: str, now: str, what: str) -> None:
     """Raise `RecordingMismatchError` if a stored step belongs to something else."""
     if stored != now:
-        from dbos import DBOS
-
-        raise RecordingMismatchError(
-            f"{what} differs from the one that the workflow {DBOS.workflow_id} made at this point before it was interrupted; "
-            "a workflow must do the same each time: make what is not the same a step (DBOS.step), and run blocks that run "
-            "at the same time in workflows of their own"
-        )
+        raise make_mismatch(what)
 
 
-def check_no_event_loop(place: str) -> None:
+def make_mismatch(what: str) -> RecordingMismatchError:
+    """The error for a step that is not the stored one."""
+    dbos = get_dbos()
+    return RecordingMismatchError(
+        f"{what} differs from what the workflow {dbos and dbos.workflow_id} did at this point before it was interrupted. Either the "
+        "program has changed: finish the workflow with the program that began it. Or it does not do the same each time: make "
+        "what is not the same a step (DBOS.step), and run blocks that run at the same time with durable.gather or durable.map"
+    )
+
+
+def read_step(text: str, key: str, what: str) -> dict[str, Any]:
+    """What a step has stored for `key`; raises the failure that it has stored."""
+    stored: dict[str, Any] = json.loads(text)
+    check_digest(stored["key"], key, what)
+    if failure := stored.get("failure"):
+        raise failure_from_json(failure)
+    return stored
+
+
+def check_no_event_loop(name: str) -> None:
     """Raise `ConfigurationError` in a plain function that an async workflow has called."""
-    import asyncio
-
     try:
         asyncio.get_running_loop()
     except RuntimeError:
         return
     raise ConfigurationError(
-        f"{place}: the block is in a plain function that an async workflow calls; make the function async"
+        f"{name}: this is in a plain function that an async workflow calls; make the function async"
     )
 
 
-def make_durable_decide(decide: Interceptor, name: str) -> Interceptor:
-    """The function of an interceptor as a step."""
-    from dbos import DBOS
-
-    def choose(pending: PendingEffect) -> Decision | Awaitable[Decision]:
-        key = hash_json([pending.place, pending.turn, effect_to_json(pending.effect)])
-        options: Any = {"name": f"decision {name}"}
-
-        def read(text: str) -> Decision:
-            stored = json.loads(text)
-            check_digest(stored["key"], key, f"{pending.place}: an effect")
-            if failure := stored.get("failure"):
-                raise make_failure(failure)
-            return decision_from_json(stored["decision"])
-
-        def write(decision: Decision) -> str:
-            return format_json_line({"key": key, "decision": decision_to_json(decision)})
-
-        def write_failure(error: Exception) -> str:
-            shown = (
-                error if isinstance(error, NaturalError) else make_interceptor_error(name, error)
-            )
-            failure = {"kind": type(shown).__name__, "message": str(shown), "place": shown.place}
-            return format_json_line({"key": key, "failure": failure})
-
-        def decide_now() -> str:
-            try:
-                return write(_get_decision(decide(pending)))
-            except Exception as error:
-                return write_failure(error)
-
-        async def decide_later() -> str:
-            try:
-                answer = decide(pending)
-                return write(await answer if inspect.isawaitable(answer) else _get_decision(answer))
-            except Exception as error:
-                return write_failure(error)
-
-        async def choose_later() -> Decision:
-            return read(await DBOS.run_step_async(options, decide_later))
-
-        if pending.is_async:
-            return choose_later()
-        check_no_event_loop(pending.place)
-        return read(DBOS.run_step(options, decide_now))
-
-    return choose
-
-
-def make_interceptor_error(name: str, error: Exception) -> InterceptorError:
-    """The error for an exception of an interceptor."""
-    return InterceptorError(f"the interceptor `{name}` raised {type(error).__name__}: {error}")
-
-
-def _get_decision(answer: Any) -> Decision:
-    if inspect.iscoroutine(answer):
-        answer.close()
+def check_installed() -> None:
+    """Raise `ConfigurationError` if DBOS is not installed."""
+    if find_spec("dbos") is None:
         raise ConfigurationError(
-            "an interceptor that is a coroutine function needs a block in an async function"
+            'njrt.durable needs the package `dbos`; install it with: pip install "njpy-runtime[durable]"'
         )
-    decision: Decision = answer
-    return decision

@@ -11,14 +11,23 @@ from __future__ import annotations
 
 import functools
 import inspect
+import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from importlib.util import find_spec
-from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar
+from contextvars import ContextVar
+from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar, cast
 
-from njrt.decisions import Interceptor
-from njrt.errors import ConfigurationError
-from njrt.models.model import Model
+from njrt.durable.calls import BlockSteps
+from njrt.durable.failures import failure_from_json, failure_to_json
+from njrt.durable.steps import check_installed, get_dbos
+from njrt.durable.stored_json import normalize, normalize_argument
+from njrt.durable.versions import (
+    VersionWarning,
+    check_version,
+    find_other_versions,
+    find_version,
+    note_function,
+)
 from njrt.session.settings import open_steps
 
 if TYPE_CHECKING:
@@ -27,71 +36,117 @@ if TYPE_CHECKING:
 P = ParamSpec("P")
 R = TypeVar("R")
 
+_given_id: ContextVar[str | None] = ContextVar("njrt.durable.workflows", default=None)
+
 RECOVERY_ATTEMPTS = 1000
 """How often DBOS takes up a workflow after crashes before it gives it up."""
-
-
-class WorkflowSteps:
-    """What makes model calls and decisions steps of the workflow around them."""
-
-    def wrap_model(self, model: Model) -> Model:
-        """The model whose calls are steps; as it is within a step, which is stored as a whole."""
-        from njrt.durable.effects import get_dbos_in_workflow
-        from njrt.durable.steps import DurableModel
-
-        return DurableModel(model) if get_dbos_in_workflow() else model
-
-    def wrap_interceptor(self, decide: Interceptor, name: str) -> Interceptor:
-        """The function of an interceptor whose decisions are steps."""
-        from njrt.durable.effects import get_dbos_in_workflow
-        from njrt.durable.steps import make_durable_decide
-
-        return make_durable_decide(decide, name) if get_dbos_in_workflow() else decide
-
-
-STEPS = WorkflowSteps()
 
 
 def workflow(function: Callable[P, R]) -> Callable[P, R]:
     """Make a function, also an async one, a DBOS workflow whose natural blocks survive a crash.
 
-    A workflow that is taken up after a crash does not see a `with njrt.using(...)` around its call: open it inside.
+    Its arguments, its result and those of workflows in it are as JSON gives them, in the first run too. A workflow that is taken up
+    after a crash does not see a `with njrt.using(...)` around its call: open it inside. An exception that ends it
+    is raised by later calls with its id too, and in the workflow that called it.
     """
     check_installed()
     from dbos import DBOS, WorkflowSerializationFormat
 
-    if inspect.iscoroutinefunction(function):
-
-        @functools.wraps(function)
-        async def run(*arguments: Any, **keywords: Any) -> Any:
-            with open_steps(STEPS):
-                return await function(*arguments, **keywords)
-    else:
-
-        @functools.wraps(function)
-        def run(*arguments: Any, **keywords: Any) -> Any:
-            with open_steps(STEPS):
-                return function(*arguments, **keywords)
-
+    name = function.__qualname__
+    note_function(function)
     make_workflow = DBOS.workflow(
-        name=function.__qualname__,
+        name=name,
         max_recovery_attempts=RECOVERY_ATTEMPTS,
         serialization_type=WorkflowSerializationFormat.PORTABLE,
     )
-    wrapped: Any = run
-    made: Callable[P, R] = make_workflow(wrapped)
-    return made
+
+    if inspect.iscoroutinefunction(function):
+
+        @functools.wraps(function)
+        async def arun(*arguments: Any, **keywords: Any) -> Any:
+            arguments, keywords = normalize_arguments(name, arguments, keywords)
+            with open_steps(BlockSteps()), stored_failures():
+                return normalize(await function(*arguments, **keywords), f"the result of {name}")
+
+        amade: Any = make_workflow(arun)
+
+        @functools.wraps(amade)
+        async def acall(*arguments: Any, **keywords: Any) -> Any:
+            if identity := get_given_id():
+                check_version(await DBOS.get_workflow_status_async(identity))
+            with read_failures():
+                return await amade(*arguments, **keywords)
+
+        return cast(Callable[P, R], acall)
+
+    @functools.wraps(function)
+    def run(*arguments: Any, **keywords: Any) -> Any:
+        arguments, keywords = normalize_arguments(name, arguments, keywords)
+        with open_steps(BlockSteps()), stored_failures():
+            return normalize(function(*arguments, **keywords), f"the result of {name}")
+
+    made: Any = make_workflow(run)
+
+    @functools.wraps(made)
+    def call(*arguments: Any, **keywords: Any) -> Any:
+        if identity := get_given_id():
+            check_version(DBOS.get_workflow_status(identity))
+        with read_failures():
+            return made(*arguments, **keywords)
+
+    return cast(Callable[P, R], call)
 
 
-def launch(url: str, *, name: str = "njc", version: str = "1", **options: Any) -> None:
+def normalize_arguments(
+    name: str, arguments: tuple[Any, ...], keywords: dict[str, Any]
+) -> tuple[tuple[Any, ...], dict[str, Any]]:
+    """The arguments as they are after a crash."""
+    what = f"an argument of {name}"
+    return (
+        tuple(normalize_argument(value, what) for value in arguments),
+        {key: normalize_argument(value, what) for key, value in keywords.items()},
+    )
+
+
+@contextmanager
+def stored_failures() -> Iterator[None]:
+    """Raise an exception of a workflow so that DBOS stores all of it."""
+    from dbos import PortableWorkflowError
+
+    try:
+        yield
+    except PortableWorkflowError:
+        raise
+    except Exception as error:
+        data: Any = {"failure": failure_to_json(error)}
+        raise PortableWorkflowError(str(error), type(error).__name__, None, data) from error
+
+
+@contextmanager
+def read_failures() -> Iterator[None]:
+    """Raise the exception of a workflow that DBOS has stored."""
+    from dbos import PortableWorkflowError
+
+    try:
+        yield
+    except PortableWorkflowError as error:
+        data: Any = error.data
+        if not isinstance(data, dict) or "failure" not in data:
+            raise
+        raise failure_from_json(data["failure"]) from error.__cause__
+
+
+def launch(url: str, *, name: str = "njc", version: str | None = None, **options: Any) -> None:
     """Start DBOS on a database (`sqlite:///FILE` or `postgresql://...`) and take up interrupted workflows.
 
-    Call it once, after all workflows are defined. Workflows of another `version` are not taken up: change it where a
-    workflow's steps change. Other `options` are those of `dbos.DBOSConfig`, such as `executor_id`.
+    Call it once, after all modules are imported. Only workflows of the same `version` are taken up; by default it is a digest of
+    the program (`njrt.durable.versions`), and a `VersionWarning` names the others. Other `options` are those of
+    `dbos.DBOSConfig`; processes that run at the same time need an `executor_id` each, which is the same after a restart.
     """
     check_installed()
     from dbos import DBOS, DBOSPortableJSONSerializer
 
+    version = find_version() if version is None else version
     config: DBOSConfig = {
         "name": name,
         "system_database_url": url,
@@ -102,6 +157,21 @@ def launch(url: str, *, name: str = "njc", version: str = "1", **options: Any) -
     }
     DBOS(config=config)
     DBOS.launch()
+    for workflow_id, other in find_other_versions(version).items():
+        message = (
+            f"version {version} does not take up the workflow {workflow_id} of version {other}"
+        )
+        warnings.warn(message, VersionWarning, stacklevel=2)
+
+
+def take_over(executor_id: str) -> None:
+    """Take up the interrupted workflows of a process that will not come back: one of another machine, say.
+
+    Should it still run, then it stops at its next step; an effect that it is doing is in doubt.
+    """
+    from dbos import DBOS
+
+    DBOS._recover_pending_workflows([executor_id])
 
 
 def shut_down() -> None:
@@ -117,13 +187,15 @@ def workflow_id(name: str) -> Iterator[None]:
     check_installed()
     from dbos import SetWorkflowID
 
-    with SetWorkflowID(name):
-        yield
+    token = _given_id.set(name)
+    try:
+        with SetWorkflowID(name):
+            yield
+    finally:
+        _given_id.reset(token)
 
 
-def check_installed() -> None:
-    """Raise `ConfigurationError` if DBOS is not installed."""
-    if find_spec("dbos") is None:
-        raise ConfigurationError(
-            'njrt.durable needs the package `dbos`; install it with: pip install "njpy-runtime[durable]"'
-        )
+def get_given_id() -> str | None:
+    """The id that `workflow_id` gives here; None inside of workflows."""
+    dbos = get_dbos()
+    return _given_id.get() if dbos.workflow_id is None else None

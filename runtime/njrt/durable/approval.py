@@ -1,0 +1,183 @@
+"""A person decides about effects of a workflow, days later and after crashes.
+
+with njrt.using(intercept=durable.ask_person()):       in the workflow: each effect waits for its decision
+    ...
+
+for question in durable.list_questions(url):           anywhere: a web page, a command
+    print(question.text)
+    durable.decide(url, question, njrt.Accept())
+
+step "question mail.njpy:3"     what is to be decided, and the digest of the effect
+step "DBOS.recv"                the decision, sent by `decide`
+step "decision a person"        the same, as it was used
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Awaitable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from njrt.approval.question import describe_names, describe_question, format_code
+from njrt.decisions import Abort, Decision, PendingEffect
+from njrt.durable.calls import format_decision, hash_effect, read_decision
+from njrt.durable.steps import (
+    DurableInterceptor,
+    WorkflowSteps,
+    check_installed,
+    find_steps,
+    read_step,
+)
+from njrt.effect_json import decision_from_json, decision_to_json
+from njrt.errors import ConfigurationError, PolicyError
+
+if TYPE_CHECKING:
+    from dbos import DBOSClient
+
+WEEK = 7 * 24 * 3600.0
+DECIDED = "decision a person"
+
+
+@dataclass(frozen=True, slots=True)
+class WorkflowQuestion:
+    """An effect of a workflow that waits for a decision."""
+
+    workflow_id: str
+    topic: str
+    """Differs between the questions of a workflow."""
+    place: str
+    text: str
+    """What a person is shown: the place, the instruction, the code, and what it names."""
+
+
+@dataclass(frozen=True, slots=True)
+class PersonApproval(DurableInterceptor):
+    """The interceptor that `ask_person` makes."""
+
+    seconds: float
+
+    def __call__(self, pending: PendingEffect) -> Decision | Awaitable[Decision]:
+        steps = find_steps()
+        if steps is None:
+            raise ConfigurationError(
+                "durable.ask_person works in workflows only; use njrt.approve elsewhere"
+            )
+        return self._adecide(pending, steps) if pending.is_async else self._decide(pending, steps)
+
+    def _decide(self, pending: PendingEffect, steps: WorkflowSteps) -> Decision:
+        from dbos import DBOS
+
+        name = make_question_name(pending)
+        topic = read_topic(pending, steps.run(name, lambda: format_question(pending)))
+        with steps.under_way(name):
+            answer = DBOS.recv(topic, timeout_seconds=self.seconds)
+        decision = self._read_answer(pending, answer)
+        text = steps.run(DECIDED, lambda: format_decision(pending, decision))
+        return read_decision(pending, text)
+
+    async def _adecide(self, pending: PendingEffect, steps: WorkflowSteps) -> Decision:
+        from dbos import DBOS
+
+        async def ask() -> str:
+            return format_question(pending)
+
+        async def store() -> str:
+            return format_decision(pending, decision)
+
+        name = make_question_name(pending)
+        topic = read_topic(pending, await steps.arun(name, ask))
+        with steps.under_way(name):
+            answer = await DBOS.recv_async(topic, timeout_seconds=self.seconds)
+        decision = self._read_answer(pending, answer)
+        return read_decision(pending, await steps.arun(DECIDED, store))
+
+    def _read_answer(self, pending: PendingEffect, answer: Any) -> Decision:
+        if answer is None:
+            message = f"{pending.place}: nobody decided within {self.seconds:g} seconds"
+            return Abort(PolicyError(message))
+        return decision_from_json(json.loads(answer))
+
+
+def ask_person(seconds: float = WEEK) -> PersonApproval:
+    """An interceptor for workflows that waits until `decide` was called, whatever happens to the process.
+
+    The effects of one block wait one after the other. After `seconds` without a decision the block ends with a `PolicyError`.
+    """
+    return PersonApproval(seconds)
+
+
+def list_questions(url: str) -> list[WorkflowQuestion]:
+    """The effects that wait for a decision, in all workflows of a database that have not ended. It starts no workflow."""
+    with open_client(url) as client:
+        pending = client.list_workflows(
+            status=["PENDING", "ENQUEUED"], load_input=False, load_output=False
+        )
+        return [
+            question
+            for workflow in pending
+            for question in find_questions(client, workflow.workflow_id)
+        ]
+
+
+def decide(url: str, question: WorkflowQuestion, decision: Decision) -> None:
+    """Send a decision to a waiting effect. The first one counts."""
+    from dbos import WorkflowSerializationFormat
+
+    with open_client(url) as client:
+        client.send(
+            question.workflow_id,
+            json.dumps(decision_to_json(decision)),
+            question.topic,
+            serialization_type=WorkflowSerializationFormat.PORTABLE,
+        )
+
+
+@contextmanager
+def open_client(url: str) -> Iterator[DBOSClient]:
+    """Access to the workflows of a database from outside of their program."""
+    check_installed()
+    from dbos import DBOSClient, DBOSPortableJSONSerializer
+
+    client = DBOSClient(system_database_url=url, serializer=DBOSPortableJSONSerializer())
+    try:
+        yield client
+    finally:
+        client.destroy()
+
+
+def find_questions(client: DBOSClient, workflow_id: str) -> Iterator[WorkflowQuestion]:
+    """The questions of a workflow that were not decided."""
+    steps = client.list_workflow_steps(workflow_id)
+    outputs = [(step["function_name"], step["output"]) for step in steps if step["output"]]
+    decided = [json.loads(text)["key"] for name, text in outputs if name == DECIDED]
+    for name, text in outputs:
+        if not name.startswith("question "):
+            continue
+        stored = json.loads(text)
+        if stored["key"] in decided:
+            decided.remove(stored["key"])
+        else:
+            yield WorkflowQuestion(workflow_id, stored["topic"], stored["place"], stored["text"])
+
+
+def make_question_name(pending: PendingEffect) -> str:
+    """The name of the step of a question."""
+    return f"question {pending.place or 'njrt.llm'}"
+
+
+def format_question(pending: PendingEffect) -> str:
+    """What is stored of a question."""
+    from dbos import DBOS
+
+    code = format_code(pending.effect)[0].split("\n")
+    lines = [*describe_question(pending), *(f"  {line}" for line in code), *describe_names(pending)]
+    fields = {"key": hash_effect(pending), "topic": f"decision {DBOS.step_id}"}
+    return json.dumps(fields | {"place": pending.place, "text": "\n".join(lines)})
+
+
+def read_topic(pending: PendingEffect, text: str) -> str:
+    """The topic in a stored question."""
+    topic: str = read_step(text, hash_effect(pending), f"{pending.place}: an effect")["topic"]
+    return topic

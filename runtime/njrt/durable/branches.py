@@ -1,0 +1,155 @@
+"""Branches of a workflow that run at the same time, each with step numbers of its own.
+
+    await durable.gather(check(a), check(b), check(c))        in async workflows
+    durable.map(check, [a, b, c])                             in others: one thread for each
+
+    steps of the workflow      1 2
+    branch 0, 1, 2                 4 10 16 ...    6 12 18 ...    8 14 20 ...
+    after them                                                                  the next number after the last one used
+
+DBOS counts the steps of a workflow as they begin; that order differs between runs where branches take turns. So branch i of n takes
+every n-th number: its steps have the same numbers however the branches take turns. Branches may branch again.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import builtins
+import contextvars
+import functools
+from collections.abc import Callable, Coroutine, Iterable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from typing import Any, TypeVar
+
+from njrt.durable.calls import BlockSteps
+from njrt.durable.steps import find_steps
+from njrt.errors import ConfigurationError
+from njrt.session.settings import open_steps
+
+T = TypeVar("T")
+R = TypeVar("R")
+
+MAX_STEP = 2**31 - 1
+"""The greatest number of a step that Postgres stores."""
+
+
+async def gather(*coroutines: Coroutine[Any, Any, Any]) -> list[Any]:
+    """Run coroutines at the same time, each a branch of the workflow; give their results in the order of the arguments.
+
+    All run to their end; then the exception of the first one that failed is raised. Outside of workflows it does the same.
+    """
+    if not all(builtins.map(asyncio.iscoroutine, coroutines)):
+        raise ConfigurationError(
+            "durable.gather needs coroutines that have not begun, such as check(order), not tasks"
+        )
+    with branches(len(coroutines)) as contexts:
+        tasks = [
+            asyncio.create_task(_run_branch(coroutine), context=context)
+            for coroutine, context in zip(coroutines, contexts, strict=True)
+        ]
+        results = await asyncio.gather(*tasks, return_exceptions=True)
+    return raise_first(results)
+
+
+def map(function: Callable[[T], R], items: Iterable[T], *, threads: int = 8) -> list[R]:
+    """Call a function with each item, in up to `threads` threads, each call a branch of the workflow; give the results in order.
+
+    All calls run to their end; then the exception of the first one that failed is raised. Outside of workflows it does the same.
+    """
+
+    def call(context: contextvars.Context, item: T) -> R | BaseException:
+        try:
+            return context.run(_call_branch, function, item)
+        except BaseException as error:
+            return error
+
+    listed = list(items)
+    with branches(len(listed)) as contexts, ThreadPoolExecutor(max_workers=threads) as pool:
+        results = list(pool.map(call, contexts, listed))
+    return raise_first(results)
+
+
+def raise_first(results: Sequence[Any]) -> list[Any]:
+    """The results; raises the first exception among them, one that ends the program before others."""
+    failures = [result for result in results if isinstance(result, BaseException)]
+    for failure in sorted(failures, key=lambda error: isinstance(error, Exception)):
+        raise failure
+    return list(results)
+
+
+@contextmanager
+def branches(count: int) -> Iterator[list[contextvars.Context]]:
+    """A context for each of `count` branches; at the end of the `with`, the workflow goes on after their last steps."""
+    steps = find_steps()
+    if steps is None or not count:
+        yield [contextvars.copy_context() for _ in range(count)]
+        return
+    from dbos._context import get_local_dbos_context
+
+    around: Any = get_local_dbos_context()
+    first, unit = around.function_id, getattr(around, "unit", 2)
+    made = [
+        get_branch_class()(around, first + unit * (1 + index - count), unit * count)
+        for index in range(count)
+    ]
+    contexts = [contextvars.copy_context() for _ in made]
+    for context, branch in zip(contexts, made, strict=True):
+        context.run(enter_branch, branch)
+    with steps.under_way("a gather or map of njrt.durable"):
+        yield contexts
+    used = max(branch.function_id for branch in made)
+    taken = max(0, -(-(used - first) // unit))
+    around.function_id += taken if hasattr(around, "unit") else unit * taken + 1
+
+
+def enter_branch(branch: Any) -> None:
+    """Make the current context that of a branch."""
+    from dbos._context import _set_local_dbos_context
+
+    _set_local_dbos_context(branch)
+
+
+@contextmanager
+def own_steps() -> Iterator[None]:
+    """In a branch of a workflow: steps that may run beside those of other branches."""
+    if find_steps() is None:
+        yield
+        return
+    with open_steps(BlockSteps()):
+        yield
+
+
+async def _run_branch(coroutine: Coroutine[Any, Any, T]) -> T:
+    with own_steps():
+        return await coroutine
+
+
+def _call_branch(function: Callable[[T], R], item: T) -> R:
+    with own_steps():
+        return function(item)
+
+
+@functools.cache
+def get_branch_class() -> Any:
+    """The class of a branch's context: that of DBOS, with other step numbers."""
+    from dbos._context import DBOSContext
+
+    class BranchContext(DBOSContext):
+        """A copy of the workflow's context that counts in steps of `unit` (state: the number of the last step)."""
+
+        def __init__(self, around: DBOSContext, last: int, unit: int) -> None:
+            vars(self).update(vars(around))
+            self.last, self.unit = last, unit
+
+        @property
+        def function_id(self) -> int:
+            return self.last
+
+        @function_id.setter
+        def function_id(self, number: int) -> None:
+            self.last += (number - self.last) * self.unit
+            if self.last >= MAX_STEP:
+                raise ConfigurationError("the workflow has too many steps; use fewer branches")
+
+    return BranchContext

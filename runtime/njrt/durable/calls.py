@@ -1,0 +1,168 @@
+"""Model calls and decisions of interceptors as steps of a workflow.
+
+    DurableModel(model, steps).ask(request)       asked once; after a crash, the stored reply
+
+What a step stores is JSON: of a call the reply or the error and the digest of its conversation, of a decision the decision and the
+digest of the effect.
+"""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Awaitable
+from dataclasses import dataclass, replace
+from typing import Any
+
+from njrt.decisions import Decision, Interceptor, PendingEffect
+from njrt.durable.failures import failure_to_json
+from njrt.durable.steps import DurableInterceptor, WorkflowSteps, read_step
+from njrt.effect_json import decision_from_json, decision_to_json, effect_to_json
+from njrt.errors import ConfigurationError, InterceptorError, NaturalError
+from njrt.message_json import (
+    format_json_line,
+    hash_conversation,
+    hash_json,
+    reply_from_json,
+    reply_to_json,
+)
+from njrt.messages import Protocol, Reply, Request
+from njrt.models.model import Model
+
+
+class BlockSteps(WorkflowSteps):
+    """The steps of a workflow, or of a branch, with those of its natural blocks."""
+
+    def wrap_model(self, model: Model) -> Model:
+        """The model whose calls are steps; as it is within a step, which is stored as a whole."""
+        return DurableModel(model, self) if self.must_store("a natural block") else model
+
+    def wrap_interceptor(self, decide: Interceptor, name: str) -> Interceptor:
+        """The function of an interceptor whose decisions are steps."""
+        if not self.must_store("an interceptor") or isinstance(decide, DurableInterceptor):
+            return decide
+        return make_durable_decide(decide, name, self)
+
+
+@dataclass(frozen=True, slots=True)
+class DurableModel:
+    """`model`, each call of which is a step of the workflow around it."""
+
+    model: Model
+    steps: WorkflowSteps
+
+    @property
+    def name(self) -> str:
+        return self.model.name
+
+    @property
+    def protocol(self) -> Protocol:
+        return self.model.protocol
+
+    def ask(self, request: Request) -> Reply:
+        def call() -> str:
+            try:
+                return format_reply(request, self.model.ask(request))
+            except Exception as error:
+                return format_failure(request, error)
+
+        return read_reply(request, self.steps.run(make_step_name(request), call))
+
+    async def aask(self, request: Request) -> Reply:
+        async def call() -> str:
+            try:
+                return format_reply(request, await self.model.aask(request))
+            except Exception as error:
+                return format_failure(request, error)
+
+        return read_reply(request, await self.steps.arun(make_step_name(request), call))
+
+
+def make_step_name(request: Request) -> str:
+    """The name of the step of a model call."""
+    return f"model call {request.place}".rstrip()
+
+
+def format_reply(request: Request, reply: Reply) -> str:
+    """What is stored of a reply."""
+    stored = {"key": hash_conversation(request.messages), "reply": reply_to_json(reply)}
+    return format_json_line(stored | {"model": reply.model})
+
+
+def format_failure(request: Request, error: Exception) -> str:
+    """What is stored of a call that failed: the program has seen the failure, and must see it again."""
+    key = hash_conversation(request.messages)
+    return format_json_line({"key": key, "failure": failure_to_json(error)})
+
+
+def read_reply(request: Request, text: str) -> Reply:
+    """The reply in a stored step, or its failure raised."""
+    stored = read_step(text, hash_conversation(request.messages), f"{request.place}: a model call")
+    return replace(reply_from_json(stored["reply"], stored["model"]), source="recording")
+
+
+def hash_effect(pending: PendingEffect) -> str:
+    """The digest of an effect about which an interceptor decides."""
+    return hash_json([pending.place, pending.turn, effect_to_json(pending.effect)])
+
+
+def format_decision(pending: PendingEffect, decision: Decision) -> str:
+    """What is stored of a decision."""
+    fields = {"key": hash_effect(pending), "decision": decision_to_json(decision)}
+    return format_json_line(fields)
+
+
+def read_decision(pending: PendingEffect, text: str) -> Decision:
+    """The decision in a stored step, or its failure raised."""
+    stored = read_step(text, hash_effect(pending), f"{pending.place}: an effect")
+    return decision_from_json(stored["decision"])
+
+
+def make_durable_decide(decide: Interceptor, name: str, steps: WorkflowSteps) -> Interceptor:
+    """The function of an interceptor as a step."""
+    step_name = f"decision {name}"
+
+    def choose(pending: PendingEffect) -> Decision | Awaitable[Decision]:
+        def write_failure(error: Exception) -> str:
+            shown = (
+                error if isinstance(error, NaturalError) else make_interceptor_error(name, error)
+            )
+            failure = {"key": hash_effect(pending), "failure": failure_to_json(shown)}
+            return format_json_line(failure)
+
+        def decide_now() -> str:
+            try:
+                return format_decision(pending, _get_decision(decide(pending)))
+            except Exception as error:
+                return write_failure(error)
+
+        async def decide_later() -> str:
+            try:
+                answer = decide(pending)
+                decision = await answer if inspect.isawaitable(answer) else _get_decision(answer)
+                return format_decision(pending, decision)
+            except Exception as error:
+                return write_failure(error)
+
+        async def choose_later() -> Decision:
+            return read_decision(pending, await steps.arun(step_name, decide_later))
+
+        if pending.is_async:
+            return choose_later()
+        return read_decision(pending, steps.run(step_name, decide_now))
+
+    return choose
+
+
+def make_interceptor_error(name: str, error: Exception) -> InterceptorError:
+    """The error for an exception of an interceptor."""
+    return InterceptorError(f"the interceptor `{name}` raised {type(error).__name__}: {error}")
+
+
+def _get_decision(answer: Any) -> Decision:
+    if inspect.iscoroutine(answer):
+        answer.close()
+        raise ConfigurationError(
+            "an interceptor that is a coroutine function needs a block in an async function"
+        )
+    decision: Decision = answer
+    return decision

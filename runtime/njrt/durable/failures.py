@@ -1,0 +1,96 @@
+"""Exceptions as JSON, and back: what a program has caught before a crash, it must catch again.
+
+    ShopError("closed", 7)     {"module": "shop", "name": "ShopError", "args": ["closed", 7], "fields": {}, "at": "shop.py:12"}
+
+An exception comes back as one of its class, with its `args` and attributes. Where its class cannot be imported or these are not
+JSON, the program gets a `StepFailedError` with its name and message: in the first run as well as in later ones. Its cause and
+traceback are not stored; a note says where it was raised.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+import traceback
+from functools import reduce
+from typing import Any
+
+from njrt.errors import NaturalError
+
+UNSTORED = ("run", "attempts", "__notes__")
+"""Attributes of exceptions that are lost."""
+
+NOTE = "raised in a step of a workflow, at "
+
+
+class StepFailedError(NaturalError):
+    """An effect, a model or a workflow has raised an exception that cannot be stored as it is; its text names it."""
+
+
+def failure_to_json(error: Exception) -> dict[str, Any]:
+    """What is stored of an exception."""
+    kind = type(error)
+    fields = {name: value for name, value in vars(error).items() if name not in UNSTORED}
+    failure = {
+        "module": kind.__module__,
+        "name": kind.__qualname__,
+        "args": list(error.__reduce__()[1]),  # of an OSError, with its file
+        "fields": fields,
+        "at": find_place(error),
+    }
+    if not can_be_stored(failure, error):
+        text = f"{kind.__qualname__}: {error}".encode(errors="replace").decode()
+        failure |= {"module": __name__, "name": "StepFailedError", "args": [text], "fields": {}}
+    return failure
+
+
+def failure_from_json(failure: dict[str, Any]) -> Exception:
+    """The exception that was stored."""
+    kind = find_class(failure["module"], failure["name"])
+    if kind is None:
+        return StepFailedError(f"{failure['name']}: {', '.join(map(str, failure['args']))}")
+    error: Exception = kind.__new__(kind, *failure["args"])
+    vars(error).update(failure["fields"])
+    if failure["at"]:
+        error.add_note(NOTE + failure["at"])
+    return error
+
+
+def can_be_stored(failure: dict[str, Any], error: Exception) -> bool:
+    """Whether reading the stored form gives an equal exception."""
+    try:
+        if json.loads(json.dumps(failure)) != failure or not _has_plain_types(failure):
+            return False
+        read = failure_from_json(failure)
+        return type(read) is type(error) and str(read) == str(error)
+    except Exception:  # also what the exception's own class does
+        return False
+
+
+def find_class(module: str, name: str) -> type[Exception] | None:
+    """The exception class of a name in an imported module."""
+    found: Any = sys.modules.get(module)
+    found = reduce(lambda value, part: getattr(value, part, None), name.split("."), found)
+    return found if isinstance(found, type) and issubclass(found, Exception) else None
+
+
+def find_place(error: Exception) -> str:
+    """Where it was raised first: the innermost place of its traceback, or what its note says."""
+    for note in getattr(error, "__notes__", ()):
+        if note.startswith(NOTE):
+            return str(note.removeprefix(NOTE))
+    frames = traceback.extract_tb(error.__traceback__)
+    if not frames:
+        return ""
+    name = frames[-1].filename.replace("\\", "/").rpartition("/")[2]
+    return f"{name}:{frames[-1].lineno}"
+
+
+def _has_plain_types(value: Any) -> bool:
+    match value:
+        case dict():
+            return type(value) is dict and all(map(_has_plain_types, (*value, *value.values())))
+        case list():
+            return type(value) is list and all(map(_has_plain_types, value))
+        case _:
+            return value is None or type(value) in (str, int, float, bool)

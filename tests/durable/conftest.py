@@ -1,0 +1,35 @@
+"""A database for the workflows of a test, and processes that a test may kill."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from functools import partial
+from pathlib import Path
+
+import pytest
+from dbos import DBOS
+from forked_runs import ForkRun, run_forked
+from polling import SECONDS, poll_often
+
+from njrt import durable
+
+
+@pytest.fixture
+def url(tmp_path: Path) -> str:
+    return f"sqlite:///{tmp_path}/workflows.sqlite3"
+
+
+@pytest.fixture(scope="module")
+def workflows(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    """DBOS, launched for a module; the URL of its database."""
+    url = f"sqlite:///{tmp_path_factory.mktemp('workflows')}/workflows.sqlite3"
+    poll_often()
+    durable.launch(url, version="1", notification_listener_polling_interval_sec=SECONDS)
+    yield url
+    DBOS.destroy(destroy_registry=True)
+
+
+@pytest.fixture
+def fork_run(tmp_path: Path) -> ForkRun:
+    """Runs a function in a child process; gives its result, the text of its exception, or "killed"."""
+    return partial(run_forked, tmp_path / "result")

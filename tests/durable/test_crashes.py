@@ -1,0 +1,193 @@
+"""Workflows whose process was killed: effects in doubt, other machines, other versions of the program, random kills."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+import threading
+import types
+import warnings
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from asking import ask, wait_for_questions
+from forked_runs import ForkRun, die
+
+from njrt import durable
+from njrt.decisions import Accept
+from njrt.durable.versions import find_version
+
+HERE = Path(__file__).parent
+
+
+@pytest.mark.parametrize(
+    ("dies", "has_find", "ends", "lines"),
+    [
+        ("before", False, "may have been done", 0),
+        ("after", False, "may have been done", 1),
+        ("before", True, "done anew", 1),
+        ("after", True, "found", 1),
+    ],
+)
+def test_an_effect_that_was_interrupted(
+    tmp_path: Path, url: str, fork_run: ForkRun, dies: str, has_find: bool, ends: str, lines: int
+) -> None:
+    ledger = tmp_path / "ledger"
+
+    def find(key: str) -> str | None:
+        return "found" if ledger.exists() and key in ledger.read_text() else None
+
+    def make_run(is_first: bool) -> Callable[[], Any]:
+        def run() -> Any:
+            def pay() -> str:
+                if is_first and dies == "before":
+                    die()
+                with ledger.open("a") as file:
+                    file.write(f"{durable.effect_key()}\n")
+                if is_first and dies == "after":
+                    die()
+                return "done anew"
+
+            made = durable.effect(find=find)(pay) if has_find else durable.effect(pay)
+
+            @durable.workflow
+            def settle() -> str:
+                return made()
+
+            durable.launch(url)
+            with durable.workflow_id("doubt"):
+                return settle()
+
+        return run
+
+    assert fork_run(make_run(True)) == "killed"
+    assert ends in fork_run(make_run(False))
+    assert len(ledger.read_text().splitlines() if ledger.exists() else []) == lines
+
+
+def make_settle(is_killed: bool) -> Callable[[], str]:
+    """A workflow that is killed after its first effect."""
+
+    @durable.effect
+    def pay() -> str:
+        return f"paid by {os.getpid()}"
+
+    @durable.workflow
+    def settle() -> str:
+        paid = pay()
+        if is_killed:
+            die()
+        return paid
+
+    return settle
+
+
+def call(
+    url: str, is_killed: bool = False, take_over: str | None = None, **options: Any
+) -> list[Any]:
+    """Run the workflow; give its result or its error, and the warnings of the launch."""
+    settle = make_settle(is_killed)
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        durable.launch(url, **options)
+    if take_over:
+        durable.take_over(take_over)
+    with durable.workflow_id("order-17"):
+        return [settle().split()[0], *(str(warning.message) for warning in caught)]
+
+
+def test_another_version_does_not_go_on(url: str, fork_run: ForkRun) -> None:
+    assert fork_run(lambda: call(url, is_killed=True, version="old")) == "killed"
+    refused = fork_run(lambda: call(url, version="new"))
+    assert refused.startswith(
+        "WorkflowVersionError: the workflow order-17 was begun by version old of the program"
+    )
+    assert "launch with version='old'" in refused
+    assert fork_run(lambda: call(url, version="old")) == ["paid"]
+    warned = fork_run(lambda: call(url, version="new"))
+    assert warned == ["paid"]  # it has ended, and its result is for all versions
+
+
+def test_launch_names_workflows_of_other_versions(url: str, fork_run: ForkRun) -> None:
+    def launch() -> list[str]:
+        with warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always")
+            durable.launch(url, version="new")
+        return [str(warning.message) for warning in caught]
+
+    assert fork_run(lambda: call(url, is_killed=True, version="old")) == "killed"
+    expected = "version new does not take up the workflow order-17 of version old"
+    assert fork_run(launch) == [expected]
+
+
+def test_the_version_is_that_of_the_program(tmp_path: Path) -> None:
+    import njrt
+
+    def find_version_with(text: str) -> str:
+        path = tmp_path / "shop_of_test.py"
+        path.write_text(text)
+        module = types.ModuleType("shop_of_test")
+        module.__file__ = str(path)
+        module.__dict__["_nj"] = njrt
+        sys.modules["shop_of_test"] = module
+        try:
+            return find_version()
+        finally:
+            del sys.modules["shop_of_test"]
+
+    versions = [find_version_with(text) for text in ("a = 1", "a = 1", "a = 2")]
+    assert versions[0] == versions[1] != versions[2]
+
+
+def test_another_machine_takes_over(url: str, fork_run: ForkRun) -> None:
+    first = fork_run(lambda: call(url, is_killed=True, executor_id="machine-1"))
+    assert first == "killed"
+    assert fork_run(lambda: call(url, executor_id="machine-2", take_over="machine-1")) == ["paid"]
+
+
+def make_asking() -> Callable[[], str]:
+    @durable.workflow
+    def settle() -> str:
+        return ask()
+
+    return settle
+
+
+def test_a_person_decides_after_a_crash(url: str, fork_run: ForkRun) -> None:
+    def run(dies: bool) -> Any:
+        settle = make_asking()
+        durable.launch(url, notification_listener_polling_interval_sec=0.02)
+        if dies:
+            threading.Thread(target=lambda: wait_for_questions(url, "crashed") and die()).start()
+        with durable.workflow_id("crashed"):
+            return settle()
+
+    assert fork_run(lambda: run(True)) == "killed"
+    (question,) = durable.list_questions(url)  # no process of the program runs
+    durable.decide(url, question, Accept())
+    assert fork_run(lambda: run(False)) == "3"
+
+
+@pytest.mark.timeout(300)
+def test_random_kills(tmp_path: Path) -> None:
+    """A share of what `make durable-kills` does."""
+    state = tmp_path / "state.json"
+    command = [sys.executable, str(HERE / "kills.py"), "--kills", "6", "--store", "sqlite"]
+    for name in ("gather", "jumps", "person"):
+        command += ["--scenario", name]
+    path = os.pathsep.join([str(HERE.parent / "servers"), os.environ.get("PYTHONPATH", "")])
+    done = subprocess.run(
+        [*command, "--state", str(state)],
+        capture_output=True,
+        text=True,
+        timeout=280,
+        env=os.environ | {"PYTHONPATH": path},
+    )
+    counts = json.loads(done.stdout)
+    assert (done.returncode, counts["violations"]) == (0, 0), done.stderr
+    assert counts["kills"] >= 6
+    assert json.loads(state.read_text()) == counts

@@ -1,0 +1,111 @@
+"""A person decides about the effects of a workflow, from another process, and also after a crash."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+
+import pytest
+from asking import ask, wait_for_questions
+from polling import replay
+
+import njrt
+from njrt import durable
+from njrt.decisions import Abort, Accept, Decision, Reject
+from njrt.models.scripted import Scripted
+
+
+def answer_later(url: str, identity: str, decisions: list[Decision]) -> list[str]:
+    """A person in a thread that decides about one question after the other; gives the texts that it was shown."""
+    texts: list[str] = []
+
+    def answer() -> None:
+        seen: set[str] = set()
+        for decision in decisions:
+            question = next(
+                asked for asked in wait_for_questions(url, identity) if asked.topic not in seen
+            )
+            seen.add(question.topic)
+            texts.append(question.text)
+            durable.decide(url, question, decision)
+
+    threading.Thread(target=answer).start()
+    return texts
+
+
+async def aask(seconds: float = 60) -> str:
+    with njrt.using(model=Scripted(["3"]), intercept=durable.ask_person(seconds)):
+        try:
+            return str(await njrt.allm("How many?"))
+        except njrt.NaturalError as error:
+            return f"{type(error).__name__}: {error}"
+
+
+@pytest.mark.parametrize(
+    ("decision", "result"),
+    [
+        (Accept(), "3"),
+        (Reject("no"), "PolicyError: "),
+        (Abort(njrt.PolicyError("never")), "PolicyError: never"),
+    ],
+)
+@pytest.mark.parametrize("is_async", [False, True])
+def test_a_person_decides(workflows: str, decision: Decision, result: str, is_async: bool) -> None:
+    @durable.workflow
+    def settle() -> str:
+        return ask()
+
+    @durable.workflow
+    async def asettle() -> str:
+        return await aask()
+
+    async def call() -> str:
+        with durable.workflow_id(identity):
+            return await asettle()
+
+    identity = f"person {type(decision).__name__} {is_async}"
+    texts = answer_later(workflows, identity, [decision])
+    with durable.workflow_id(identity):
+        got = asyncio.run(call()) if is_async else settle()
+    assert got.startswith(result)
+    assert "How many?" in texts[0]
+    assert replay(identity, 99) == got
+    assert [
+        asked for asked in durable.list_questions(workflows) if asked.workflow_id == identity
+    ] == []
+
+
+def test_nobody_decides(workflows: str) -> None:
+    @durable.workflow
+    def settle() -> str:
+        return ask(0.05)
+
+    with durable.workflow_id("nobody"):
+        assert "nobody decided within 0.05 seconds" in settle()
+
+
+def test_branches_wait_for_decisions_of_their_own(workflows: str) -> None:
+    def ask_about(name: str) -> str:
+        with njrt.using(model=Scripted([name]), intercept=durable.ask_person()):
+            try:
+                return str(njrt.llm(f"How many {name}?"))
+            except njrt.PolicyError:
+                return "refused"
+
+    @durable.workflow
+    def settle() -> list[str]:
+        return durable.map(ask_about, ["apples", "pears"])
+
+    def answer() -> None:
+        for _ in range(2):
+            for question in wait_for_questions(workflows, "two persons"):
+                decision = Reject("no") if "apples" in question.text else Accept()
+                durable.decide(workflows, question, decision)
+
+    threading.Thread(target=answer).start()
+    with durable.workflow_id("two persons"):
+        assert settle() == ["refused", "pears"]
+
+
+def test_outside_of_workflows_it_is_refused() -> None:
+    assert ask().startswith("ConfigurationError: durable.ask_person works in workflows only")
