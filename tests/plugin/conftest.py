@@ -38,6 +38,8 @@ def project(pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch) -> pytes
     """A project with one natural function, in an environment that configures no model."""
     for name in [name for name in os.environ if name.startswith(("NJC_", "OPENAI_", "ANTHROPIC_"))]:
         monkeypatch.delenv(name)
+    # The other plugins of this environment are not tested here, and take a second to load.
+    monkeypatch.setenv("PYTEST_DISABLE_PLUGIN_AUTOLOAD", "1")
     pytester.makepyfile(doubling=COMPILED)
     pytester.makeini("[pytest]\naddopts = -p no:njrt -p njrt.pytest_plugin\n")
     return pytester
