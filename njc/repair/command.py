@@ -3,8 +3,9 @@
     run_test_command(["pytest", "-q"], out, BlockLines(out / "shop.py", 12, 20), seconds=300)
         ->  CommandResult(exit_code=1, output="... assert 10 == 6 ...", trace=ExecutionTrace(...))
 
-The command has the compiled files first on PYTHONPATH. All its processes are killed at the time limit. pytest
-stops at its first failure (`PYTEST_ADDOPTS=-x`), so that the last run of the block is one of the failed test.
+The command has the compiled files first on PYTHONPATH. At the time limit its processes are interrupted, so that they
+write the steps so far and say where they were; those that go on are killed. pytest stops at its first failure
+(`PYTEST_ADDOPTS=-x`), so that the last run of the block is one of the failed test.
 
 Not seen: runs in other threads, in processes that are killed, and by a Python in which njc is not installed.
 """
@@ -16,14 +17,19 @@ import os
 import signal
 import subprocess
 import tempfile
+import threading
 from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
+from typing import IO
 
 from njc.execution_trace import ExecutionTrace
 
 MAX_OUTPUT_CHARS = 1500
+MAX_OUTPUT_BYTES = 4 * MAX_OUTPUT_CHARS
+INTERRUPT_SECONDS = 5.0
+"""How long interrupted processes may take to end."""
 TIMEOUT_EXIT_CODE = 124
 """As of the command `timeout`."""
 
@@ -57,39 +63,59 @@ def run_test_command(
     words: Sequence[str], out: Path, block: BlockLines, seconds: float
 ) -> CommandResult:
     """Run a command on the compiled files in `out`."""
-    with tempfile.TemporaryDirectory() as folder, tempfile.TemporaryFile() as log:
-        exit_code = _run(
+    with tempfile.TemporaryDirectory() as folder:
+        exit_code, tail = _run(
             [word.replace("{out}", str(out)) for word in words],
             _make_environment(out, block, Path(folder)),
-            log.fileno(),
             seconds,
         )
-        log.seek(0)
-        output = log.read().decode("utf-8", "replace")
+        output = tail.decode("utf-8", "replace")
         trace = _read_last_trace(Path(folder))
     if exit_code == TIMEOUT_EXIT_CODE:
         output += f"\nstopped after {seconds:g} seconds"
     return CommandResult(exit_code, output.strip()[-MAX_OUTPUT_CHARS:], trace)
 
 
-def _run(words: Sequence[str], environment: dict[str, str], log: int, seconds: float) -> int:
+def _run(words: Sequence[str], environment: dict[str, str], seconds: float) -> tuple[int, bytes]:
+    """The exit code of a command, and the end of what it printed."""
     process = subprocess.Popen(
         words,
         env=environment,
         stdin=subprocess.DEVNULL,
-        stdout=log,
-        stderr=log,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
         start_new_session=True,
     )
+    assert process.stdout is not None
+    tail = bytearray()
+    reader = threading.Thread(target=_keep_tail, args=(process.stdout, tail), daemon=True)
+    reader.start()
     try:
-        return process.wait(seconds)
+        exit_code = process.wait(seconds)
     except subprocess.TimeoutExpired:
-        return TIMEOUT_EXIT_CODE
+        exit_code = TIMEOUT_EXIT_CODE
+        _signal_group(process, "SIGINT")
+        with suppress(subprocess.TimeoutExpired):
+            process.wait(INTERRUPT_SECONDS)
     finally:
-        with suppress(OSError, AttributeError):
-            os.killpg(process.pid, signal.SIGKILL)
+        _signal_group(process, "SIGKILL")
         process.kill()
         process.wait()
+        reader.join(INTERRUPT_SECONDS)  # a process that left the group may keep the pipe open
+    return exit_code, bytes(tail)
+
+
+def _keep_tail(stream: IO[bytes], tail: bytearray) -> None:
+    """Read to the end, and keep the last bytes: a test may print without end."""
+    with stream:
+        while piece := os.read(stream.fileno(), 1 << 16):
+            tail += piece
+            del tail[:-MAX_OUTPUT_BYTES]
+
+
+def _signal_group(process: subprocess.Popen[bytes], name: str) -> None:
+    with suppress(OSError, AttributeError):  # there are no groups on Windows
+        os.killpg(process.pid, getattr(signal, name))
 
 
 def _make_environment(out: Path, block: BlockLines, folder: Path) -> dict[str, str]:

@@ -8,8 +8,9 @@ spsbench export --repairs r.jsonl --data quixbugs.jsonl --traces traces/ --out e
 
 from __future__ import annotations
 
-import hashlib
+import sys
 from collections import Counter
+from collections.abc import Mapping
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -21,6 +22,13 @@ if TYPE_CHECKING:
     from spsbench.repair.results import RepairResult
 
 _EXISTING = click.Path(path_type=Path, exists=True)
+
+KNOWN_DATA: Mapping[str, tuple[str, str]] = {
+    "b1376d72be4bd016": ("HumanEvalFix (bigcode-project/octopack)", "MIT"),
+    "e6595af11c28b032": ("QuixBugs (jkoppel/QuixBugs)", "MIT"),
+}
+"""Source and licence of files of problems, by the first 16 digits of their SHA-256."""
+UNKNOWN_DATA = ("not known to this command", "that of its source")
 
 REPAIR_FIELDS = (
     ("problem", "data set and name"),
@@ -69,6 +77,7 @@ def command(
     """
     from njc.repair.testing import run_tests
     from spsbench.export.records import list_effect_records, list_repair_records
+    from spsbench.export.secrets import has_secret, redact_effect
     from spsbench.repair.problems import RepairProblem, RepairProblemError, parse_repair_problems
     from spsbench.repair.results import read_repairs
     from spsbench.results import DamagedResultsError
@@ -88,8 +97,11 @@ def command(
     except (DamagedResultsError, RepairProblemError) as error:
         raise click.ClickException(f"{path}: {error}") from None
     files = [file for place in traces for file in _list_trace_files(place)]
-    repaired = list(list_repair_records(results, problems, partial(run_tests, traces=True)))
-    effects = [record for file in files for record in list_effect_records(_read_trace(file))]
+    with click.progressbar(results, label="testing repairs", file=sys.stderr) as bar:
+        found = list(list_repair_records(bar, problems, partial(run_tests, traces=True)))
+    repaired = [record for record in found if not has_secret(record)]
+    traced = [record for file in files for record in list_effect_records(_read_trace(file))]
+    effects = [redact_effect(record) for record in traced]
     out.mkdir(parents=True, exist_ok=True)
     _write_lines(out / "repairs.jsonl", repaired)
     _write_lines(out / "effects.jsonl", effects)
@@ -98,7 +110,11 @@ def command(
         *((path, "repairs") for path in repairs),
         *((path, "trace of live blocks") for path in files),
     ]
-    card = _render_card(results, repaired, effects, sources)
+    secrets = {
+        "repairs": len(found) - len(repaired),
+        "effects": sum(one != other for one, other in zip(traced, effects, strict=True)),
+    }
+    card = _render_card(results, repaired, effects, sources, secrets)
     (out / "README.md").write_text(card, encoding="utf-8", newline="\n")
     click.echo(f"{len(repaired)} repairs and {len(effects)} effects in {out}")
 
@@ -125,27 +141,26 @@ def _render_card(
     repaired: list[RepairRecord],
     effects: list[EffectRecord],
     sources: list[tuple[Path, str]],
+    secrets: Mapping[str, int],
 ) -> str:
-    from jinja2 import Environment, PackageLoader, StrictUndefined
+    from spsbench.report.results_report import compute_digest, render_template
 
-    environment = Environment(
-        loader=PackageLoader("spsbench.export"),
-        undefined=StrictUndefined,
-        trim_blocks=True,
-        keep_trailing_newline=True,
-    )
     words = [f"--{kind}" for kind in ("repairs", "data", "traces")]
-    return environment.get_template("card.md").render(
+    digests = [(path, what, compute_digest(path.read_bytes())) for path, what in sources]
+    return render_template(
+        "spsbench.export",
+        "card.md",
         repairs=repaired,
         effects=effects,
         sources=[
-            {
-                "name": path.name,
-                "digest": hashlib.sha256(path.read_bytes()).hexdigest()[:16],
-                "what": what,
-            }
-            for path, what in sources
+            {"name": path.name, "digest": digest, "what": what} for path, what, digest in digests
         ],
+        data=[
+            (path.name, *KNOWN_DATA.get(digest, UNKNOWN_DATA))
+            for path, what, digest in digests
+            if what == "problems"
+        ],
+        secrets=secrets,
         models=sorted({record.model for record in repaired} | {record.model for record in effects}),
         counts={
             "repairs": len(results),

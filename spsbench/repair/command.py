@@ -164,6 +164,11 @@ def _build_plan(
         raise click.UsageError("the condition rationale and --rationales FILE go together")
     rationales, writer = _read_rationales(values["rationales"])
     chosen = sample_problems(problems, values["sample"], Random(values["seed"]).sample)
+    if "rationale" in conditions and not any(rationales.get(problem.name) for problem in chosen):
+        raise click.UsageError(
+            f"{values['rationales']} has no rationale for a problem of the sample; use the same --data, --sample and "
+            "--seed"
+        )
     settings = RepairSettings(
         values["calls"],
         values["tokens"],

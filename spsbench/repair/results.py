@@ -78,6 +78,8 @@ class RepairResult(RepairTrial):
     """ISO 8601, UTC."""
     error: str = ""
     """Why the model did not answer, if so: the prompt was too long."""
+    shown_rationale: str = ""
+    """That of another model, under the condition `rationale`."""
 
     @property
     def trial(self) -> RepairTrial:

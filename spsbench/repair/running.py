@@ -76,6 +76,7 @@ def run_repairs(
     by_name = {problem.name: problem for problem in problems}
     with Journal(plan.out, read_repairs) as journal:
         refuse_other_settings(plan, journal.results)
+        refuse_other_rationales(plan, journal.results)
         known = {result.trial for result in journal.results.results}
         to_do = [trial for trial in trials if trial not in known]
         if not to_do:
@@ -135,6 +136,17 @@ def refuse_other_settings(plan: RepairPlan, results: RepairResults) -> None:
         if changed:
             raise OtherSettingsError(
                 f"{plan.out} has repairs of another {changed[0]}; use another --out"
+            )
+
+
+def refuse_other_rationales(plan: RepairPlan, results: RepairResults) -> None:
+    """Raise `OtherSettingsError` where a repair of the file was shown another rationale than this plan has."""
+    for result in results.results:
+        now = (plan.rationales or {}).get(result.problem)
+        is_shown = result.condition == "rationale" and result.model == plan.model
+        if is_shown and now is not None and result.shown_rationale != now:
+            raise OtherSettingsError(
+                f"{plan.out} has a repair of {result.problem} with another rationale; use another --out"
             )
 
 

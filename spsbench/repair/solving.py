@@ -162,6 +162,7 @@ def execute_repair(job: RepairJob, stop: threading.Event | None = None) -> Repai
         seconds=round(time.monotonic() - began, 2),
         started=started,
         error=error,
+        shown_rationale=job.rationale,
     )
 
 

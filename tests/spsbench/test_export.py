@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from dataclasses import fields
 from pathlib import Path
 from typing import Any
@@ -14,9 +15,14 @@ from test_repair import FIRST, TOTAL, write
 import njrt
 from njc.compiler import compile_source
 from njc.frontend.source import SourceFile
+from njc.repair.annotate import remove_step_comments
+from njc.repair.testing import FailedTests, PassedTests, run_tests
+from njrt.typed_json import from_json, to_json
 from spsbench.cli import main
-from spsbench.export.command import EFFECT_FIELDS, REPAIR_FIELDS
+from spsbench.export.command import EFFECT_FIELDS, KNOWN_DATA, REPAIR_FIELDS
 from spsbench.export.records import EffectRecord, RepairRecord
+from spsbench.export.secrets import redact_effect
+from spsbench.repair.results import read_repairs
 
 PROGRAM = '''\
 def spend(prices, limit):
@@ -62,6 +68,91 @@ def test_repairs_that_pass_are_exported_once_with_their_trace(folder: Path) -> N
     assert "| repairs in the results | 4 |\n| of these passed | 4 |" in card
     assert "| `repairs.jsonl` | 2 |" in card
     assert "scripted" in card
+
+
+def test_what_is_exported_can_be_read_and_tested_again(folder: Path) -> None:
+    assert export("--repairs", "r.jsonl", "--data", "own.jsonl", "--out", "out").exit_code == 0
+    written = Path("out/repairs.jsonl").read_text().splitlines()
+    records = [from_json(line, RepairRecord) for line in written]
+    assert [to_json(record) for record in records] == written
+    for record in records:
+        assert run_tests(record.fix, record.tests) == PassedTests()
+        failure = run_tests(record.buggy, record.tests)
+        assert isinstance(failure, FailedTests)
+        assert (failure.test, failure.problem) == (record.failing_test, record.failure)
+        assert remove_step_comments(record.trace).split() == record.buggy.split()
+    again = Path("out/repairs.jsonl").read_bytes(), Path("out/README.md").read_bytes()
+    assert export("--repairs", "r.jsonl", "--data", "own.jsonl", "--out", "out").exit_code == 0
+    assert again == (Path("out/repairs.jsonl").read_bytes(), Path("out/README.md").read_bytes())
+
+
+def test_the_card_names_sources_and_licences_and_no_folder(folder: Path) -> None:
+    (folder / "deep").mkdir()
+    (folder / "own.jsonl").rename(folder / "deep" / "own.jsonl")
+    data = folder / "deep" / "own.jsonl"
+    assert export("--repairs", "r.jsonl", "--data", data, "--out", "out").exit_code == 0
+    card = Path("out/README.md").read_text()
+    assert (
+        "| buggy programs and tests of own.jsonl: not known to this command | that of its source |"
+        in card
+    )
+    assert "| rationales, fixes and effects | those of the models' terms |" in card
+    assert str(folder) not in card
+    assert "deep" not in card
+
+
+def test_the_licences_of_published_data_are_named() -> None:
+    for digest, (source, licence) in KNOWN_DATA.items():
+        assert re.fullmatch(r"[0-9a-f]{16}", digest)
+        assert re.fullmatch(r"\w+ \([\w.-]+/[\w.-]+\)", source)
+        assert licence == "MIT"
+    results = Path(__file__).parents[2] / "spsbench" / "results" / "repair"
+    (run,) = read_repairs(
+        (results / "repair-qwen2.5-coder-1.5b.jsonl").read_text().splitlines(keepends=True)
+    ).runs[:1]
+    assert set(run.data.values()) == set(KNOWN_DATA)
+
+
+SECRET = "sk-proj-4f8a9c0d1e2f3a4b5c6d"
+
+
+def test_a_repair_with_a_secret_is_left_out(folder: Path) -> None:
+    text = (folder / "r.jsonl").read_text()
+    (folder / "r.jsonl").write_text(
+        text.replace("The program is", f"With {SECRET} the program is", 1)
+    )
+    assert export("--repairs", "r.jsonl", "--data", "own.jsonl", "--out", "out").exit_code == 0
+    assert [line["problem"] for line in lines("out/repairs.jsonl")] == ["humanevalfix/7"]
+    assert "| left out: a text has the shape of a secret | 1 |" in Path("out/README.md").read_text()
+
+
+def test_secrets_of_effects_are_redacted() -> None:
+    record = EffectRecord(
+        place="shop.njpy:1",
+        model="m",
+        instruction=f"Log in with {SECRET}.",
+        before={"password": "str = 'hunter2'", "n": "int = 1"},
+        effect={"kind": "Run", "code": ["login('hunter2')", "n = 2"], "times": 1},
+        after={"password": "str = 'hunter2'", "n": "int = 2", "url": "str = 'db://ann:pa55w@host'"},
+        result="hunter2",
+        ending="completed",
+    )
+    redacted = redact_effect(record)
+    assert redacted == EffectRecord(
+        place="shop.njpy:1",
+        model="m",
+        instruction="Log in with <redacted>.",
+        before={"password": "str = <redacted>", "n": "int = 1"},
+        effect={"kind": "Run", "code": ["login('<redacted>')", "n = 2"], "times": 1},
+        after={
+            "password": "str = <redacted>",
+            "n": "int = 2",
+            "url": "str = 'db://ann:<redacted>@host'",
+        },
+        result="<redacted>",
+        ending="completed",
+    )
+    assert redact_effect(redacted) == redacted
 
 
 def test_a_fix_that_no_longer_passes_is_left_out(folder: Path) -> None:

@@ -270,8 +270,21 @@ def test_rationales_of_another_model_are_shown(data: Path, monkeypatch: pytest.M
     assert "Another engineer says about the mistake: Each price replaces the sum." in json.dumps(
         server.seen[1].body
     )
-    run = read_repairs(Path("small.jsonl").read_text().splitlines(keepends=True)).runs[0]
-    assert run.rationales == "openai/local"
+    found = read_repairs(Path("small.jsonl").read_text().splitlines(keepends=True))
+    assert found.runs[0].rationales == "openai/local"
+    assert found.results[0].shown_rationale == "Each price replaces the sum."
+    flags = (
+        *("--data", data, "--model", "openai/small", "--conditions", "rationale"),
+        *("--rationales", "big.jsonl", "--out"),
+    )
+    assert repair(*flags, "small.jsonl").exit_code == 0, "nothing is left to ask"
+    big = Path("big.jsonl").read_text()
+    Path("big.jsonl").write_text(big.replace("Each price replaces the sum.", "It is wrong."))
+    other = repair(*flags, "small.jsonl")
+    assert (other.exit_code, "quixbugs/total with another rationale" in other.output) == (1, True)
+    Path("big.jsonl").write_text(big.replace("quixbugs/total", "quixbugs/other"))
+    none = repair(*flags, "none.jsonl")
+    assert (none.exit_code, "no rationale for a problem of the sample" in none.output) == (2, True)
 
 
 def result_of(problem: str, condition: str, sample: int, passed: bool) -> RepairResult:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 import sys
 from pathlib import Path
 
@@ -132,9 +133,20 @@ def test_a_command_that_does_not_run_the_code_is_reported(shop: Studio) -> None:
 
 def test_a_command_that_never_ends_is_stopped(shop: Studio) -> None:
     endless = f"{sys.executable} -c 'import shop; shop.fill([1], 1, shop.Basket()); [0 for _ in iter(int, 1)]'"
-    result = shop.njc("static", "--repair", "--test", endless, "--seconds", "3", "shop.njpy")
+    result = shop.njc(
+        "static",
+        "--repair",
+        "--test",
+        endless,
+        "--seconds",
+        "3",
+        "--attempts",
+        "1",
+        "shop.njpy",
+        replies=[explained(RIGHT)],
+    )
     assert result.exit_code == 1
-    assert "exit code 124" in result.stdout
+    assert "exit code 124  exit code 124        1" in result.stdout
 
 
 @pytest.mark.parametrize(
@@ -151,3 +163,61 @@ def test_flags_that_do_not_fit_are_refused(
     result = shop.njc("static", *flags, "shop.njpy")
     assert result.exit_code == 2
     assert message in result.stderr
+
+
+SETTINGS = '''\
+text = "limit=10"
+"""natural
+Put the number behind the sign in <text> into <:number: int>.
+"""
+'''
+CHECK = "import shop; b = shop.Basket(); assert shop.fill([1, 2, 3, 4], 9, b) == 6, 'wrong'"
+ENDLESS = "while price:\n    spent += price"
+STUBBORN = "while price:\n    try:\n        spent += price\n    except BaseException:\n        pass"
+FAULTS = {
+    "it never ends": (
+        *(SHOP, ENDLESS, CHECK, RIGHT),
+        ("stopped after 2 seconds", "KeyboardInterrupt", "(2) spent = 1; (4) spent = 2; ... "),
+    ),
+    "it swallows interrupts": (
+        *(SHOP, STUBBORN, CHECK, RIGHT),
+        ("stopped after 2 seconds", "spent = 1; "),
+    ),
+    "the test prints much": (
+        *(SHOP, WRONG, f"print('x' * 20_000_000); {CHECK}", RIGHT),
+        ("xxx", "AssertionError: wrong", "# (2) spent = 10"),
+    ),
+    "the test exits": (
+        *(SHOP, WRONG),
+        "import shop, sys; sys.exit(shop.fill([1, 2, 3, 4], 9, shop.Basket()) != 6)",
+        RIGHT,
+        ("# (2) spent = 10",),
+    ),
+    "its import fails": (
+        *(SETTINGS, "number = int(text)", "import shop; assert shop.number == 10"),
+        'number = int(text.partition("=")[2])',
+        ("invalid literal for int", "# (1) raises ValueError"),
+    ),
+}
+
+
+@pytest.mark.parametrize("name", FAULTS)
+def test_code_is_repaired_whatever_happens_in_the_command(studio: Studio, name: str) -> None:
+    program, wrong, check, right, shown = FAULTS[name]
+    studio.write({"shop.njpy": program})
+    built = studio.njc("build", ".", "-o", "out", "--mode", "static", replies=[fenced(wrong)])
+    assert built.exit_code == 0, built.output
+    studio.asked.clear()
+    worse = [explained(ENDLESS.replace("price:", "limit:"))] if name == "the test exits" else []
+    result = studio.njc(
+        *("static", "--repair", "--test", shlex.join([sys.executable, "-c", check])),
+        *("--seconds", "2", "shop.njpy"),
+        replies=[*worse, explained(right)],
+    )
+    assert result.exit_code == 0, result.output
+    prompt = said(studio.asked[0])
+    assert [text for text in shown if text not in prompt] == []
+    assert len(prompt) < 6000
+    (entry,) = read_lock(Path("njc.lock")).entries.values()
+    assert entry.code.strip() == right
+    assert entry.rationale == f"{RATIONALE}\n"

@@ -2,8 +2,8 @@
 
     NJC_TRACE_BLOCK={"file": "/tmp/x/shop.py", "first": 12, "last": 20, "folder": "/tmp/y"}
 
-When the process ends, the steps are in a file of the folder. A `sitecustomize` of the program's own is imported
-afterwards. A process that is killed writes nothing.
+When the process ends or is interrupted, the steps are in a file of the folder. A `sitecustomize` of the program's own
+is imported before. A process that is killed writes nothing.
 """
 
 from __future__ import annotations
@@ -12,9 +12,10 @@ import atexit
 import functools
 import json
 import os
+import signal
 import sys
 from contextlib import suppress
-from types import CodeType
+from types import CodeType, FrameType
 
 VARIABLE = "NJC_TRACE_BLOCK"
 
@@ -44,6 +45,11 @@ def record_block(settings: str) -> None:
             with suppress(OSError), open(path, "w", encoding="utf-8") as file:
                 json.dump(trace.to_json(), file)
 
+    def interrupt(number: int, frame: FrameType | None) -> None:
+        write()
+        signal.default_int_handler(number, frame)
+
+    signal.signal(signal.SIGINT, interrupt)
     recorder.start()
 
 
