@@ -81,6 +81,20 @@ CODE = "def f(n):\n    return n + 1"
         (CODE, "4", "__import__('os').system('true') or 4", False),
         (CODE, "4", "__import__('os').kill(1, 0) or 4", False),
         ("def f():\n    while True:\n        pass", "4", "f()", False),
+        (CODE, "4", "__import__('time').sleep(100) or 4", False),
+        (CODE, "4", "__import__('re').match('(a+)+$', 'a' * 40 + 'b') or 4", False),
+        (CODE, "4", "9**9**9 and 4", False),
+        (CODE, "4", "__import__('os').fork() and 4", False),
+        (CODE, "4", "__import__('os').abort()", False),
+        (CODE, "4", "__import__('os').closerange(3, 100) or 4", False),
+        (
+            CODE,
+            "4",
+            "__import__('threading').Thread(target=lambda: [0 for _ in iter(int, 1)]).start() or 4",
+            True,
+        ),
+        (CODE, "4", "(_ for _ in ()).throw(KeyboardInterrupt)", False),
+        (CODE, "4", "input()", False),
         ("import builtins\nbuiltins.len = None\ndef f():\n    return 1", "1", "f()", True),
         ("def f():\n    return len('a')", "1", "f()", True),
     ],
@@ -169,6 +183,47 @@ NESTED = record_call(
 )
 def test_actions_lead_to_states(step: ActionStep, target: int | None) -> None:
     assert find_target(NESTED.states, step) == target
+
+
+RESUMED = tuple(
+    ProgramState(event, line, depth)  # type: ignore[arg-type]
+    for event, line, depth in (
+        *(("call", 5, 0), ("line", 6, 0), ("call", 1, 1), ("line", 2, 1), ("return", 2, 1)),
+        *(("line", 7, 0), ("call", 2, 1), ("line", 3, 1), ("exception", 3, 1), ("return", 3, 1)),
+        *(("exception", 7, 0), ("line", 8, 0), ("return", 8, 0)),
+    )
+)
+"""A generator that is entered at 2 and 6, left by a yield at 4 and by an exception at 9, which is caught at 11."""
+
+TARGETS: dict[str, list[int | None]] = {
+    "step_into": [1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, None],
+    "step_over": [1, 5, 3, 4, 5, 10, 7, 8, 9, 10, 11, 12, None],
+    "step_return": [12, 12, 4, 4, 9, 12, 9, 9, 9, None, 12, 12, None],
+    "breakpoint 3": [7, 7, 7, 7, 7, 7, 7, None, None, None, None, None, None],
+    "breakpoint 8": [11, 11, 11, 11, 11, 11, 11, 11, 11, 11, 11, None, None],
+    "inv_step_into": [None, 0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11],
+    "inv_step_over": [None, 0, 1, 2, 3, 1, 5, 6, 7, 8, 5, 10, 11],
+    "inv_step_call": [None, 0, 0, 2, 2, 0, 2, 6, 6, 6, 0, 0, 0],
+}
+"""Where each action leads from each of the states, by hand."""
+OF_OTHER_FUNCTIONS = {("step_return", 4), ("inv_step_call", 2), ("inv_step_call", 6)}
+"""Steps to another run of the function, which no model is asked for."""
+
+
+@pytest.mark.parametrize("name", TARGETS)
+def test_actions_lead_through_generators_and_exceptions(name: str) -> None:
+    action, _, line = name.partition(" ")
+    steps = [
+        ActionStep(index, action, int(line) if line else None)  # type: ignore[arg-type]
+        for index in range(len(RESUMED))
+    ]
+    expected = TARGETS[name]
+    known = [step for step in steps if (action, step.index) not in OF_OTHER_FUNCTIONS]
+    assert [find_target(RESUMED, step) for step in known] == [
+        expected[step.index] for step in known
+    ]
+    asked = [step for step in list_steps(RESUMED, action) if step.line == steps[0].line]  # type: ignore[arg-type]
+    assert asked == [step for step in known if expected[step.index] is not None]
 
 
 @pytest.mark.parametrize("name", PROBLEMS)
