@@ -3,7 +3,7 @@ VENV   ?= .venv
 BIN    := $(VENV)/bin
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-all format lint types tests suite tracing fresh bench bench-service walk services durable-kills release-check site clean
+.PHONY: help demo test test-all format lint types tests suite tracing fresh bench bench-service bench-peers walk services durable-kills release-check site clean
 
 help: ## list the targets
 	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' Makefile | expand -t 12
@@ -84,6 +84,9 @@ bench: $(VENV)/.dev ## measure the figures that README and docs quote
 
 bench-service: $(VENV)/.dev ## measure the service of examples/service under load, with faults and a restart
 	$(BIN)/python bench/service_load.py
+
+bench-peers: $(VENV)/.dev ## compare with nightjarpy and Nighthawk, each installed under build/peers (WRITE=1: write the page)
+	$(BIN)/python bench/peers/measure_peers.py $(if $(WRITE),--write)
 
 walk: $(VENV)/.dev ## walk through programs at random, forward and back, under the debugger's core
 	$(BIN)/python tests/timeline/walking.py --steps 10000 --jobs 2 --results build/walk.jsonl
