@@ -22,6 +22,8 @@ COLUMNS = ("njpy", "nightjarpy", "nighthawk")
 SIZES = (1, 100, 10_000, 100_000)
 
 Line = Mapping[str, Any]
+Results = Mapping[tuple[str, str, str], str]
+"""By subject, case and library."""
 
 
 def read_lines() -> list[Line]:
@@ -34,7 +36,9 @@ def write_tables(lines: Iterable[Line]) -> dict[str, str]:
     installed = {line["library"]: line for line in lines if line["kind"] == "environment"}
     costs = {(line["library"], line["objects"]): line for line in lines if line["kind"] == "cost"}
     results = {
-        (line["name"], line["library"]): line["result"] for line in lines if line["kind"] == "case"
+        (line["subject"], line["name"], line["library"]): line["result"]
+        for line in lines
+        if line["kind"] == "case"
     }
     return {
         "installed": write_installed(installed),
@@ -77,22 +81,22 @@ def write_costs(costs: Mapping[tuple[str, int], Line]) -> str:
     return write_table(["objects", "", *COLUMNS], body)
 
 
-def write_counts(results: Mapping[tuple[str, str], str]) -> str:
+def write_counts(results: Results) -> str:
     body = []
     for title, subjects in {
         "cases from the language reference": SUBJECTS,
         "positions": ("positions",),
     }.items():
-        names = [case.name for case in read_cases(*subjects)]
+        names = [(subject, case.name) for subject in subjects for case in read_cases(subject)]
         cells = []
         for column in COLUMNS:
-            counted = Counter(results[f"{name}", column] for name in names)
+            counted = Counter(results[*name, column] for name in names)
             cells.append(", ".join(f"{count} {result}" for result, count in counted.most_common()))
         body.append([f"{title} ({len(names)})", *cells])
     return write_table(["", *COLUMNS], body)
 
 
-def write_cases(results: Mapping[tuple[str, str], str], subject: str) -> str:
+def write_cases(results: Results, subject: str) -> str:
     """What became of each case; where Python demands nothing, whether it is so."""
     head, words = {
         "positions": ("a block in", {"right": "yes"}),
@@ -100,7 +104,7 @@ def write_cases(results: Mapping[tuple[str, str], str], subject: str) -> str:
     }.get(subject, ("the rule", {}))
     body = []
     for case in read_cases(subject):
-        found = (results[case.name, column] for column in COLUMNS)
+        found = (results[subject, case.name, column] for column in COLUMNS)
         body.append([case.rule, *(words.get(result, result) for result in found)])
     return write_table([head, *COLUMNS], body)
 

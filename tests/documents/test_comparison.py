@@ -1,4 +1,4 @@
-"""The cases that libraries are compared by are what Python demands, and njpy does it."""
+"""docs/comparison.md: its cases are what Python demands, njpy does it, and the page says what was measured."""
 
 from __future__ import annotations
 
@@ -11,13 +11,16 @@ from typing import Any
 
 import pytest
 
+import peer_report
 from measure_peers import judge, run_case
-from peer_cases import SUBJECTS, Case, decorate, parse_case, read_cases, strip_decorators
+from peer_cases import OTHERS, SUBJECTS, Case, decorate, parse_case, read_cases, strip_decorators
 from peer_environments import LIBRARIES
 from peer_server import TRANSLATORS, NotOffered, PeerServer
 from peer_worker_process import Worker
 
 CASES = [*read_cases(*SUBJECTS), *read_cases("positions")]
+RESULTS = {"right", "error", "different", "not offered"}
+LINES = peer_report.read_lines()
 
 # ── The cases ────────────────────────────────────────────────────────────────────────────────────
 
@@ -88,6 +91,19 @@ def test_njpy_does_what_python_demands(
     line = run_case(case, LIBRARIES["njpy"], worker, server, tmp_path)
     assert (line["result"], line["detail"]) == ("right", "")
     assert len(server.asked) == len(case.turns)  # one call a block
+
+
+@pytest.mark.parametrize("case", [*read_cases("choices")], ids=lambda case: case.name)
+def test_njpy_chooses_as_was_measured(
+    case: Case, worker: Worker, server: PeerServer, tmp_path: Path
+) -> None:
+    line = run_case(case, LIBRARIES["njpy"], worker, server, tmp_path)
+    measured = {
+        found["name"]: found["result"]
+        for found in LINES
+        if found["kind"] == "case" and (found["subject"], found["library"]) == ("choices", "njpy")
+    }
+    assert line["result"] == measured[case.name], line["detail"]
 
 
 # ── The parts of the measurement ─────────────────────────────────────────────────────────────────
@@ -206,3 +222,30 @@ def test_results_are_told_apart() -> None:
     assert judge(case, {"value": "1"}) == ("right", "")
     assert judge(case, {"value": "2"}) == ("different", "2, not 1")
     assert judge(case, {"error": "NameError: x"}) == ("error", "NameError: x")
+
+
+# ── The page ─────────────────────────────────────────────────────────────────────────────────────
+
+
+def test_the_page_says_what_was_measured() -> None:
+    page = peer_report.PAGE.read_text(encoding="utf-8")
+    assert peer_report.fill_page(page, peer_report.write_tables(LINES)) == page
+
+
+def test_every_case_was_measured_with_every_library() -> None:
+    measured = [
+        (line["name"], line["library"], line["subject"]) for line in LINES if line["kind"] == "case"
+    ]
+    assert sorted(measured) == sorted(
+        (case.name, library, subject)
+        for subject in (*SUBJECTS, *OTHERS)
+        for case in read_cases(subject)
+        for library in peer_report.COLUMNS
+    )
+    assert {line["result"] for line in LINES if line["kind"] == "case"} <= RESULTS
+
+
+def test_a_result_that_is_not_right_has_a_reason() -> None:
+    for line in LINES:
+        if line["kind"] == "case":
+            assert bool(line["detail"]) == (line["result"] != "right"), line
