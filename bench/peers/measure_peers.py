@@ -69,7 +69,8 @@ def main() -> None:
     options = parser.parse_args()
     lines: list[Line] = []
     with PeerServer() as server, tempfile.TemporaryDirectory() as folder:
-        for line in measure(options.only or list(LIBRARIES), server, Path(folder)):
+        chosen = [LIBRARIES[name] for name in options.only or LIBRARIES]
+        for line in measure(chosen, server, Path(folder)):
             print(show(line), flush=True)
             lines.append(line)
     failed = [line["library"] for line in lines if line["kind"] == "failed"]
@@ -83,12 +84,13 @@ def main() -> None:
             PAGE.write_text(fill_page(PAGE.read_text(), tables))
 
 
-def measure(names: list[str], server: PeerServer, folder: Path) -> Iterator[Line]:
-    """Yield what is measured, a line at a time."""
+def measure(libraries: list[Library], server: PeerServer, folder: Path) -> Iterator[Line]:
+    """Yield what is measured, a line at a time; a library that cannot be installed is one line."""
     environments: dict[str, Environment] = {}
-    for name in names:
+    for library in libraries:
+        name = library.name
         try:
-            environments[name] = make_environment(LIBRARIES[name])
+            environments[name] = make_environment(library)
             line = measure_environment(environments[name])
         except NotInstalled as error:
             yield {"kind": "failed", "library": name, "why": str(error)}

@@ -12,9 +12,9 @@ from typing import Any
 import pytest
 
 import peer_report
-from measure_peers import judge, run_case
+from measure_peers import judge, measure, measure_costs, run_case
 from peer_cases import OTHERS, SUBJECTS, Case, decorate, parse_case, read_cases, strip_decorators
-from peer_environments import LIBRARIES
+from peer_environments import LIBRARIES, Library, NotInstalled, run
 from peer_server import TRANSLATORS, NotOffered, PeerServer
 from peer_worker_process import Worker
 
@@ -215,6 +215,28 @@ def test_a_worker_outlives_what_programs_do(server: PeerServer, tmp_path: Path) 
     assert found["fails"]["error"].startswith("ZeroDivisionError")
     assert found["exits"]["error"] == "SystemExit: bye"
     assert found["prints"] == {"value": "1"}
+
+
+def test_a_library_that_cannot_be_installed_is_left_out_with_the_reason(
+    server: PeerServer, tmp_path: Path
+) -> None:
+    absent = Library("absent", ("9.9",), ("nothing",), "njpy", "nothing")
+    (line,) = measure([absent], server, tmp_path)
+    assert line == {"kind": "failed", "library": "absent", "why": "Python 9.9 was not found"}
+
+
+def test_the_reason_of_a_failed_command_is_its_error() -> None:
+    complaint = "print('notice'); raise SystemExit('ERROR: No matching distribution found for x')"
+    with pytest.raises(NotInstalled, match=r"^ERROR: No matching distribution found for x$"):
+        run(sys.executable, "-c", complaint)
+
+
+def test_a_block_of_njpy_costs_the_same_for_many_objects(
+    worker: Worker, server: PeerServer, tmp_path: Path
+) -> None:
+    few, *more = list(measure_costs(LIBRARIES["njpy"], worker, server, tmp_path))[1:]
+    assert all((line["calls"], line["requests"]) == (1, 1) for line in [few, *more])
+    assert all(abs(line["bytes"] - few["bytes"]) < 50 for line in more)
 
 
 def test_results_are_told_apart() -> None:
