@@ -20,8 +20,10 @@ $(VENV)/.live: $(BIN)/python pyproject.toml runtime/pyproject.toml
 	$(BIN)/pip install --quiet --disable-pip-version-check -e '.[openai,anthropic]'
 	@touch $@
 
-# compileall takes all cores, where pip takes one; it leaves out what is never imported, and adds this repository.
+# The pip of older Pythons takes twice as long as the newest, which is optional. compileall takes all cores, where pip
+# takes one; it leaves out what is never imported, and adds this repository.
 $(VENV)/.dev: $(BIN)/python pyproject.toml runtime/pyproject.toml
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --upgrade pip || true
 	$(BIN)/pip install --quiet --disable-pip-version-check --no-compile -e '.[dev]'
 	@$(BIN)/python -m compileall -qq -j 0 -x '/(tests|debugpy|mypyc?|pip)/' $(VENV)/lib njc runtime/njrt spsbench || true
 	@touch $@ $(VENV)/.base $(VENV)/.live
