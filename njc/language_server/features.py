@@ -201,8 +201,7 @@ def _prepare_rename(at: RequestedPlace, params: lsp.PrepareRenameParams) -> Answ
 
 
 def _rename(at: RequestedPlace, params: lsp.RenameParams) -> Answer:
-    file = get_file(at.document.uri)
-    others = at.server.files.list_modules(file) if file is not None else ()
+    others = at.server.list_other_modules(at.document)
     edits = rename(at.document, at.offset, params.new_name, others)
     with_version = at.server.takes_document_changes
     return at.converter.make_workspace_edit(edits, with_version=with_version)

@@ -15,6 +15,7 @@ import ast
 import builtins
 import keyword
 import re
+import symtable
 import unicodedata
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
@@ -316,6 +317,9 @@ def _check_meaning(
     after = changed.reading
     if after is None or not changed.is_python:
         raise RenameRefused(f"with `{new_name}` the file would not be Python")
+    problem = _find_name_error(changed.text)
+    if problem is not None and _find_name_error(document.text) is None:
+        raise RenameRefused(f"with `{new_name}` the file would not be Python: {problem}")
     errors = _count_errors(changed) - _count_errors(document)
     if errors:
         raise RenameRefused(f"with `{new_name}` there would be an error: {next(iter(errors))}")
@@ -333,6 +337,15 @@ def _check_meaning(
         raise RenameRefused(captured)
     for reason in _find_other_readings(document, after):
         raise RenameRefused(f"with `{new_name}` {reason}")
+
+
+def _find_name_error(text: str) -> str | None:
+    """What Python refuses about the names of a text that it can parse, such as a parameter that is also global."""
+    try:
+        symtable.symtable(text, "renamed", "exec")
+    except (SyntaxError, ValueError, RecursionError, MemoryError) as error:
+        return str(error)
+    return None
 
 
 def _find_other_readings(document: Document, after: Reading) -> Iterator[str]:

@@ -15,7 +15,7 @@ import asyncio
 import os
 import stat
 import sys
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from typing import BinaryIO, TypeVar
@@ -26,6 +26,7 @@ from pygls.lsp.server import LanguageServer
 
 from njc import __version__
 from njc.frontend.diagnostics import Diagnostic
+from njc.frontend.source import SourceFile
 from njc.language_server.conversion import Converter
 from njc.language_server.documents import MAX_CHARACTERS, Document, split_mark
 from njc.language_server.positions import PositionEncoding
@@ -123,6 +124,19 @@ class NaturalLanguageServer(LanguageServer):
         except (OSError, UnicodeDecodeError):
             return None
         return Document(uri, self.files.get_unit_path(file), text, None, self._find_project(uri))
+
+    def list_other_modules(self, document: Document) -> Iterator[SourceFile]:
+        """The other sources of a document's project: as they are open, else as they are in files."""
+        file = get_file(document.uri)
+        if file is None:
+            return
+        opened = {
+            other: text
+            for uri, text in self.documents.items()
+            if (other := get_file(uri)) is not None and text.project.file == document.project.file
+        }
+        yield from (text.source for other, text in opened.items() if other != file)
+        yield from self.files.list_modules(file, opened)
 
     def close_document(self, uri: str) -> None:
         """Forget an open text and its findings."""

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Iterator, Mapping
+from collections.abc import Container, Iterator, Mapping
 from dataclasses import dataclass, field
 from itertools import groupby, islice
 from pathlib import Path
@@ -62,11 +62,12 @@ class WorkspaceFiles:
         except ConfigurationError:
             return file.name
 
-    def list_modules(self, file: Path) -> Iterator[SourceFile]:
-        """The other sources of the project, without compiled files."""
+    def list_modules(self, file: Path, opened: Container[Path] = ()) -> Iterator[SourceFile]:
+        """The other sources of the project in files, without compiled files and those that are open."""
         for suffix in (SUFFIX, ".py"):
             for other in islice(self._walk(file, suffix), MAX_FILES):
-                if other == file or (suffix == ".py" and read_header(other) is not None):
+                is_compiled = suffix == ".py" and read_header(other) is not None
+                if other == file or other in opened or is_compiled:
                     continue
                 if (data := _read(other)) is not None:
                     yield SourceFile(self.get_unit_path(other), data)

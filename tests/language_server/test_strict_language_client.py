@@ -5,7 +5,9 @@ from __future__ import annotations
 import asyncio
 import random
 import re
+import shutil
 from collections.abc import Awaitable, Callable, Coroutine
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -140,6 +142,39 @@ def edit_at_random(client: StrictClient, generator: random.Random) -> None:
     if text[end - 1 : end + 1] == "\r\n":
         end += 1
     client.change(URI, start, end, generator.choice(PIECES))
+
+
+OTHER = "from mail import add\nadd(price=1, größe=[])\n"
+
+
+def test_open_texts_count_and_not_their_files(tmp_path: Path) -> None:
+    """A rename looks at the other modules as the client has them; files may go while they are open."""
+    (tmp_path / "pyproject.toml").write_text("[tool.njc]\n")
+    mail, other = ((tmp_path / name).as_uri() for name in ("mail.njpy", "other.njpy"))
+    (tmp_path / "mail.njpy").write_text("old = 1\n", encoding="utf-8")
+    (tmp_path / "other.njpy").write_text(OTHER, encoding="utf-8")
+    offset = PROGRAM.index("<price") + 1
+
+    async def play(client: StrictClient) -> None:
+        client.open(mail, PROGRAM)
+        refused = await client.ask_at("rename", mail, offset, newName="cost")
+        assert "other.njpy:2 gives `price` as a keyword" in refused["error"]["message"]
+        client.open(other, "x = 1\n")
+        assert "result" in await client.ask_at("rename", mail, offset, newName="cost")
+        client.change(other, 0, 0, OTHER)
+        refused = await client.ask_at("rename", mail, offset, newName="cost")
+        assert "other.njpy:2 gives" in refused["error"]["message"]
+        shutil.rmtree(tmp_path)
+        for method in METHODS:
+            assert "result" in await client.ask_at(method, mail, offset)
+        for method in WHOLE:
+            response = await client.ask(f"textDocument/{method}", {"textDocument": {"uri": mail}})
+            assert "result" in response
+        client.notify("textDocument/didSave", {"textDocument": {"uri": mail}})
+        client.notify("textDocument/didClose", {"textDocument": {"uri": other}})
+        assert "result" in await client.ask_at("rename", mail, offset, newName="cost")
+
+    run_session("utf-16", play)
 
 
 # ── what is no message ───────────────────────────────────────────────────────────────────────────
