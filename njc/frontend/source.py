@@ -21,6 +21,8 @@ from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import accumulate
+from operator import add
 
 _NEWLINE = re.compile(r"\r\n|\n|\r")
 _NEWLINE_BYTES = re.compile(_NEWLINE.pattern.encode())
@@ -81,7 +83,7 @@ class SourceFile:
     @cached_property
     def line_starts(self) -> tuple[int, ...]:
         """The offset in `text` at which each line starts."""
-        return (0, *(newline.end() for newline in _NEWLINE.finditer(self.text)))
+        return find_line_starts(self.text)
 
     @cached_property
     def newline(self) -> str:
@@ -106,6 +108,16 @@ class SourceFile:
         """The line and the column, both from 1, of an offset in `text`."""
         number = bisect_right(self.line_starts, offset)
         return number, offset - self.line_starts[number - 1] + 1
+
+
+def find_line_starts(text: str) -> tuple[int, ...]:
+    """The offset at which each line of a text starts."""
+    if "\r" in text:
+        return (0, *(newline.end() for newline in _NEWLINE.finditer(text)))
+    lengths = map(
+        len, text.split("\n")
+    )  # editors ask at every change, so this is done without a loop
+    return (0, *map(add, accumulate(lengths), range(1, text.count("\n") + 1)))
 
 
 def find_string_tokens(source: SourceFile) -> Iterator[tuple[int, int]]:

@@ -185,15 +185,16 @@ def apply_changes(
 ) -> Document:
     """The next version of a document."""
     text = document.mark + document.text
+    lines = LineIndex(text) if document.mark else document.lines
     for change in changes:
         if change.span is None:
             text = change.text
         else:
             line, column, end_line, end_column = change.span
-            lines = LineIndex(text)
             start = lines.get_offset(line, column, encoding)
             end = max(start, lines.get_offset(end_line, end_column, encoding))
             text = text[:start] + change.text + text[end:]
+        lines = LineIndex(text)
     was_read = "reading" in document.__dict__ and document.is_python
     reading = document.reading if was_read else document.last_reading
     mark, text = split_mark(text)

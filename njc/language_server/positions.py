@@ -9,16 +9,15 @@ within `\\r\\n`, is the end of the line, and one inside of a character is the st
 
 from __future__ import annotations
 
-import re
 from bisect import bisect_right
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Literal
 
+from njc.frontend.source import find_line_starts
+
 PositionEncoding = Literal["utf-8", "utf-16", "utf-32"]
 """The units of columns: bytes of UTF-8, halves of UTF-16, or characters."""
-
-_NEWLINE = re.compile(r"\r\n|\n|\r")
 
 
 @dataclass(frozen=True)
@@ -32,7 +31,7 @@ class LineIndex:
     @cached_property
     def starts(self) -> tuple[int, ...]:
         """The offset at which each line starts."""
-        return (0, *(newline.end() for newline in _NEWLINE.finditer(self.text)))
+        return find_line_starts(self.text)
 
     def get_line(self, number: int) -> str:
         """The text of a line, numbered from 0, without its line end."""

@@ -317,9 +317,6 @@ def _check_meaning(
     after = changed.reading
     if after is None or not changed.is_python:
         raise RenameRefused(f"with `{new_name}` the file would not be Python")
-    problem = _find_name_error(changed.text)
-    if problem is not None and _find_name_error(document.text) is None:
-        raise RenameRefused(f"with `{new_name}` the file would not be Python: {problem}")
     errors = _count_errors(changed) - _count_errors(document)
     if errors:
         raise RenameRefused(f"with `{new_name}` there would be an error: {next(iter(errors))}")
@@ -337,13 +334,18 @@ def _check_meaning(
         raise RenameRefused(captured)
     for reason in _find_other_readings(document, after):
         raise RenameRefused(f"with `{new_name}` {reason}")
+    problem = _find_name_error(changed.text)
+    if problem is not None and _find_name_error(document.text) is None:
+        raise RenameRefused(f"with `{new_name}` the file would not be Python: {problem}")
 
 
 def _find_name_error(text: str) -> str | None:
     """What Python refuses about the names of a text that it can parse, such as a parameter that is also global."""
     try:
         symtable.symtable(text, "renamed", "exec")
-    except (SyntaxError, ValueError, RecursionError, MemoryError) as error:
+    except SyntaxError as error:
+        return error.msg
+    except (ValueError, RecursionError, MemoryError) as error:
         return str(error)
     return None
 
