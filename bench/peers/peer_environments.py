@@ -131,7 +131,7 @@ def hash_sources(library: Library) -> str:
     """A hash of what the requirements that are folders hold; the same for the same files."""
     folders = {"./runtime[openai]": ["runtime"], ".": ["njc", "spsbench"]}
     digest = hashlib.sha256()
-    for folder in (name for each in library.requirements for name in folders.get(each, ())):
+    for folder in (name for text in library.requirements for name in folders.get(text, ())):
         for path in sorted((ROOT / folder).rglob("*.py")):
             digest.update(path.read_bytes())
     return digest.hexdigest()[:16]
