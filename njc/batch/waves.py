@@ -111,6 +111,7 @@ class Waves:
         """
         for file in self.store.folder.glob("batch-*.jsonl"):  # of a process that was killed
             file.unlink()
+        self._check_vendor()
         self._finish_open_batches()
         while True:
             self._advance_rows()
@@ -122,6 +123,15 @@ class Waves:
                 self._check_cost(unsent)
                 self._plan_wave()
                 self._finish_open_batches()
+
+    def _check_vendor(self) -> None:
+        """Raise ConfigurationError if another vendor has been asked, and rows wait for its replies."""
+        sent = {batch.model for batch in self.journal.list_open_batches()}
+        for name in sorted(sent | self.journal.measure_unsent().keys()):
+            if (other := self._get_model(name).sdk) != self.vendor:
+                raise ConfigurationError(
+                    f"rows wait for replies of {name}; go on with --vendor-batch {other}, or begin again with --fresh"
+                )
 
     def _has_waiting_rows(self) -> bool:
         return any(not self.store.is_done(row) for row in read_rows(self.rows, self.count))

@@ -11,6 +11,7 @@ from batch_workplace import BatchWorkplace, expect, reply
 from batch_servers import AnthropicBatchServer, BatchFaults, BatchServer, OpenAIBatchServer
 from njc.batch.anthropic_batches import AnthropicBatches
 from njc.batch.journal import BatchLimits
+from njc.batch.waves import make_vendor
 
 pytest.importorskip("openai")
 pytest.importorskip("anthropic")
@@ -247,6 +248,36 @@ def test_a_model_of_another_vendor_stops_the_batch(here: BatchWorkplace) -> None
         other = {**environ(server, "openai"), "NJC_MODEL": "anthropic/claude-sonnet-4-6"}
         printed = here.batch(*flags("openai"), environ=other, code=2)
     assert "--vendor-batch openai cannot ask anthropic/claude-sonnet-4-6" in printed
+
+
+def test_a_batch_does_not_go_on_at_another_vendor(here: BatchWorkplace) -> None:
+    here.write_program()
+    here.write_rows(mails(2))
+    with OpenAIBatchServer(reply) as first, AnthropicBatchServer(reply) as second:
+        wrong = {**environ(first, "openai"), "OPENAI_API_KEY": "sk-wrong"}
+        here.batch(*flags("openai"), environ=wrong, code=3)
+        other = {**environ(first, "openai"), **environ(second, "anthropic")}
+        printed = here.batch(*flags("anthropic"), "--retry", environ=other, code=2)
+        assert (
+            "rows wait for replies of openai/gpt-4.1; go on with --vendor-batch openai" in printed
+        )
+        assert second.creations == 0
+
+
+@every_vendor
+def test_a_request_that_fits_into_no_batch_fails_its_row(
+    here: BatchWorkplace, vendor: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    small = BatchLimits(requests=2, bytes=2_300, overhead=200)
+    monkeypatch.setattr(type(make_vendor(vendor)), "limits", small)
+    here.write_program()
+    here.write_rows([*mails(3), {"mail": "mail 3 " + 9_000 * "x"}])
+    with SERVERS[vendor](reply) as server:
+        here.batch(*flags(vendor), environ=environ(server, vendor), code=1)
+        assert max(len(batch.requests) for batch in server.batches.values()) == 1
+    *done, failed = here.read_results()
+    assert [line["result"] for line in done] == [expect(n) for n in range(3)]
+    assert "and a batch may have 2,300" in failed["error"]["message"]
 
 
 def test_a_wrong_key_stops_the_batch(here: BatchWorkplace) -> None:
