@@ -262,11 +262,12 @@ def test_questions_from_code_are_shown(ask: Callable[[], Any]) -> None:
 def test_questions_of_static_code_and_the_block_behind_it_are_shown() -> None:
     x, y = 2, None
     with logged() as log, njrt.using(model=njrt.Scripted(["yes", run("y = 4", done=True)])):
-        with attempt(lambda: (x, y), writes="y", at="case.njpy:1") as trial:
+        prompt = "natural\n<x> <:y>"
+        with attempt(prompt, lambda: (x, y), writes="y", at="c:1", effects="direct") as trial:
             y = llm_at("case.njpy:1")("Is it?")
             trial.guard(False)
         assert trial.has_failed
-        njrt.run("natural\n<x> <:y>", lambda: (x, y), writes="y", at="c:1", effects="direct")
+        trial.run()
     assert check_each_shown_once(log) == [AskModel("Is it?"), Run("y = 4", True)]
     assert y == 4
 

@@ -197,6 +197,7 @@ VALUES = {
     "max_effects": 5, "max_calls": 5, "max_seconds": 2.5, "max_call_seconds": 2, "max_code_seconds": 2,
     "max_repeats": 5, "max_tokens": 5, "max_usd": 0.5, "show_chars": 5, "redact": False,
     "store": "memory:", "budget": "usd=5 per=day", "tenant": "acme",
+    "canary": 0.02, "canary_tolerated": 0.2, "canary_false_alarms": 0.05, "canary_seed": 5,
 }  # fmt: skip
 """A value for each option that is no choice among words."""
 

@@ -202,7 +202,7 @@ def test_no_value_disturbs_the_block(name: str, collector: Collector) -> None:
 
 def test_static_code_tells_its_states_too(collector: Collector) -> None:
     n, doubled = 4, None
-    with njrt.attempt(lambda: (n, doubled), writes="doubled", at="a.njpy:1") as attempt:
+    with njrt.attempt("natural", lambda: (n, doubled), writes="doubled", at="a:1") as attempt:
         doubled = n * 2
         attempt.check()
     assert attempt.how == "ran"
