@@ -1,6 +1,6 @@
 """njpy, nightjarpy and Nighthawk side by side: what they take, and what they do with the same programs.
 
-    make bench-peers                                        all of it; about 5 minutes, without a key
+    make bench-peers                                        all of it, without a key; the installations take minutes
     python bench/peers/measure_peers.py --only nighthawk    one library
     make bench-peers WRITE=1                                also writes the lines and the page docs/comparison.md
 
