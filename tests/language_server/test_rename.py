@@ -21,8 +21,8 @@ from njrt.private_names import mangle
 NEW_NAME = "renamed_by_the_editor"
 
 
-CLOSURES = ("LOAD_CLOSURE",)
-"""Instructions that stand in the order of the names: cells of a closure."""
+CLOSURES = ("LOAD_CLOSURE", "LOAD_FAST", "LOAD_FAST_LOAD_FAST")
+"""Instructions that load the cells of a closure, in the order of their names; from Python 3.13 on, by `LOAD_FAST`."""
 CELLS = ("MAKE_CELL", "COPY_FREE_VARS")
 
 
@@ -46,10 +46,21 @@ def describe_code(code: types.CodeType, old: str, new: str) -> list[object]:
             return type(value)(map(restore, value))
         return value
 
+    def loads_cells(instruction: dis.Instruction) -> bool:
+        names = instruction.argval
+        names = set(names if isinstance(names, tuple) else [names])
+        return instruction.opname in CLOSURES and names <= {*code.co_cellvars, *code.co_freevars}
+
     instructions: list[tuple[str, object]] = []
-    for is_closure, group in groupby(dis.get_instructions(code), lambda it: it.opname in CLOSURES):
+    for is_closure, group in groupby(dis.get_instructions(code), loads_cells):
         items = [(it.opname, restore(it.argval)) for it in group if it.opname not in CELLS]
-        instructions += sorted(items, key=str) if is_closure else items
+        if is_closure:
+            loaded = [name if isinstance(name, tuple) else (name,) for _, name in items]
+            items = [("LOAD_CLOSURE", name) for name in sorted(sum(loaded, ()), key=str)]
+        instructions += items
+    for number, item in enumerate(instructions):  # of Python 3.13: what methods assign to `self`
+        if item == ("STORE_NAME", "__static_attributes__"):
+            instructions[number - 1] = item
     arguments = code.co_varnames[: code.co_argcount + code.co_kwonlyargcount]
     cells = sorted(str(restore(name)) for name in code.co_cellvars + code.co_freevars)
     return [restore(code.co_name), instructions, list(map(restore, arguments)), cells]
