@@ -395,3 +395,26 @@ def test_find_may_be_async(workflows: str) -> None:
     assert replay("async find", 2) == "found"
     assert replay("async find", 1) == "paid"
     assert [key.split("/")[1] for key in done] == ["1", "1"]
+
+
+@pytest.mark.parametrize(
+    "value",
+    [object(), {1: 2}, "\ud800", {"a": [b"c"]}],
+    ids=["object", "keys", "surrogate", "bytes"],
+)
+def test_what_cannot_be_stored_is_refused(workflows: str, value: Any) -> None:
+    calls: list[Any] = []
+
+    @durable.workflow
+    def take(value: Any) -> None:
+        calls.append(value)
+
+    @durable.workflow
+    def give() -> Any:
+        return value
+
+    with pytest.raises(njrt.ConfigurationError, match=r"an argument of .*take cannot be stored as"):
+        take(value)
+    with pytest.raises(njrt.ConfigurationError, match=r"the result of .*give cannot be stored as"):
+        give()
+    assert calls == []

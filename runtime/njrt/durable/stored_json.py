@@ -23,6 +23,16 @@ def normalize(value: Any, what: str) -> Any:
         raise ConfigurationError(f"{what} cannot be stored as JSON: {error}") from error
 
 
+def normalize_result(value: Any, what: str) -> Any:
+    """The same for what DBOS stores itself, as UTF-8: no lone surrogates."""
+    normalized = normalize(value, what)
+    try:
+        json.dumps(normalized, ensure_ascii=False).encode()
+    except UnicodeEncodeError as error:
+        raise ConfigurationError(f"{what} cannot be stored as UTF-8: {error}") from error
+    return normalized
+
+
 def normalize_argument(value: Any, what: str) -> Any:
     """The same for an argument of a workflow; DBOS reads dates back where the function's annotation says `date` or `datetime`."""
-    return value if hasattr(value, "isoformat") else normalize(value, what)
+    return value if hasattr(value, "isoformat") else normalize_result(value, what)

@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar, cast
 from njrt.durable.calls import BlockSteps
 from njrt.durable.failures import failure_from_json, failure_to_json
 from njrt.durable.steps import check_installed, get_dbos
-from njrt.durable.stored_json import normalize, normalize_argument
+from njrt.durable.stored_json import normalize_argument, normalize_result
 from njrt.durable.versions import (
     VersionWarning,
     check_version,
@@ -66,12 +66,15 @@ def workflow(function: Callable[P, R]) -> Callable[P, R]:
         async def arun(*arguments: Any, **keywords: Any) -> Any:
             arguments, keywords = normalize_arguments(name, arguments, keywords)
             with open_steps(BlockSteps()), stored_failures():
-                return normalize(await function(*arguments, **keywords), f"the result of {name}")
+                return normalize_result(
+                    await function(*arguments, **keywords), f"the result of {name}"
+                )
 
         amade: Any = make_workflow(arun)
 
         @functools.wraps(amade)
         async def acall(*arguments: Any, **keywords: Any) -> Any:
+            arguments, keywords = normalize_arguments(name, arguments, keywords)
             if identity := get_given_id():
                 check_version(await DBOS.get_workflow_status_async(identity))
             with read_failures():
@@ -83,12 +86,13 @@ def workflow(function: Callable[P, R]) -> Callable[P, R]:
     def run(*arguments: Any, **keywords: Any) -> Any:
         arguments, keywords = normalize_arguments(name, arguments, keywords)
         with open_steps(BlockSteps()), stored_failures():
-            return normalize(function(*arguments, **keywords), f"the result of {name}")
+            return normalize_result(function(*arguments, **keywords), f"the result of {name}")
 
     made: Any = make_workflow(run)
 
     @functools.wraps(made)
     def call(*arguments: Any, **keywords: Any) -> Any:
+        arguments, keywords = normalize_arguments(name, arguments, keywords)
         if identity := get_given_id():
             check_version(DBOS.get_workflow_status(identity))
         with read_failures():
