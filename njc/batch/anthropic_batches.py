@@ -41,7 +41,7 @@ class AnthropicBatches:
     have.
     """
 
-    limits = BatchLimits(requests=100_000, bytes=32_000_000, overhead=120)
+    limits = BatchLimits(requests=100_000, bytes=8_000_000, overhead=120)
 
     def write_line(self, name: str, body: str) -> str:
         return f'{format_json_line({"custom_id": name})[:-1]}, "params": {body}}}'
