@@ -133,6 +133,7 @@ def start_run(scenario: Scenario, world: World, killer: Killer) -> int:
         return process
     code = 1
     try:
+        signal.signal(signal.SIGTERM, signal.SIG_DFL)
         signal.alarm(int(RUN_SECONDS))  # no run stays for ever
         poll_often()
         add_listener(lambda event: killer.report(type(event).__name__))
@@ -295,6 +296,7 @@ def main(arguments: list[str] | None = None) -> int:
     if chosen.state and chosen.state.exists():
         counts = Counts(**json.loads(chosen.state.read_text()))
     compile_program()
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))  # so that the server is stopped
     uses_postgres = chosen.store != "sqlite" and services.find_postgres()
     with contextlib.ExitStack() as stack:
         parent = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="njc-kills-")))
