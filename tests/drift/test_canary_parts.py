@@ -111,7 +111,7 @@ COPYABLE = [
 ]
 
 
-@pytest.mark.parametrize("value", COPYABLE, ids=repr)
+@pytest.mark.parametrize("value", COPYABLE, ids=range(len(COPYABLE)))
 def test_a_copy_is_equal_and_shares_nothing_that_can_change(value: Any) -> None:
     copied = copy_values({"value": value}).values["value"]
     assert is_same_value(copied, value)
