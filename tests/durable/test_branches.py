@@ -1,4 +1,4 @@
-"""Branches of a workflow: their steps have the same numbers however they take turns."""
+"""Branches of a workflow (docs/durable.md): their steps have the same numbers however they take turns."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A person decides about the effects of a workflow, from another process, and also after a crash."""
+"""A person decides (docs/durable.md) about the effects of a workflow, from another process, and also after a crash."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Canaries: the live block beside the code of the mode `auto`, on copies."""
+"""Canaries (docs/drift.md): the live block beside the code of the mode `auto`, on copies."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Recordings in a store: what holds for files holds for a file of SQLite, Redis, Postgres and the memory."""
+"""Recordings in a store (docs/storage.md): what holds for files holds for a file of SQLite, Redis, Postgres and the memory."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-# compiled by njc 0.2.0 from battle/natural.njpy (sha256 46308b887b22a982, options cc2447ed8334793a, code e4d60411c124d612, abi 1)
+# compiled by njc 0.2.0 from battle/natural.njpy (sha256 46308b887b22a982, options cc2447ed8334793a, code 77a88d4afae62283, abi 1)
 # do not edit: change battle/natural.njpy and build again
 # code by openai/Qwen2.5-Coder-1.5B-Instruct-Q4_K_M (local); passes 0 of 3 checks of its program (answered by a script)
 """A turn in a game: the player says what they do, and the enemies feel it."""
@@ -40,4 +40,4 @@ def take_turn(enemies: list[Enemy], action: str) -> None:
     enemies[:] = [enemy for enemy in enemies if enemy.health > 0]
 
 
-# njc lines 1=1 4:1 6=3 7:3 27=22 35:26 41=32 sha256 e6f431b437b5a82f
+# njc lines 1=1 4:1 6=3 7:3 27=22 35:26 41=32 sha256 fad86ad8dd38d08f

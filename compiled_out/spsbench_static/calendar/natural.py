@@ -1,4 +1,4 @@
-# compiled by njc 0.2.0 from calendar/natural.njpy (sha256 d1b531a3837f9f75, options cc2447ed8334793a, code 6c1f94d694d6ebe3, abi 1)
+# compiled by njc 0.2.0 from calendar/natural.njpy (sha256 d1b531a3837f9f75, options cc2447ed8334793a, code d1d7e05baa214be4, abi 1)
 # do not edit: change calendar/natural.njpy and build again
 # code by openai/Qwen2.5-Coder-1.5B-Instruct-Q4_K_M (local); passes 0 of 3 checks of its program (answered by a script)
 """A calendar that does what it is asked: each request becomes calls of its public methods."""
@@ -55,4 +55,4 @@ def attend_to(calendar: Calendar, request: str, now: datetime) -> None:
     # end of natural block
 
 
-# njc lines 1=1 4:1 42=38 56=43 sha256 7a52ad4a5ce2e5ac
+# njc lines 1=1 4:1 42=38 56=43 sha256 76154292b99ed628

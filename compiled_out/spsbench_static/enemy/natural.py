@@ -1,4 +1,4 @@
-# compiled by njc 0.2.0 from enemy/natural.njpy (sha256 73eb6398314be778, options cc2447ed8334793a, code 2d2200ed7afff220, abi 1)
+# compiled by njc 0.2.0 from enemy/natural.njpy (sha256 73eb6398314be778, options cc2447ed8334793a, code d0aa1ad13e05580d, abi 1)
 # do not edit: change enemy/natural.njpy and build again
 # code by openai/Qwen2.5-Coder-1.5B-Instruct-Q4_K_M (local); passes 7 of 9 checks of its program (answered by a script); 1 of 2 blocks run live
 # pyright: reportUnboundVariable=false
@@ -43,4 +43,4 @@ def tell(enemy: Any, event: str) -> None:
     # end of natural block
 
 
-# njc lines 1=1 5:1 7=3 8:3 13=7 16:8 20=7 28:12 33=16 44=20 sha256 e5c6f2a0a42719b8
+# njc lines 1=1 5:1 7=3 8:3 13=7 16:8 20=7 28:12 33=16 44=20 sha256 b4ae9b22b9f760f7

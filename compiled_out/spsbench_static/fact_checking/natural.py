@@ -1,4 +1,4 @@
-# compiled by njc 0.2.0 from fact_checking/natural.njpy (sha256 8184d96d5adc8623, options cc2447ed8334793a, code 252f74d1c19c7bff, abi 1)
+# compiled by njc 0.2.0 from fact_checking/natural.njpy (sha256 8184d96d5adc8623, options cc2447ed8334793a, code 70ca756cf7f10519, abi 1)
 # do not edit: change fact_checking/natural.njpy and build again
 # code by openai/Qwen2.5-Coder-1.5B-Instruct-Q4_K_M (local); passes 0 of 6 checks of its program (answered by a script); 1 of 2 blocks run live
 # pyright: reportUnboundVariable=false
@@ -36,4 +36,4 @@ def check_facts(text: str, results: list[FactCheck]) -> None:
         results.append({"claim": claim, "is_true": is_true})
 
 
-# njc lines 1=1 5:1 7=3 8:3 18=12 24:16 26=17 28:18 30=17 36:20 37=21 sha256 d0fa05baeaf6439a
+# njc lines 1=1 5:1 7=3 8:3 18=12 24:16 26=17 28:18 30=17 36:20 37=21 sha256 b6b16438a3dbb8bd

@@ -1,4 +1,4 @@
-# compiled by njc 0.2.0 from feed_filtering/natural.njpy (sha256 5c80fb839cd195e3, options cc2447ed8334793a, code d492ad467ec52dc0, abi 1)
+# compiled by njc 0.2.0 from feed_filtering/natural.njpy (sha256 5c80fb839cd195e3, options cc2447ed8334793a, code b920faf835dab757, abi 1)
 # do not edit: change feed_filtering/natural.njpy and build again
 # code by openai/Qwen2.5-Coder-1.5B-Instruct-Q4_K_M (local); passes 0 of 12 checks of its program (answered by a script)
 """Show of a feed only what the reader would like to see."""
@@ -21,4 +21,4 @@ def filter_feed(feed: Sequence[str], preference: str) -> list[str]:
     return shown
 
 
-# njc lines 1=1 4:1 6=3 7:3 12=7 21:11 22=12 sha256 0128e96fc28bdaf0
+# njc lines 1=1 4:1 6=3 7:3 12=7 21:11 22=12 sha256 3d266549b431959b

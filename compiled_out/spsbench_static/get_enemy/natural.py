@@ -1,4 +1,4 @@
-# compiled by njc 0.2.0 from get_enemy/natural.njpy (sha256 1eff41ff94dc4596, options cc2447ed8334793a, code b47a30d9f033e943, abi 1)
+# compiled by njc 0.2.0 from get_enemy/natural.njpy (sha256 1eff41ff94dc4596, options cc2447ed8334793a, code 2a20f15ce8ae7fa4, abi 1)
 # do not edit: change get_enemy/natural.njpy and build again
 # code by openai/Qwen2.5-Coder-1.5B-Instruct-Q4_K_M (local); passes 6 of 6 checks of its program (answered by a script)
 """An encounter: a function that knows an enemy which nobody wrote down."""
@@ -24,4 +24,4 @@ def encounter() -> Callable[[], Enemy]:
     return get_enemy
 
 
-# njc lines 1=1 4:1 18=14 24:18 25=19 sha256 b4f1bc279aa41c7d
+# njc lines 1=1 4:1 18=14 24:18 25=19 sha256 c500fc3085678fdd

@@ -1,4 +1,4 @@
-# compiled by njc 0.2.0 from mask_sensitive_info/natural.njpy (sha256 b86fec0c5aebaa5b, options cc2447ed8334793a, code ae688c5f5ab948be, abi 1)
+# compiled by njc 0.2.0 from mask_sensitive_info/natural.njpy (sha256 b86fec0c5aebaa5b, options cc2447ed8334793a, code 4799944757b0a264, abi 1)
 # do not edit: change mask_sensitive_info/natural.njpy and build again
 # code by openai/Qwen2.5-Coder-1.5B-Instruct-Q4_K_M (local); passes 0 of 2 checks of its program (answered by a script)
 """Make a text fit to be shown around: what is private turns into asterisks."""
@@ -20,4 +20,4 @@ def mask(text: str) -> str:
     return masked
 
 
-# njc lines 1=1 4:1 5=2 7:2 11=5 20:9 21=10 sha256 d89e24984c9b34a7
+# njc lines 1=1 4:1 5=2 7:2 11=5 20:9 21=10 sha256 ec11aa6bde4b40b0

@@ -1,4 +1,4 @@
-# compiled by njc 0.2.0 from proposer_verifier/natural.njpy (sha256 d7ab92fc441a1c49, options cc2447ed8334793a, code b77afa0cd4d42e67, abi 1)
+# compiled by njc 0.2.0 from proposer_verifier/natural.njpy (sha256 d7ab92fc441a1c49, options cc2447ed8334793a, code 47e4590e93e81f3d, abi 1)
 # do not edit: change proposer_verifier/natural.njpy and build again
 # code by openai/Qwen2.5-Coder-1.5B-Instruct-Q4_K_M (local); passes 0 of 2 checks of its program (answered by a script); 1 of 2 blocks run live
 # pyright: reportUnboundVariable=false
@@ -33,4 +33,4 @@ def solve(riddle: str, attempts: int = 4) -> str | None:
     return None
 
 
-# njc lines 1=1 5:1 6=2 8:2 14=7 19:10 20=10 22:11 24=10 30:13 34=17 sha256 30ae55ee047be0d3
+# njc lines 1=1 5:1 6=2 8:2 14=7 19:10 20=10 22:11 24=10 30:13 34=17 sha256 32db177b76d5d83d
