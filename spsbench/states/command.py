@@ -13,6 +13,7 @@ import sys
 import tokenize
 from collections.abc import Iterable, Iterator
 from contextlib import nullcontext, redirect_stdout
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -112,20 +113,22 @@ def run_program(
         raise click.ClickException(
             f"{file} raised {type(error).__name__} before the call: {error}"
         ) from None
+    trace = found.trace
     if isinstance(found.error, TimeLimitError):
         click.echo(f"the program was ended after {seconds:g} seconds", err=True)
+        trace = replace(trace, is_cut=True)  # it may have been raised between two events
     elif found.error is not None and not isinstance(found.error, SystemExit):
         click.echo(f"the program raised {type(found.error).__name__}: {found.error}", err=True)
-    count = len(found.trace.states)
-    if count == max_states and found.trace.is_cut:
+    count = len(trace.states)
+    if count == max_states and trace.is_cut:
         click.echo(f"only the first {count:,} states are kept; see --max-states", err=True)
-    elif found.trace.is_cut and not isinstance(found.error, TimeLimitError | KeyboardInterrupt):
+    elif trace.is_cut and not isinstance(found.error, TimeLimitError | KeyboardInterrupt):
         click.echo(
             f"the states end after {count:,}: the program came near the limit of recursion, or set a trace "
             "function of its own",
             err=True,
         )
-    return found.trace
+    return trace
 
 
 def read_traces(file: Path) -> Iterator[StateTrace]:
