@@ -51,6 +51,20 @@ def pytest_collection() -> Generator[None, object, object]:
         gc.enable()
 
 
+@pytest.fixture(autouse=True)
+def restored_settings() -> Generator[None]:
+    """A setting that a test leaves in the environment would change what later tests of the process do."""
+    before = list_settings()
+    yield
+    for name in list_settings().keys() - before.keys():
+        del os.environ[name]
+    os.environ.update(before)
+
+
+def list_settings() -> dict[str, str]:
+    return {name: value for name, value in os.environ.items() if name.startswith("NJC_")}
+
+
 @pytest.fixture
 def update_cases(request: pytest.FixtureRequest) -> bool:
     return bool(request.config.getoption("--update-cases"))

@@ -429,7 +429,9 @@ def test_processes_share_the_test(studio: Studio) -> None:
     program = Program(studio)
     command = [sys.executable, "-c", RUNNER, str(studio.folder), program.store, SAME]
     children = [subprocess.Popen(command, stderr=subprocess.PIPE) for _ in range(2)]
-    assert [child.wait(60) for child in children] == [0, 0]
+    said = [child.communicate(timeout=60)[1].decode() for child in children]
+    assert [child.returncode for child in children] == [0, 0], said
+    assert said == ["", ""]
     assert program.read_state().history.runs == 10
 
 
