@@ -63,6 +63,8 @@ def run_page(page: Path, runner: PageRunner) -> None:
     ids=lambda page: page.name,
 )
 def test_the_blocks_of_the_page_run(page: Path, runner: PageRunner) -> None:
+    for name in [name for name in sys.modules if name.partition(".")[0] == "shop"]:
+        del sys.modules[name]  # of another test, and not the one of the page
     loaded = set(sys.modules)
     try:
         run_page(page, runner)
