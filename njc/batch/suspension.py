@@ -25,9 +25,9 @@ from njc.batch.rows import BatchRow, RowUsage, parse_row
 from njc.batch.target import BatchTarget, bind_arguments
 from njrt.errors import ConfigurationError, ModelError, RejectedRequestError, ServerError
 from njrt.message_json import format_json_line
-from njrt.messages import Protocol, Reply, Request
+from njrt.messages import Reply, Request
 from njrt.models.fallback import FallbackModel
-from njrt.models.model import Model
+from njrt.models.model import Model, ModelAround
 from njrt.models.openai import OpenAI
 from njrt.models.remote import RemoteModel
 from njrt.models.response import MalformedReplyError
@@ -124,19 +124,11 @@ def name_model(model: RemoteModel) -> str:
 
 
 @dataclass(frozen=True, slots=True)
-class ReplayingModel:
+class ReplayingModel(ModelAround):
     """A model that answers from the replies of a row, and suspends the call where there is none."""
 
     model: RemoteModel
     replies: RowReplies
-
-    @property
-    def name(self) -> str:
-        return self.model.name
-
-    @property
-    def protocol(self) -> Protocol:
-        return self.model.protocol
 
     def ask(self, request: Request) -> Reply:
         stored = self.replies.take(self.model, request)

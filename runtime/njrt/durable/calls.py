@@ -25,8 +25,8 @@ from njrt.message_json import (
     reply_from_json,
     reply_to_json,
 )
-from njrt.messages import Protocol, Reply, Request
-from njrt.models.model import Model
+from njrt.messages import Reply, Request
+from njrt.models.model import Model, ModelAround
 
 
 class BlockSteps(WorkflowSteps):
@@ -44,19 +44,11 @@ class BlockSteps(WorkflowSteps):
 
 
 @dataclass(frozen=True, slots=True)
-class DurableModel:
+class DurableModel(ModelAround):
     """`model`, each call of which is a step of the workflow around it."""
 
     model: Model
     steps: WorkflowSteps
-
-    @property
-    def name(self) -> str:
-        return self.model.name
-
-    @property
-    def protocol(self) -> Protocol:
-        return self.model.protocol
 
     def ask(self, request: Request) -> Reply:
         def call() -> str:

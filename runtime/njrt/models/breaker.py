@@ -17,12 +17,13 @@ from collections.abc import Callable
 from typing import Any, Literal
 
 from njrt.errors import ConfigurationError, ModelError, NotAskedError, ServerError
-from njrt.messages import Protocol, Reply, Request
+from njrt.messages import Reply, Request
 from njrt.models.adapt import adapt_model
+from njrt.models.model import ModelAround
 from njrt.models.wrapped import Calls, WrappedModel
 
 
-class BreakerModel(WrappedModel):
+class BreakerModel(ModelAround, WrappedModel):
     """`model`, which is not asked for `seconds` after so many `failures` of its server in a row.
 
     Failures are `ServerError`s. An error by which the server rejects a request is a sign that it works; a call that is
@@ -47,14 +48,6 @@ class BreakerModel(WrappedModel):
         self._failures = 0
         self._opened_at: float | None = None
         self._is_probing = False
-
-    @property
-    def name(self) -> str:
-        return self.model.name
-
-    @property
-    def protocol(self) -> Protocol:
-        return self.model.protocol
 
     @property
     def state(self) -> Literal["closed", "open", "half open"]:

@@ -64,12 +64,11 @@ class Layer(typing.Protocol):
         """Answer `request`, asking further down as often as needed."""
 
 
-@dataclass(frozen=True, slots=True)
-class LayeredModel:
-    """`model` behind `layers`, outermost first; itself a `Model`."""
+class ModelAround:
+    """A model around one other, `model`, that has its name and its protocol."""
 
+    __slots__ = ()
     model: Model
-    layers: tuple[Layer, ...] = ()
 
     @property
     def name(self) -> str:
@@ -78,6 +77,14 @@ class LayeredModel:
     @property
     def protocol(self) -> Protocol:
         return self.model.protocol
+
+
+@dataclass(frozen=True, slots=True)
+class LayeredModel(ModelAround):
+    """`model` behind `layers`, outermost first; itself a `Model`."""
+
+    model: Model
+    layers: tuple[Layer, ...] = ()
 
     def ask(self, request: Request) -> Reply:
         async def ask_model(request: Request) -> Reply:

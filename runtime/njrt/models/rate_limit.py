@@ -25,8 +25,9 @@ from typing import Any
 from urllib.parse import quote
 
 from njrt.errors import ConfigurationError, ModelError, NotAskedError
-from njrt.messages import Protocol, Reply, Request, ToolMessage, UserMessage
+from njrt.messages import Reply, Request, ToolMessage, UserMessage
 from njrt.models.adapt import adapt_model
+from njrt.models.model import ModelAround
 from njrt.models.wrapped import Attempts, Calls, WrappedModel
 
 PARTS = 60
@@ -137,7 +138,7 @@ def _read_parts(text: str | None) -> dict[int, list[int]]:
     return {number: counts for number, counts in parts.items() if len(counts) == 3}
 
 
-class RateLimitModel(WrappedModel):
+class RateLimitModel(ModelAround, WrappedModel):
     """`model`, asked at most `requests` times and for at most `tokens` tokens in any `seconds`.
 
     All that have the same `key`, by default the name of the model, share the limit; give those that share it equal
@@ -167,14 +168,6 @@ class RateLimitModel(WrappedModel):
         self._key = f"rate/{quote(key or self.model.name, safe='')[:400]}"
         self._given_store = store
         self._store: SharedTexts | None = None
-
-    @property
-    def name(self) -> str:
-        return self.model.name
-
-    @property
-    def protocol(self) -> Protocol:
-        return self.model.protocol
 
     async def answer(self, request: Request, calls: Calls) -> Reply:
         attempts = Attempts(request, calls)

@@ -17,16 +17,17 @@ from collections.abc import Callable
 from typing import Any
 
 from njrt.errors import ConfigurationError, LimitError, ModelError
-from njrt.messages import Protocol, Reply, Request
+from njrt.messages import Reply, Request
 from njrt.models.adapt import adapt_model
 from njrt.models.conditions import Condition, is_server_failure
+from njrt.models.model import ModelAround
 from njrt.models.wrapped import Attempts, Calls, Result, WrappedModel
 
 VARIED_TEMPERATURE = 0.5
 """The least temperature of a request whose last reply could not be used: at 0 it would be the same again."""
 
 
-class RetryModel(WrappedModel):
+class RetryModel(ModelAround, WrappedModel):
     """`model`, asked up to `attempts` times while the condition `when` holds.
 
     After a failure of the server it waits `first_wait` seconds, then twice as long each time up to `longest_wait`, of
@@ -53,14 +54,6 @@ class RetryModel(WrappedModel):
         self._first_wait = first_wait
         self._longest_wait = longest_wait
         self._chance = chance
-
-    @property
-    def name(self) -> str:
-        return self.model.name
-
-    @property
-    def protocol(self) -> Protocol:
-        return self.model.protocol
 
     async def answer(self, request: Request, calls: Calls) -> Reply:
         attempts = Attempts(request, calls)
