@@ -28,7 +28,7 @@ from typing import Any
 
 from njc.batch.rows import BatchRow, RowOutcome, RowUsage
 from njrt.errors import ConfigurationError
-from njrt.private_files import open_private
+from njrt.private_files import create_private
 
 STORE_VERSION = 2
 STATE_NAME = "state.sqlite3"
@@ -265,7 +265,7 @@ def open_batch_store(folder: Path) -> Iterator[BatchStore]:
     path = folder / STATE_NAME
     try:
         folder.mkdir(mode=0o700, exist_ok=True)
-        os.close(open_private(path, os.O_RDWR))
+        create_private(path)
         connection = sqlite3.connect(path, timeout=0.2)
     except (OSError, sqlite3.Error) as error:
         raise ConfigurationError(f"cannot open {path}: {error}") from None

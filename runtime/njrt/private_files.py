@@ -1,6 +1,7 @@
 """Files that only their user may read, and that only their user may have written.
 
     open_private(path, os.O_WRONLY | os.O_APPEND)      creates the file with mode 0600, or sets it
+    create_private(path)                               the same for a file of SQLite, which is not opened
     check_private(path)                                PermissionError: it belongs to another user
     find_cache_folder(os.environ)                      ~/.cache/njc
     find_state_folder(os.environ)                      ~/.local/state/njc
@@ -13,6 +14,7 @@ from __future__ import annotations
 import os
 import stat
 import sys
+import tempfile
 from collections.abc import Mapping
 from contextlib import suppress
 from pathlib import Path
@@ -25,6 +27,29 @@ def open_private(path: Path, flags: int) -> int:
         if stat.S_ISREG(os.fstat(handle).st_mode):
             os.fchmod(handle, 0o600)
     return handle
+
+
+def create_private(path: Path) -> None:
+    """Create an empty file if there is none, and make it readable and writable for its user alone.
+
+    The file is never open under its name. On POSIX, a process that closes a file loses all its locks on it, also those
+    of other connections to an SQLite database; other processes would then delete the log that it writes to.
+    """
+    if not path.exists():
+        place = path.resolve()
+        handle, name = tempfile.mkstemp(prefix=f".{place.name}.", dir=place.parent)  # mode 0600
+        os.close(handle)
+        try:
+            os.link(name, place)
+        except FileExistsError:
+            pass  # created by another thread or process
+        except OSError:  # a file system without links
+            os.close(open_private(place, os.O_RDWR))
+        finally:
+            os.unlink(name)
+    with suppress(OSError):
+        if stat.S_ISREG(path.stat().st_mode):
+            path.chmod(0o600)
 
 
 def check_private(path: Path) -> None:

@@ -22,6 +22,7 @@ from njrt.persistence.memory_store import MemoryStore
 from njrt.persistence.open_store import hide_password, make_store_url, open_store
 from njrt.persistence.sqlite_store import SqliteStore
 from njrt.persistence.store import Store, make_store_key, split_store_key, update
+from waiting import wait_until
 
 KINDS = ("memory", "sqlite", "redis", "postgres")
 SHARED = KINDS[1:]
@@ -294,9 +295,9 @@ for number in range(count):
 """
 
 
-def start(url: str, count: int, log: str) -> subprocess.Popen[str]:
+def start(url: str, count: int, log: str, program: str = COUNTER) -> subprocess.Popen[str]:
     child = subprocess.Popen(
-        [sys.executable, "-c", COUNTER, url, str(count), log],
+        [sys.executable, "-c", program, url, str(count), log],
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         text=True,
@@ -378,6 +379,109 @@ assert store.get("before") == "x"
     subprocess.run([sys.executable, "-c", program, url], check=True, timeout=60)
     lines = store.read_log("log")
     assert (lines.count("child"), lines.count("parent")) == (20, 20)
+
+
+THREADS_THAT_END = """
+import sys, threading
+from njrt.persistence.open_store import open_store
+store = open_store(sys.argv[1])
+print("ready", flush=True)
+sys.stdin.readline()
+for number in range(int(sys.argv[2])):
+    store.get("key")
+    thread = threading.Thread(target=store.append, args=("log", f"{sys.argv[3]} {number}"))
+    thread.start()
+    thread.join()
+    if number % 3 == 0:
+        store.close()
+"""
+
+
+@pytest.mark.parametrize("kind", ["sqlite"])
+def test_threads_that_begin_and_end_in_many_processes_lose_nothing(url: str, store: Store) -> None:
+    children = [start(url, 30, str(number), THREADS_THAT_END) for number in range(3)]
+    for child in children:
+        go(child)
+    for child in children:
+        child.communicate(timeout=100)
+    assert [child.returncode for child in children] == [0] * 3
+    assert sorted(store.read_log("log")) == sorted(
+        f"{name} {number}" for name in range(3) for number in range(30)
+    )
+
+
+FORK = """
+import os, sys, threading
+from njrt.persistence.open_store import open_store
+store = open_store(sys.argv[1])
+used, forked = threading.Event(), threading.Event()
+def work():
+    store.append("log", "thread")
+    used.set()
+    forked.wait()
+    store.append("log", "thread again")
+thread = threading.Thread(target=work)
+thread.start()
+used.wait()
+store.append("log", "parent")
+(read, written), (go, gone) = os.pipe(), os.pipe()
+child = os.fork()
+if child == 0:
+    store.append("log", "child")
+    os.write(written, b".")
+    os.read(go, 1)
+    store.append("log", "child again")
+    os._exit(0)
+forked.set()
+thread.join()
+os.read(read, 1)
+store.close()
+os.write(gone, b".")
+assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
+"""
+
+
+@pytest.mark.parametrize("kind", ["sqlite"])
+def test_a_forked_child_loses_nothing_when_its_parent_closes_the_store(
+    url: str, store: Store
+) -> None:
+    command = [sys.executable, "-W", "ignore", "-c", FORK, url]
+    subprocess.run(command, check=True, timeout=100)
+    assert sorted(store.read_log("log")) == [
+        "child", "child again", "parent", "thread", "thread again",
+    ]  # fmt: skip
+
+
+def test_forks_wait_for_what_threads_write_and_close_nothing_that_is_in_use(tmp_path: Path) -> None:
+    store, stopped = SqliteStore(tmp_path / "s"), threading.Event()
+    failures: list[StoreError] = []
+    counts = [0, 0, 0]
+
+    def work(number: int) -> None:
+        while not stopped.is_set():
+            try:
+                store.append(f"log/{number}", "line")
+                counts[number] += 1
+            except StoreError as error:
+                failures.append(error)
+
+    threads = [threading.Thread(target=work, args=(number,)) for number in range(len(counts))]
+    for thread in threads:
+        thread.start()
+    try:
+        for _ in range(8):
+            wanted = sum(counts) + 6
+            child = os.fork()
+            if child == 0:
+                os._exit(0)
+            os.waitpid(child, 0)
+            wait_until(lambda wanted=wanted: failures or sum(counts) >= wanted)
+    finally:
+        stopped.set()
+        for thread in threads:
+            thread.join(60)
+    assert failures == []
+    assert [len(store.read_log(f"log/{number}")) for number in range(len(counts))] == counts
 
 
 # --- a server that dies

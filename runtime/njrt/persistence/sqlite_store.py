@@ -5,6 +5,11 @@
 Writes are transactions in SQLite's write-ahead log, so a process may be killed at any moment; a power failure may cost
 the last ones. Every text has a checksum: a damaged file raises `DamagedStoreError`. Only the user may read the file;
 a file of another user is not used. SQLite's locks do not work on network file systems: use a server there.
+
+A process must not close a file while it has a connection to it: on POSIX that removes its locks, and other processes
+then delete the log that it writes to. A forked child inherits SQLite's list of locks, but not the locks. So the file is
+created without being opened (`create_private`), and all connections are closed before a fork and opened again on use.
+See https://www.sqlite.org/howtocorrupt.html, sections 2.2 and 2.7.
 """
 
 from __future__ import annotations
@@ -14,15 +19,16 @@ import os
 import sqlite3
 import threading
 import time
+import weakref
 import zlib
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import TypeVar
 
 from njrt.errors import DamagedStoreError, StoreError
 from njrt.persistence.folder_lock import lock_folder
 from njrt.persistence.store import StoreSize
-from njrt.private_files import check_private, open_private
+from njrt.private_files import check_private, create_private
 
 SCHEMA_VERSION = 2
 _CREATE_TABLES = (
@@ -44,6 +50,49 @@ _PUTS_PER_SWEEP = 64  # puts between two checks of the total size
 _USED_UPDATE_SECONDS = 3600  # a use is stored at most once an hour: a hit seldom writes
 
 T = TypeVar("T")
+
+
+class _Connection(sqlite3.Connection):
+    """A connection of one thread, which holds `lock` while it uses it (state: whether a fork has closed it)."""
+
+    lock: threading.RLock
+    is_closed = False
+
+
+class _OpenConnections:
+    """The connections of this process, which are closed before it forks (state)."""
+
+    def __init__(self) -> None:
+        self.opening = threading.RLock()
+        self._connections: weakref.WeakSet[_Connection] = weakref.WeakSet()
+        self._held: list[_Connection] = []
+        if hasattr(os, "register_at_fork"):
+            os.register_at_fork(
+                before=self._close, after_in_parent=self._release, after_in_child=self._release
+            )
+
+    def add(self, connection: _Connection) -> None:
+        self._connections.add(connection)
+
+    def _close(self) -> None:
+        """Wait until no thread uses or opens a connection, and close them all."""
+        self.opening.acquire()
+        self._held = list(self._connections)
+        for connection in self._held:
+            connection.lock.acquire()
+            connection.is_closed = True
+            with contextlib.suppress(sqlite3.Error):
+                connection.close()
+
+    def _release(self) -> None:
+        for connection in self._held:
+            connection.lock.release()
+        self._held = []
+        self._connections.clear()
+        self.opening.release()
+
+
+_open_connections = _OpenConnections()
 
 
 class SqliteStore:
@@ -138,7 +187,8 @@ class SqliteStore:
         """Close this thread's connection; it is opened again when needed."""
         connection, self._here.connection = getattr(self._here, "connection", None), None
         if connection is not None and self._here.process == os.getpid():
-            connection.close()
+            with connection.lock:
+                connection.close()
 
     def set_aside(self) -> None:
         """Rename a damaged file, so that the next use creates a new one."""
@@ -219,7 +269,8 @@ class SqliteStore:
     def _run(self, query: Callable[[sqlite3.Connection], T]) -> T:
         """Call `query` with this thread's connection; its failures become `StoreError`s."""
         try:
-            return query(self._get_connection())
+            with self._borrow_connection() as connection:
+                return query(connection)
         except sqlite3.OperationalError as error:
             # Locked, read-only, disk full, no such folder: the file itself is intact, if it still exists.
             if _get_file_identity(self.path) != getattr(self._here, "identity", None):
@@ -235,22 +286,41 @@ class SqliteStore:
     def _make_error(self, kind: type[StoreError], error: Exception) -> StoreError:
         return kind(f"the store {self.path} cannot be used ({error})")
 
-    def _get_connection(self) -> sqlite3.Connection:
+    @contextlib.contextmanager
+    def _borrow_connection(self) -> Iterator[sqlite3.Connection]:
+        """This thread's connection, which no fork closes meanwhile."""
+        while True:
+            connection = self._get_connection()
+            with connection.lock:
+                if not connection.is_closed:
+                    yield connection
+                    return
+
+    def _get_connection(self) -> _Connection:
         here = self._here
-        if getattr(here, "connection", None) is None or here.process != os.getpid():
-            # A connection must be neither used nor closed in a child of the process that opened it.
-            here.inherited = getattr(here, "connection", None)
+        connection: _Connection | None = getattr(here, "connection", None)
+        if connection is None or connection.is_closed or here.process != os.getpid():
+            # A fork that ran no hooks: the connection must be neither used nor closed in the child.
+            here.inherited = connection
             here.connection, here.process, here.identity = None, os.getpid(), None
-            here.connection = self._connect()
-        connection: sqlite3.Connection = here.connection
+            with _open_connections.opening:
+                here.connection = connection = self._connect()
+                _open_connections.add(connection)
         return connection
 
-    def _connect(self) -> sqlite3.Connection:
+    def _connect(self) -> _Connection:
         self.path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
         for suffix in ("", "-wal", "-shm"):
             check_private(self.path.with_name(self.path.name + suffix))
-        os.close(open_private(self.path, os.O_RDWR))  # SQLite gives its other files the same mode
-        connection = sqlite3.connect(self.path, timeout=self._busy_seconds, isolation_level=None)
+        create_private(self.path)  # SQLite gives its other files the same mode
+        connection = sqlite3.connect(
+            self.path,
+            timeout=self._busy_seconds,
+            isolation_level=None,
+            check_same_thread=False,  # a fork in another thread closes it
+            factory=_Connection,
+        )
+        connection.lock = threading.RLock()
         self._here.identity = _get_file_identity(self.path)
         try:
             (version,) = connection.execute("PRAGMA user_version").fetchone()
