@@ -40,9 +40,9 @@ class Interrupted:
 CHANGE = f"seen.append({{}})\\nprint('{REACHED}', flush=True)\\n"
 """What code does before it goes on for ever: it is interrupted at the print, so the change stands before it."""
 
-ENDLESS = f"[run(\"{CHANGE.format(0)}while True:\\n    seen.append(len(seen))\")]"
-WAITING = f"[run(\"{CHANGE.format(1)}import time; time.sleep(60)\")]"
-AWAITING = f"[run(\"{CHANGE.format(1)}import asyncio; await asyncio.sleep(60)\")]"
+ENDLESS = f'[run("{CHANGE.format(0)}while True:\\n    seen.append(len(seen))")]'
+WAITING = f'[run("{CHANGE.format(1)}import time; time.sleep(60)")]'
+AWAITING = f'[run("{CHANGE.format(1)}import asyncio; await asyncio.sleep(60)")]'
 BLOCK = '"""natural\n{0}Append <n> to <seen>.\n{0}"""'
 AT_TOP_LEVEL = f"n = 1\n{BLOCK.format('')}\nn = 2"
 IN_FUNCTION = f"""\
