@@ -136,8 +136,8 @@ CODES: Mapping[str, DiagnosticCode] = {
         "compiled block refused by Python",
         "error",
         "The source is Python, but the file with the calls in the place of the blocks is not. Python compiles at "
-        "most 20 nested loops, `with` and `try` suites, and fewer than 100 levels of indentation, and the call "
-        "of a block can need a `try` around it. Move the inner part into a function of its own.",
+        "most 20 nested loops, `with` and `try` suites (21 from 3.13 on), and fewer than 100 levels of "
+        "indentation, and the call of a block can need a `try` around it. Move the inner part into a function of its own.",
         fatal=True,
     ),
     "NJ201": DiagnosticCode(

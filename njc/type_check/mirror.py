@@ -33,7 +33,7 @@ _CONFIGURATION_FILES = (
     "setup.cfg",
     "pyrightconfig.json",
 )
-_UNLINKED_NAMES = (MIRROR_NAME, ".git", ".mypy_cache", ".dmypy.json", "__pycache__")
+_UNLINKED_NAMES = (MIRROR_NAME, ".git", ".gitignore", ".mypy_cache", ".dmypy.json", "__pycache__")
 """What the copy does not share with the project."""
 
 
@@ -90,7 +90,7 @@ def open_mirror(
             mirror = Mirror(project, folder, files)
             above = {parent for file in files for parent in file.parents}
             _update_folder(mirror, project, above, {*ignored})
-            (folder / ".gitignore").write_text("*\n")
+            _write_file(folder / ".gitignore", b"*\n")
         except OSError as error:
             reason = (error.strerror or str(error)).lower()
             raise ConfigurationError(

@@ -1,0 +1,59 @@
+"""Commands that report on a project leave every file of it as it was."""
+
+from __future__ import annotations
+
+import os
+import sys
+from pathlib import Path
+
+import pytest
+from workplace import GREETING, Workplace
+
+PROJECT = {
+    "pyproject.toml": '[tool.njc]\nsrc = "src"\nout = "out"\n',
+    ".gitignore": ".venv/\nout/\n",
+    ".gitattributes": "* text=auto\n",
+    ".editorconfig": "root = true\n",
+    "mypy.ini": "[mypy]\n",
+    "src/.gitignore": "*.log\n",
+    "src/shop/__init__.py": "",
+    "src/shop/mail.njpy": GREETING,
+    "src/plain.py": "x = 1\n",
+    "src/main.njpy": "print('done')\n",
+    "trace.jsonl": '{"event": "ended"\n',
+}
+COMMANDS = [
+    ["build", "--check"],
+    ["build", "--diff"],
+    ["check"],
+    ["check", "--output-format", "json"],
+    ["clean"],
+    ["doctor"],
+    ["explain", "NJ201"],
+    ["lock"],
+    ["run", "src/main.njpy"],
+    ["show", "src/shop/mail.njpy"],
+    ["show", "--stage", "lower", "src/shop/mail.njpy"],
+    ["trace", "trace.jsonl"],
+    ["types", "--", sys.executable, "-c", ""],
+    ["types", "src", "--", sys.executable, "-c", ""],
+    ["where", "src/shop/mail.njpy:2"],
+]
+
+
+def read_project(folder: Path) -> dict[str, bytes]:
+    """Return the project's files, without the copy for type checkers and compiled bytecode."""
+    return {
+        os.path.relpath(file, folder): file.read_bytes()
+        for file in folder.rglob("*")
+        if file.is_file() and not {".njc_types", "__pycache__"} & {*file.parts}
+    }
+
+
+@pytest.mark.parametrize("words", COMMANDS, ids=" ".join)
+def test_the_project_is_left_as_it_was(here: Workplace, words: list[str]) -> None:
+    here.write(PROJECT)
+    before = read_project(here.folder)
+    for _ in range(2):  # a second run finds what the first one has left
+        assert here.njc(*words).exit_code in (0, 1, 2)
+    assert read_project(here.folder) == before
