@@ -17,6 +17,7 @@ from types import TracebackType
 from typing import Generic, TypeVar
 
 from njrt.typed_json import to_json
+from spsbench.results import split_lines
 
 ContentsT = TypeVar("ContentsT")
 
@@ -42,7 +43,7 @@ class Journal(Generic[ContentsT]):
         try:
             self._lock()
             data = self.path.read_bytes()
-            self.results = self._read(data.decode("utf-8", "replace").splitlines(keepends=True))
+            self.results = self._read(split_lines(data.decode("utf-8", "replace")))
             os.ftruncate(self._handle, data.rfind(b"\n") + 1)
         except BaseException:
             os.close(self._handle)

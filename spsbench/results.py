@@ -15,6 +15,7 @@ remark. Any other line that is not of one of these types is an error.
 from __future__ import annotations
 
 import functools
+import io
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Annotated, Any, Literal, Protocol, TypeVar
@@ -301,6 +302,11 @@ def read_results(lines: Iterable[str]) -> ResultSet:
         remarks,
         sum((entry.cost or 0.0 for entry in entries if isinstance(entry, TrialResult)), 0.0),
     )
+
+
+def split_lines(text: str) -> list[str]:
+    """The lines of JSON Lines: unlike `str.splitlines`, not cut at U+2028 and the like, which JSON does not escape."""
+    return list(io.StringIO(text))
 
 
 def read_lines(lines: Iterable[str], line_type: object) -> tuple[list[Any], tuple[str, ...]]:

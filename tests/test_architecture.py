@@ -59,7 +59,7 @@ LAYERS: Mapping[str, str] = {
     "spsbench": """
         __init__ failures flags llm methods published script task
         checks expressions mirror results suite
-        journal loc perfect replay states tally
+        journal loc perfect replay sampling states tally
         trials
         studies
         report
@@ -101,13 +101,13 @@ EDGE = """
     njc.language_server recorded_run server workspace_files
     njc.notebook        extension
     spsbench            journal
-    spsbench.trials     answering building command executing interpreter interpreter_process machine playing running trial workers
+    spsbench.trials     answering building collecting command executing interpreter interpreter_process machine playing running trial workers
     spsbench.studies    graph_command gsm8k_command study study_command
     spsbench.replay     command programs
     spsbench.states     command programs
     spsbench.export     command
     spsbench.repair     command running solving
-    spsbench.surprise   command
+    spsbench.surprise   command playing running
     spsbench.report     command files results_report
     spsbench.crux       actions asking command judge judge_process problems running
 """

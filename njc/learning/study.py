@@ -66,7 +66,7 @@ def read_examples(places: Sequence[Path]) -> list[Example]:
         files = sorted(place.rglob("*.jsonl")) if place.is_dir() else [place]
         for file in files:
             try:
-                lines = file.read_text(encoding="utf-8", errors="replace").splitlines()
+                lines = file.read_text(encoding="utf-8", errors="replace").split("\n")
             except OSError as error:
                 raise ConfigurationError(f"cannot read {file}: {error.strerror}") from None
             found += parse_examples(lines)

@@ -13,7 +13,7 @@ import time
 from dataclasses import asdict, dataclass
 from typing import assert_never
 
-from njrt.errors import NaturalError
+from njrt.errors import ModelError, RejectedRequestError
 from njrt.messages import Message, ModelMessage, Request, UserMessage
 from njrt.models.choose import choose_model
 from njrt.models.model import Model
@@ -33,7 +33,7 @@ from spsbench.crux.results import (
 )
 from spsbench.script import SCRIPTED
 from spsbench.states.trace import StateTrace
-from spsbench.studies.study import format_study_error
+from spsbench.studies.study import format_study_error, is_prompt_too_long
 from spsbench.trials.machine import read_timestamp
 from spsbench.trials.workers import LostTrial
 
@@ -63,8 +63,9 @@ class CruxJob:
 class Asker:
     """Asks a model, or gives the right replies (state: what it took so far)."""
 
-    def __init__(self, job: CruxJob) -> None:
+    def __init__(self, job: CruxJob, stop: threading.Event | None) -> None:
         self._job = job
+        self._stop = stop
         self._model: Model | None = None
         if job.trial.model != SCRIPTED:
             options = Options(model=job.trial.model, base_url=job.base_url)
@@ -75,7 +76,14 @@ class Asker:
         self.reply = ""
 
     def ask(self, question: Question) -> str:
-        """The reply to a question; raises a `ModelError` where there is none."""
+        """The reply to a question; empty where the question is too long for the model.
+
+        Raises:
+            ModelError: there is no reply.
+            AskingStoppedError: the command was stopped.
+        """
+        if self._stop is not None and self._stop.is_set():
+            raise AskingStoppedError
         self._calls += 1
         if self._model is None:
             self.reply = question.right
@@ -92,8 +100,15 @@ class Asker:
             timeout=self._job.seconds,
         )
         began = time.perf_counter()
-        reply = self._model.ask(request)
-        self._seconds += time.perf_counter() - began
+        try:
+            reply = self._model.ask(request)
+        except RejectedRequestError as error:
+            if not is_prompt_too_long(error):
+                raise
+            self.reply = ""
+            return self.reply
+        finally:
+            self._seconds += time.perf_counter() - began
         self._input += reply.usage.input
         self._output += reply.usage.output
         self.reply = reply.message.text
@@ -113,23 +128,23 @@ class Asker:
 
 def answer_job(job: CruxJob, stop: threading.Event | None = None) -> CruxResult | LostTrial:
     """Run a job; it is lost where the model's server fails. `stop` ends it early, with an `AskingStoppedError`."""
-    if stop is not None and stop.is_set():
-        raise AskingStoppedError
     trace = trace_problem(job.problem)
     try:
         match job.trial:
             case AnswerTrial():
-                return _answer_problem(job, job.trial, trace)
+                return _answer_problem(Asker(job, stop), job, job.trial, trace)
             case StateTrial():
-                return _predict_state(job, job.trial, trace)
+                return _predict_state(Asker(job, stop), job, job.trial, trace)
             case _:
                 assert_never(job.trial)
-    except NaturalError as error:
+    except ModelError as error:
         return LostTrial(job.trial, format_study_error(error))
 
 
-def _answer_problem(job: CruxJob, trial: AnswerTrial, trace: StateTrace) -> AnswerResult:
-    asker, problem, answer = Asker(job), job.problem, None
+def _answer_problem(
+    asker: Asker, job: CruxJob, trial: AnswerTrial, trace: StateTrace
+) -> AnswerResult:
+    problem, answer = job.problem, None
     conversation = converse(trial.task, trial.form, problem, trace, job.max_steps)
     try:
         question = next(conversation)
@@ -151,12 +166,11 @@ def make_step_seed(seed: int, trial: StateTrial) -> str:
     return f"{seed} {trial.problem} {trial.action} {trial.repeat}"
 
 
-def _predict_state(job: CruxJob, trial: StateTrial, trace: StateTrace) -> StateResult:
+def _predict_state(asker: Asker, job: CruxJob, trial: StateTrial, trace: StateTrace) -> StateResult:
     step = choose_step(trace.states, trial.action, make_step_seed(job.seed, trial))
     assert step is not None, "a trial is planned only where there is a step"
     target = find_target(trace.states, step)
     assert target is not None, "a step leads to a state"
-    asker = Asker(job)
     reply = asker.ask(ask_for_state(trace, step))
     return StateResult(
         **asdict(trial),

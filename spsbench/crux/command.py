@@ -113,6 +113,7 @@ def command(ctx: click.Context, /, **values: Any) -> None:
 
     The same command again goes on where the results end. --score and --report ask nothing.
     """
+    from njrt.errors import ConfigurationError
     from spsbench.crux.problems import BadProblemError
     from spsbench.journal import JournalInUseError
     from spsbench.results import DamagedResultsError
@@ -130,6 +131,7 @@ def command(ctx: click.Context, /, **values: Any) -> None:
             ctx.exit(ask_questions(values))
     except (
         BadProblemError,
+        ConfigurationError,
         DamagedResultsError,
         JournalInUseError,
         NoWorkersError,
@@ -142,9 +144,10 @@ def print_report(file: Path) -> None:
     """Print the report on a results file."""
     from spsbench.crux.results import read_crux_results
     from spsbench.crux.tables import render_crux_report
+    from spsbench.results import split_lines
 
     text = file.read_text(encoding="utf-8")
-    results = read_crux_results(text.splitlines(keepends=True))
+    results = read_crux_results(split_lines(text))
     digest = hashlib.sha256(text.encode()).hexdigest()[:16]
     click.echo(render_crux_report(results, file.name, digest), nl=False)
 
@@ -152,9 +155,10 @@ def print_report(file: Path) -> None:
 def read_data(file: Path) -> tuple[dict[str, CruxProblem], str]:
     """The problems of a file, and its digest."""
     from spsbench.crux.problems import read_problems
+    from spsbench.results import split_lines
 
     data = file.read_bytes()
-    problems = read_problems(data.decode("utf-8", "replace").splitlines())
+    problems = read_problems(split_lines(data.decode("utf-8", "replace")))
     return problems, hashlib.sha256(data).hexdigest()[:16]
 
 

@@ -15,11 +15,14 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 
 from njrt.typed_json import InvalidJsonError, from_json
+from spsbench.sampling import divide_by_size, order_by_strata
 from spsbench.states.programs import record_call
 from spsbench.states.recording import StateLimitError
 from spsbench.states.trace import ProgramState, StateTrace
 from spsbench.states.values import render_value
 
+STRATA = "quarter of the functions by length"
+"""What a sample has its share of."""
 MAX_STATES = 1_000
 """Of the trace of one problem; those of CruxEval have up to 627."""
 _turn = threading.Lock()
@@ -67,10 +70,13 @@ def read_problems(lines: Iterable[str]) -> dict[str, CruxProblem]:
 def sample_problems(
     problems: Mapping[str, CruxProblem], size: int | None, seed: int
 ) -> list[CruxProblem]:
-    """A random sample without replacement, in random order; a larger one begins with a smaller one of the same seed."""
-    shuffled = sorted(problems.values(), key=lambda problem: problem.id)
-    random.Random(seed).shuffle(shuffled)
-    return shuffled[:size]
+    """A random sample without replacement, in random order, with as many short functions as long ones.
+
+    A larger one begins with a smaller one of the same seed.
+    """
+    sizes = {name: len(problem.code) for name, problem in problems.items()}
+    order = order_by_strata(divide_by_size(sizes, 4), random.Random(seed).random)
+    return [problems[name] for name in order[:size]]
 
 
 def trace_problem(problem: CruxProblem) -> StateTrace:

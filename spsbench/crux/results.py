@@ -141,6 +141,8 @@ class CruxRun:
     versions: Mapping[str, str]
     note: str = ""
     """What else a reader should know, by `--note`."""
+    strata: str = ""
+    """What the sample has its share of; empty where all problems were drawn alike."""
 
 
 @dataclass(frozen=True, slots=True)

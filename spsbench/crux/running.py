@@ -8,14 +8,13 @@ The same plan goes on where the file ends.
 from __future__ import annotations
 
 import functools
-import time
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
 from spsbench.crux.asking import CruxJob, answer_job
 from spsbench.crux.planning import CruxPlan, list_remaining, plan_trials, refuse_other_settings
-from spsbench.crux.problems import CruxProblem, sample_problems, trace_problem
+from spsbench.crux.problems import STRATA, CruxProblem, sample_problems, trace_problem
 from spsbench.crux.results import (
     AnswerResult,
     CruxResult,
@@ -26,10 +25,10 @@ from spsbench.crux.results import (
     read_crux_results,
 )
 from spsbench.journal import Journal
+from spsbench.trials.collecting import Workers, collect_results
 from spsbench.trials.machine import describe_machine, read_timestamp
 from spsbench.trials.progress import format_time_left
-from spsbench.trials.running import MAX_SERVER_FAILURES
-from spsbench.trials.workers import LostTrial, run_jobs
+from spsbench.trials.workers import LostTrial
 
 ShowLine = Callable[[str], None]
 
@@ -54,32 +53,27 @@ def run_crux(
     for name in dict.fromkeys(trial.problem for trial in trials):
         trace(problems[name])  # a problem that cannot be used is named before the first question
     run = build_crux_run(plan, len(problems), digest)
-    failed = 0
+    is_down = False
     with Journal(out, read_crux_results) as journal:
         refuse_other_settings(journal.results, run)
         for remark in journal.results.remarks:
             show(f"{out}: {remark}")
         remaining = list_remaining(trials, journal.results)
-        if len(remaining) < len(trials):
-            show(f"{len(trials) - len(remaining)} of {len(trials)} questions are answered in {out}")
+        known = len(trials) - len(remaining)
+        if known:
+            show(f"{known} of {len(trials)} questions are answered in {out}")
         if remaining:
             journal.append(run)
-        progress = CruxProgress(len(trials), len(trials) - len(remaining))
-        jobs = make_crux_jobs(remaining, problems, plan)
-        for result in run_jobs(jobs, answer_job, plan.jobs, plan.scheduler):
-            if isinstance(result, LostTrial):
-                show(f"lost: {describe_trial(result.trial)}: {result.reason}")
-                failed += 1
-            else:
-                journal.append(result)
-                show(progress.add(result))
-                failed = 0
-            if failed >= MAX_SERVER_FAILURES:
-                break
+        jobs = list(make_crux_jobs(remaining, problems, plan))
+
+        def show_result(result: CruxResult | LostTrial, done: int, seconds_left: float) -> None:
+            show(describe_crux_result(result, known + done, len(trials), seconds_left))
+
+        workers = Workers(plan.jobs, plan.scheduler)
+        is_down = collect_results(jobs, answer_job, journal, workers, show_result).is_down
     with out.open(encoding="utf-8") as lines:
         results = read_crux_results(lines)
-    left = len(list_remaining(trials, results))
-    return CruxSummary(results, left, failed >= MAX_SERVER_FAILURES)
+    return CruxSummary(results, len(list_remaining(trials, results)), is_down)
 
 
 def make_crux_jobs(
@@ -98,30 +92,23 @@ def make_crux_jobs(
         )
 
 
-class CruxProgress:
-    """Counts results (state: those so far, and when they began)."""
-
-    def __init__(self, questions: int, done: int) -> None:
-        self._of = questions
-        self._before = self._done = done
-        self._began = time.monotonic()
-
-    def add(self, result: CruxResult) -> str:
-        """Count a result; returns it as a line, with the time that is left at the pace so far."""
-        self._done += 1
-        passed = time.monotonic() - self._began
-        left = passed / (self._done - self._before) * (self._of - self._done)
-        usage = result.usage
-        if isinstance(result, AnswerResult):
-            verdict = "right" if result.passed else "wrong" if result.answer else "no answer"
-        else:
-            verdict = "right" if result.score.exact else f"{result.score.partial:.0%} right"
-        about = f", about {format_time_left(left)} left" if self._done < self._of else ""
-        return (
-            f"[{self._done:{len(str(self._of))}}/{self._of}] {describe_trial(result)}: {verdict} "
-            f"({usage.calls} calls, {usage.input_tokens:,} + {usage.output_tokens:,} tokens, "
-            f"{usage.seconds:.1f} s){about}"
-        )
+def describe_crux_result(
+    result: CruxResult | LostTrial, number: int, total: int, seconds_left: float
+) -> str:
+    """A result as a line of progress."""
+    if isinstance(result, LostTrial):
+        return f"lost: {describe_trial(result.trial)}: {result.reason}"
+    usage = result.usage
+    if isinstance(result, AnswerResult):
+        verdict = "right" if result.passed else "wrong" if result.answer else "no answer"
+    else:
+        verdict = "right" if result.score.exact else f"{result.score.partial:.0%} right"
+    about = f", about {format_time_left(seconds_left)} left" if number < total else ""
+    return (
+        f"[{number:{len(str(total))}}/{total}] {describe_trial(result)}: {verdict} "
+        f"({usage.calls} calls, {usage.input_tokens:,} + {usage.output_tokens:,} tokens, "
+        f"{usage.seconds:.1f} s){about}"
+    )
 
 
 def describe_trial(trial: CruxTrial) -> str:
@@ -142,6 +129,7 @@ def build_crux_run(plan: CruxPlan, problems: int, digest: str) -> CruxRun:
         sample=problems if plan.sample is None else min(plan.sample, problems),
         states=plan.states if "states" in plan.tasks else 0,
         seed=plan.seed,
+        strata=STRATA,
         repeats=plan.repeats,
         temperature=plan.temperature,
         max_steps=plan.max_steps,

@@ -32,7 +32,7 @@ from spsbench.report.by_problem import (
 from spsbench.report.files import SEED, make_uniform
 from spsbench.report.forms import format_table_as_text
 from spsbench.report.measures import BOOTSTRAP_ROUNDS
-from spsbench.report.results_report import render_template
+from spsbench.report.results_report import format_sample, render_template
 from spsbench.report.tables import Cell, Table, TableRow
 
 INTERVAL_NOTE = "Interval: Wilson, 95 %, over problems."
@@ -296,15 +296,14 @@ def list_crux_facts(results: CruxResultSet) -> Iterator[tuple[str, str]]:
         runs = [run for run in results.runs if run.model == model]
         last = runs[-1]
         counted = len({result.problem for result in results.answers if result.model == model})
-        drawn = f"{counted} of {last.problems} problems" if counted else "no problems"
+        drawn = format_sample(counted, last.problems, "problems", runs)
         steps = sum(result.model == model for result in results.states)
         dates = sorted({run.started[:10] for run in runs})
         versions = ", ".join(f"{name} {number}" for name, number in sorted(last.versions.items()))
         yield "Model", f"{model}, temperature {last.temperature:g}"
         yield (
             "Sample",
-            f"{drawn}, drawn at random (seed {last.seed}), and {steps} steps; "
-            f"data set: sha256 {last.data}",
+            f"{drawn}; {steps} steps; data set: sha256 {last.data}",
         )
         yield "Measured", dates[0] if len(dates) == 1 else f"{dates[0]} to {dates[-1]}"
         yield "Machine", "; ".join(dict.fromkeys(map(describe_crux_machine, runs)))

@@ -80,7 +80,7 @@ def command(
     from spsbench.export.secrets import has_secret, redact_effect
     from spsbench.repair.problems import RepairProblem, RepairProblemError, parse_repair_problems
     from spsbench.repair.results import read_repairs
-    from spsbench.results import DamagedResultsError
+    from spsbench.results import DamagedResultsError, split_lines
 
     if not repairs and not traces:
         raise click.UsageError("nothing to export: name results by --repairs or traces by --traces")
@@ -90,9 +90,9 @@ def command(
     results: list[RepairResult] = []
     try:
         for path in data:
-            problems += parse_repair_problems(path.read_text("utf-8", "replace").splitlines())
+            problems += parse_repair_problems(split_lines(path.read_text("utf-8", "replace")))
         for path in repairs:
-            lines = path.read_text("utf-8", "replace").splitlines(keepends=True)
+            lines = split_lines(path.read_text("utf-8", "replace"))
             results += read_repairs(lines).results
     except (DamagedResultsError, RepairProblemError) as error:
         raise click.ClickException(f"{path}: {error}") from None

@@ -87,6 +87,7 @@ def command(ctx: click.Context, /, rescore: Path | None, **values: Any) -> None:
     as comments), test (the failing test), neither, and rationale (the failing test, and a rationale of
     --rationales). The same command again goes on where the results end.
     """
+    from njrt.errors import ConfigurationError
     from spsbench.journal import JournalInUseError
     from spsbench.repair.problems import RepairProblemError
     from spsbench.repair.running import OtherSettingsError, run_repairs
@@ -104,6 +105,7 @@ def command(ctx: click.Context, /, rescore: Path | None, **values: Any) -> None:
         summary = run_repairs(plan, chosen, show_line)
         results = _read_results(plan.out)
     except (
+        ConfigurationError,
         DamagedResultsError,
         JournalInUseError,
         NoWorkersError,
@@ -125,6 +127,7 @@ def _read_data(paths: tuple[Path, ...]) -> tuple[list[RepairProblem], dict[str, 
     """The problems of all files, and the digest of each file."""
     from spsbench.repair.problems import RepairProblemError, parse_repair_problems
     from spsbench.report.results_report import compute_digest
+    from spsbench.results import split_lines
 
     problems: list[RepairProblem] = []
     digests = {}
@@ -132,7 +135,7 @@ def _read_data(paths: tuple[Path, ...]) -> tuple[list[RepairProblem], dict[str, 
         data = path.read_bytes()
         digests[path.name] = compute_digest(data)
         try:
-            problems += parse_repair_problems(data.decode("utf-8", "replace").splitlines())
+            problems += parse_repair_problems(split_lines(data.decode("utf-8", "replace")))
         except RepairProblemError as error:
             raise RepairProblemError(f"{path}: {error}") from None
     return problems, digests
@@ -163,7 +166,7 @@ def _build_plan(
     if ("rationale" in conditions) != (values["rationales"] is not None):
         raise click.UsageError("the condition rationale and --rationales FILE go together")
     rationales, writer = _read_rationales(values["rationales"])
-    chosen = sample_problems(problems, values["sample"], Random(values["seed"]).sample)
+    chosen = sample_problems(problems, values["sample"], Random(values["seed"]).random)
     if "rationale" in conditions and not any(rationales.get(problem.name) for problem in chosen):
         raise click.UsageError(
             f"{values['rationales']} has no rationale for a problem of the sample; use the same --data, --sample and "

@@ -13,10 +13,14 @@ own tests do; like these, it leaves out one test each of `knapsack` and `levensh
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from spsbench.sampling import Uniform, order_by_strata
+
+STRATA = "data set and type of bug"
+"""What a sample has its share of."""
 _SLOW_TESTS = {"knapsack": 6404180, "levenshtein": "amanaplanacanalpanama"}
 """The first argument of tests that are left out."""
 
@@ -37,6 +41,8 @@ class RepairProblem:
     """The function that is tested."""
     correct: str
     """A right program; used only by the scripted model, never shown."""
+    kind: str = ""
+    """The data set, and in HumanEvalFix the type of the bug."""
 
 
 def parse_repair_problems(lines: Iterable[str]) -> Iterator[RepairProblem]:
@@ -60,6 +66,7 @@ def _read_humanevalfix(row: dict[str, Any]) -> RepairProblem:
         row["test"].strip() + "\n",
         row["entry_point"],
         row["prompt"] + row["canonical_solution"],
+        f"humanevalfix, {row.get('bug_type', '')}",
     )
 
 
@@ -70,8 +77,9 @@ def _read_quixbugs(row: dict[str, Any]) -> RepairProblem:
         for arguments, result in row["tests"]
         if _SLOW_TESTS.get(name) not in arguments[:1]
     ]
+    correct = row["correct"].strip("\n") + "\n"
     return RepairProblem(
-        f"quixbugs/{name}", code, "\n".join(tests) + "\n", name, row["correct"].strip("\n") + "\n"
+        f"quixbugs/{name}", code, "\n".join(tests) + "\n", name, correct, "quixbugs"
     )
 
 
@@ -85,12 +93,12 @@ def _format_quixbugs_test(name: str, code: str, arguments: Sequence[Any], result
 
 
 def sample_problems(
-    problems: Sequence[RepairProblem],
-    size: int | None,
-    draw: Callable[[Sequence[str], int], Sequence[str]],
+    problems: Sequence[RepairProblem], size: int | None, uniform: Uniform
 ) -> tuple[RepairProblem, ...]:
-    """All problems, or `size` of them that `draw` takes from their sorted names, in the order of the data."""
-    if size is None or size >= len(problems):
-        return tuple(problems)
-    chosen = set(draw(sorted(problem.name for problem in problems), size))
-    return tuple(problem for problem in problems if problem.name in chosen)
+    """A random sample without replacement, in random order, with its share of each kind of problem.
+
+    A larger one begins with a smaller one of the same random numbers.
+    """
+    by_name = {problem.name: problem for problem in problems}
+    order = order_by_strata({name: problem.kind for name, problem in by_name.items()}, uniform)
+    return tuple(by_name[name] for name in order[:size])

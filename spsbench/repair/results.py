@@ -116,6 +116,8 @@ class RepairRun:
     system: str
     python: str
     versions: Mapping[str, str]
+    strata: str = ""
+    """What the sample has its share of; empty where all problems were drawn alike."""
 
 
 RepairLine = RepairRun | RepairResult

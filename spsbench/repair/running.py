@@ -8,14 +8,12 @@ run which is stopped early has compared the conditions on the same problems.
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from njrt.errors import NaturalError
 from spsbench.journal import Journal
-from spsbench.repair.problems import RepairProblem
+from spsbench.repair.problems import STRATA, RepairProblem
 from spsbench.repair.results import (
     Condition,
     RepairResult,
@@ -26,9 +24,10 @@ from spsbench.repair.results import (
     read_repairs,
 )
 from spsbench.repair.solving import RepairJob, execute_repair
+from spsbench.trials.collecting import Workers, collect_results
 from spsbench.trials.machine import describe_machine, read_timestamp
 from spsbench.trials.progress import format_time_left
-from spsbench.trials.workers import LostTrial, run_jobs
+from spsbench.trials.workers import LostTrial
 
 
 class OtherSettingsError(ValueError):
@@ -82,21 +81,16 @@ def run_repairs(
         if not to_do:
             return RepairSummary(len(trials), 0)
         journal.append(build_repair_run(plan))
-        problem, done, began = "", 0, time.monotonic()
-        jobs = (make_job(trial, by_name[trial.problem], plan) for trial in to_do)
-        try:
-            for result in run_jobs(jobs, execute_repair, plan.jobs, plan.scheduler):
-                if isinstance(result, LostTrial):
-                    problem = f"{result.trial.problem}: {result.reason}"
-                    continue
-                journal.append(result)
-                done += 1
-                left = (time.monotonic() - began) / done * (len(to_do) - done)
-                number = len(trials) - len(to_do) + done
-                show_line(describe_repair(result, number, len(trials), left))
-        except NaturalError as error:
-            problem = f"the model cannot be asked: {error}"
-    return RepairSummary(len(trials) - len(to_do) + done, len(to_do) - done, problem)
+        jobs = [make_job(trial, by_name[trial.problem], plan) for trial in to_do]
+        before = len(trials) - len(to_do)
+
+        def show(result: RepairResult | LostTrial, done: int, seconds_left: float) -> None:
+            show_line(describe_repair(result, before + done, len(trials), seconds_left))
+
+        workers = Workers(plan.jobs, plan.scheduler)
+        found = collect_results(jobs, execute_repair, journal, workers, show)
+    problem = f"{found.lost[-1].trial.problem}: {found.lost[-1].reason}" if found.lost else ""
+    return RepairSummary(before + found.done, len(to_do) - found.done, problem)
 
 
 def list_repair_trials(
@@ -159,6 +153,7 @@ def build_repair_run(plan: RepairPlan) -> RepairRun:
         problems=plan.size,
         sample=plan.sample,
         seed=plan.seed,
+        strata=STRATA,
         conditions=plan.conditions,
         samples=plan.samples,
         settings=plan.settings,
@@ -170,13 +165,19 @@ def build_repair_run(plan: RepairPlan) -> RepairRun:
     )
 
 
-def describe_repair(result: RepairResult, number: int, total: int, seconds_left: float) -> str:
+def describe_repair(
+    result: RepairResult | LostTrial, number: int, total: int, seconds_left: float
+) -> str:
     """One result as a line of progress."""
+    trial = result.trial
+    name = f"{trial.problem} {trial.condition} #{trial.sample}"
+    if isinstance(result, LostTrial):
+        return f"lost: {name}: {result.reason}"
     last = result.replies[-1].verdict if result.replies else result.error
     verdict = "passes" if result.passed else " ".join(last.split())[:80]
     left = f", about {format_time_left(seconds_left)} left" if number < total else ""
     return (
-        f"[{number}/{total}] {result.problem} {result.condition} #{result.sample}: {verdict} "
+        f"[{number}/{total}] {name}: {verdict} "
         f"({result.input_tokens:,} + {result.output_tokens:,} tokens, {result.seconds:.1f} s{left})"
     )
 

@@ -18,7 +18,7 @@ from njc.repair.loop import Proposal, RefusedProposal, RepairBudget, Repaired, r
 from njc.repair.reply import complete_program, find_program, read_rationale
 from njc.repair.testing import FailedTests, PassedTests, TestOutcome, run_tests
 from njc.static.prompt import NO_CODE
-from njrt.errors import RejectedRequestError
+from njrt.errors import ModelError
 from njrt.messages import Reply, Request, UserMessage
 from njrt.models.model import Model
 from njrt.models.scripted import Scripted
@@ -32,8 +32,10 @@ from spsbench.repair.results import (
     RepairTrial,
 )
 from spsbench.script import SCRIPTED
+from spsbench.studies.study import format_study_error, is_prompt_too_long
 from spsbench.studies.study_command import load_study_model
 from spsbench.trials.machine import read_timestamp
+from spsbench.trials.workers import LostTrial
 
 CALL_SECONDS = 600.0
 """The limit of one model call."""
@@ -131,11 +133,10 @@ class ProgramRepair:
         return Proposal(remove_step_comments(code), read_rationale(text))
 
 
-def execute_repair(job: RepairJob, stop: threading.Event | None = None) -> RepairResult:
-    """Run one repair; `stop` is not looked at, because a repair is short.
+def execute_repair(job: RepairJob, stop: threading.Event | None = None) -> RepairResult | LostTrial:
+    """Run one repair; it is lost where the model's server fails. `stop` is not looked at, because a repair is short.
 
-    Raises:
-        NaturalError: the model cannot be asked. A prompt that is too long is a result.
+    A prompt that is too long is a result.
     """
     model = _load_model(job)
     started = read_timestamp()
@@ -146,8 +147,10 @@ def execute_repair(job: RepairJob, stop: threading.Event | None = None) -> Repai
     error, repaired = "", None
     try:
         repaired = _run(model, repair_code(repair, job.problem.code, budget))
-    except RejectedRequestError as rejected:
-        error = type(rejected).__name__
+    except ModelError as failure:
+        if not is_prompt_too_long(failure):
+            return LostTrial(job.trial, format_study_error(failure))
+        error = type(failure).__name__
     return RepairResult(
         **asdict(job.trial),
         passed=repaired is not None and repaired.evaluation.has_passed,

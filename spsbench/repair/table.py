@@ -15,11 +15,11 @@ from spsbench.repair.measures import (
     compare_conditions,
     summarize_conditions,
 )
-from spsbench.repair.results import RepairResult, RepairResults, RepairRun
+from spsbench.repair.results import RepairResult, RepairResults
 from spsbench.report.by_problem import format_difference, format_rate
 from spsbench.report.files import SEED, make_uniform
 from spsbench.report.measures import BOOTSTRAP_ROUNDS
-from spsbench.report.results_report import render_template
+from spsbench.report.results_report import format_sample, render_template
 
 SUMMARY_HEADINGS = (
     *("model", "condition", "problems", "samples", "pass@1", "95 %", "pass@k", "95 %"),
@@ -78,7 +78,7 @@ def render_repair_report(parts: Sequence[tuple[str, str, RepairResults]], comman
         {
             "name": name,
             "digest": digest,
-            "facts": list(list_run_facts(results.runs)),
+            "facts": list(list_run_facts(results)),
             "summaries": list_summary_rows(summarize_conditions(results.results)),
             "differences": list_difference_rows(results.results),
         }
@@ -96,17 +96,15 @@ def render_repair_report(parts: Sequence[tuple[str, str, RepairResults]], comman
     )
 
 
-def list_run_facts(runs: Sequence[RepairRun]) -> Iterator[tuple[str, str]]:
+def list_run_facts(results: RepairResults) -> Iterator[tuple[str, str]]:
     """Where, when and how the repairs ran; starts that only continued a run are not repeated."""
     seen: dict[tuple[str, str], None] = {}
-    for run in runs:
+    for run in results.runs:
         hardware, settings = run.hardware, run.settings
         data = ", ".join(f"{name} (sha256 {digest})" for name, digest in run.data.items())
-        drawn = (
-            f"{run.sample} of {run.problems} problems, drawn with seed {run.seed}"
-            if run.sample
-            else f"all {run.problems} problems"
-        )
+        asked = {result.problem for result in results.results if result.model == run.model}
+        alike = [other for other in results.runs if other.model == run.model]
+        drawn = format_sample(len(asked), run.problems, "problems", alike)
         temperature = (
             "the vendor's" if settings.temperature is None else f"{settings.temperature:g}"
         )

@@ -20,7 +20,7 @@ from random import Random
 from spsbench.report.data import ReportData, collect_data
 from spsbench.report.measures import BOOTSTRAP_ROUNDS, Uniform
 from spsbench.report.writing import build_report, render_report, render_report_text
-from spsbench.results import BenchmarkRun
+from spsbench.results import BenchmarkRun, split_lines
 from spsbench.suite import TASK_NAMES, load_task
 
 SEED = 2026
@@ -36,7 +36,7 @@ def make_uniform() -> Uniform:
 def build_report_files(paths: Sequence[Path], out: Path | None) -> dict[str, str]:
     """The files of the report by name; without a folder only the text."""
     texts = {path: path.read_text(encoding="utf-8") for path in paths}
-    data = collect_data({path.name: text.splitlines(keepends=True) for path, text in texts.items()})
+    data = collect_data({path.name: split_lines(text) for path, text in texts.items()})
     plain = [name for name in TASK_NAMES if not load_task(name).needs_python]
     facts = [*list_run_facts(data), *list_source_facts(texts, out)]
     report = build_report(data, TASK_NAMES, plain, make_uniform)

@@ -11,11 +11,11 @@ import os
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Generic, TypeVar
+from typing import Any, Generic, Protocol, TypeVar
 
 import click
 
-from spsbench.results import DamagedResultsError
+from spsbench.results import DamagedResultsError, split_lines
 
 ResultsT = TypeVar("ResultsT")
 
@@ -56,9 +56,36 @@ def report_results(
         raise click.ClickException(f"{out} differs from the results")
 
 
+class SampledRun(Protocol):
+    """One start of a command on a results file: how it drew its sample."""
+
+    @property
+    def model(self) -> str:
+        """The model that was asked."""
+
+    @property
+    def seed(self) -> int:
+        """Of the sample."""
+
+    @property
+    def strata(self) -> str:
+        """What the sample has its share of, if it was divided."""
+
+
+def format_sample(asked: int, population: int, noun: str, runs: Iterable[SampledRun]) -> str:
+    """How many of how many were asked, and how they were drawn: `12 of 195 problems, drawn with seed 1`."""
+    if asked >= population:
+        return f"all {population} {noun}"
+    draws = (
+        f"seed {run.seed}" + (f", with its share of each {run.strata}" if run.strata else "")
+        for run in runs
+    )
+    return f"{asked} of {population} {noun}, drawn with {' and '.join(dict.fromkeys(draws))}"
+
+
 def read_text_lines(path: Path) -> list[str]:
     """The lines of a results file; a byte that is not UTF-8 damages its line only."""
-    return path.read_text(encoding="utf-8", errors="replace").splitlines(keepends=True)
+    return split_lines(path.read_text(encoding="utf-8", errors="replace"))
 
 
 def compute_digest(data: bytes) -> str:

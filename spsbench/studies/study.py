@@ -203,7 +203,12 @@ def format_study_error(error: Exception) -> str:
 
 def classify_ending(error: Exception) -> StudyEnding:
     """Whether an exception is about the length of a prompt."""
-    is_too_long = isinstance(error, PromptTooLongError) or (
-        isinstance(error, RejectedRequestError) and "context" in str(error)
+    return "too long" if is_prompt_too_long(error) else "raised"
+
+
+def is_prompt_too_long(error: Exception) -> bool:
+    """Whether a request was rejected because of its length; vendors say so only in the text of the error."""
+    return isinstance(error, PromptTooLongError) or (
+        isinstance(error, RejectedRequestError)
+        and any(words in str(error) for words in ("context", "too long"))
     )
-    return "too long" if is_too_long else "raised"

@@ -8,7 +8,9 @@ from __future__ import annotations
 
 import contextlib
 import io
-from collections.abc import Callable, Iterator
+import threading
+import time
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
 import njrt
@@ -18,12 +20,18 @@ from njrt.models.model import Model
 from njrt.prediction import Prediction
 from spsbench.checks import check_case
 from spsbench.perfect import make_perfect_model
+from spsbench.sampling import Uniform, order_by_strata
 from spsbench.script import CaseScript
 from spsbench.suite import TASK_NAMES, load_natural_program, load_script, load_task
 from spsbench.surprise.mutations import PlantedMutation, list_mutations
 
+STRATA = "kind of mistake"
+"""What a sample has its share of."""
 NOT_CHOSEN = "this effect is not predicted"
 MAX_CODE_SECONDS = 10.0
+MAX_CALL_SECONDS = 900.0
+_turn = threading.Lock()
+"""Cases of one process take turns: modules and the standard output belong to the process."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,61 +60,84 @@ def list_planted_effects(choose: Callable[[int], int]) -> Iterator[PlantedEffect
                     yield PlantedEffect(name, case, number, alike[choose(len(alike))])
 
 
+def sample_effects(
+    effects: Sequence[PlantedEffect], size: int | None, uniform: Uniform
+) -> list[PlantedEffect]:
+    """A random sample without replacement, in random order, with its share of each kind of mistake.
+
+    A larger one begins with a smaller one of the same random numbers.
+    """
+    by_name = {f"{effect.program} {effect.case} {effect.piece}": effect for effect in effects}
+    kinds = {name: effect.mutation.kind for name, effect in by_name.items()}
+    return [by_name[name] for name in order_by_strata(kinds, uniform)[:size]]
+
+
 @dataclass(slots=True)
 class OneEffectModel:
-    """A model that is asked about one effect only (state: how many effects there were)."""
+    """Answers about one effect with a given reply (state: how many effects there were, and the request)."""
 
-    model: Model
+    protocol: Protocol
+    name: str
     wanted: int
+    reply: Reply | None = None
+    request: Request | None = None
     asked: int = 0
 
-    @property
-    def protocol(self) -> Protocol:
-        """That of the model."""
-        return self.model.protocol
-
-    @property
-    def name(self) -> str:
-        """That of the model."""
-        return self.model.name
-
     def ask(self, request: Request) -> Reply:
-        """The model's answer, or a `ModelError` for all other effects."""
-        self._count()
-        return self.model.ask(replace(request, timeout=900.0))
+        """The reply, or a `ModelError` for all other effects, and where there is none yet."""
+        self.asked += 1
+        if self.asked == self.wanted:
+            self.request = request
+            if self.reply is not None:
+                return self.reply
+        raise ModelError(NOT_CHOSEN)
 
     async def aask(self, request: Request) -> Reply:
-        """Do the same without blocking the event loop."""
-        self._count()
-        return await self.model.aask(replace(request, timeout=900.0))
-
-    def _count(self) -> None:
-        self.asked += 1
-        if self.asked != self.wanted:
-            raise ModelError(NOT_CHOSEN)
+        """Do the same."""
+        return self.ask(request)
 
 
 def play_effect(effect: PlantedEffect, is_wrong: bool, model: Model) -> Prediction | None:
-    """Play the case of an effect, which is predicted; with `is_wrong`, it has its mistake."""
+    """Play the case of an effect, which is predicted; with `is_wrong`, it has its mistake.
+
+    The case is played twice, for the request and with the reply, so that it does not run while the model is asked.
+
+    Raises:
+        ModelError: the model gave no reply.
+    """
+    probe = OneEffectModel(model.protocol, model.name, effect.piece)
+    _play_case(effect, is_wrong, probe)
+    if probe.request is None:
+        return None
+    began = time.monotonic()
+    reply = model.ask(replace(probe.request, timeout=MAX_CALL_SECONDS))
+    seconds = time.monotonic() - began
+    answering = OneEffectModel(model.protocol, model.name, effect.piece, reply)
+    predictions = _play_case(effect, is_wrong, answering)
+    if answering.request != probe.request:
+        return Prediction(problem="the case does not run twice in the same way")
+    return next(
+        replace(found, seconds=seconds) for found in predictions if NOT_CHOSEN not in found.problem
+    )
+
+
+def _play_case(effect: PlantedEffect, is_wrong: bool, predictor: Model) -> list[Prediction]:
     code = list(load_script(effect.program).lines[effect.case].code)
     if is_wrong:
         code[effect.piece - 1] = effect.mutation.code
     case = next(case for case in load_task(effect.program).cases if case.name == effect.case)
-    program = load_natural_program(effect.program)
-    with (
-        njrt.using(
-            model=make_perfect_model(CaseScript((), tuple(code)), "direct"),
-            effects="direct",
-            predict=OneEffectModel(model, effect.piece),
-            cache=False,
-            max_code_seconds=MAX_CODE_SECONDS,
-        ),
-        njrt.watch() as watch,
-        contextlib.redirect_stdout(io.StringIO()),
-    ):
-        check_case(case, program)
-    predictions = [done.prediction for run in watch.runs for done in run.effects if done.prediction]
-    return next(
-        (found for found in predictions if NOT_CHOSEN not in found.problem),
-        None,
-    )
+    with _turn:
+        program = load_natural_program(effect.program)
+        with (
+            njrt.using(
+                model=make_perfect_model(CaseScript((), tuple(code)), "direct"),
+                effects="direct",
+                predict=predictor,
+                cache=False,
+                max_code_seconds=MAX_CODE_SECONDS,
+            ),
+            njrt.watch() as watch,
+            contextlib.redirect_stdout(io.StringIO()),
+        ):
+            check_case(case, program)
+    return [done.prediction for run in watch.runs for done in run.effects if done.prediction]

@@ -67,6 +67,10 @@ class SurpriseRun:
     system: str
     python: str
     versions: Mapping[str, str]
+    strata: str = ""
+    """What the sample has its share of; empty where all effects were drawn alike."""
+    jobs: int = 1
+    executor: str = "threads"
 
 
 @dataclass(frozen=True, slots=True)

@@ -21,8 +21,8 @@ from njc.comparison.results import compute_pass_interval
 from njc.comparison.text import format_text_table
 from spsbench.report.files import SEED, make_uniform
 from spsbench.report.measures import BOOTSTRAP_ROUNDS, Uniform, compute_bootstrap_interval
-from spsbench.report.results_report import render_template
-from spsbench.surprise.results import SurpriseResult, SurpriseResults, SurpriseRun
+from spsbench.report.results_report import format_sample, render_template
+from spsbench.surprise.results import SurpriseResult, SurpriseResults
 
 PLANTED_HEADINGS = ("model", "planted", "effects", "not compared", "alarms", "share", "95 %")
 ALARM_HEADINGS = ("model", "measure", "share", "part", "of", "95 %")
@@ -150,7 +150,7 @@ def render_surprise_report(parts: Sequence[tuple[str, str, SurpriseResults]], co
             {
                 "name": name,
                 "digest": digest,
-                "facts": list(list_surprise_facts(found.runs)),
+                "facts": list(list_surprise_facts(found)),
                 "tables": list_tables(found.results),
             }
             for name, digest, found in parts
@@ -161,21 +161,26 @@ def render_surprise_report(parts: Sequence[tuple[str, str, SurpriseResults]], co
     )
 
 
-def list_surprise_facts(runs: Sequence[SurpriseRun]) -> Iterator[tuple[str, str]]:
+def list_surprise_facts(found: SurpriseResults) -> Iterator[tuple[str, str]]:
     """Where, when and how effects were predicted; starts that only continued a run are not repeated."""
     seen: dict[tuple[str, str], None] = {}
-    for run in runs:
+    for run in found.runs:
         hardware = run.hardware
-        drawn = (
-            f"{run.sample} of {run.effects} effects" if run.sample else f"all {run.effects} effects"
-        )
+        asked = {
+            (result.program, result.case, result.piece)
+            for result in found.results
+            if result.model == run.model
+        }
+        alike = [other for other in found.runs if other.model == run.model]
+        drawn = format_sample(len(asked), run.effects, "effects", alike)
         versions = ", ".join(f"{name} {version}" for name, version in sorted(run.versions.items()))
         facts = (
             ("Model", f"{run.model}{f' ({run.note})' if run.note else ''}"),
-            ("Effects", f"{drawn}, seed {run.seed}"),
+            ("Effects", drawn),
             (
                 "Machine",
-                f"{hardware.cpu}, {hardware.cores} cores, {hardware.memory_gib:.0f} GiB, {run.system}",
+                f"{hardware.cpu}, {hardware.cores} cores, {hardware.memory_gib:.0f} GiB, {run.system}; "
+                f"predictions at a time: {run.jobs} ({run.executor})",
             ),
             ("Versions", f"Python {run.python}, {versions}"),
             ("Measured", run.started[:10]),

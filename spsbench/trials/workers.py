@@ -4,7 +4,8 @@
     for result in run_jobs(jobs, execute_job, None, "tcp://cluster:8786"): ...     on a cluster
 
 Jobs are taken from the iterator one by one, when a slot is free and the last result has been handled: the caller
-may stop at any time, and running jobs are then completed. Results are yielded as they are ready.
+may stop at any time, and running jobs are then completed. Results are yielded as they are ready. After Ctrl-C, or an
+exception of a job, the results of the jobs that run are yielded before it is raised; a second Ctrl-C drops them.
 
 On a cluster a job is a task whose key is its trial. The scheduler moves the tasks of a lost worker to others, and
 returns each result once. A trial whose workers are lost repeatedly is yielded as `LostTrial` and left for the next run.
@@ -72,20 +73,34 @@ def _run_here(
     jobs: Iterator[JobT], execute: ExecuteJob[JobT, ResultT], width: int
 ) -> Iterator[ResultT]:
     stop = threading.Event()
+    error: BaseException | None = None
     with ThreadPoolExecutor(width, thread_name_prefix="trial") as pool:
         running: set[Future[ResultT]] = set()
         try:
             while True:
-                running |= {
-                    pool.submit(execute, job, stop) for job in islice(jobs, width - len(running))
-                }
-                if not running:
-                    return
-                done, running = wait(running, return_when=FIRST_COMPLETED)
+                try:
+                    if error is None:
+                        for job in islice(jobs, width - len(running)):
+                            running.add(pool.submit(execute, job, stop))
+                    if not running:
+                        break
+                    done, running = wait(running, return_when=FIRST_COMPLETED)
+                except KeyboardInterrupt as interrupt:
+                    if error is not None:
+                        raise
+                    error = interrupt
+                    stop.set()
+                    continue
                 for future in done:
-                    yield future.result()
+                    if (raised := future.exception()) is None:
+                        yield future.result()
+                    elif error is None:
+                        error = raised
+                        stop.set()
         finally:
             stop.set()
+    if error is not None:
+        raise error
 
 
 def _run_on_cluster(

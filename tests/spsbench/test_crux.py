@@ -623,7 +623,10 @@ def test_the_report_is_made_from_the_lines_alone() -> None:
     done = spsbench("--data", str(OWN), "--score", "output.json", "--out", "crux.jsonl")
     assert done.exit_code == 0, done.output
     report = spsbench("--report", "crux.jsonl").output
-    assert "- Sample: 1 of 6 problems, drawn at random (seed 1), and 7 steps;" in report
+    assert (
+        "- Sample: 1 of 6 problems, drawn with seed 1, with its share of each quarter of the functions by length; 7 steps; "
+        in report
+    )
     assert "- Note: No model was asked.\n\n## Outputs and inputs\n\n| model |" in report
     for row in (
         "| scripted | output | path | 1 | 1 | 1.000 | 0.207-1.000 |  |  | 0 |",

@@ -165,7 +165,8 @@ def test_the_command_goes_on_where_it_was_killed(
     flags = ["surprise-report", "s.jsonl", "--out", "report.md"]
     assert CliRunner().invoke(main, flags).exit_code == 0
     assert CliRunner().invoke(main, [*flags, "--check"]).exit_code == 0
-    assert "| Effects | 2 of 97 effects, seed 0 |" in Path("report.md").read_text()
+    drawn = "2 of 97 effects, drawn with seed 0, with its share of each kind of mistake"
+    assert f"| Effects | {drawn} |" in Path("report.md").read_text()
     Path("s.jsonl").write_text("".join(lines[:-1]))
     changed = CliRunner().invoke(main, [*flags, "--check"])
     assert (changed.exit_code, "report.md differs from the results" in changed.output) == (1, True)
@@ -201,4 +202,4 @@ def test_a_server_that_is_down_ends_the_command(
         monkeypatch.setenv("NJC_BASE_URL", server.base_url)
     result = CliRunner().invoke(main, ["surprise", "--model", "openai/local", "--sample", "1"])
     assert result.exit_code == 1
-    assert "the same command goes on from here" in result.output
+    assert "2 predictions are left; the same command continues with them" in result.output
