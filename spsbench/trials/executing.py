@@ -10,10 +10,12 @@ from __future__ import annotations
 
 import os
 import shutil
+import signal
 import tempfile
 import threading
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -30,6 +32,8 @@ from spsbench.trials.verdict import TrialOutput, build_trial_result
 
 JOB_FILE, REPORT_FILE, LOG_FILE = "job.json", "report.jsonl", "output.log"
 POLL_SECONDS = 0.25
+CLOSING_SECONDS = 10.0
+"""Seconds in which all that a killed process has written is read."""
 SERVER_VARIABLES = ("NJC_BASE_URL", "NJC_API_KEY", "NJC_ALLOW_HTTP")
 
 
@@ -47,12 +51,16 @@ class ProcessEnd:
     """None where it was killed because its time was up."""
 
 
-def execute_job(job: Job, stop: threading.Event | None = None) -> TrialResult:
-    """Run a job; `stop` ends it early, with a `TrialStoppedError`."""
+def execute_job(
+    job: Job,
+    stop: threading.Event | None = None,
+    read_clock: Callable[[], float] = time.monotonic,
+) -> TrialResult:
+    """Run a job; `stop` ends it early, with a `TrialStoppedError`. Its limit of time is by `read_clock`, in seconds."""
     with tempfile.TemporaryDirectory(prefix="spsbench-", ignore_cleanup_errors=True) as name:
         folder = Path(name)
         started = read_timestamp()
-        end = _run_process(folder, job, stop)
+        end = _run_process(folder, job, stop, read_clock)
         output = read_trial_output(folder, job, started, end)
         if job.keep:
             (folder / JOB_FILE).write_text(to_json(job), encoding="utf-8")
@@ -63,16 +71,21 @@ def execute_job(job: Job, stop: threading.Event | None = None) -> TrialResult:
         return build_trial_result(job.trial, load_task(job.trial.program), output)
 
 
-def _run_process(folder: Path, job: Job, stop: threading.Event | None) -> ProcessEnd:
-    """Run the process of a trial to its end or to its limit of seconds."""
-    began = time.monotonic()
+def _run_process(
+    folder: Path, job: Job, stop: threading.Event | None, read_clock: Callable[[], float]
+) -> ProcessEnd:
+    """Run the process of a trial to its end or to its limit of seconds.
+
+    A process that has ended by itself before it is killed is in time, even where this one notices it late.
+    """
+    began = read_clock()
     report: list[str] = []
     with (
         (folder / LOG_FILE).open("wb") as log,
         Worker("spsbench.trials.trial", folder, make_trial_environment(os.environ), log) as worker,
     ):
         worker.send({"job": to_json(job)})
-        while (seconds := time.monotonic() - began) < job.limits.seconds:
+        while (seconds := read_clock() - began) < job.limits.seconds:
             if stop is not None and stop.is_set():
                 raise TrialStoppedError
             try:
@@ -81,9 +94,15 @@ def _run_process(folder: Path, job: Job, stop: threading.Event | None) -> Proces
                 continue
             if message is None:
                 code = worker.wait()
-                return ProcessEnd(tuple(report), time.monotonic() - began, code)
+                return ProcessEnd(tuple(report), read_clock() - began, code)
             report.append(message["line"])
-    return ProcessEnd(tuple(report), seconds, None)
+        worker.kill()
+        with suppress(TimeoutError):  # of a process that has left the group and holds the pipe
+            closes = time.monotonic() + CLOSING_SECONDS
+            while (message := worker.receive(max(0.0, closes - time.monotonic()))) is not None:
+                report.append(message["line"])
+        code = worker.wait()
+    return ProcessEnd(tuple(report), seconds, None if code == -signal.SIGKILL else code)
 
 
 def make_trial_environment(environ: Mapping[str, str]) -> dict[str, str]:

@@ -7,10 +7,13 @@ import signal
 import stat
 import subprocess
 import sys
-import time
 
 import pytest
 from workplace import GREETING, MISSPELT, NOT_PYTHON, Workplace
+
+from njc.commands.terminal.console import Console
+from njc.commands.terminal.repeat import watch_sources
+from waiting import HANG_SECONDS, wait_until
 
 HEADER = "# compiled by njc "
 
@@ -240,13 +243,29 @@ def test_a_watch_builds_again(here: Workplace) -> None:
     try:
         assert watch.stderr is not None
         assert "1 file compiled" in watch.stderr.readline()
-        deadline = time.monotonic() + 20
-        while "Welcome" not in here.read("out/a.py") and time.monotonic() < deadline:
-            here.write({"src/a.njpy": GREETING.replace("Greet", f"Welcome {time.monotonic()}")})
-            time.sleep(0.3)
-        assert "Welcome" in here.read("out/a.py")
+        for word in ("Welcome", "Thank"):
+            here.write({"src/a.njpy": GREETING.replace("Greet", word)})
+            wait_until(lambda word=word: word in here.read("out/a.py"))
         watch.send_signal(signal.SIGINT)
-        assert watch.wait(20) == 0
+        assert watch.wait(HANG_SECONDS) == 0
     finally:
         watch.kill()
         watch.communicate()
+
+
+@pytest.mark.parametrize("place", [".", "src", "src/a.njpy"])
+def test_a_source_that_changes_before_the_watch_begins_is_built_again(
+    here: Workplace, place: str
+) -> None:
+    source, built = here.folder / "src/a.njpy", []
+    here.write({"src/a.njpy": GREETING, "src/c.njpy": GREETING})
+
+    def build() -> None:
+        built.append(source.read_text())
+        if len(built) == 1:
+            source.write_text(GREETING.replace("Greet", "Welcome"))
+        else:
+            raise KeyboardInterrupt
+
+    watch_sources(Console(), build, [here.folder / place])
+    assert built == [GREETING, GREETING.replace("Greet", "Welcome")]

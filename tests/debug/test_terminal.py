@@ -32,6 +32,16 @@ ROOT = Path(__file__).parents[2]
 SOURCE = '"""natural\nBind <:x>, a number.\n"""\nprint("x is", x)\n'
 
 
+def take_terminal() -> None:
+    """In a new process: make its standard input its terminal, and let signals have their default effect.
+
+    What is started under `nohup` or in the background of a shell ignores some of them, and children inherit that.
+    """
+    fcntl.ioctl(0, termios.TIOCSCTTY, 0)
+    for number in (signal.SIGHUP, signal.SIGINT, signal.SIGQUIT, signal.SIGTERM):
+        signal.signal(number, signal.SIG_DFL)
+
+
 class Terminal:
     """A program on a terminal (state: what the terminal shows)."""
 
@@ -51,7 +61,7 @@ class Terminal:
             cwd=ROOT,
             env={**os.environ, "TERM": "xterm-256color", "NJC_CACHE": "off", **environment},
             start_new_session=True,
-            preexec_fn=lambda: fcntl.ioctl(0, termios.TIOCSCTTY, 0),
+            preexec_fn=take_terminal,
         )
         self._reader = threading.Thread(target=self._read, daemon=True)
         self._reader.start()

@@ -6,9 +6,8 @@ import json
 import os
 import subprocess
 import sys
-import time
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import IO
@@ -18,6 +17,7 @@ import pytest
 from loopback import Trickle
 from openai_server import OpenAIServer, says
 from spsbench.results import read_results
+from waiting import HANG_SECONDS, wait_until
 
 RIGHT = says("```python\naverage = 2.0\n```")
 TRIALS = 4
@@ -48,13 +48,6 @@ def process(log: IO[bytes], *words: str) -> Iterator[subprocess.Popen[bytes]]:
             running.kill()
 
 
-def until(holds: Callable[[], object], seconds: float = 60.0) -> None:
-    end = time.monotonic() + seconds
-    while not holds():
-        assert time.monotonic() < end, "it never came so far"
-        time.sleep(0.05)
-
-
 def results_lines() -> list[str]:
     file = Path("results.jsonl")
     return file.read_text().splitlines(keepends=True) if file.exists() else []
@@ -77,15 +70,15 @@ def test_a_worker_that_is_killed_loses_no_trial_and_none_counts_twice(
         opened.enter_context(server)
         monkeypatch.setenv("NJC_BASE_URL", server.base_url)
         start("distributed.cli.dask_scheduler", *LOOPBACK, "--port", "0")
-        until(address)
+        wait_until(address)
         first = start(*WORKER)
         runner = start("spsbench", "run", *FLAGS, "--scheduler", address())
-        until(lambda: len(server.seen) == 1)  # the first worker hangs in its first trial
+        wait_until(lambda: len(server.seen) == 1)  # the first worker hangs in its first trial
         start(*WORKER)
-        until(lambda: len(results_lines()) >= 3)  # the second one does others meanwhile
+        wait_until(lambda: len(results_lines()) >= 3)  # the second one does others meanwhile
         first.kill()
-        assert server.abandoned.wait(20), "the killed worker's trial asks on"
-        assert runner.wait(60) == 0
+        assert server.abandoned.wait(HANG_SECONDS), "the killed worker's trial asks on"
+        assert runner.wait(HANG_SECONDS) == 0
     read = read_results(results_lines())
     assert [run.executor for run in read.runs] == ["dask"]
     assert Counter(result.trial.repeat for result in read.results) == dict.fromkeys(

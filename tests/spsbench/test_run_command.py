@@ -6,9 +6,7 @@ import os
 import signal
 import subprocess
 import sys
-import time
 from collections import Counter
-from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
 
@@ -19,6 +17,7 @@ from loopback import Trickle
 from openai_server import KEY, OpenAIServer, says
 from spsbench.cli import main
 from spsbench.results import ResultSet, Trial, read_results
+from waiting import HANG_SECONDS, wait_until
 
 RIGHT = says("```python\naverage = 2.0\n```")
 
@@ -36,13 +35,6 @@ def spsbench(*arguments: str) -> Result:
 
 def results() -> ResultSet:
     return read_results(Path("results.jsonl").read_text().splitlines(keepends=True))
-
-
-def until(holds: Callable[[], object], seconds: float = 30.0) -> None:
-    end = time.monotonic() + seconds
-    while not holds():
-        assert time.monotonic() < end, "it never came so far"
-        time.sleep(0.05)
 
 
 def test_a_scripted_run_writes_each_trial_once_and_is_not_repeated() -> None:
@@ -118,10 +110,10 @@ def test_a_runner_that_is_killed_leaves_nobody_behind_and_goes_on_where_it_was(
     with OpenAIServer([*[RIGHT] * 3, Trickle()], vendor=False, models=("local",)) as server:
         monkeypatch.setenv("NJC_BASE_URL", server.base_url)
         runner = subprocess.Popen([sys.executable, "-m", "spsbench", "run", *arguments])
-        until(lambda: len(server.seen) == 4)
+        wait_until(lambda: len(server.seen) == 4)
         runner.send_signal(signal.SIGKILL)
         runner.wait()
-        assert server.abandoned.wait(10), "the trial asks on, though its runner is dead"
+        assert server.abandoned.wait(HANG_SECONDS), "the trial asks on, though its runner is dead"
         assert len(results().results) == 1
         server.script = [RIGHT] * 3
         again = spsbench(*arguments)
@@ -145,10 +137,10 @@ def test_an_interrupted_runner_ends_its_trials_at_once(monkeypatch: pytest.Monke
     with OpenAIServer([Trickle()], vendor=False, models=("local",)) as server:
         monkeypatch.setenv("NJC_BASE_URL", server.base_url)
         runner = subprocess.Popen([sys.executable, "-m", "spsbench", "run", *arguments])
-        until(lambda: server.seen)
+        wait_until(lambda: server.seen)
         runner.send_signal(signal.SIGINT)
-        assert runner.wait(10) == 1
-        assert server.abandoned.wait(10)
+        assert runner.wait(HANG_SECONDS) == 1
+        assert server.abandoned.wait(HANG_SECONDS)
     assert results().results == ()
 
 
@@ -267,7 +259,7 @@ def test_on_a_terminal_a_table_grows() -> None:
         with suppress(OSError):  # Linux says so when the other end is closed
             while part := terminal.read(4096):
                 shown += part
-        assert runner.wait(30) == 0
+        assert runner.wait(HANG_SECONDS) == 0
     last = shown.decode().rpartition("pass rate")[2]
     assert "direct" in last
     assert "1/1" in last

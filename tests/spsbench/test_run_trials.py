@@ -6,6 +6,7 @@ import json
 import os
 import signal
 import threading
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +18,7 @@ from openai_server import KEY, OpenAIServer, says
 from spsbench.results import Trial, TrialLimits, TrialResult, TrialUsage
 from spsbench.trials.executing import execute_job
 from spsbench.trials.job import Job
+from waiting import HANG_SECONDS, wait_until
 
 RIGHT = says("```python\naverage = 2.0\n```")
 """Right for the first of the three cases of `average_of_three`."""
@@ -38,7 +40,9 @@ def tried(
     """A trial against a server of one's own that has this script."""
     with OpenAIServer(script, vendor=False, models=("local",)) as server:
         trial = Trial(program, method, "openai/local", 1)
-        job = Job(trial, limits or TrialLimits(seconds=30), base_url=server.base_url, **how)
+        job = Job(
+            trial, limits or TrialLimits(seconds=HANG_SECONDS), base_url=server.base_url, **how
+        )
         return execute_job(job), server
 
 
@@ -95,14 +99,41 @@ def test_manual_programs_are_asked_at_the_same_temperature(
 def test_a_trial_that_takes_too_long_is_killed_and_keeps_what_it_had() -> None:
     with OpenAIServer([RIGHT, Trickle()], vendor=False, models=("local",)) as server:
         trial = Trial("average_of_three", "direct", "openai/local", 1)
-        result = execute_job(Job(trial, TrialLimits(seconds=10), base_url=server.base_url))
-        assert server.abandoned.wait(5)
+        job = Job(trial, TrialLimits(seconds=600), base_url=server.base_url)
+        result = execute_job(job, read_clock=lambda: 601.0 * (len(server.seen) == 2))
+        assert server.abandoned.wait(HANG_SECONDS)
     assert result.ending == "timeout"
     assert list(result.checks.values()) == [True, False, False]
     assert (result.blocks, result.calls, result.usage) == (2, 2, TrialUsage(1000, 600, 20))
-    assert result.run_seconds < 12
     assert result.failure is not None
     assert result.failure.category == "timeout"
+
+
+@pytest.mark.skipif(not Path("/proc/self/stat").exists(), reason="finds processes in /proc")
+def test_a_trial_that_has_ended_in_time_is_not_late_because_its_runner_is() -> None:
+    with OpenAIServer([RIGHT] * 3, vendor=False, models=("local",)) as server:
+
+        def read_clock() -> float:
+            if len(server.seen) < 3:
+                return 0.0
+            wait_until(lambda: has_ended_child("spsbench.trials.trial"))
+            return 601.0
+
+        trial = Trial("average_of_three", "direct", "openai/local", 1)
+        job = Job(trial, TrialLimits(seconds=600), base_url=server.base_url)
+        result = execute_job(job, read_clock=read_clock)
+    assert (result.ending, result.blocks, result.calls) == ("finished", 3, 3)
+
+
+def has_ended_child(module: str) -> bool:
+    """Whether no child of this process runs the module any more."""
+    for place in Path("/proc").glob("[0-9]*"):
+        with suppress(OSError):
+            state, parent = (place / "stat").read_text().rpartition(")")[2].split()[:2]
+            is_running = int(parent) == os.getpid() and state != "Z"
+            if is_running and module.encode() in (place / "cmdline").read_bytes():
+                return False
+    return True
 
 
 def test_a_trial_whose_process_dies_is_a_crash() -> None:
@@ -136,12 +167,11 @@ def test_a_trial_that_is_stopped_has_no_result_and_leaves_nobody_behind() -> Non
 
         thread = threading.Thread(target=run)
         thread.start()
-        while not server.seen:
-            thread.join(0.05)
+        wait_until(lambda: server.seen)
         stop.set()
-        thread.join(10)
+        thread.join(HANG_SECONDS)
         assert [type(error).__name__ for error in caught] == ["TrialStoppedError"]
-        assert server.abandoned.wait(5)
+        assert server.abandoned.wait(HANG_SECONDS)
 
 
 def test_a_request_that_the_server_rejects_is_a_result() -> None:

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 
 from njc.commands.terminal.console import Console
 from njc.project.config import find_project, list_project_files
-from njc.project.units import SUFFIX, choose_places, read_header
+from njc.project.units import SUFFIX, choose_places, read_header, walk_files
 from njrt.errors import ConfigurationError, NaturalError
 
 _DEBOUNCE_MILLISECONDS = 50
@@ -18,8 +18,9 @@ _DEBOUNCE_MILLISECONDS = 50
 _POLL_MILLISECONDS = 500
 """How often to look at the project files, which are outside of the watched directories."""
 
-ProjectState = tuple[tuple[int, int] | None, ...]
-"""Time of change and size of each possible project file; None for a file that does not exist."""
+FileState = tuple[int, int] | None
+"""Time of change and size of a file; None if it does not exist."""
+SourceStates = Mapping[Path, FileState]
 
 
 def watch_sources(
@@ -34,23 +35,32 @@ def watch_sources(
     """
     start = sources[0] if sources else Path()
 
-    def run_once() -> Sequence[Path]:
-        """Act, and return the places to watch: none if the settings are wrong."""
+    def run_once() -> tuple[Sequence[Path], SourceStates]:
+        """Act; return the places to watch, none if the settings are wrong, and their sources before."""
+        places, before = sources, {}
         try:
+            before = _read_sources(sources, suffixes)
+            found = choose_places(sources, find_project(start, os.environ))
+            found_before = _read_sources(found, suffixes)
             act()
-            return choose_places(sources, find_project(start, os.environ))
+            places, before = found, found_before
         except NaturalError as error:
             console.error(error)
-            return sources
+        return places, before
 
     with suppress(KeyboardInterrupt):  # which may also come while `act` runs
-        state, places = _read_project_state(start), run_once()
+        state, (places, before) = _read_project_state(start), run_once()
         while True:
-            found = places
+            found, is_begun = places, False
             for has_changes in _watch(places, suffixes):
                 current = _read_project_state(start)
+                # The watch does not tell of what changed before it began.
+                has_changes = has_changes or (
+                    not is_begun and _read_sources(places, suffixes) != before
+                )
                 if has_changes or current != state:
-                    state, found = current, run_once()
+                    state, (found, before) = current, run_once()
+                is_begun = True
                 if found != places:
                     break
             else:
@@ -87,11 +97,23 @@ def _is_source(file: Path, suffixes: Sequence[str]) -> bool:
     return file.suffix in suffixes and read_header(file) is None
 
 
-def _read_project_state(start: Path) -> ProjectState:
-    return tuple(map(_read_state, list_project_files(start)))
+def _read_project_state(start: Path) -> Sequence[FileState]:
+    return [_read_state(file) for file in list_project_files(start)]
 
 
-def _read_state(file: Path) -> tuple[int, int] | None:
+def _read_sources(places: Sequence[Path], suffixes: Sequence[str]) -> SourceStates:
+    found: dict[Path, FileState] = {}
+    for place in places:
+        files = (
+            [file for suffix in suffixes for file in walk_files(place, suffix)]
+            if place.is_dir()
+            else [place]
+        )
+        found |= {file: _read_state(file) for file in files if _is_source(file, suffixes)}
+    return found
+
+
+def _read_state(file: Path) -> FileState:
     try:
         found = file.stat()
     except OSError:
