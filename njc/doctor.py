@@ -41,9 +41,19 @@ CheckStatus = Literal["ok", "warn", "fail"]
 EXTRAS: Mapping[str, tuple[str, ...]] = {
     "openai": ("openai",),
     "anthropic": ("anthropic",),
+    "pydantic-ai": ("pydantic-ai-slim",),
     "static": ("libcst", "black"),
     "watch": ("watchfiles",),
     "otel": ("opentelemetry-api",),
+    "trace": ("jinja2",),
+    "approve": ("rich",),
+    "debug": ("textual",),
+    "types": ("mypy",),
+    "notebook": ("ipython",),
+    "lsp": ("pygls",),
+    "redis": ("redis",),
+    "postgres": ("psycopg",),
+    "durable": ("dbos",),
 }
 """The extras that a program or a command may need, and the packages that they install."""
 

@@ -58,8 +58,9 @@ class SourceFile:
         """The name of the encoding, from the byte order mark, the coding cookie, or the default."""
         if self.known_encoding:
             return self.known_encoding
-        try:
-            name, _ = tokenize.detect_encoding(io.BytesIO(self.data).readline)
+        lines = io.BytesIO(self.data)
+        try:  # from 3.14 on, null characters are refused there; the parser says where they are
+            name, _ = tokenize.detect_encoding(lambda: lines.readline().replace(b"\0", b" "))
         except (SyntaxError, LookupError) as error:
             raise SourceDecodeError(str(error)) from error
         return "utf-8" if name == "utf-8-sig" else name

@@ -166,12 +166,20 @@ def walk_files(folder: Path, suffix: str, above: frozenset[str] = frozenset()) -
     for entry in entries:
         if entry.name.startswith("."):
             continue
-        if entry.is_dir():
+        if _is_folder(entry):
             is_skipped = entry.name in _SKIPPED_FOLDERS
             if not is_skipped and not os.path.exists(os.path.join(entry.path, "pyvenv.cfg")):
                 yield from walk_files(Path(entry.path), suffix, above | {real})
         elif entry.name.endswith(suffix):
             yield Path(entry.path)
+
+
+def _is_folder(entry: os.DirEntry[str]) -> bool:
+    """Whether it is a directory, or a link to one; a link that leads nowhere, or to where one may not look, is not."""
+    try:
+        return entry.is_dir()
+    except OSError:
+        return False
 
 
 def find_top_package(folder: Path, root: Path) -> Path | None:

@@ -92,6 +92,9 @@ def test_links_in_a_circle_end(here: Workplace) -> None:
         ("src/one/up", "src"),
         ("src/one/other", "src/two"),
         ("src/two/other", "src/one"),
+        ("src/itself", "src/itself"),
+        ("src/away", "src/back"),
+        ("src/back", "src/away"),
     ]:
         (here.folder / link).symlink_to(here.folder / target)
     result = here.njc("build", "src", "-o", "out")

@@ -103,6 +103,18 @@ def test_not_python(text: str) -> None:
     assert compilation.output is None
 
 
+@pytest.mark.parametrize("number", [1, 2, 3, 6])
+@pytest.mark.parametrize("cookie", [None, 1, 2])
+def test_a_null_character_is_found_where_it_is(number: int, cookie: int | None) -> None:
+    lines = ["# one", "# two", "x = 1", *BLOCK.splitlines()]
+    if cookie:
+        lines[cookie - 1] = "# coding: utf-8"
+    lines[number - 1] += "\0"
+    compilation = compile_source(SourceFile("p.njpy", "\n".join(lines).encode()))
+    (found,) = compilation.diagnostics
+    assert (found.code, found.line, found.column) == ("NJ001", number, len(lines[number - 1]))
+
+
 def test_a_file_without_markers_is_not_even_parsed() -> None:
     data = b'#!/bin/x\n"""Naturally, this is not Python.\n\xff (\n'
     assert not can_hold_blocks(data)

@@ -6,6 +6,7 @@ import json
 import os
 import re
 import socket
+import tomllib
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -18,6 +19,7 @@ from anthropic_server import AnthropicServer, message, text
 from loopback import Raw, Status
 from njc.commands import njc as njc_command
 from njc.doctor import (
+    EXTRAS,
     INTERNAL_VARIABLES,
     RUNTIME_VARIABLES,
     HealthCheck,
@@ -29,6 +31,7 @@ from njrt.options import ENVIRONMENT_VARIABLES, Options
 from openai_server import KEY, OpenAIServer, says
 
 Doctor = Callable[..., Result]
+ROOT = Path(__file__).parents[2]
 
 
 @pytest.fixture
@@ -243,13 +246,20 @@ def verdict(check: str, surroundings: HostEnvironment) -> HealthCheck:
 def test_an_old_python_and_a_bare_install() -> None:
     assert verdict("python", here(python=(3, 10, 2))).status == "fail"
     assert verdict("python", here(python=(3, 14, 0))) == HealthCheck("python", "ok", "3.14.0")
+    without = ", ".join(EXTRAS)
     assert verdict("extras", here()).says == (
-        "none; without openai, anthropic, static, watch, otel: "
-        'pip install "njpy[openai,anthropic,static,watch,otel]" if you need them'
+        f'none; without {without}: pip install "njpy[{",".join(EXTRAS)}]" if you need them'
     )
     some = verdict("extras", here(version_of={"openai": "2.0", "libcst": "1.5"}.get))
     assert (some.status, some.says.partition(";")[0]) == ("ok", "openai 2.0, libcst 1.5")
-    assert "without anthropic, static, watch, otel" in some.says
+    assert "without anthropic, pydantic-ai, static, watch, otel, trace, " in some.says
+
+
+def test_every_extra_for_users_is_checked() -> None:
+    extras = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["optional-dependencies"]
+    (everything,) = extras["all"]
+    names = everything.removeprefix("njpy[").removesuffix("]").split(",")
+    assert {*EXTRAS} == {*names} - {"bench"}  # that one is for developers
 
 
 # ── Environment variables ────────────────────────────────────────────────────────────────────────
