@@ -256,7 +256,9 @@ def test_an_old_python_and_a_bare_install() -> None:
 
 
 def test_every_extra_for_users_is_checked() -> None:
-    extras = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["optional-dependencies"]
+    extras = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"][
+        "optional-dependencies"
+    ]
     (everything,) = extras["all"]
     names = everything.removeprefix("njpy[").removesuffix("]").split(",")
     assert {*EXTRAS} == {*names} - {"bench"}  # that one is for developers
