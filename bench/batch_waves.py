@@ -1,6 +1,10 @@
-"""Measure `njc batch --vendor-batch` against bad loopback servers: requests per reply, lost rows, memory by rows.
+"""Measure `njc batch --vendor-batch` against loopback servers: requests per reply, waves, lost rows, memory by rows.
 
-python bench/batch_waves.py [ROWS...]       default: 300 3000 10000
+python bench/batch_waves.py [ROWS...]       default: 100 1000 10000
+
+A good server (up to 1,000 rows) answers every request, a bad one late, out of order, partly failed, expired, twice or not at all. Each row has
+two blocks. `waves` is how often requests were sent for the row for which that was most often; `fewest` is the least that was
+possible: how often the server was to be asked for its two replies, until it gave them.
 """
 
 from __future__ import annotations
@@ -12,6 +16,7 @@ import subprocess
 import sys
 import tempfile
 import time
+from collections import Counter
 from pathlib import Path
 
 ROOT = Path(__file__).parents[1]
@@ -25,7 +30,10 @@ SERVERS = {
     "openai": (OpenAIBatchServer, "openai/gpt-4.1"),
     "anthropic": (AnthropicBatchServer, "anthropic/claude-sonnet-4-6"),
 }
-FAULTS = BatchFaults(seed=7, failed=0.03, expired=0.03, missing=0.02, duplicated=0.2, polls=4)
+FAULTS = {
+    "good": BatchFaults(seed=7, polls=4),
+    "bad": BatchFaults(seed=7, failed=0.03, expired=0.03, missing=0.02, duplicated=0.2, polls=4),
+}
 MEASURED = (
     "import runpy, sys; sys.argv[0] = 'njc'\n"
     "try:\n    runpy.run_module('njc', run_name='__main__')\n"
@@ -34,7 +42,16 @@ MEASURED = (
 )
 
 
-def measure(vendor: str, count: int, folder: Path) -> str:
+def find_fewest_waves(asked: Counter[str]) -> int:
+    """The highest number of requests that the server was asked one after another for a row."""
+    by_row: Counter[str] = Counter()
+    for body, times in asked.items():
+        (number,) = set(re.findall(r"mail (\d+)", body))
+        by_row[number] += times
+    return max(by_row.values())
+
+
+def measure(vendor: str, faults: str, count: int, folder: Path) -> str:
     """Run one batch; the line of the table."""
     (folder / "prog.njpy").write_text(PROGRAM)
     rows = (json.dumps({"mail": f"mail {number}"}) for number in range(count))
@@ -43,7 +60,7 @@ def measure(vendor: str, count: int, folder: Path) -> str:
     kept = {name: value for name, value in os.environ.items() if not name.startswith(FOREIGN)}
     arguments = ["batch", "prog.njpy:sort_mail", "rows.jsonl", "-o", "out.jsonl", "--fresh"]
     began = time.monotonic()
-    with make_server(reply, FAULTS) as server:
+    with make_server(reply, FAULTS[faults]) as server:
         done = subprocess.run(
             [sys.executable, "-c", MEASURED, *arguments, "--vendor-batch", vendor, "--poll", "0.1"],
             cwd=folder,
@@ -60,20 +77,21 @@ def measure(vendor: str, count: int, folder: Path) -> str:
     peak = int(re.findall(r"peak\s+(\d+)", done.stderr)[-1]) / 1024
     waves = re.findall(r"([\d,]+) batches, ([\d,]+) waves", done.stderr)[-1]
     return (
-        f"{vendor:9}  {count:6,}  {right:6,}  {count - len(lines):4}  {doubled:7}  {ratio:18.3f}  "
-        f"{waves[0]:>7}  {waves[1]:>5}  {peak:7.0f}  {seconds:7.1f}"
+        f"{vendor:9}  {faults:6}  {count:6,}  {right:6,}  {count - len(lines):4}  {doubled:7}  {ratio:18.3f}  "
+        f"{waves[0]:>7}  {waves[1]:>5}  {find_fewest_waves(server.asked):6}  {peak:7.0f}  {seconds:7.1f}"
     )
 
 
 def main() -> None:
-    counts = [int(word) for word in sys.argv[1:]] or [300, 3000, 10000]
+    counts = [int(word) for word in sys.argv[1:]] or [100, 1000, 10000]
     print(
-        "vendor       rows   right  lost  doubled  requests per reply  batches  waves  peak MB  seconds"
+        "vendor     server    rows   right  lost  doubled  requests per reply  batches  waves  fewest  peak MB  seconds"
     )
     for vendor in SERVERS:
         for count in counts:
-            with tempfile.TemporaryDirectory() as folder:
-                print(measure(vendor, count, Path(folder)), flush=True)
+            for faults in FAULTS if count <= 1000 else ["bad"]:
+                with tempfile.TemporaryDirectory() as folder:
+                    print(measure(vendor, faults, count, Path(folder)), flush=True)
 
 
 if __name__ == "__main__":

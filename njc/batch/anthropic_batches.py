@@ -11,7 +11,8 @@ https://docs.anthropic.com/en/docs/build-with-claude/batch-processing
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import AsyncIterator, Iterator, Mapping
+from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
 from typing import Any
@@ -34,27 +35,48 @@ INVALID_ERRORS = frozenset({"invalid_request_error", "not_found_error"})
 _MAX_PAGES = 100
 
 
+@dataclass(frozen=True, slots=True)
+class RequestsBody:
+    """The body that creates a batch: the lines of a file in a JSON array, read while it is sent."""
+
+    path: Path
+
+    def read_pieces(self) -> Iterator[bytes]:
+        """The bytes of the body, a line of the file at a time."""
+        before = b'{"requests": ['
+        with self.path.open("rb") as file:
+            for line in file:
+                yield before + line
+                before = b","
+        yield b"]}"
+
+    async def __aiter__(self) -> AsyncIterator[bytes]:
+        for piece in self.read_pieces():
+            yield piece
+
+
 class AnthropicBatches:
-    """`VendorBatches` of Anthropic.
+    """`VendorBatches` of Anthropic."""
 
-    The requests of a batch go in one body, which is held in memory: so it is smaller than the 256 MB that a batch may
-    have.
-    """
-
-    limits = BatchLimits(requests=100_000, bytes=8_000_000, overhead=120)
+    limits = BatchLimits(requests=100_000, bytes=200_000_000, overhead=120)
 
     def write_line(self, name: str, body: str) -> str:
         return f'{format_json_line({"custom_id": name})[:-1]}, "params": {body}}}'
 
     def submit(self, model: RemoteModel, batch: SentBatch, path: Path) -> str:
+        body = RequestsBody(path)
+        headers = {
+            "Content-Length": str(sum(map(len, body.read_pieces()))),
+            "Idempotency-Key": batch.key,
+        }
+
         async def create(client: Any) -> Any:
-            with path.open(encoding="utf-8") as file:
-                requests = [json.loads(line) for line in file]
-            return await model.call_server(
-                client.with_options(max_retries=0).messages.batches.with_raw_response.create,
-                requests=requests,
-                extra_headers={"Idempotency-Key": batch.key},
-                timeout=TRANSFER_SECONDS,
+            return await model.call_sdk(
+                client.with_options(max_retries=0).post,
+                path="/v1/messages/batches",
+                cast_to=object,
+                content=body,
+                options={"headers": headers, "timeout": TRANSFER_SECONDS},
             )
 
         return str(model.call_client(create, TRANSFER_SECONDS)["id"])

@@ -120,7 +120,9 @@ class RequestJournal:
         self._store.forget_counts()
         with self._connection as connection:
             connection.execute(
-                "INSERT OR REPLACE INTO waiting VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
+                "INSERT INTO waiting VALUES (?, ?, ?, ?, ?, ?, ?, ?, 0) ON CONFLICT (row) DO UPDATE SET digest = "
+                "excluded.digest, idle = excluded.idle, seconds = excluded.seconds, calls = excluded.calls, "
+                "input = excluded.input, output = excluded.output, usd = excluded.usd",
                 (row.index, row.digest, idle, seconds, *used),
             )
             for request in requests:
@@ -145,25 +147,30 @@ class RequestJournal:
 
     # --- batches of a vendor
 
-    def plan_batches(self, wave: int, limits: BatchLimits, at: float) -> int:
-        """Put all requests that can be sent into batches within the limits; return how many there are."""
-        made = 0
+    def plan_batches(self, limits: BatchLimits, at: float) -> None:
+        """Put all requests that can be sent into batches within the limits.
+
+        The wave of a row is how often requests of it were put into batches, one time after another; that of a batch is
+        the highest of its rows.
+        """
         with self._connection as connection:
+            connection.execute(
+                f"UPDATE waiting SET wave = wave + 1 WHERE row IN (SELECT requests.row FROM {_READY})",
+                (self._count,),
+            )
             number = count = size = 0
             model: str | None = None
             for name, wanted, body_size in self._iterate_unsent():
                 line = body_size + limits.overhead
                 is_full = count >= limits.requests or size + line > limits.bytes
                 if model != wanted or is_full:
-                    number, model, count, size = self._add_batch(wanted, wave, at), wanted, 0, 0
-                    made += 1
+                    number, model, count, size = self._add_batch(wanted, at), wanted, 0, 0
                 count, size = count + 1, size + line
                 connection.execute("UPDATE requests SET batch = ? WHERE id = ?", (number, name))
             connection.execute(
-                "UPDATE batches SET requests = (SELECT count(*) FROM requests WHERE batch = batches.number) "
-                "WHERE state = 'new'"
+                "UPDATE batches SET (requests, wave) = (SELECT count(*), max(waiting.wave) FROM requests "
+                "JOIN waiting USING (row) WHERE batch = batches.number) WHERE state = 'new'"
             )
-        return made
 
     def _iterate_unsent(self) -> Iterator[tuple[str, str, int]]:
         """The requests that have no batch, by model; each gets one before the next piece is read."""
@@ -171,13 +178,13 @@ class RequestJournal:
         while piece := self._connection.execute(query, (self._count,)).fetchall():
             yield from piece
 
-    def _add_batch(self, model: str, wave: int, at: float) -> int:
+    def _add_batch(self, model: str, at: float) -> int:
         query = "SELECT coalesce(max(number), 0) + 1 FROM batches"
         (number,) = self._store.read_one(query) or (1,)
         key = f"njc-{self._store.get_fact('run')}-{number}"
         self._connection.execute(
-            "INSERT INTO batches VALUES (?, ?, ?, ?, 0, 'new', NULL, ?)",
-            (number, key, model, wave, at),
+            "INSERT INTO batches VALUES (?, ?, ?, 0, 0, 'new', NULL, ?)",
+            (number, key, model, at),
         )
         return int(number)
 
@@ -256,6 +263,10 @@ class RequestJournal:
             connection.execute(
                 "UPDATE requests SET attempts = max(0, attempts - 1) WHERE batch = ?", (number,)
             )
+            connection.execute(
+                "UPDATE waiting SET wave = wave - 1 WHERE row IN (SELECT row FROM requests WHERE batch = ?)",
+                (number,),
+            )
             self._close_batch(number, at)
 
     def _close_batch(self, number: int, at: float) -> None:
@@ -264,20 +275,28 @@ class RequestJournal:
             "UPDATE batches SET state = 'ended', at = ? WHERE number = ?", (at, number)
         )
 
-    def refuse_large_requests(self, limits: BatchLimits) -> None:
-        """Answer requests that fit into no batch with the problem."""
+    def refuse_large_requests(self, limits: BatchLimits) -> bool:
+        """Answer requests that fit into no batch with the problem; whether there were any."""
         query = f"SELECT id, size FROM {_READY} AND size + ? > ?"
         values = (self._count, limits.overhead, limits.bytes)
         with self._connection as connection:
-            for name, size in connection.execute(query, values).fetchall():
+            refused = connection.execute(query, values).fetchall()
+            for name, size in refused:
                 problem = f"the request has {size:,} bytes, and a batch may have {limits.bytes:,}"
                 self._put_reply(name, None, StoredReply(None, problem, "rejected"))
+        return bool(refused)
 
     def measure_unsent(self) -> dict[str, tuple[int, int]]:
         """The requests that can be sent, and their bytes, by model."""
         query = f"SELECT model, count(*), sum(size) FROM {_READY} GROUP BY model"
-        found = self._connection.execute(query, (self._count,))
-        return {model: (count, size) for model, count, size in found}
+        return _read_sizes(self._connection.execute(query, (self._count,)))
+
+    def measure_sent(self) -> dict[str, tuple[int, int]]:
+        """The requests in batches that have not ended, and their bytes, by model."""
+        query = (
+            "SELECT model, count(*), sum(size) FROM requests WHERE batch IS NOT NULL GROUP BY model"
+        )
+        return _read_sizes(self._connection.execute(query))
 
     def list_schemaless_models(self) -> frozenset[str]:
         """The models that have refused a schema and then answered the request without it."""
@@ -301,3 +320,7 @@ class RequestJournal:
             (*place, reply.body, reply.problem, kind, form),
         )
         self._connection.execute("DELETE FROM requests WHERE id = ?", (name,))
+
+
+def _read_sizes(found: Iterable[tuple[str, int, int]]) -> dict[str, tuple[int, int]]:
+    return {model: (count, size) for model, count, size in found}

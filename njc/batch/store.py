@@ -30,7 +30,7 @@ from njc.batch.rows import BatchRow, RowOutcome, RowUsage
 from njrt.errors import ConfigurationError
 from njrt.private_files import create_private
 
-STORE_VERSION = 2
+STORE_VERSION = 3
 STATE_NAME = "state.sqlite3"
 _CREATE_TABLES = """
 CREATE TABLE IF NOT EXISTS facts(name TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID;
@@ -39,7 +39,8 @@ CREATE TABLE IF NOT EXISTS results(
     calls INTEGER NOT NULL, input INTEGER NOT NULL, output INTEGER NOT NULL, usd REAL NOT NULL);
 CREATE TABLE IF NOT EXISTS waiting(
     row INTEGER PRIMARY KEY, digest TEXT NOT NULL, idle INTEGER NOT NULL, seconds REAL NOT NULL,
-    calls INTEGER NOT NULL, input INTEGER NOT NULL, output INTEGER NOT NULL, usd REAL NOT NULL);
+    calls INTEGER NOT NULL, input INTEGER NOT NULL, output INTEGER NOT NULL, usd REAL NOT NULL,
+    wave INTEGER NOT NULL DEFAULT 0);
 CREATE TABLE IF NOT EXISTS replies(
     row INTEGER NOT NULL, key TEXT NOT NULL, number INTEGER NOT NULL, body TEXT, problem TEXT, kind TEXT,
     form TEXT NOT NULL DEFAULT 'strict', PRIMARY KEY (row, key, number)) WITHOUT ROWID;
@@ -57,6 +58,10 @@ CREATE TEMP TABLE present(row INTEGER PRIMARY KEY, digest TEXT NOT NULL);
 _FROM_VERSION_1 = """
 ALTER TABLE replies ADD COLUMN form TEXT NOT NULL DEFAULT 'strict';
 ALTER TABLE requests ADD COLUMN form TEXT NOT NULL DEFAULT 'strict';
+"""
+_FROM_VERSION_2 = """
+ALTER TABLE waiting ADD COLUMN wave INTEGER NOT NULL DEFAULT 0;
+UPDATE waiting SET wave = (SELECT coalesce(max(wave), 0) FROM batches);
 """
 _USAGE_COLUMNS = ("calls", "input", "output", "usd")
 
@@ -300,10 +305,12 @@ def _lock(connection: sqlite3.Connection, folder: Path) -> None:
 def _prepare(connection: sqlite3.Connection, folder: Path) -> BatchStore:
     connection.execute("PRAGMA synchronous = NORMAL")
     (version,) = connection.execute("PRAGMA user_version").fetchone()
-    if version not in (0, 1, STORE_VERSION):
+    if version not in range(STORE_VERSION + 1):
         raise ConfigurationError(f"{folder} is of another version of njc; --fresh begins again")
     if version == 1:
         connection.executescript(_FROM_VERSION_1)
+    if version in (1, 2):
+        connection.executescript(_FROM_VERSION_2)
     connection.executescript(f"{_CREATE_TABLES}PRAGMA user_version = {STORE_VERSION};")
     store = BatchStore(folder, connection)
     if store.get_fact("run") is None:

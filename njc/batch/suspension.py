@@ -30,7 +30,7 @@ from njrt.models.fallback import FallbackModel
 from njrt.models.model import Model, ModelAround
 from njrt.models.openai import OpenAI
 from njrt.models.remote import RemoteModel
-from njrt.models.response import MalformedReplyError
+from njrt.models.response import MalformedReplyError, escape_surrogates
 from njrt.models.scripted import Scripted
 from njrt.persistence.cache import make_request_key
 from njrt.session.settings import wrapping
@@ -92,7 +92,7 @@ class RowReplies:
                 form = "free"
             elif reply is not None or name in self.schemaless:
                 form, request = "plain", replace(request, schema=None)
-            body = format_json_line(model.make_body(request))
+            body = format_json_line(escape_surrogates(model.make_body(request)))
             self.missing.append(WaitingRequest(key, number, name, body, form))
             return None
 

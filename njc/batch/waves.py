@@ -1,9 +1,12 @@
 """A batch through a vendor's Batch API, wave by wave.
 
     while a row has no result:
-        each row that can go on:   its call, with the replies that it has  ──>  a result, or requests
-        all requests:              in batches within the vendor's limits   ──>  the vendor
-        all batches, as they end:  their lines                             ──>  replies
+        each row that can go on:    its call, with the replies that it has  ──>  a result, or requests
+        requests without a reply:   in batches within the vendor's limits   ──>  the vendor
+        batches that have ended:    their lines                             ──>  replies
+
+The rows of a batch that has ended go on while other batches are awaited. A wave is counted by row: how often its requests
+were sent, one time after another.
 
 What is about to be sent is journaled first. After a crash the journal says which batch may have been created without a
 known id; it is looked for at the vendor, and created only if it is not there.
@@ -98,6 +101,7 @@ class Waves:
     journal: RequestJournal = field(init=False)
     limits: BatchLimits = field(init=False)
     max_open: int | None = None
+    outages: dict[int, int] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         self.journal = RequestJournal(self.store, self.count)
@@ -106,23 +110,21 @@ class Waves:
     def run(self) -> None:
         """Run waves until every row has a result.
 
-        Raises CostLimitError before a wave that would cost more than `max_usd`, and ModelErrors that no row can
-        survive; the batch can be continued after both.
+        Raises CostLimitError before requests are sent that would cost more than `max_usd`, once all batches have ended,
+        and ModelErrors that no row can survive; the batch can be continued after both.
         """
         for file in self.store.folder.glob("batch-*.jsonl"):  # of a process that was killed
             file.unlink()
         self._check_vendor()
-        self._finish_open_batches()
         while True:
             self._advance_rows()
-            self.journal.refuse_large_requests(self.api.limits)
-            unsent = self.journal.measure_unsent()
-            if not unsent and not self._has_waiting_rows():
+            if self.journal.refuse_large_requests(self.api.limits):
+                continue
+            self._plan_batches()
+            if not (batches := self.journal.list_open_batches()):
                 return
-            if unsent:
-                self._check_cost(unsent)
-                self._plan_wave()
-                self._finish_open_batches()
+            while not self._advance_batches(batches):
+                batches = self.journal.list_open_batches()
 
     def _check_vendor(self) -> None:
         """Raise ConfigurationError if another vendor has been asked, and rows wait for its replies."""
@@ -132,9 +134,6 @@ class Waves:
                 raise ConfigurationError(
                     f"rows wait for replies of {name}; go on with --vendor-batch {other}, or begin again with --fresh"
                 )
-
-    def _has_waiting_rows(self) -> bool:
-        return any(not self.store.is_done(row) for row in read_rows(self.rows, self.count))
 
     # --- rows
 
@@ -182,50 +181,56 @@ class Waves:
 
     # --- what is sent
 
+    def _plan_batches(self) -> None:
+        """Put what can be sent into batches; what would cost too much waits until the batches have ended."""
+        unsent = self.journal.measure_unsent()
+        if not unsent:
+            return
+        try:
+            self._check_cost(unsent)
+        except CostLimitError:
+            if not self.journal.list_open_batches():
+                raise
+            return
+        self.journal.plan_batches(self.limits, time.time())
+
     def _check_cost(self, unsent: Mapping[str, tuple[int, int]]) -> None:
         if self.max_usd is None:
             return
         used = self.store.read_counts().usage
         output = used.output / used.calls if used.calls else ASSUMED_OUTPUT_TOKENS
-        wave = 0.0
-        for model, (count, size) in unsent.items():
-            name = model.partition(" ")[0]
-            usd = price_request(name, size, True, output * count)
-            if usd is None:
-                raise CostLimitError(f"no price is known for {name}; run without --max-usd")
-            wave += usd
-        if used.usd + wave > self.max_usd:
+        wave = _price_requests(unsent, output)
+        sent = _price_requests(self.journal.measure_sent(), output)
+        if used.usd + sent + wave > self.max_usd:
             raise CostLimitError(
                 f"${used.usd:.2f} is spent, and the next wave of requests would cost about ${wave:.2f}: more than "
                 f"--max-usd {self.max_usd:g}; nothing was sent. The same command with a higher limit continues"
             )
 
-    def _plan_wave(self) -> None:
-        _, wave, _ = self.journal.count_batches()
-        self.journal.plan_batches(wave + 1, self.limits, time.time())
-
-    def _finish_open_batches(self) -> None:
-        """Send the batches that are planned, and wait for the end of all."""
-        outages: dict[int, int] = {}
-        while batches := self.journal.list_open_batches():
-            progress: dict[int, int] = {}
-            is_settled = True
-            running = [batch for batch in batches if batch.state != "new"]
-            waiting = [batch for batch in batches if batch.state == "new"]
-            room = len(waiting) if self.max_open is None else max(0, self.max_open - len(running))
-            for batch in (*running, *waiting[:room]):
-                try:
-                    is_settled &= self._advance_batch(batch, progress)
-                    outages[batch.number] = 0
-                except ServerError:
-                    outages[batch.number] = outages.get(batch.number, 0) + 1
-                    is_settled = False
-                    if outages[batch.number] >= MAX_OUTAGES:
-                        raise
-            self._report(batches, progress)
-            if not is_settled:
-                worst = max(outages.values(), default=0)
-                self.sleep(self.poll_seconds * min(2**worst, MAX_BACK_OFF))
+    def _advance_batches(self, batches: list[SentBatch]) -> bool:
+        """Take each open batch one step further, and wait if that is all; whether one has ended."""
+        progress: dict[int, int] = {}
+        is_settled = True
+        running = [batch for batch in batches if batch.state != "new"]
+        waiting = [batch for batch in batches if batch.state == "new"]
+        room = len(waiting) if self.max_open is None else max(0, self.max_open - len(running))
+        for batch in (*running, *waiting[:room]):
+            try:
+                is_settled &= self._advance_batch(batch, progress)
+                self.outages[batch.number] = 0
+            except ServerError:
+                self.outages[batch.number] = self.outages.get(batch.number, 0) + 1
+                is_settled = False
+                if self.outages[batch.number] >= MAX_OUTAGES:
+                    raise
+        self._report(batches, progress)
+        still_open = {batch.number for batch in self.journal.list_open_batches()}
+        if any(batch.number not in still_open for batch in batches):
+            return True
+        if not is_settled:
+            worst = max(self.outages.values(), default=0)
+            self.sleep(self.poll_seconds * min(2**worst, MAX_BACK_OFF))
+        return False
 
     def _report(self, batches: list[SentBatch], progress: Mapping[int, int]) -> None:
         counts = self.store.read_counts()
@@ -342,7 +347,6 @@ class Waves:
         fewer = max(1, min(self.limits.requests, batch.requests) // 2)
         self.limits = replace(self.limits, requests=fewer)
         self.max_open = 1
-        self._plan_wave()
 
     def _read_replies(self, paths: list[Path]) -> Iterator[tuple[str, StoredReply | None]]:
         for path in paths:
@@ -352,6 +356,18 @@ class Waves:
                         yield self.api.read_line(line)
                     except (LookupError, TypeError, ValueError, AttributeError):
                         continue  # what has no line is sent again
+
+
+def _price_requests(sizes: Mapping[str, tuple[int, int]], output_tokens: float) -> float:
+    """The price in USD of requests, by model their number and bytes; raises CostLimitError if it is not known."""
+    usd = 0.0
+    for model, (count, size) in sizes.items():
+        name = model.partition(" ")[0]
+        price = price_request(name, size, True, output_tokens * count)
+        if price is None:
+            raise CostLimitError(f"no price is known for {name}; run without --max-usd")
+        usd += price
+    return usd
 
 
 @contextmanager

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+from collections import Counter
 
 import pytest
 from batch_workplace import BatchWorkplace, expect, reply
@@ -205,6 +206,65 @@ def test_two_lost_responses_at_once_are_told_apart(
         here.batch(*flags("anthropic"), environ=environ(server, "anthropic"))
     assert server.creations == 4
     assert set(server.asked.values()) == {1}
+
+
+@every_vendor
+def test_rows_go_on_while_other_batches_are_awaited(
+    here: BatchWorkplace, vendor: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    small = BatchLimits(requests=3, bytes=10**6, overhead=200)
+    monkeypatch.setattr(type(make_vendor(vendor)), "limits", small)
+    here.write_program()
+    here.write_rows(mails(6))
+    with SERVERS[vendor](reply, BatchFaults(polls=0, late=(1,))) as server:
+        printed = here.batch(*flags(vendor), environ=environ(server, vendor))
+    assert [line["result"] for line in here.read_results()] == [expect(n) for n in range(6)]
+    assert server.batches["batch_1"].newest_at_end == 3, "the other rows did not ask their second"
+    assert "12 requests in 4 batches, 2 waves" in printed
+
+
+@every_vendor
+def test_waves_are_no_more_than_the_unluckiest_row_needs(here: BatchWorkplace, vendor: str) -> None:
+    here.write_program()
+    here.write_rows(mails(30))
+    with SERVERS[vendor](reply, BatchFaults(seed=3, missing=0.3)) as server:
+        printed = here.batch(*flags(vendor), environ=environ(server, vendor))
+    times = Counter[str]()
+    for body, asked in server.asked.items():
+        times[re.findall(r"mail \d+", body)[0]] += asked
+    assert max(times.values()) > 3
+    assert f" {max(times.values())} waves" in printed
+
+
+def test_what_is_under_way_counts_for_the_limit(
+    here: BatchWorkplace, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    small = BatchLimits(requests=3, bytes=10**6, overhead=200)
+    monkeypatch.setattr(type(make_vendor("openai")), "limits", small)
+    here.write_program()
+    here.write_rows(mails(4))
+    with OpenAIBatchServer(reply, BatchFaults(polls=0, late=(2,))) as server:
+        limit = ("--max-usd", "0.0038")
+        printed = here.batch(*flags("openai"), *limit, environ=environ(server, "openai"), code=3)
+        assert "is spent, and the next wave of requests would cost about" in printed
+        assert server.creations == 2, "more was sent while the second batch was awaited"
+        assert all(batch.has_ended for batch in server.batches.values())
+        here.batch(*flags("openai"), environ=environ(server, "openai"))
+    assert [line["result"] for line in here.read_results()] == [expect(n) for n in range(4)]
+    assert set(server.asked.values()) == {1}
+
+
+@every_vendor
+def test_text_that_is_not_unicode_is_sent_as_other_calls_send_it(
+    here: BatchWorkplace, vendor: str
+) -> None:
+    here.write_program()
+    here.write_rows(['{"question": "mail 1 \\ud800"}'])
+    with SERVERS[vendor](reply) as server:
+        target = "prog.njpy:ask"
+        here.batch(*flags(vendor), environ=environ(server, vendor), target=target)
+        assert "\\\\ud800" in "".join(server.asked), "the surrogate is not text"
+    assert here.read_results()[0]["result"] == 1
 
 
 @every_vendor

@@ -38,7 +38,7 @@ ReplyText = Callable[[Mapping[str, Any]], str]
 class BatchFaults:
     """Shares of requests to which something happens, and how long batches take.
 
-    `polls`: a batch ends after at most so many questions. `lost_creates`: numbers of creations whose response is lost
+    `polls`: a batch ends after at most so many questions; `late`: numbers of batches that end after LATE_POLLS. `lost_creates`: numbers of creations whose response is lost
     though the batch was made; `refused_creates`: those answered with HTTP 503. `queue`: requests that may be queued in
     one batch, more of them fail it by `token_limit_exceeded`. `only_first`: faults only in batches up to this number.
     `contradicted`: answered requests that also have a line with an error; `garbage`: lines that are no results, after each
@@ -60,6 +60,7 @@ class BatchFaults:
     odd_checks: int = 0
     forgotten: tuple[int, ...] = ()
     polls: int = 1
+    late: tuple[int, ...] = ()
     lost_creates: tuple[int, ...] = ()
     refused_creates: tuple[int, ...] = ()
     queue: int | None = None
@@ -76,6 +77,8 @@ class ServedBatch:
     created_at: float
     metadata: Mapping[str, str] | None = None
     outcomes: list[tuple[Mapping[str, Any], str]] = field(default_factory=list)
+    newest_at_end: int | None = None
+    """The number of the newest batch when this one ended."""
     problem: str | None = None
 
     @property
@@ -98,6 +101,8 @@ class RefusedError(Exception):
 class DroppedError(Exception):
     """The response is lost."""
 
+
+LATE_POLLS = 40
 
 GARBAGE = ("<html>", "[]", "{}", '{"custom_id": 7, "result": {"type": "odd"}, "response": []}')
 """Lines that are no results."""
@@ -173,6 +178,8 @@ class BatchServer:
         if self.creations in self.faults.refused_creates:
             raise RefusedError(503, "overloaded")
         polls = self._random.randint(0, self.faults.polls)
+        if self.creations in self.faults.late:
+            polls = LATE_POLLS
         batch = ServedBatch(f"batch_{self.creations}", requests, polls, time.time(), metadata)
         if self.faults.queue is not None and len(requests) > self.faults.queue:
             batch.problem, batch.polls_left = "token_limit_exceeded", 0
@@ -197,6 +204,7 @@ class BatchServer:
         return batch
 
     def _end(self, batch: ServedBatch) -> None:
+        batch.newest_at_end = self.creations
         faults = self.faults
         if faults.only_first is not None and batch.number > faults.only_first:
             faults = BatchFaults()

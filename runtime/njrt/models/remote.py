@@ -126,13 +126,17 @@ class RemoteModel(ABC):
 
     async def call_server(self, call: Callable[..., Awaitable[Any]], **arguments: Any) -> Any:
         """The JSON of the response to `call`, a method of the SDK's `with_raw_response`."""
+        response = await self.call_sdk(call, **escape_surrogates(arguments))
+        return parse_json(response.http_response.content)
+
+    async def call_sdk(self, call: Callable[..., Awaitable[T]], **arguments: Any) -> T:
+        """What a method of the SDK's client returns; exceptions that it does not document become `ModelError`s."""
         try:
-            response = await call(**escape_surrogates(arguments))
+            return await call(**arguments)
         except self.get_failure_types():
             raise
         except Exception as error:
             raise self.explain_sdk_error(error) from None
-        return parse_json(response.http_response.content)
 
     async def call_or_stream(
         self, api: Any, request: Request, body: Mapping[str, Any], assembler: ReplyAssembler
