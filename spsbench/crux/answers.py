@@ -5,7 +5,7 @@
 
 An answer is run. An output must be a value: literals, operators, and calls of Python's own types. The arguments of a
 call may be any expression, as those of CruxEval are (`lambda x: x < 2`), but without names that give access to the
-program or the machine, without private names, and without assignments.
+program or the machine, without private names, and without assignments. `inf` and `nan` are floats.
 """
 
 from __future__ import annotations
@@ -18,11 +18,26 @@ from collections.abc import Iterator
 CONSTRUCTORS = {
     *("bool", "bytearray", "bytes", "complex", "dict", "float", "frozenset", "int", "list"),
     *("range", "set", "str", "tuple"),
+    *("Counter", "Decimal", "Fraction", "OrderedDict", "defaultdict", "deque"),
 }
+"""Those that a program has to import are names only where it does."""
 FORBIDDEN_NAMES = {
     *("breakpoint", "compile", "delattr", "dir", "eval", "exec", "exit", "f", "getattr", "globals"),
     *("help", "input", "locals", "memoryview", "object", "open", "quit", "setattr", "type", "vars"),
+    *("builtins", "ctypes", "gc", "importlib", "inspect", "io", "multiprocessing", "os", "pathlib"),
+    *(
+        "pickle",
+        "posix",
+        "shutil",
+        "signal",
+        "socket",
+        "subprocess",
+        "sys",
+        "tempfile",
+        "threading",
+    ),
 }
+"""Also modules that a program may have imported; as attributes too: `collections.abc.sys`."""
 PLAIN_NODES = (
     *(
         ast.Expression,
@@ -44,7 +59,7 @@ def find_output(reply: str) -> str | None:
     """The value that a reply says, on the right side of an assertion or bare; None where it says none."""
     for text in _list_candidates(reply):
         side = _split_assertion(text)
-        found = side[1] if side else text
+        found = _write_floats(side[1] if side else text)
         if is_value(found):
             return _enclose(found)
     return None
@@ -56,13 +71,30 @@ def _enclose(value: str) -> str:
     return ast.unparse(node) if isinstance(node, ast.Tuple) else value
 
 
+def _write_floats(text: str) -> str:
+    """`inf` and `nan`, which Python writes but does not read, as calls; other text as it is."""
+    node = _parse(text)
+    if node is None or not any(
+        isinstance(part, ast.Name) and part.id in ("inf", "nan") for part in ast.walk(node)
+    ):
+        return text
+    return ast.unparse(_FloatWriter().visit(node))
+
+
+class _FloatWriter(ast.NodeTransformer):
+    def visit_Name(self, node: ast.Name) -> ast.expr:
+        if node.id not in ("inf", "nan"):
+            return node
+        return ast.Call(ast.Name("float", ast.Load()), [ast.Constant(node.id)], [])
+
+
 def find_call(reply: str) -> str | None:
     """The call of `f` that a reply says, in an assertion, bare, or as its arguments; None where it says none."""
     for text in _list_candidates(reply):
         side = _split_assertion(text)
         for found in (side[0],) if side else (text, f"f({text})"):
             if is_harmless_call(found):
-                return found
+                return _write_floats(found)
     return None
 
 

@@ -3,7 +3,8 @@
     {"program": "assert 4 == 3 + 1", "seconds": 3.0}   ->  {"passed": true}
 
 A program has limits on time, memory and the size of files, no network where the system allows that, and an audit hook
-(PEP 578) that refuses connections, processes, changes of files, and loading C. The hook is a barrier against mistakes,
+(PEP 578) that refuses connections, processes, changes of files, and loading C; a socket alone, which asyncio needs, and
+changes of the own environment are harmless. The hook is a barrier against mistakes,
 not a sandbox. That a program has passed is told by a number that it does not know, so that one that exits early has not.
 
 Systems without `fork` run one program in a process; `Judge` then starts another.
@@ -27,7 +28,7 @@ MEMORY_BYTES = 2 << 30
 FILE_BYTES = 1 << 20
 REFUSED_PREFIXES = (
     *(
-        "socket.",
+        *("socket.bind", "socket.connect", "socket.get", "socket.send", "socket.set"),
         "subprocess.",
         "ctypes.",
         "os.exec",
@@ -49,7 +50,7 @@ REFUSED_PREFIXES = (
     *(
         "os.system",
         "os.truncate",
-        "os.putenv",
+        *("os.chflags", "os.removexattr", "os.setxattr", "os.utime"),
         "shutil.",
         "pty.",
         "signal.",

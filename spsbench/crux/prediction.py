@@ -14,6 +14,7 @@ import ast
 import json
 import re
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -133,11 +134,21 @@ def is_same_value(one: str, other: str) -> bool:
 
 
 def normalize_value(text: str) -> str:
-    """The text of a literal as Python writes it; any other text without spaces around it."""
-    try:
-        return render_value(ast.literal_eval(text.strip()), MAX_LITERAL_CHARS)
-    except (ValueError, SyntaxError, MemoryError, RecursionError, TypeError):
-        return text.strip()
+    """The text of a literal or of another expression as Python writes it; any other text without spaces around it."""
+    text = text.strip()
+    for read in (_read_literal, _read_expression):
+        with suppress(ValueError, SyntaxError, MemoryError, RecursionError, TypeError):
+            return read(text)
+    return text
+
+
+def _read_literal(text: str) -> str:
+    return render_value(ast.literal_eval(text), MAX_LITERAL_CHARS)
+
+
+def _read_expression(text: str) -> str:
+    """Such as `Point(x=1, y=nan)`."""
+    return ast.unparse(ast.parse(text, mode="eval"))
 
 
 def build_call(code: str, held: Mapping[str, str]) -> str | None:

@@ -9,9 +9,12 @@ a call, and what it returns, as Python expressions. Files with functions of one'
 from __future__ import annotations
 
 import ast
+import io
 import random
+import sys
 import threading
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager, redirect_stdout
 from dataclasses import dataclass, replace
 
 from njrt.typed_json import InvalidJsonError, from_json
@@ -87,7 +90,7 @@ def trace_problem(problem: CruxProblem) -> StateTrace:
     Raises:
         BadProblemError: the call raises, runs too long, runs no code of the problem, or has another result.
     """
-    with _turn:
+    with _turn, _without_terminal():
         try:
             found = record_call(
                 problem.code, problem.call, max_states=MAX_STATES, ends_program=True
@@ -107,11 +110,22 @@ def trace_problem(problem: CruxProblem) -> StateTrace:
     end = next((index for index, state in enumerate(states) if _is_end(state)), None)
     if end is None or found.trace.is_cut:
         raise BadProblemError(f"{problem.id}: no run of a function of its own can be recorded")
-    if not _has_result(problem, found.value):
+    if not _has_result(problem, found.value, found.names):
         raise BadProblemError(
             f"{problem.id} returns {render_value(found.value)}, and its output is {problem.output}"
         )
     return replace(found.trace, states=states[: end + 1])
+
+
+@contextmanager
+def _without_terminal() -> Iterator[None]:
+    """The standard input is empty, and what is printed is dropped, as in the process that judges answers."""
+    before, sys.stdin = sys.stdin, io.StringIO()
+    try:
+        with redirect_stdout(io.StringIO()):
+            yield
+    finally:
+        sys.stdin = before
 
 
 def _describe_raise(problem: CruxProblem, error: BaseException) -> str:
@@ -123,9 +137,20 @@ def _is_end(state: ProgramState) -> bool:
     return state.event == "return" and state.depth == 0
 
 
-def _has_result(problem: CruxProblem, value: object) -> bool:
-    """Whether the call has the result that the problem says; one that is no literal is not compared."""
+def _has_result(problem: CruxProblem, value: object, names: dict[str, object]) -> bool:
+    """Whether the call has the result that the problem says, read with the names of its program.
+
+    Raises:
+        BadProblemError: the result is no expression, so that no answer could be right.
+    """
     try:
-        return bool(value == ast.literal_eval(problem.output))
-    except (ValueError, SyntaxError, TypeError, MemoryError, RecursionError):
-        return True
+        try:
+            expected = ast.literal_eval(problem.output)
+        except (ValueError, TypeError):
+            expected = eval(problem.output, dict(names))
+        return bool(value == expected)
+    except Exception as error:
+        raise BadProblemError(
+            f"{problem.id}: its output {problem.output} cannot be read ({type(error).__name__}: {error}); write it as "
+            "an expression, such as float('inf')"
+        ) from None

@@ -12,7 +12,7 @@ import os
 import sys
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from types import CodeType, ModuleType
 from typing import Any
 
@@ -30,6 +30,8 @@ class Recording:
     value: Any = None
     error: BaseException | None = None
     """What ended the program; also a `KeyboardInterrupt`, or a `StateLimitError`."""
+    names: dict[str, Any] = field(default_factory=dict)
+    """Those of its module."""
 
 
 def record_call(
@@ -101,4 +103,5 @@ def _record(
             value = eval(code, namespace)
     except BaseException as raised:
         error = raised
-    return Recording(StateTrace(source, tuple(recorder.states), recorder.is_cut), value, error)
+    trace = StateTrace(source, tuple(recorder.states), recorder.is_cut)
+    return Recording(trace, value, error, namespace)
