@@ -1,18 +1,9 @@
 """Checks of a snippet against its block before it runs, with a hint for each problem.
 
-    yield x                  a block cannot yield
-    break                    `break` is not possible here; possible are: raise, return
-    answer = respones        `respones` is not visible in this block; did you mean `response`? Visible are ...
-    item = 1                 `item` is read-only in this block: the prompt says `<item>`, not `<:item>` ...
-
-Small models often begin by writing the inputs down again. A statement that binds an input to its own value is
-replaced by `pass`, for plain values only (text, numbers, bytes, truth values, None):
-
-    text = 'four'            pass         where the prompt reads <text>, which is 'four'
-    text = 'five'            refused, like any other binding of a name that the prompt only reads
-
-A class that the block is given and that is written down again is replaced as well, where it has no member that
-the given one lacks, and its methods do nothing but fill attributes.
+yield x                  a block cannot yield
+break                    `break` is not possible here; possible are: raise, return
+answer = respones        `respones` is not visible in this block; did you mean `response`? Visible are ...
+item = 1                 `item` is read-only in this block: the prompt says `<item>`, not `<:item>` ...
 """
 
 from __future__ import annotations
@@ -26,11 +17,9 @@ from collections.abc import Collection, Iterator, Sequence
 from njrt.effects import Refusal
 from njrt.execution.lowering import HostJump, find_host_jumps, is_bare_super
 from njrt.execution.symbols import SnippetNames, format_line_prefix
-from njrt.private_names import mangle, unmangle
-from njrt.rendering.signatures import read_annotations
+from njrt.private_names import unmangle
 from njrt.scope.advice import format_read_only_error, format_redefinition_error
 from njrt.scope.scope import Bound, Scope
-from njrt.values.introspection import get_class_namespace, get_mro, is_a
 
 MODULE_NAMES = frozenset({"__name__", "__file__", "__doc__", "__debug__"})
 """Names that every module has; a block may read them without a reference."""
@@ -255,91 +244,3 @@ def _format_name_hint(name: str, names: SnippetNames, scope: Scope) -> str:
 def _is_class_name(name: str) -> bool:
     """Whether a name is written as those of classes are."""
     return name.lstrip("_")[:1].isupper()
-
-
-# --- restated inputs
-
-_PLAIN_TYPES = (str, bytes, int, float, bool, type(None))
-_Restatement = ast.Assign | ast.AnnAssign | ast.ClassDef
-
-
-def remove_restated_inputs(source: str, tree: ast.Module, names: SnippetNames, scope: Scope) -> str:
-    """Replace each statement that binds an input to its own value by `pass`; line numbers do not change."""
-    if scope.shadowing or all(map(scope.can_bind, names.bound)):
-        return source
-    lines = source.encode().splitlines(keepends=True)
-    for statement in _find_restated_inputs(tree, scope):
-        decorators = statement.decorator_list if isinstance(statement, ast.ClassDef) else []
-        start = min([statement.lineno, *(decorator.lineno for decorator in decorators)])
-        first, last = start - 1, (statement.end_lineno or statement.lineno) - 1
-        head = lines[first][: statement.col_offset]
-        tail = lines[last][statement.end_col_offset :]
-        lines[first : last + 1] = [head + b"pass" + tail, *[b"\n"] * (last - first)]
-    return b"".join(lines).decode()
-
-
-def _find_restated_inputs(tree: ast.Module, scope: Scope) -> Iterator[_Restatement]:
-    """Find the statements that bind an input to its own value, the last one first."""
-    for statement in reversed(tree.body):
-        match statement:
-            case (
-                ast.Assign(targets=[ast.Name(name)], value=literal)
-                | ast.AnnAssign(target=ast.Name(name), value=ast.expr() as literal)
-            ):
-                is_input = not scope.can_bind(mangle(name, scope.class_name))
-                if is_input and _is_current_value(literal, name, scope):
-                    yield statement
-            case ast.ClassDef(name=name):
-                is_input = not scope.can_bind(mangle(name, scope.class_name))
-                if is_input and _is_current_class(statement, scope):
-                    yield statement
-            case _:
-                pass
-
-
-def _is_current_class(definition: ast.ClassDef, scope: Scope) -> bool:
-    """Whether a class statement says of the given class of this name only what that has already."""
-    found = scope.lookup(definition.name)
-    if not isinstance(found, Bound) or not is_a(found.value, type):
-        return False
-    known: set[str] = set()
-    for base in get_mro(found.value):
-        known |= get_class_namespace(base).keys() | read_annotations(base).keys()
-    return all(_is_known_member(statement, known) for statement in definition.body)
-
-
-def _is_known_member(statement: ast.stmt, known: Collection[str]) -> bool:
-    """Whether a statement of a class body declares one of the `known` members, and adds no behaviour."""
-    match statement:
-        case (
-            ast.AnnAssign(target=ast.Name(name), value=value)
-            | ast.Assign(targets=[ast.Name(name)], value=value)
-        ):
-            return name in known and isinstance(value, ast.Constant | None)
-        case ast.FunctionDef(name=name, body=body):
-            return name in known and all(map(_is_trivial, body))
-    return _is_trivial(statement)
-
-
-def _is_trivial(statement: ast.stmt) -> bool:
-    """Whether a statement does nothing, or fills an attribute from a name."""
-    match statement:
-        case ast.Pass() | ast.Expr(ast.Constant()) | ast.Raise(ast.Name("NotImplementedError")):
-            return True
-        case ast.Assign([ast.Attribute(ast.Name("self"))], ast.Name()):
-            return True
-    return False
-
-
-def _is_current_value(literal: ast.expr, name: str, scope: Scope) -> bool:
-    """Whether an expression is a literal of the value of this variable, or the variable itself."""
-    if isinstance(literal, ast.Name) and literal.id == name:
-        return True
-    found = scope.lookup(name)
-    if not isinstance(found, Bound) or type(found.value) not in _PLAIN_TYPES:
-        return False
-    try:
-        value = ast.literal_eval(literal)
-    except (ValueError, TypeError, SyntaxError, RecursionError, MemoryError):
-        return False
-    return type(value) is type(found.value) and repr(value) == repr(found.value)

@@ -23,7 +23,6 @@ from njrt.effects import Refusal
 from njrt.execution.checks import (
     MODULE_NAMES,
     find_snippet_refusal,
-    remove_restated_inputs,
 )
 from njrt.execution.guard.check import find_guard_refusal, list_program_modules
 from njrt.execution.guard.effects import allow_effects, names_effects
@@ -47,6 +46,7 @@ from njrt.execution.lowering import (
     ScopeLayout,
     lower_snippet,
 )
+from njrt.execution.normalize import normalize
 from njrt.execution.source_cache import register_source
 from njrt.execution.symbols import SnippetNames, find_names
 from njrt.execution.syntax import parse_python
@@ -179,8 +179,8 @@ def _check_and_compile(
     is_short = len(source) <= _MAX_CACHED_CHARACTERS
     analyze = analyze_snippet if is_short else analyze_snippet.__wrapped__
     tree, nodes, names, _ = analyze(source, scope.class_name, scope.future_flags)
-    if (shortened := remove_restated_inputs(source, tree, names, scope)) != source:
-        source = shortened
+    if (normalized := normalize(source, tree, names, scope)) != source:
+        source = normalized
         tree, nodes, names, _ = analyze(source, scope.class_name, scope.future_flags)
     if expression and not (len(tree.body) == 1 and isinstance(tree.body[0], ast.Expr)):
         return Refusal("this must be one expression; statements are not possible here")

@@ -1,0 +1,181 @@
+"""Habits of models that Python or the block would refuse, written so that the code can run.
+
+    text = 'four'              pass                              the prompt reads <text>, which is 'four'
+    text = 'five'              text = 'five'                     refused by the checks: <text> is only read
+    from typing import *       from typing import Any, List      the names of the module that the code reads
+
+Small models often begin by writing the inputs down again. A statement that binds an input to its own value is
+replaced by `pass`, for plain values only (text, numbers, bytes, truth values, None). A class that the block is given
+and that is written down again is replaced as well, where it has no member that the given one lacks, and its methods
+do nothing but fill attributes.
+
+Python allows `import *` in modules only. Of a module that blocks may import it is replaced by an import of the
+public names that the code reads, of those of builtins, too, as in Python; a variable that the prompt names keeps its
+value. Not seen: names in strings, as in `List["Any"]`. In functions, and of other modules, `import *` stays, and
+is refused.
+"""
+
+from __future__ import annotations
+
+import ast
+import sys
+from collections.abc import Collection, Iterator
+from typing import NamedTuple
+
+from njrt.execution.guard.modules import is_importable, open_module
+from njrt.execution.symbols import SnippetNames
+from njrt.private_names import mangle
+from njrt.rendering.signatures import read_annotations
+from njrt.scope.scope import Bound, Scope
+from njrt.values.introspection import get_class_namespace, get_mro, is_a
+
+_PLAIN_TYPES = (str, bytes, int, float, bool, type(None))
+
+
+class _Replacement(NamedTuple):
+    """A statement, and the code that takes its place, in one line."""
+
+    statement: ast.stmt
+    code: str
+
+
+def normalize(source: str, tree: ast.Module, names: SnippetNames, scope: Scope) -> str:
+    """Replace restated inputs and star imports; line numbers do not change."""
+    replacements = [
+        *_replace_restated_inputs(tree, names, scope),
+        *_replace_star_imports(tree, names, scope),
+    ]
+    if not replacements:
+        return source
+    lines = source.encode().splitlines(keepends=True)
+    for statement, code in sorted(replacements, key=_get_position, reverse=True):
+        decorators = statement.decorator_list if isinstance(statement, ast.ClassDef) else []
+        start = min([statement.lineno, *(decorator.lineno for decorator in decorators)])
+        first, last = start - 1, (statement.end_lineno or statement.lineno) - 1
+        head = lines[first][: statement.col_offset]
+        tail = lines[last][statement.end_col_offset :]
+        lines[first : last + 1] = [head + code.encode() + tail, *[b"\n"] * (last - first)]
+    return b"".join(lines).decode()
+
+
+def _get_position(replacement: _Replacement) -> tuple[int, int]:
+    return replacement.statement.lineno, replacement.statement.col_offset
+
+
+# --- star imports
+
+
+def _replace_star_imports(
+    tree: ast.Module, names: SnippetNames, scope: Scope
+) -> Iterator[_Replacement]:
+    for statement in _find_star_imports(tree.body):
+        module = statement.module or ""
+        if statement.level == 0 and module != "__future__" and is_importable(module):
+            public = set(_list_public_names(module))
+            read = sorted(
+                name
+                for name in names.read.keys() & public
+                if not (scope.is_referenced(name) or name in scope.lent)
+            )
+            yield _Replacement(
+                statement, f"from {module} import {', '.join(read)}" if read else "pass"
+            )
+
+
+def _list_public_names(module: str) -> Iterator[str]:
+    """The names that `import *` binds, but for those that blocks may not use."""
+    members = vars(open_module(module))
+    exported = getattr(sys.modules[module], "__all__", members)
+    return (name for name in exported if name in members and not name.startswith("_"))
+
+
+def _find_star_imports(statements: Collection[ast.AST]) -> Iterator[ast.ImportFrom]:
+    """The star imports of the snippet's own scope."""
+    for statement in statements:
+        match statement:
+            case ast.ImportFrom(names=[ast.alias("*")]):
+                yield statement
+            case ast.FunctionDef() | ast.AsyncFunctionDef() | ast.ClassDef() | ast.expr():
+                continue
+            case _:
+                yield from _find_star_imports(list(ast.iter_child_nodes(statement)))
+
+
+# --- restated inputs
+
+_Restatement = ast.Assign | ast.AnnAssign | ast.ClassDef
+
+
+def _replace_restated_inputs(
+    tree: ast.Module, names: SnippetNames, scope: Scope
+) -> Iterator[_Replacement]:
+    if not (scope.shadowing or all(map(scope.can_bind, names.bound))):
+        for statement in _find_restated_inputs(tree, scope):
+            yield _Replacement(statement, "pass")
+
+
+def _find_restated_inputs(tree: ast.Module, scope: Scope) -> Iterator[_Restatement]:
+    """Find the statements that bind an input to its own value."""
+    for statement in tree.body:
+        match statement:
+            case (
+                ast.Assign(targets=[ast.Name(name)], value=literal)
+                | ast.AnnAssign(target=ast.Name(name), value=ast.expr() as literal)
+            ):
+                is_input = not scope.can_bind(mangle(name, scope.class_name))
+                if is_input and _is_current_value(literal, name, scope):
+                    yield statement
+            case ast.ClassDef(name=name):
+                is_input = not scope.can_bind(mangle(name, scope.class_name))
+                if is_input and _is_current_class(statement, scope):
+                    yield statement
+            case _:
+                pass
+
+
+def _is_current_class(definition: ast.ClassDef, scope: Scope) -> bool:
+    """Whether a class statement says of the given class of this name only what that has already."""
+    found = scope.lookup(definition.name)
+    if not isinstance(found, Bound) or not is_a(found.value, type):
+        return False
+    known: set[str] = set()
+    for base in get_mro(found.value):
+        known |= get_class_namespace(base).keys() | read_annotations(base).keys()
+    return all(_is_known_member(statement, known) for statement in definition.body)
+
+
+def _is_known_member(statement: ast.stmt, known: Collection[str]) -> bool:
+    """Whether a statement of a class body declares one of the `known` members, and adds no behaviour."""
+    match statement:
+        case (
+            ast.AnnAssign(target=ast.Name(name), value=value)
+            | ast.Assign(targets=[ast.Name(name)], value=value)
+        ):
+            return name in known and isinstance(value, ast.Constant | None)
+        case ast.FunctionDef(name=name, body=body):
+            return name in known and all(map(_is_trivial, body))
+    return _is_trivial(statement)
+
+
+def _is_trivial(statement: ast.stmt) -> bool:
+    """Whether a statement does nothing, or fills an attribute from a name."""
+    match statement:
+        case ast.Pass() | ast.Expr(ast.Constant()) | ast.Raise(ast.Name("NotImplementedError")):
+            return True
+        case ast.Assign([ast.Attribute(ast.Name("self"))], ast.Name()):
+            return True
+    return False
+
+
+def _is_current_value(literal: ast.expr, name: str, scope: Scope) -> bool:
+    """Whether an expression is a literal of the value of this variable, or the variable itself."""
+    if isinstance(literal, ast.Name) and literal.id == name:
+        return True
+    found = scope.lookup(name)
+    if not isinstance(found, Bound) or type(found.value) not in _PLAIN_TYPES:
+        return False
+    try:
+        value = ast.literal_eval(literal)
+    except (ValueError, TypeError, SyntaxError, RecursionError, MemoryError):
+        return False
+    return type(value) is type(found.value) and repr(value) == repr(found.value)
