@@ -9,6 +9,8 @@ goes back to the model; code that is not better is dropped.
 
 from __future__ import annotations
 
+import ast
+import textwrap
 from collections.abc import Generator, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Generic, Protocol, TypeVar
@@ -132,7 +134,7 @@ def repair_code(
     """Have code corrected until it passes its tests or the budget is used."""
     best = first = repair.evaluate(code)
     attempts: tuple[RepairAttempt, ...] = ()
-    cost, tried, rationale = GenerationCost(), {code.strip()}, ""
+    cost, tried, rationale = GenerationCost(), {_normalize(code)}, ""
     refused: RefusedProposal | None = None
     while best.can_improve and budget.allows(len(attempts), cost):
         calls = len(attempts)
@@ -147,16 +149,24 @@ def repair_code(
             verdict = (str(evaluation),)
             if evaluation.rank > best.rank:
                 best, code, rationale = evaluation, proposal.code, proposal.rationale
-        tried.add(proposal.code.strip())
+        tried.add(_normalize(proposal.code))
         shown = proposal.code or reply.message.text
         attempts = (*attempts, RepairAttempt(shown, proposal.rationale, tuple(verdict)))
         refused = RefusedProposal(proposal.code, tuple(refusals)) if refusals else None
     return Repaired(code, best, first, rationale, attempts, cost)
 
 
+def _normalize(code: str) -> str:
+    """Code without its comments and its layout; what is no Python as it is."""
+    try:
+        return ast.unparse(ast.parse(textwrap.dedent(code)))
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        return code.strip()
+
+
 def _find_refusals(repair: CodeRepair[Any], proposal: Proposal, tried: set[str]) -> Sequence[str]:
     if not proposal.code:
         return (NO_CODE,)
-    if proposal.code.strip() in tried:
+    if _normalize(proposal.code) in tried:
         return (REPEATED_CODE,)
     return repair.check(proposal.code)

@@ -55,25 +55,44 @@ def find_defined_names(code: str) -> frozenset[str]:
 def complete_program(code: str, program: str) -> str:
     """Add what a reply left out of the program: imports and definitions of names that it does not bind itself."""
     bound = find_defined_names(code)
-    missing = [text for text, names in _list_definitions(program) if names and not names & bound]
-    return "\n".join([*missing, code]) if missing and bound else code
+    missing = [text for text, names in _list_definitions(program) if names - bound]
+    if not missing or not bound:
+        return code
+    first = [text for text, _ in _list_definitions(code) if text.startswith("from __future__ ")]
+    for text in first:
+        code = code.replace(text, "", 1)
+    return "\n".join(dict.fromkeys([*first, *missing, code]))
 
 
 def _list_definitions(code: str) -> Iterator[tuple[str, frozenset[str]]]:
+    """The statements at the top of a program, and the names that each binds."""
     try:
         tree = ast.parse(code)
     except (SyntaxError, ValueError):
         return
+    lines = code.split("\n")
     for statement in tree.body:
-        match statement:
-            case ast.Import(names) | ast.ImportFrom(names=names):
-                found = [alias.asname or alias.name.partition(".")[0] for alias in names]
-            case ast.FunctionDef(name) | ast.AsyncFunctionDef(name) | ast.ClassDef(name):
-                found = [name]
-            case ast.Assign(targets):
-                found = [target.id for target in targets if isinstance(target, ast.Name)]
-            case ast.AnnAssign(ast.Name(name)):
-                found = [name]
-            case _:
-                found = []
-        yield ast.get_source_segment(code, statement) or "", frozenset(found)
+        decorators = getattr(statement, "decorator_list", ())
+        first = min(node.lineno for node in (statement, *decorators))
+        text = "\n".join(lines[first - 1 : statement.end_lineno])
+        yield text, frozenset(_list_bound_names(statement))
+
+
+def _list_bound_names(statement: ast.stmt) -> Iterator[str]:
+    """The names that a statement binds in its own scope, also those in `if` and `try`."""
+    match statement:
+        case ast.FunctionDef(name) | ast.AsyncFunctionDef(name) | ast.ClassDef(name):
+            yield name
+        case ast.Import(names) | ast.ImportFrom(names=names):
+            for alias in names:
+                yield alias.asname or alias.name.partition(".")[0]
+        case ast.Assign() | ast.AnnAssign(value=ast.expr()):
+            for node in ast.walk(statement):
+                if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):
+                    yield node.id
+        case ast.If() | ast.Try():
+            for child in ast.iter_child_nodes(statement):
+                inner = child.body if isinstance(child, ast.ExceptHandler) else [child]
+                for part in inner:
+                    if isinstance(part, ast.stmt):
+                        yield from _list_bound_names(part)

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import json
+import sys
 from collections.abc import Iterable
 from pathlib import Path
 from random import Random
+from types import ModuleType
 
 import pytest
 from click.testing import CliRunner, Result
@@ -168,6 +170,47 @@ def test_what_a_reply_leaves_out_is_completed() -> None:
         "import math",
     ]
     assert complete_program("not python", program) == "not python"
+
+
+@pytest.mark.parametrize(
+    ("program", "reply"),
+    [
+        (
+            "import functools\n\n@functools.cache\ndef twice(n):\n    return [n, n]\n\ndef f(): pass\n",
+            "def f():\n    return twice(2) is twice(2)\n",
+        ),
+        (
+            "from dataclasses import dataclass\n\n@dataclass\nclass P:\n    x: int\n\ndef f(): pass\n",
+            "def f():\n    return P(2) == P(2)\n",
+        ),
+        (
+            "from __future__ import annotations\nimport math\n\ndef f(): pass\n",
+            "from __future__ import annotations\n\ndef f() -> Nothing:\n    return math.pi > 3\n",
+        ),
+        (
+            '"""Text."""\nfrom __future__ import annotations\n\nN = 3\n\ndef f(): pass\n',
+            "def f() -> Nothing:\n    return N == 3\n",
+        ),
+        ("import math, sys\n\ndef f(): pass\n", "import math\n\ndef f():\n    return bool(sys)\n"),
+        ("A, (B, C) = 1, (2, 3)\n\ndef f(): pass\n", "def f():\n    return A + B == C\n"),
+        ("M = N = 1\nM: int\n\ndef f(): pass\n", "def f():\n    return M == N\n"),
+        (
+            "try:\n    import nothing_like_it\nexcept ImportError:\n    nothing_like_it = 7\n\ndef f(): pass\n",
+            "def f():\n    return nothing_like_it == 7\n",
+        ),
+        ("import math; N = 2\n\ndef f(): pass\n", "def f():\n    return math.pi > N\n"),
+        ("T = '''\n    def f\n'''\n\ndef f(): pass\n", "def f():\n    return len(T) == 11\n"),
+    ],
+)
+def test_what_is_completed_runs_as_it_did_in_the_program(program: str, reply: str) -> None:
+    names: dict[str, object] = {"__name__": "program"}
+    module = ModuleType("program")
+    sys.modules["program"] = module
+    try:
+        exec(compile(complete_program(reply, program), "program", "exec"), names)
+        assert eval("f()", names) is True
+    finally:
+        del sys.modules["program"]
 
 
 def test_a_budget_ends_by_calls_and_by_tokens() -> None:

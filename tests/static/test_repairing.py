@@ -11,6 +11,7 @@ from studio import Studio
 from test_learning import RIGHT, SHOP, WORSE, WRONG, fenced, record, said
 
 from njc.static.lock import read_lock
+from njrt.messages import Request
 
 TESTS = """\
 import shop
@@ -128,6 +129,7 @@ def test_a_command_that_does_not_run_the_code_is_reported(shop: Studio) -> None:
     result = shop.njc("static", "--repair", "--test", f"{sys.executable} -c 1/0", "shop.njpy")
     assert result.exit_code == 1
     assert "the command failed without running its code" in result.stderr
+    assert "its output ends with: ZeroDivisionError: division by zero" in result.stderr
     assert shop.asked == []
 
 
@@ -199,6 +201,110 @@ FAULTS = {
         ("invalid literal for int", "# (1) raises ValueError"),
     ),
 }
+
+
+def test_code_that_a_flaky_test_passes_is_not_kept(shop: Studio) -> None:
+    before = shop.read("njc.lock")
+    flaky = (
+        "import pathlib, shop; shop.fill([1], 1, shop.Basket()); runs = pathlib.Path('runs'); "
+        "runs.write_text(runs.read_text() + 'x' if runs.exists() else 'x'); "
+        "assert len(runs.read_text()) % 2 == 0"
+    )
+    result = shop.njc(
+        *("static", "--repair", "--test", shlex.join([sys.executable, "-c", flaky])),
+        *("--attempts", "2", "shop.njpy"),
+        replies=[explained(WORSE), explained(RIGHT)],
+    )
+    assert result.exit_code == 1, result.output
+    assert shop.read("njc.lock") == before
+
+
+def test_code_that_differs_in_its_layout_alone_is_not_tested(shop: Studio) -> None:
+    same = "# corrected\n" + WRONG.replace(" = ", "  =  ").replace(" += ", "  +=  ")
+    assert same != WRONG
+    check = shlex.join([sys.executable, "-c", CHECK])
+    result = shop.njc(
+        *("static", "--repair", "--test", check, "--attempts", "2", "shop.njpy"),
+        replies=[explained(same), explained(RIGHT)],
+    )
+    assert result.exit_code == 0, result.output
+    assert "this code was tried before" in said(shop.asked[1])
+
+
+CLUB = '''\
+import asyncio
+
+
+class Club:
+    def __init__(self):
+        self.members = {}
+
+    async def join(self, name, age):
+        await asyncio.sleep(0)
+        """natural
+        Set <:allowed: bool> to whether <age> is at least 18.
+        """
+        if allowed:
+            self.members[name] = age
+        return allowed
+
+    @property
+    def oldest(self):
+        """natural
+        Set <:oldest: str> to the name with the highest age in <self.members>.
+        """
+        return oldest
+'''
+CLUB_TEST = """\
+import asyncio
+from club.core import Club
+
+made = Club()
+assert asyncio.run(made.join("Ann", 18)), "Ann"
+assert not asyncio.run(made.join("Bob", 17)), "Bob"
+assert asyncio.run(made.join("Cid", 40)), "Cid"
+assert made.oldest == "Cid", made.oldest
+"""
+CLUB_CODES = {
+    "allowed": ("allowed = age > 18", "allowed = age >= 18"),
+    "oldest": ("oldest = min(self.members)", "oldest = max(self.members, key=self.members.get)"),
+}
+"""The wrong and the right code of each block."""
+
+
+@pytest.mark.parametrize("wrong", CLUB_CODES)
+def test_the_wrong_one_of_several_blocks_of_a_package_is_repaired(
+    studio: Studio, wrong: str
+) -> None:
+    (studio.folder / "src" / "club").mkdir(parents=True)
+    studio.write(
+        {"src/club/core.njpy": CLUB, "src/club/__init__.py": "", "check.py": CLUB_TEST},
+    )
+    codes = {name: pair[name != wrong] for name, pair in CLUB_CODES.items()}
+    built = studio.njc(
+        *("build", "src", "-o", "out", "--mode", "static"),
+        replies=lambda request: fenced(codes["allowed" if "18" in said(request) else "oldest"]),
+    )
+    assert built.exit_code == 0, built.output
+    before = read_lock(Path("src/njc.lock")).entries
+    breaking = {"allowed": "allowed = True", "oldest": "oldest = 'Ann'"}
+    asked = dict.fromkeys(CLUB_CODES, 0)
+
+    def reply(request: Request) -> str:
+        block = "allowed" if "at least 18" in said(request) else "oldest"
+        asked[block] += 1
+        is_right = block == wrong and asked[block] > 1
+        return explained(CLUB_CODES[block][1] if is_right else breaking[block])
+
+    test = shlex.join([sys.executable, "check.py"])
+    result = studio.njc(
+        *("static", "--repair", "--test", test, "--attempts", "2", "src"), replies=reply
+    )
+    assert result.exit_code == 0, result.output
+    assert "sitecustomize" not in said(studio.asked[-1])
+    after = read_lock(Path("src/njc.lock")).entries
+    changed = [name for name, entry in after.items() if entry != before[name]]
+    assert [after[name].code.strip() for name in changed] == [CLUB_CODES[wrong][1]]
 
 
 @pytest.mark.parametrize("name", FAULTS)

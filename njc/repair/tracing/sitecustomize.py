@@ -57,9 +57,10 @@ def import_next() -> None:
     """Import the `sitecustomize` that this one hides, if there is one."""
     folder = os.path.dirname(os.path.realpath(__file__))
     sys.path[:] = [path for path in sys.path if os.path.realpath(path or ".") != folder]
-    sys.modules.pop("sitecustomize", None)
+    this = sys.modules.pop("sitecustomize")
     with suppress(ModuleNotFoundError):
         import sitecustomize  # type: ignore[import-not-found]  # noqa: F401
+    sys.modules.setdefault("sitecustomize", this)  # the import of this one ends with a look at it
 
 
 if settings := os.environ.get(VARIABLE):
