@@ -22,16 +22,13 @@ from __future__ import annotations
 import atexit
 import threading
 import time
-from collections import defaultdict
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from dataclasses import replace
-from itertools import takewhile
 from pathlib import Path
 from typing import Literal
 
 from njrt.errors import RecordingError, RecordingMismatchError, RecordingMissingError
 from njrt.message_json import (
-    format_attached,
     format_json_line,
     hash_conversation,
     list_new_messages,
@@ -39,31 +36,26 @@ from njrt.message_json import (
     reply_from_json,
     reply_to_json,
 )
-from njrt.messages import Json, Protocol, Reply, Request
+from njrt.messages import Protocol, Reply, Request
 from njrt.models.model import Ask
 from njrt.persistence.attached_files import keep_attachments
-from njrt.persistence.decision_book import DecidedSlot, DecisionBook
+from njrt.persistence.decision_book import DecidedSlot
+from njrt.persistence.open_recording import OpenRecording
 from njrt.persistence.recording_file import (
     RecordedCall,
     RecordedDecision,
     Recording,
     RecordingHeader,
-    format_recording_lines,
     read_recording,
     recover_recording,
     write_recording,
 )
 from njrt.persistence.recording_place import RecordingFile, open_recording_place
-from njrt.rendering.writer import clip
 from njrt.version import __version__
 
 RecordMode = Literal["none", "once", "new", "all"]
 """`none`: only replay. `once`: record if the file does not exist, else only replay. `new`: replay what
 is recorded and record the rest. `all`: record everything again. An unfinished recording is continued."""
-
-
-MAX_LINE_CHARS = 300
-"""Characters shown of a line that differs."""
 
 
 class Recorder:
@@ -292,142 +284,3 @@ class Recorder:
         recording.note_written(built)
         self._saved_at = time.monotonic()
         self._save_seconds = self._saved_at - began
-
-
-class OpenRecording:
-    """A recording in use: the entries that are replayed, and those recorded so far."""
-
-    def __init__(self, old: Recording, *, replays: bool, records: bool) -> None:
-        self.old = old
-        self.replays = replays
-        self.records = records
-        self.header: RecordingHeader | None = None
-        self.recorded: list[tuple[int, int, RecordedCall]] = []
-        self.is_unsaved = False
-        self.positions: dict[str, int] = {}
-        self.book = DecisionBook(old.decisions if replays else (), repeats_last=not records)
-        self.unfinished = old.header.unfinished and replays
-        self._continues = self.unfinished and records
-        self._by_key: defaultdict[str, list[RecordedCall]] = defaultdict(list)
-        self._used: dict[str, int] = {}
-        for entry in old.entries:
-            if entry.turn == 1:
-                self.positions.setdefault(entry.key, len(self.positions))
-            if replays:
-                self._by_key[entry.key].append(entry)
-
-    def take_next_entry(self, key: str) -> RecordedCall | None:
-        """The next reply to an equal conversation, after the last one the last again; None if there is none."""
-        entries = self._by_key.get(key)
-        if not entries:
-            return None
-        used = self._used.get(key, 0)
-        self._used[key] = used + 1
-        if self._continues and used >= len(entries):
-            return None
-        return entries[min(used, len(entries) - 1)]
-
-    def take_similar_entry(self, request: Request) -> RecordedCall | None:
-        """The first unused reply recorded at this turn of this block, or else of its file."""
-        file = request.place.rpartition(":")[0]
-        unused = [
-            entry
-            for entry in self.old.entries
-            if entry.turn == request.turn and entry.key not in self._used
-        ]
-        for entry in (
-            *(entry for entry in unused if entry.place == request.place),
-            *(entry for entry in unused if entry.place.rpartition(":")[0] == file),
-        ):
-            self._used[entry.key] = 1
-            return entry
-        return None
-
-    def take_unused_entries(self) -> list[RecordedCall]:
-        """The replies that were never asked for."""
-        unused = [entry for entry in self.old.entries if entry.key not in self._used]
-        self._used.update((entry.key, 1) for entry in unused)
-        return unused
-
-    def skip_used_entries(self, other: OpenRecording) -> None:
-        """Go on after the entries that have been replayed from, or recorded into, the `other` recording."""
-        self._used = dict(other._used)
-        for *_, entry in other.recorded:
-            self._used[entry.key] = self._used.get(entry.key, 0) + 1
-        self.book.skip_used(other.book)
-
-    def build(self) -> Recording:
-        """The recording to write: old entries that are replayed, and new ones."""
-        replayed = self.old.entries if self.replays else ()
-        recorded = [entry for *_, entry in sorted(self.recorded, key=lambda new: new[:2])]
-        header = self.old.header if replayed else self.header
-        return Recording(
-            replace(header or RecordingHeader(), unfinished=self.unfinished),
-            (*replayed, *recorded),
-            tuple(self.book.decisions),
-        )
-
-    def finish(self) -> None:
-        """The run has ended; unless it was paused, the recording is complete."""
-        if not (self.records and self.unfinished):
-            return
-        self.book.decisions = list(self.book.list_final())
-        self.unfinished = self.book.has_open
-        self.is_unsaved = True
-
-    def note_written(self, written: Recording) -> None:
-        """Lines of this process may change; they are not taken for those of another one."""
-        changing = {*format_recording_lines(replace(written, entries=()))}
-        self.old = replace(self.old, lines=self.old.lines | changing)
-
-    def describe_difference(self, request: Request) -> str:
-        """Describe the first difference between what the program shows now and what was recorded."""
-        now = _list_text_lines(
-            [message_to_json(message) for message in list_new_messages(request.messages)]
-        )
-        here = self._find_recorded_lines(request)
-        if not here:
-            return f"turn {request.turn} of this block is not in the recording"
-        then, at = max(
-            ((lines, _count_common_lines(lines, now)) for lines in here), key=lambda found: found[1]
-        )
-        return (
-            f"the program differs from the recording, "
-            f"first in line {at + 1} of turn {request.turn}:\n"
-            f"    recorded: {_format_line(then, at)}\n"
-            f"    now:      {_format_line(now, at)}\n"
-        )
-
-    def _find_recorded_lines(self, request: Request) -> list[list[str]]:
-        """Lines recorded at this turn of this block, else of its file, else of any; unused entries are preferred."""
-        entries = [entry for entry in self.old.entries if entry.turn == request.turn]
-        file = request.place.rpartition(":")[0]
-        for nearby in (
-            [entry for entry in entries if entry.place == request.place],
-            [entry for entry in entries if entry.place.rpartition(":")[0] == file],
-            entries,
-        ):
-            if nearby:
-                unused = [entry for entry in nearby if entry.key not in self._used]
-                return [_list_text_lines(entry.shown) for entry in unused or nearby]
-        return []
-
-
-def _list_text_lines(messages: Iterable[Json]) -> list[str]:
-    """All lines of text of messages in JSON."""
-    lines: list[str] = []
-    for message in messages:
-        lines += message.get("user", ())
-        lines += map(format_attached, message.get("attached", ()))
-        lines += (line for result in message.get("results", ()) for line in result["text"])
-    return lines
-
-
-def _count_common_lines(then: list[str], now: list[str]) -> int:
-    """The number of equal lines at the start of two texts."""
-    same = (old == new for old, new in zip(then, now, strict=False))
-    return sum(1 for _ in takewhile(bool, same))
-
-
-def _format_line(lines: list[str], at: int) -> str:
-    return clip(lines[at], MAX_LINE_CHARS) if at < len(lines) else "(nothing more)"

@@ -16,12 +16,10 @@ unless a function that it made refers to them.
 from __future__ import annotations
 
 import builtins
-import dis
 import enum
-from collections.abc import Callable, Collection, Iterable, Mapping, MutableMapping
+from collections.abc import Callable, Iterable, Mapping, MutableMapping
 from dataclasses import dataclass
-from functools import lru_cache
-from types import CellType, CodeType, FunctionType
+from types import CellType, FunctionType
 from typing import Any
 
 from njrt.effects import Refusal
@@ -29,14 +27,10 @@ from njrt.outcome import UserValue
 from njrt.private_names import mangle
 from njrt.rendering.describe import render_value
 from njrt.scope.advice import format_read_only_error
+from njrt.scope.loaded_names import find_host_name, find_named_classes, list_loaded_names
 from njrt.scope.printed import Transcript
 from njrt.scope.typecheck import find_type_mismatch, resolve_types
-from njrt.values.introspection import (
-    get_class_name,
-    get_module_name,
-    is_a,
-    is_exactly,
-)
+from njrt.values.introspection import get_class_name, is_a, is_exactly
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,7 +83,7 @@ class Scope:
             zip(code.co_freevars, variables.__closure__ or (), strict=True)
         )
         self.module: dict[str, Any] = variables.__globals__
-        typed = _find_named_classes(types, self.cells.keys() | {*code.co_names, *own})
+        typed = find_named_classes(types, self.cells.keys() | {*code.co_names, *own})
         self.type_names = tuple(typed)
         self.cells |= {name: cell for name, cell in typed.items() if cell is not None}
         self.global_names = frozenset(code.co_names).union(typed.keys() - self.cells.keys())
@@ -100,7 +94,7 @@ class Scope:
         self.first_parameter = first_parameter
         self.outputs = outputs
         self.bindable = frozenset(mangle(path, class_name) for path in outputs if "." not in path)
-        self.host = _find_host_name(variables, namespace)
+        self.host = find_host_name(variables, namespace)
         self.future_flags = code.co_flags & _FUTURE_ANNOTATIONS
         self.place = place
         self.shadowing = shadowing
@@ -379,63 +373,8 @@ def make_scope(
     )
 
 
-@lru_cache(maxsize=1024)
-def list_loaded_names(code: CodeType) -> tuple[str, ...]:
-    """The names that a `lambda: (x, y)` loads, in the order in which it loads them."""
-    known = {*code.co_freevars, *code.co_names}
-    return tuple(
-        dict.fromkeys(
-            instruction.argval
-            for instruction in dis.get_instructions(code)
-            if instruction.opname.startswith("LOAD_") and instruction.argval in known
-        )
-    )
-
-
-def _find_named_classes(
-    types: Callable[[], Mapping[str, Any]] | None, known: Collection[str]
-) -> dict[str, CellType | None]:
-    """The classes that `lambda: {"y": T}` names beyond the `known` names, with the cell of each local one.
-
-    Classes only: a module named in a type, as in `<:path: os.PathLike>`, is not handed to the block.
-    """
-    if not isinstance(types, FunctionType):
-        return {}
-    cells = dict(zip(types.__code__.co_freevars, types.__closure__ or (), strict=True))
-    found: dict[str, CellType | None] = {}
-    for name in list_loaded_names(types.__code__):
-        cell = cells.get(name)
-        value: Any = types.__globals__.get(name) if cell is None else _read_cell(cell)
-        if (
-            name not in known
-            and is_a(value, type)
-            and get_module_name(value) not in _TYPING_MODULES
-        ):
-            found[name] = cell
-    return found
-
-
-def _read_cell(cell: CellType) -> UserValue:
-    try:
-        return cell.cell_contents
-    except ValueError:
-        return None
-
-
-_TYPING_MODULES = ("typing", "typing_extensions", "collections.abc")
-"""The modules whose classes mean something in a type only."""
-
 _FUTURE_ANNOTATIONS = 0x1000000
 """The flag that `from __future__ import annotations` leaves on code objects."""
-
-
-def _find_host_name(variables: FunctionType, namespace: Mapping[str, Any] | None) -> str:
-    """The qualified name of the code that the block stands in, empty for a module."""
-    if namespace is not None and isinstance(name := namespace.get("__qualname__"), str):
-        return name
-    return (
-        variables.__qualname__.removesuffix("<lambda>").removesuffix(".<locals>.").removesuffix(".")
-    )
 
 
 def _has_attribute_path(value: UserValue, attributes: list[str]) -> bool:
