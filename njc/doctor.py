@@ -34,7 +34,8 @@ from njrt.options import (
 from njrt.persistence.open_store import get_store, hide_password, is_store_url
 from njrt.persistence.recorder import RecordMode
 from njrt.persistence.recording_place import StoredRecording
-from njrt.session.settings import NO_SETTINGS, find_cache_place, find_recorder
+from njrt.session.layered_model import find_cache_place, find_recorder
+from njrt.session.settings import NO_SETTINGS
 
 CheckStatus = Literal["ok", "warn", "fail"]
 

@@ -81,7 +81,7 @@ EDGE = """
     njrt.models         anthropic breaker named network openai pydantic_ai rate_limit remote retry scripted streaming wrapped
     njrt.observability  listeners trace
     njrt.persistence    folder_lock memory_store open_store postgres_store recorder recording_place redis_store reply_store sqlite_store store
-    njrt.session        attempt canary drive prediction session settings
+    njrt.session        attempt block_options canary drive effect_server layered_model prediction recorders run_setup session settings
     njc                 authority cli doctor hatch_plugin hook run setuptools_plugin worker
     njc.project         build config load outputs units wheel where
     njc.repair          command testing tests_worker time_limit

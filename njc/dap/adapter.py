@@ -32,6 +32,7 @@ from njc.dap.framing import MessageError, MessageReader, write_message
 from njc.dap.progress import ReplyProgress
 from njc.dap.requests import RequestError
 from njc.dap.stack import BlockFrame
+from njc.dap.stop_reason import choose_stop_reason, describe_failure
 from njc.dap.stop_view import StopView
 from njc.timeline.channel import ChannelClosedError
 from njc.timeline.controller import RunController
@@ -295,11 +296,7 @@ class Adapter:
         step = self._stop.step if self._stop is not None else None
         if step is None:
             raise RequestError("the program is not stopped at a failure")
-        steps = self._run.timeline[: step.number + 1]
-        failed = next((s for s in reversed(steps) if s.is_refused or s.error), step)
-        text = failed.error or failed.result
-        name = failed.error.partition(":")[0] if failed.error else "refusal"
-        return {"exceptionId": name, "description": text, "breakMode": "always"}
+        return describe_failure(self._run.timeline[: step.number + 1])
 
     # ── moving ───────────────────────────────────────────────────────────────────────────────────
 
@@ -404,15 +401,6 @@ class Adapter:
 
     def _send(self, message: Mapping[str, Any]) -> None:
         write_message(self._outgoing, {"seq": next(self._sequence), **message})
-
-
-def choose_stop_reason(reason: str, is_entry: bool = False) -> str:
-    """The protocol's word for why the program is stopped."""
-    kind = reason.partition(" ")[0]
-    words = {"step": "entry" if is_entry else "step", "back": "step", "pause": "pause"}
-    words |= {"variable": "data breakpoint", "effect": "function breakpoint"}
-    words |= {"refusal": "exception", "limit": "exception", "type": "exception"}
-    return words.get(kind, "breakpoint")
 
 
 def _describe_error(error: Exception) -> str:

@@ -17,8 +17,9 @@ from njrt.messages import Reply, Request
 from njrt.models.model import Model
 from njrt.observability.listeners import Notified, make_added_listener
 from njrt.options import DEFAULTS, merge_option_layers, read_environment_options
+from njrt.session.layered_model import find_recorder, make_layered_model
 from njrt.session.limits import Meter, Metered, list_open_meters, read_limits
-from njrt.session.settings import find_recorder, get_settings, make_layered_model
+from njrt.session.settings import get_settings
 
 ConversationResult = TypeVar("ConversationResult")
 

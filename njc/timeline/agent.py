@@ -23,11 +23,8 @@ from typing import Any
 
 from njc.timeline.breakpoints import BREAKPOINTS, Breakpoint, describe_breakpoint, find_hits
 from njc.timeline.channel import ChannelClosedError, ControlChannel, Json
-from njc.timeline.checkpoints import (
-    find_obstacle,
-    fork_quietly,
-    read_process_state,
-)
+from njc.timeline.checkpoint_schedule import CheckpointSchedule
+from njc.timeline.checkpoints import find_obstacle, fork_quietly, read_process_state
 from njc.timeline.inspection import EvaluationError
 from njc.timeline.modes import Mode
 from njc.timeline.run_variables import RunVariables
@@ -43,12 +40,9 @@ from njrt.observability.trace import format_event_line
 from njrt.persistence.recorder import Recorder
 from njrt.rendering.redaction import RedactRule
 from njrt.scope.scope import Scope
-from njrt.session.session import get_current_run
+from njrt.session.run_setup import get_current_run
 from njrt.timeouts import clock
 from njrt.typed_json import InvalidJsonError
-
-_DENSE_INTERVAL = 5
-"""Steps between two checkpoints just before a position to which the user has gone back."""
 
 
 class Agent:
@@ -78,9 +72,7 @@ class Agent:
         self._is_muted = self._is_scanning = self._is_detached = self._is_forking = False
         self.ending: tuple[int, str] = (1, "")
         """The exit code and the error of the program, once they are known."""
-        self._checkpoint_interval = 0
-        self._checkpoints: set[int] = set()
-        """The steps that have a checkpoint."""
+        self._schedule = CheckpointSchedule()
         self._obstacle: str | None = None
         self._variables = RunVariables()
         self._pending_runs: set[RunId] = set()
@@ -272,8 +264,9 @@ class Agent:
         self._edits = list(command.get("edits", ()))
         self._is_muted = bool(command.get("mute"))
         self._is_scanning = bool(command.get("scan"))
-        self._checkpoint_interval = command.get("checkpoint_interval", 0)
-        self._checkpoints = set(command.get("checkpoints", ()))
+        self._schedule = CheckpointSchedule(
+            command.get("checkpoint_interval", 0), set(command.get("checkpoints", ()))
+        )
 
     def set_breakpoints(self, command: Json) -> None:
         """Stop at these from now on, and at no others."""
@@ -354,14 +347,8 @@ class Agent:
 
     def _make_checkpoint_if_due(self) -> None:
         number = self._builder.state.next.number
-        interval = self._checkpoint_interval
-        if self._mode.target is not None and number > self._mode.target.number - interval:
-            interval = min(interval, _DENSE_INTERVAL)  # the user may go back further
-        if not interval or not self._checkpoints.isdisjoint(
-            range(number - interval + 1, number + 1)
-        ):
+        if not self._schedule.take(number, self._mode.target):
             return
-        self._checkpoints.add(number)
         obstacle = find_obstacle({self._channel.fileno()})
         if obstacle:
             if obstacle != self._obstacle:

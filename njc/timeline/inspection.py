@@ -20,8 +20,9 @@ from typing import Any
 from njrt.execution.tracebacks import format_error
 from njrt.outcome import UserValue
 from njrt.rendering.describe import describe_on_one_line
-from njrt.rendering.one_line import list_shown_attributes, write_brief
+from njrt.rendering.one_line import write_brief
 from njrt.rendering.redaction import REDACTED, Redactor, is_secret
+from njrt.rendering.shown_attributes import list_shown_attributes
 from njrt.timeouts import DeadlineExceeded, call_with_timeout
 from njrt.values.introspection import is_a, is_exactly, read_attributes
 

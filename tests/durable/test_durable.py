@@ -145,7 +145,7 @@ def test_a_budget_is_charged_once(workflows: str) -> None:
     for _ in range(3):
         with durable.workflow_id("four"):
             assert settle() == "3"
-    from njrt.session.settings import get_ledger
+    from njrt.session.layered_model import get_ledger
 
     states = [
         stored.state for stored in get_ledger("memory:").list_accounts() if stored.name == "durable"

@@ -12,7 +12,6 @@ from typing import Any, ClassVar, NoReturn
 
 import pytest
 
-from njrt.agent.handlers import format_wire
 from njrt.agent.references import (
     ReferenceTable,
     decode_wire,
@@ -20,6 +19,7 @@ from njrt.agent.references import (
     encode_wire,
     update_in_place,
 )
+from njrt.agent.wire_variables import format_wire
 
 
 def ref(address: int, cls: str = "") -> dict[str, Any]:

@@ -3,7 +3,6 @@
     Run("total = sum(prices)", done=True)   ──serve──>   Completed()                  the prompt is cancelled
     Eval("prices[0]")                       ──serve──>   Answer("3")                  the prompt is resumed
     Exec("prices = []")                     ──serve──>   Refusal("`prices` is ...")   resumed, with advice
-    make_jump_outcome("return", 3, ("break", "return"))  Returned(3)
 
 A handler is a generator that yields the code to be run (the driver runs it, awaiting it in an `async` block) and
 returns the result. It never asks a model. A mistake of the model is answered, not raised; only an output that
@@ -12,33 +11,17 @@ repeatedly does not fit its type ends the block, by an `OutputTypeError`.
 
 from __future__ import annotations
 
-import ast
-import builtins
-import json
-import re
-from collections import Counter
-from collections.abc import Callable, Collection, Generator, Mapping
+from collections.abc import Callable, Generator, Mapping
 from dataclasses import replace
 from functools import partial
 from typing import assert_never
 
-from njrt.agent.answer import (
-    find_exception,
-    find_name_problem,
-    find_output_form,
-    find_return_form,
-)
-from njrt.agent.references import (
-    JSON_SCALARS,
-    Cell,
-    ReferenceTable,
-    decode_attributes,
-    decode_wire,
-    encode_level,
-    encode_wire,
-    set_attributes,
-    update_in_place,
-)
+from njrt.agent.answer import find_exception, find_name_problem, find_output_form, find_return_form
+from njrt.agent.jump_outcomes import make_jump_outcome
+from njrt.agent.references import ReferenceTable
+from njrt.agent.repeated_refusals import RepeatedRefusals
+from njrt.agent.result_text import find_result_name, join_parts, mark_printed
+from njrt.agent.wire_variables import WireVariables
 from njrt.block import Block
 from njrt.effects import (
     Answer,
@@ -79,17 +62,13 @@ from njrt.execution.execute import (
 from njrt.execution.interruptions import is_interruption
 from njrt.execution.tracebacks import format_error, is_stack_deep
 from njrt.options import Policy
-from njrt.outcome import Broke, Completed, Continued, Outcome, Raised, Returned, UserValue
+from njrt.outcome import Completed, UserValue
 from njrt.rendering.describe import render_value
 from njrt.rendering.redaction import Redactor
 from njrt.rendering.shown_classes import find_shown_classes
-from njrt.rendering.writer import escape_unprintable
-from njrt.scope.advice import format_skeleton
-from njrt.scope.scope import Absent, Bound, Scope, make_scope
+from njrt.scope.scope import Bound, Scope, make_scope
 from njrt.timeouts import DeadlineExceeded, call_with_timeout
-from njrt.values.introspection import get_class_name, is_a, is_exactly, is_exception_class
-
-_LINE_PREFIX = re.compile(r"^line \d+: ")
+from njrt.values.introspection import is_exception_class
 
 EffectGenerator = Generator[Snippet, Execution, EffectResult]
 ImmediateEffect = (
@@ -106,16 +85,16 @@ MAX_TYPE_MISFITS = 3
 
 
 class Handlers:
-    """Serves the effects of one run of a block on its scope (state: references, failures)."""
+    """Serves the effects of one run of a block on its scope (state: the last result, misfits)."""
 
     def __init__(self, block: Block, scope: Scope) -> None:
         self.block = block
         self.scope = scope
         self.redactor = Redactor(block.options.redact is None or block.options.redact)
-        self.heap = ReferenceTable(self.redactor)
+        self.variables = WireVariables(scope, ReferenceTable(self.redactor))
         self.failed = False
         self.misfits = 0
-        self.refusals: Counter[str] = Counter()
+        self.refusals = RepeatedRefusals(scope)
         if block.options.effects == "direct":
             scope.watch_outputs(
                 path for path in scope.outputs if "." not in path and path not in block.reads
@@ -186,22 +165,17 @@ class Handlers:
         """Serve an effect on the scope, on the references or on the program's control flow."""
         match effect:
             case Lookup(variable):
-                return self.show_variable(variable)
+                return self.variables.show(variable)
             case Assign(variable, value):
-                return self.assign(variable, value)
+                return self.variables.assign(variable, value)
             case Deref(reference):
-                held = self.heap.at(reference)
-                level = encode_level(held.value if type(held) is Cell else held, self.heap)
-                return Answer(format_wire(level))
+                return self.variables.dereference(reference)
             case Ref(value):
-                made = self.decode(value)
-                if is_exactly(made, *JSON_SCALARS):
-                    made = Cell(made)
-                return Answer(format_wire(encode_wire(made, self.heap)))
+                return self.variables.make_reference(value)
             case SetRef(reference, value):
-                return self.set_reference(reference, value)
+                return self.variables.set_reference(reference, value)
             case Goto(label, value):
-                return self.go_to(label, self.decode(value))
+                return self.go_to(label, self.variables.decode(value))
             case BreakLoop():
                 return make_jump_outcome("break", None, self.block.labels)
             case ContinueLoop():
@@ -232,22 +206,7 @@ class Handlers:
                     result = Refusal(f"the code has run, but {message}; do not repeat what it did")
                 case outcome:
                     return outcome
-        return self.vary_refusal(result) if isinstance(result, Refusal) else result
-
-    def vary_refusal(self, refusal: Refusal) -> Refusal:
-        """Say the same thing with the form of the code the second time, and briefly from then on."""
-        first = refusal.message.partition("\n")[0]
-        reason = _LINE_PREFIX.sub("", first)
-        self.refusals[reason] += 1
-        if (times := self.refusals[reason]) == 1:
-            return refusal
-        if times == 2:
-            scope = self.scope
-            skeleton = format_skeleton(scope.outputs, scope.list_variables(), scope.types)
-            form = f"\nWrite all of it anew, in this form:\n{skeleton}" if skeleton else ""
-            return Refusal(f"again: {refusal.message}{form}", times=times)
-        advice = "Do without it: write other, simpler code"
-        return Refusal(f"refused {times} times: {reason}\n{advice}", times=times)
+        return self.refusals.vary(result) if isinstance(result, Refusal) else result
 
     # ── the effects of `answer` ──────────────────────────────────────────────────────────────────
 
@@ -316,7 +275,8 @@ class Handlers:
                 return Refusal(join_parts(mark_printed(printed), message))
             case Ran(value, printed):
                 shown = "" if value is None else self.render_result(code, value)
-                parts = (mark_printed(printed), shown, self.format_reference(value))
+                reference = self.variables.format_reference(value) if self.has_references else ""
+                parts = (mark_printed(printed), shown, reference)
                 return Answer(join_parts(*parts) or silent)
             case _:
                 assert_never(execution)
@@ -329,12 +289,6 @@ class Handlers:
             value,
             lambda: render_value(value, MAX_ANSWER_CHARS, self.redactor),
         )
-
-    def format_reference(self, value: UserValue) -> str:
-        """The reference to an object, in the sets whose effects take references."""
-        is_object = self.has_references and type(value) not in JSON_SCALARS
-        wire = encode_wire(value, self.heap) if is_object else None
-        return format_wire(wire) if isinstance(wire, dict) else ""
 
     def evaluate(self, expression: str) -> EffectGenerator:
         """Evaluate one expression: on the program's variables, or without them in the isolated set."""
@@ -356,66 +310,6 @@ class Handlers:
             policy=self.policy,
             expression=True,
         )
-
-    def decode(self, value: WireValue) -> UserValue:
-        """The value of a form of the interface."""
-        return decode_wire(value, self.heap, self.find_class)
-
-    def find_class(self, name: str) -> type:
-        """The class of this name: that of a variable, a type or a reference, or a builtin exception."""
-        if cls := self.heap.find_class(name):
-            return cls
-        match self.scope.lookup(name):
-            case Bound(value) if is_a(value, type) and (
-                is_exception_class(value) or self.is_visible(name)
-            ):
-                found: type = value
-                return found
-        raise ValueError(f"there is no class `{name}` here")
-
-    def assign(self, variable: str, value: WireValue) -> EffectResult:
-        """Bind a variable; one that is bound to a cell follows what the cell is set to."""
-        if refusal := self.scope.assign(variable, self.decode(value)):
-            return refusal
-        match value:
-            case {"type": "Ref", "addr": int(address)} if type(self.heap.at(address)) is Cell:
-                self.heap.at(address).variables.append(variable)
-        return Answer("Success")
-
-    def set_reference(self, reference: int, value: WireValue) -> EffectResult:
-        """Set a cell, or update an object in place by a value or by the attributes of an `Object`."""
-        target = self.heap.at(reference)
-        if type(target) is Cell:
-            before, target.value = target.value, self.decode(value)
-            for variable in target.variables:
-                if self.scope.lookup(variable) == Bound(before):
-                    self.scope.assign(variable, target.value)
-            return Answer("Success")
-        match value:
-            case {"type": "Object" | "Class", "attributes": list(attributes)}:
-                name = value.get("class", value.get("name"))
-                owner = target if is_a(target, type) else type(target)
-                if name != get_class_name(owner):
-                    return Refusal(f"this is a {get_class_name(owner)}, not a {name}")
-                set_attributes(target, decode_attributes(attributes, self.decode))
-                return Answer("Success")
-        problem = update_in_place(target, self.decode(value))
-        return Refusal(problem) if problem else Answer("Success")
-
-    def show_variable(self, variable: str) -> EffectResult:
-        """The value of a variable, as JSON or as a reference."""
-        match self.scope.lookup(variable):
-            case Bound(value) if self.is_visible(variable):
-                return Answer(format_wire(encode_wire(value, self.heap, variable)))
-            case Absent.UNBOUND:
-                return Refusal(f"`{variable}` is not bound yet")
-            case _:
-                names = ", ".join(self.scope.names) or "none"
-                return Refusal(f"there is no variable `{variable}`; the variables are: {names}")
-
-    def is_visible(self, variable: str) -> bool:
-        """Whether the prompt names a variable, or the block made it; builtins are not variables."""
-        return variable in self.scope.names or not hasattr(builtins, variable)
 
     def jump_with_variable(self, label: str, variable: str | None) -> EffectResult:
         """Return or raise the value of a variable."""
@@ -515,67 +409,6 @@ def find_secrets(scope: Scope, redactor: Redactor) -> None:
     redactor.scan((name, held.value) for name, held in found if isinstance(held, Bound))
 
 
-def make_jump_outcome(label: str, value: UserValue, labels: Collection[str]) -> Outcome | Refusal:
-    """The outcome of a jump to a label with a value; `labels` are legal here, besides `raise`."""
-    legal = {"raise", *labels}
-    match label:
-        case "break" if label in legal:
-            return Broke()
-        case "continue" if label in legal:
-            return Continued()
-        case "return" if label in legal or ("bare_return" in legal and value is None):
-            return Returned(value)
-        case "raise":
-            return make_raise_outcome(value)
-        case "return" if "bare_return" in legal:
-            return Refusal("only a `return` without a value is possible here")
-        case _:
-            known = ", ".join(name.removeprefix("bare_") for name in sorted(legal))
-            return Refusal(f"`{label}` is not possible here; the labels are {known}")
-
-
-def make_raise_outcome(value: UserValue) -> Raised | Refusal:
-    """The outcome of raising a value: an exception or a class of exceptions."""
-    if is_exception_class(value):
-        value = value()
-    if is_a(value, BaseException):
-        return Raised(value)
-    return Refusal(f"only exceptions can be raised, not a {type(value).__name__}")
-
-
-def find_result_name(code: str) -> str:
-    """The name in the last expression of some code: of a variable, an attribute or an item; or an empty string."""
-    try:
-        last = ast.parse(code.strip()).body[-1]
-    except (SyntaxError, ValueError, IndexError, RecursionError, MemoryError):
-        return ""
-    match last:
-        case ast.Expr(ast.Name(id=name) | ast.Attribute(attr=name)):
-            return name
-        case ast.Expr(
-            ast.Subscript(slice=ast.Constant(value=str(name)))
-            | ast.Call(args=[ast.Constant(value=str(name)), *_])
-            | ast.Call(args=[_, ast.Constant(value=str(name)), *_])
-        ):
-            return name
-    return ""
-
-
 def make_isolated_scope() -> Scope:
     """A scope without variables, in a module of its own."""
     return make_scope(eval("lambda: ()", {"__name__": "isolated"}))
-
-
-def format_wire(wire: WireValue) -> str:
-    """A value of the interface as the text that the model reads."""
-    return escape_unprintable(json.dumps(wire, ensure_ascii=False))
-
-
-def mark_printed(text: str) -> str:
-    """Printed text with `| ` before each line, so that it cannot imitate a value, a message or a fence."""
-    return "\n".join(f"| {line}" for line in text.splitlines())
-
-
-def join_parts(*parts: str) -> str:
-    """The parts that are not empty, on lines of their own."""
-    return "\n".join(part.rstrip("\n") for part in parts if part)

@@ -28,10 +28,10 @@ from njrt.rendering.one_line import (
     find_write_function,
     is_masked,
     list_hidden_attributes,
-    list_hidden_fields,
     write_brief,
 )
 from njrt.rendering.redaction import Redactor
+from njrt.rendering.shown_attributes import list_hidden_fields
 from njrt.rendering.writer import ValueWriter
 from njrt.values.introspection import (
     find_member,

@@ -31,13 +31,9 @@ from njrt.rendering.members import (
     describe_module,
     list_abstract_methods,
 )
-from njrt.rendering.one_line import (
-    find_write_function,
-    has_custom_repr,
-    list_hidden_attributes,
-    list_shown_attributes,
-)
+from njrt.rendering.one_line import find_write_function, list_hidden_attributes
 from njrt.rendering.redaction import Redactor
+from njrt.rendering.shown_attributes import has_custom_repr, list_shown_attributes
 from njrt.rendering.signatures import (
     describe_function_kind,
     format_signature,

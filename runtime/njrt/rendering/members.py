@@ -18,8 +18,8 @@ from enum import EnumMeta
 from itertools import islice
 from typing import Any
 
-from njrt.rendering.one_line import list_hidden_fields
 from njrt.rendering.redaction import REDACTED
+from njrt.rendering.shown_attributes import list_hidden_fields
 from njrt.rendering.signatures import (
     describe_function_kind,
     format_signature,

@@ -18,12 +18,10 @@ import types
 from collections import OrderedDict, deque
 from collections.abc import Iterable
 from enum import EnumMeta
-from itertools import islice
 from typing import Any
 
 from njrt.outcome import UserValue
 from njrt.rendering.libraries import (
-    ORM_STATE,
     find_library_function,
     has_lazy_parts,
     has_mappers,
@@ -31,6 +29,13 @@ from njrt.rendering.libraries import (
     is_orm_class,
 )
 from njrt.rendering.scalars import SCALAR_WRITERS, make_subclass_writer
+from njrt.rendering.shown_attributes import (
+    has_custom_repr,
+    list_hidden_fields,
+    list_shown_attributes,
+    list_shown_fields,
+    order_attributes,
+)
 from njrt.rendering.signatures import describe_function_kind, format_type, get_function_name
 from njrt.rendering.writer import (
     MAX_SHOWN_ITEMS,
@@ -41,7 +46,6 @@ from njrt.rendering.writer import (
     escape_unprintable,
 )
 from njrt.values.introspection import (
-    Namespace,
     find_member,
     get_class_name,
     get_class_namespace,
@@ -52,12 +56,10 @@ from njrt.values.introspection import (
     is_user_class,
     make_attribute_reader,
     read_attributes,
-    unwrap_function,
 )
 
 MAX_SORTED = 256
 """Elements up to which a set is sorted; of a larger one only the length is shown."""
-_STRUCTURAL_MODULES = ("collections", "types")
 
 
 def write_brief(value: UserValue, room: int) -> str:
@@ -253,35 +255,13 @@ def _make_attribute_writer(cls: type) -> WriteFunction:
     nothing = None if is_user_class(cls) or fields is not None else f"<{name}>"
 
     def write(writer: ValueWriter, value: UserValue, room: int, exact: bool) -> str:
-        attributes = _order_attributes(read(value), fields)
+        attributes = order_attributes(read(value), fields)
         if nothing is not None and not attributes:
             return nothing
         parts = [(f"{attribute}=", held) for attribute, held in attributes]
         return writer.write_row(f"{name}(", parts, len(parts), ")", room, exact)
 
     return write
-
-
-def has_custom_repr(cls: type) -> bool:
-    """Whether a class has a `__repr__` that was written by hand, as a plain method."""
-    method = find_member(cls, "__repr__")
-    if type(method) is types.WrapperDescriptorType:
-        return method is not object.__dict__["__repr__"]
-    if type(method) is not types.FunctionType:
-        return False
-    function = unwrap_function(method)
-    # Dataclasses and attrs compile their methods from text; dataclasses wrap them against recursion.
-    file = function.__code__.co_filename
-    if file.startswith("<attrs"):
-        return any(callable(field.repr) for field in find_member(cls, "__attrs_attrs__"))
-    if function.__globals__.get("__name__") == "pydantic.main":
-        arguments = find_member(cls, "__repr_args__")
-        return getattr(arguments, "__module__", None) not in (
-            "pydantic.main",
-            "pydantic._internal._repr",
-        )
-    is_generated = file == "<string>" and function is not method
-    return not is_generated and function.__globals__.get("__name__") not in _STRUCTURAL_MODULES
 
 
 _MASK = re.compile(r"\*{3}|\u2022{3}|x{5}|redact|mask|hidden|secret", re.IGNORECASE)
@@ -322,49 +302,6 @@ def is_masked(value: UserValue, writer: ValueWriter) -> bool:
 
 
 _MAX_REPR_CHARS = 10_000
-
-
-def list_shown_attributes(value: UserValue) -> list[tuple[str, UserValue]]:
-    """The attributes that are shown of an object: its fields if its class has some, else all, public ones first.
-
-    Fields that their class keeps out of its `repr`, such as a password, are kept out here too.
-    """
-    return _order_attributes(read_attributes(value), list_shown_fields(type(value)))
-
-
-def _order_attributes(held: Namespace, fields: list[str] | None) -> list[tuple[str, UserValue]]:
-    if fields is not None:
-        return [(name, held[name]) for name in fields if name in held]
-    some = [(name, item) for name, item in islice(held.items(), 1000) if type(name) is str]
-    own = [(name, item) for name, item in some if not name.endswith("__") and name not in ORM_STATE]
-    return sorted(own, key=lambda pair: pair[0].startswith("_"))
-
-
-def list_hidden_fields(cls: type) -> frozenset[str]:
-    """The fields that a dataclass, a pydantic model or an attrs class keeps out of its `repr`."""
-    fields = find_member(cls, "__dataclass_fields__") or find_member(cls, "__pydantic_fields__")
-    if type(fields) is not dict:
-        attributes = find_member(cls, "__attrs_attrs__")
-        fields = {field.name: field for field in attributes} if is_a(attributes, tuple) else {}
-    return frozenset(
-        name for name, field in fields.items() if getattr(field, "repr", True) is not True
-    )
-
-
-def list_shown_fields(cls: type) -> list[str] | None:
-    """The names of the fields of a dataclass, a pydantic model or an attrs class; None for other classes."""
-    fields = find_member(cls, "__dataclass_fields__") or find_member(cls, "__pydantic_fields__")
-    if type(fields) is dict:
-        return [name for name, field in fields.items() if getattr(field, "repr", True)]
-    fields = find_member(cls, "__attrs_attrs__")
-    if is_a(fields, tuple):
-        return [field.name for field in fields if field.repr]
-    if has_mappers() and find_member(cls, "_sa_class_manager") is not None:
-        bases = reversed(
-            get_mro(cls)
-        )  # an instance's own order is that in which its columns were loaded
-        return [name for base in bases for name in get_class_namespace(base) if name[0] != "_"]
-    return None
 
 
 def _write_enum_member(writer: ValueWriter, value: Any, room: int, exact: bool) -> str:

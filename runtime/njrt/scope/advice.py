@@ -16,8 +16,9 @@ from typing import get_origin
 
 from njrt.outcome import UserValue
 from njrt.rendering.members import describe_constructor, list_abstract_methods
-from njrt.rendering.one_line import find_write_function, list_shown_attributes
+from njrt.rendering.one_line import find_write_function
 from njrt.rendering.redaction import Redactor
+from njrt.rendering.shown_attributes import list_shown_attributes
 from njrt.rendering.signatures import format_signature, get_function_name
 from njrt.rendering.writer import ValueWriter
 from njrt.values.introspection import (

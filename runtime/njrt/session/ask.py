@@ -18,7 +18,8 @@ from typing import Any
 from njrt.outcome import UserValue
 from njrt.session.drive import aget_answer, get_answer, hidden_frames
 from njrt.session.question import ask_model
-from njrt.session.session import Session, set_up_run, with_lifecycle_events
+from njrt.session.run_setup import set_up_run
+from njrt.session.session import Session, with_lifecycle_events
 from njrt.session.structured_output import AnswerType
 
 Asker = Callable[..., UserValue]

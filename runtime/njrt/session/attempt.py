@@ -34,7 +34,7 @@ from njrt.outcome import Completed, Outcome, Raised, UserValue
 from njrt.scope.scope import Bound, make_scope
 from njrt.session.drive import VariablesLambda, arun, run
 from njrt.session.live_block import LiveBlock
-from njrt.session.session import get_current_run, make_run_id
+from njrt.session.run_setup import get_current_run, make_run_id
 from njrt.session.settings import get_listener, get_settings
 from njrt.session.states import Observe, StateObserver, observe_nothing
 from njrt.values.shapes import has_shape

@@ -46,15 +46,11 @@ from njrt.rendering.one_line import write_brief
 from njrt.rendering.redaction import Redactor
 from njrt.scope.scope import Absent, Bound, Scope
 from njrt.session.drive import adrive, answer_step, drive_conversation, start_session
+from njrt.session.layered_model import find_recorder
 from njrt.session.live_block import LiveBlock
-from njrt.session.session import Session, enter_run
-from njrt.session.settings import (
-    Settings,
-    find_recorder,
-    get_canary_store,
-    get_settings,
-    open_settings,
-)
+from njrt.session.run_setup import enter_run
+from njrt.session.session import Session
+from njrt.session.settings import Settings, get_canary_store, get_settings, open_settings
 from njrt.session.states import is_watched
 from njrt.values.copying import CopiedValues, NotCopyableError, copy_values
 

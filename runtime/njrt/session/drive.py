@@ -48,14 +48,8 @@ from njrt.rendering.redaction import Redactor
 from njrt.scope.scope import Scope, make_scope
 from njrt.session.interception import intercept
 from njrt.session.question import ask_model
-from njrt.session.session import (
-    CanaryObserver,
-    RunSetup,
-    Session,
-    add_place_note,
-    make_session,
-    set_up_run,
-)
+from njrt.session.run_setup import RunSetup, add_place_note, set_up_run
+from njrt.session.session import CanaryObserver, Session, make_session
 from njrt.session.structured_output import AnswerType
 from njrt.timeouts import call_with_timeout
 

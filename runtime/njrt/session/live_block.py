@@ -7,7 +7,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from njrt.options import OPTION_NAMES, Options
-from njrt.session.settings import get_settings, resolve_options
+from njrt.session.block_options import resolve_options
+from njrt.session.settings import get_settings
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,4 +25,6 @@ class LiveBlock:
     def resolve_options(self) -> Options:
         """The options of the block, all layers merged."""
         own = {name: value for name, value in self.arguments.items() if name in OPTION_NAMES}
-        return resolve_options(own, self.arguments.get("project"), get_settings(), self.place)
+        return resolve_options(
+            own, self.arguments.get("project"), get_settings().options, self.place
+        )

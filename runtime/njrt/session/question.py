@@ -14,7 +14,8 @@ from njrt.effects import AskModel, Effect, Refusal
 from njrt.errors import PolicyError, ReplyError
 from njrt.messages import Json, Message, Reply, Request, Tool, UserMessage
 from njrt.outcome import Returned, UserValue
-from njrt.session.session import RunSetup, make_effect_server
+from njrt.session.effect_server import make_effect_server
+from njrt.session.run_setup import RunSetup
 from njrt.session.structured_output import (
     AnswerType,
     convert_answer,

@@ -14,43 +14,37 @@ What a `with` sets takes precedence over a block, a file, the environment and th
 from __future__ import annotations
 
 import os
-import sys
 import typing
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
-from functools import lru_cache, partial
+from functools import lru_cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, get_args
+from typing import TYPE_CHECKING, Any
 
 from njrt.context import Around
 from njrt.decisions import Interceptor, OpenInterceptor, get_interceptor_name
 from njrt.errors import ConfigurationError
 from njrt.events import Listener, combine_listeners
-from njrt.messages import Protocol, Reply, Request
 from njrt.models.adapt import adapt_model
 from njrt.models.choose import choose_model
-from njrt.models.model import Layer, LayeredModel, Model
+from njrt.models.model import Model
 from njrt.observability.listeners import make_listener, make_safe_listener
 from njrt.options import (
     DEFAULTS,
-    ENVIRONMENT_VARIABLES,
-    OFF_WORDS,
-    ON_WORDS,
     Options,
     make_options,
     merge_option_layers,
     read_environment_options,
 )
-from njrt.private_files import find_cache_folder
+from njrt.session.block_options import read_option_variables
+from njrt.session.recorders import make_recorder
 
 if TYPE_CHECKING:
     from njrt.budgets.budget import Budget
-    from njrt.budgets.budgeted import Budgeted, OpenBudget
-    from njrt.budgets.ledger import Ledger
+    from njrt.budgets.budgeted import OpenBudget
     from njrt.canary.block_state import CanaryStore
     from njrt.persistence.recorder import Recorder, RecordMode
-    from njrt.persistence.reply_store import ReplyStore
 
 EMPTY_OPTIONS = Options()
 
@@ -210,186 +204,10 @@ def choose_predictor(predict: Model | str | None, around: Settings) -> Model | N
     return choose_model(merge_option_layers(named, environment, DEFAULTS), os.environ)
 
 
-def make_recorder(
-    record: str | Path | Recorder | None, mode: RecordMode, store: str | None
-) -> Recorder | None:
-    """The given recorder, or a new one for a path, or for a name in the store of a URL."""
-    if record is None:
-        return None
-    from njrt.persistence.recorder import Recorder
-
-    return record if isinstance(record, Recorder) else open_recorder(record, mode, store)
-
-
-def open_recorder(path: str | Path, mode: RecordMode, store: str | None = None) -> Recorder:
-    """A recorder for a path; NJC_RECORD_TO has it go on in a copy below another folder, NJC_DRIFT note mismatches."""
-    from njrt.persistence.recorder import Recorder
-    from njrt.persistence.recording_place import name_copy
-
-    if folder := os.environ.get("NJC_RECORD_TO"):
-        return Recorder(Path(folder) / name_copy(str(path)), "new")
-    return Recorder(path, mode, store=store, drift=os.environ.get("NJC_DRIFT") or None)
-
-
 def get_settings() -> Settings:
     """The settings of the innermost `with using` around this point of the program."""
     around = _open_settings.here()
     return around[-1] if around else NO_SETTINGS
-
-
-def resolve_options(
-    block: Mapping[str, Any], project: Mapping[str, Any] | None, settings: Settings, place: str
-) -> Options:
-    """All options of a block: `using`, then the block and its file, environment, project, defaults."""
-    layers = (
-        settings.options,
-        freeze_options(block),
-        read_option_variables(),
-        freeze_options(project or {}),
-        place,
-    )
-    try:
-        return merge_options(*layers)
-    except TypeError:  # an unhashable value: no option has one, and it is refused by name
-        return merge_options.__wrapped__(*layers)
-
-
-def read_option_variables() -> tuple[tuple[str, str], ...]:
-    """The environment variables of options that are set.
-
-    `os.environ` raises an exception inside for each name that is not set, which would cost more than the rest of
-    `resolve_options`; the dict that it wraps does not.
-    """
-    wrapped = getattr(os.environ, "_data", None)
-    if wrapped is None:
-        return tuple(
-            (name, os.environ[name]) for name in ENVIRONMENT_VARIABLES if name in os.environ
-        )
-    return tuple((name, os.environ[name]) for key, name in _ENVIRONMENT_KEYS if key in wrapped)
-
-
-_ENVIRONMENT_KEYS = tuple(
-    (name.encode() if os.name == "posix" else name, name) for name in ENVIRONMENT_VARIABLES
-)
-
-FrozenOptions = tuple[tuple[str, Any, type], ...]
-"""Options and their values; the types keep `1` and `True` apart."""
-
-
-def freeze_options(options: Mapping[str, Any]) -> FrozenOptions:
-    """Options as a hashable key."""
-    return tuple((name, value, type(value)) for name, value in options.items())
-
-
-@lru_cache(maxsize=1024)
-def merge_options(
-    using: Options,
-    block: FrozenOptions,
-    environment: tuple[tuple[str, str], ...],
-    project: FrozenOptions,
-    place: str,
-) -> Options:
-    """The options of one place, remembered for blocks that run again."""
-    return merge_option_layers(
-        using,
-        make_options({name: value for name, value, _ in block}, place),
-        read_environment_options(dict(environment)),
-        make_options({name: value for name, value, _ in project}, "[tool.njc]"),
-        DEFAULTS,
-    )
-
-
-def find_recorder(settings: Settings, environ: Mapping[str, str]) -> Recorder | None:
-    """The recording that is replayed or made here: that of a `with using`, or of NJC_RECORD.
-
-    NJC_RECORD=off means none. NJC_RECORD does not apply to blocks whose model is given by `using(model=...)`.
-    """
-    if settings.recorder is not None or settings.model is not None:
-        return settings.recorder
-    text = environ.get("NJC_RECORD")
-    return get_environment_recorder(text) if text and text != "off" else None
-
-
-@lru_cache(maxsize=64)
-def get_environment_recorder(text: str) -> Recorder:
-    """The recorder that `NJC_RECORD=MODE[:PATH]` asks for; one for the whole process."""
-    from njrt.persistence.recorder import RecordMode
-
-    mode, _, path = text.partition(":")
-    if mode not in get_args(RecordMode):
-        raise ConfigurationError(
-            "NJC_RECORD must be off, MODE or MODE:PATH, "
-            f"with MODE one of {', '.join(get_args(RecordMode))}, not {text!r}"
-        )
-    return open_recorder(path or make_default_recording_path(), mode)  # type: ignore[arg-type]
-
-
-def make_default_recording_path() -> str:
-    """The recording of a program if no path is given: `recordings/PROGRAM.jsonl`."""
-    program = getattr(sys.modules.get("__main__"), "__file__", None) or "program"
-    return str(Path("recordings") / f"{Path(program).stem}.jsonl")
-
-
-@dataclass(frozen=True, slots=True)
-class DeferredModel:
-    """A model that is chosen when it is first asked; behind a complete recording it never is."""
-
-    choose: Callable[[], Model]
-    protocol: Protocol
-    name: str = "recorded"
-
-    def ask(self, request: Request) -> Reply:
-        return self.choose().ask(request)
-
-    async def aask(self, request: Request) -> Reply:
-        return await self.choose().aask(request)
-
-
-def make_layered_model(settings: Settings, options: Options, *outer: Layer) -> LayeredModel:
-    """The model that a block asks, behind the `outer` layers, the recording and the cache, where there are any.
-
-    It is the one that is given, the recorded one, or the one that the options choose.
-    """
-
-    def choose() -> Model:
-        model = settings.model or choose_model(options, os.environ)
-        return model if settings.wrap is None else settings.wrap(model)
-
-    layers: list[Layer] = []
-    if (recorder := find_recorder(settings, os.environ)) is None:
-        model = choose()
-    else:
-        protocol = recorder.protocol or options.protocol or choose().protocol
-        recorder.use_protocol(protocol)
-        model = DeferredModel(choose, protocol)
-        layers.append(recorder)
-    if place := find_cache_place(settings, options, os.environ):
-        from njrt.persistence.cache import Cache
-
-        name = f"{model.name} {options.base_url or ''}".strip()
-        layers.append(Cache(get_reply_store(place), name))
-    if budgeted := make_budget_layer(settings, options, choose):
-        layers.append(budgeted)
-    if settings.steps is None:
-        return LayeredModel(model, (*outer, *layers))
-    # A stored reply is taken before recording, cache and budgets are asked.
-    return LayeredModel(settings.steps.wrap_model(LayeredModel(model, tuple(layers))), outer)
-
-
-def make_budget_layer(
-    settings: Settings, options: Options, choose: Callable[[], Model]
-) -> Budgeted | None:
-    """The layer of all budgets here: of `with using`, of the option, and of NJC_BUDGET whatever the option is."""
-    texts = {options.budget, os.environ.get("NJC_BUDGET")} - {None, ""}
-    if not settings.budgets and not texts:
-        return None
-    from njrt.budgets.budget import parse_budgets
-    from njrt.budgets.budgeted import Budgeted, open_budget
-
-    named = [budget for text in texts for budget in parse_budgets(text or "")]
-    budgets = (*settings.budgets, *map(open_budget, dict.fromkeys(named)))
-    find_ledger = partial(get_ledger, options.store)
-    return Budgeted(budgets, find_ledger, choose, options.tenant or "")
 
 
 @lru_cache(maxsize=16)
@@ -399,63 +217,6 @@ def get_canary_store(url: str | None) -> CanaryStore:
     from njrt.persistence.open_store import get_store
 
     return CanaryStore(get_store(url, os.environ))
-
-
-@lru_cache(maxsize=16)
-def get_ledger(url: str | None) -> Ledger:
-    """The accounts of budgets in the store of a URL; one for the whole process."""
-    from njrt.budgets.ledger import Ledger
-    from njrt.persistence.open_store import get_store
-
-    return Ledger(get_store(url, os.environ))
-
-
-def share_budgets(model: Model, other: Model) -> Model:
-    """`other` behind the same budgets as `model`, whose run it is part of."""
-    from njrt.budgets.budgeted import Budgeted
-
-    layers: list[Layer] = []
-    inner: Model | None = model
-    while inner is not None:
-        found = inner.layers if isinstance(inner, LayeredModel) else ()
-        layers += [layer.move_to(other) for layer in found if isinstance(layer, Budgeted)]
-        inner = getattr(inner, "model", None)
-    return LayeredModel(other, tuple(layers)) if layers else other
-
-
-def find_cache_place(
-    settings: Settings, options: Options, environ: Mapping[str, str]
-) -> str | None:
-    """The folder of the cache, or the URL of the store that has it; None where there is no cache.
-
-    It is off unless `using(cache=...)` or NJC_CACHE=on turns it on; the `nightjar` effects include it, as
-    published, unless NJC_CACHE=off. A model given by `using(model=...)` is cached only by `using(cache=...)`.
-    """
-    cache = settings.cache
-    if cache is None:
-        text = environ.get("NJC_CACHE", "").lower()
-        if text not in ("", *ON_WORDS, *OFF_WORDS):
-            raise ConfigurationError(f"NJC_CACHE must be on or off, not {text!r}")
-        is_on = text in ON_WORDS or (options.effects == "nightjar" and text not in OFF_WORDS)
-        cache = is_on and settings.model is None
-    if cache is True:
-        if options.store:
-            from njrt.persistence.open_store import make_store_url
-
-            return make_store_url(options.store)
-        return str(find_cache_folder(environ))
-    return str(cache) if cache else None
-
-
-@lru_cache(maxsize=16)
-def get_reply_store(place: str) -> ReplyStore:
-    """The store of replies in a folder, or at the URL of a store; one for the whole process."""
-    from njrt.persistence.open_store import get_store, is_store_url  # and with them sqlite3
-    from njrt.persistence.reply_store import SHARED_PREFIX, ReplyStore, open_reply_store
-
-    if is_store_url(place):
-        return ReplyStore(get_store(place, os.environ), SHARED_PREFIX)
-    return open_reply_store(place)
 
 
 def get_listener(settings: Settings) -> Listener:

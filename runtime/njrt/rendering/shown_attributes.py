@@ -1,0 +1,93 @@
+"""Which attributes of an object are shown, by what its class says.
+
+    password: str = field(repr=False)       hidden
+    a dataclass, pydantic, attrs            its fields, without those kept out of the `repr`
+    any other class                         all attributes, public ones first
+
+A `__repr__` written by hand takes precedence over both, for it may mask what the object holds.
+"""
+
+from __future__ import annotations
+
+import types
+from itertools import islice
+
+from njrt.outcome import UserValue
+from njrt.rendering.libraries import ORM_STATE, has_mappers
+from njrt.values.introspection import (
+    Namespace,
+    find_member,
+    get_class_namespace,
+    get_mro,
+    is_a,
+    read_attributes,
+    unwrap_function,
+)
+
+_STRUCTURAL_MODULES = ("collections", "types")
+
+
+def has_custom_repr(cls: type) -> bool:
+    """Whether a class has a `__repr__` that was written by hand, as a plain method."""
+    method = find_member(cls, "__repr__")
+    if type(method) is types.WrapperDescriptorType:
+        return method is not object.__dict__["__repr__"]
+    if type(method) is not types.FunctionType:
+        return False
+    function = unwrap_function(method)
+    # Dataclasses and attrs compile their methods from text; dataclasses wrap them against recursion.
+    file = function.__code__.co_filename
+    if file.startswith("<attrs"):
+        return any(callable(field.repr) for field in find_member(cls, "__attrs_attrs__"))
+    if function.__globals__.get("__name__") == "pydantic.main":
+        arguments = find_member(cls, "__repr_args__")
+        return getattr(arguments, "__module__", None) not in (
+            "pydantic.main",
+            "pydantic._internal._repr",
+        )
+    is_generated = file == "<string>" and function is not method
+    return not is_generated and function.__globals__.get("__name__") not in _STRUCTURAL_MODULES
+
+
+def list_shown_attributes(value: UserValue) -> list[tuple[str, UserValue]]:
+    """The attributes that are shown of an object: its fields if its class has some, else all, public ones first.
+
+    Fields that their class keeps out of its `repr`, such as a password, are kept out here too.
+    """
+    return order_attributes(read_attributes(value), list_shown_fields(type(value)))
+
+
+def order_attributes(held: Namespace, fields: list[str] | None) -> list[tuple[str, UserValue]]:
+    """The attributes that are shown of those that an object has: these fields, else all, public ones first."""
+    if fields is not None:
+        return [(name, held[name]) for name in fields if name in held]
+    some = [(name, item) for name, item in islice(held.items(), 1000) if type(name) is str]
+    own = [(name, item) for name, item in some if not name.endswith("__") and name not in ORM_STATE]
+    return sorted(own, key=lambda pair: pair[0].startswith("_"))
+
+
+def list_hidden_fields(cls: type) -> frozenset[str]:
+    """The fields that a dataclass, a pydantic model or an attrs class keeps out of its `repr`."""
+    fields = find_member(cls, "__dataclass_fields__") or find_member(cls, "__pydantic_fields__")
+    if type(fields) is not dict:
+        attributes = find_member(cls, "__attrs_attrs__")
+        fields = {field.name: field for field in attributes} if is_a(attributes, tuple) else {}
+    return frozenset(
+        name for name, field in fields.items() if getattr(field, "repr", True) is not True
+    )
+
+
+def list_shown_fields(cls: type) -> list[str] | None:
+    """The names of the fields of a dataclass, a pydantic model or an attrs class; None for other classes."""
+    fields = find_member(cls, "__dataclass_fields__") or find_member(cls, "__pydantic_fields__")
+    if type(fields) is dict:
+        return [name for name, field in fields.items() if getattr(field, "repr", True)]
+    fields = find_member(cls, "__attrs_attrs__")
+    if is_a(fields, tuple):
+        return [field.name for field in fields if field.repr]
+    if has_mappers() and find_member(cls, "_sa_class_manager") is not None:
+        bases = reversed(
+            get_mro(cls)
+        )  # an instance's own order is that in which its columns were loaded
+        return [name for base in bases for name in get_class_namespace(base) if name[0] != "_"]
+    return None

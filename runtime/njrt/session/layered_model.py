@@ -1,0 +1,160 @@
+"""The model that a block asks, behind its layers.
+
+    make_layered_model(settings, options, outer)    outer(Recorder(Cache(Budgeted(model))))
+
+A layer is there only if it is set: a recording and a cache by `using` or the environment, budgets also by options.
+Replies come from the outermost layer that has one; a model behind a complete recording is never chosen.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from functools import lru_cache, partial
+from typing import TYPE_CHECKING
+
+from njrt.errors import ConfigurationError
+from njrt.messages import Protocol, Reply, Request
+from njrt.models.choose import choose_model
+from njrt.models.model import Layer, LayeredModel, Model
+from njrt.options import OFF_WORDS, ON_WORDS, Options
+from njrt.private_files import find_cache_folder
+from njrt.session.recorders import get_environment_recorder
+from njrt.session.settings import Settings
+
+if TYPE_CHECKING:
+    from njrt.budgets.budgeted import Budgeted
+    from njrt.budgets.ledger import Ledger
+    from njrt.persistence.recorder import Recorder
+    from njrt.persistence.reply_store import ReplyStore
+
+
+def find_recorder(settings: Settings, environ: Mapping[str, str]) -> Recorder | None:
+    """The recording that is replayed or made here: that of a `with using`, or of NJC_RECORD.
+
+    NJC_RECORD=off means none. NJC_RECORD does not apply to blocks whose model is given by `using(model=...)`.
+    """
+    if settings.recorder is not None or settings.model is not None:
+        return settings.recorder
+    text = environ.get("NJC_RECORD")
+    return get_environment_recorder(text) if text and text != "off" else None
+
+
+@dataclass(frozen=True, slots=True)
+class DeferredModel:
+    """A model that is chosen when it is first asked; behind a complete recording it never is."""
+
+    choose: Callable[[], Model]
+    protocol: Protocol
+    name: str = "recorded"
+
+    def ask(self, request: Request) -> Reply:
+        return self.choose().ask(request)
+
+    async def aask(self, request: Request) -> Reply:
+        return await self.choose().aask(request)
+
+
+def make_layered_model(settings: Settings, options: Options, *outer: Layer) -> LayeredModel:
+    """The model that a block asks, behind the `outer` layers, the recording and the cache, where there are any.
+
+    It is the one that is given, the recorded one, or the one that the options choose.
+    """
+
+    def choose() -> Model:
+        model = settings.model or choose_model(options, os.environ)
+        return model if settings.wrap is None else settings.wrap(model)
+
+    layers: list[Layer] = []
+    if (recorder := find_recorder(settings, os.environ)) is None:
+        model = choose()
+    else:
+        protocol = recorder.protocol or options.protocol or choose().protocol
+        recorder.use_protocol(protocol)
+        model = DeferredModel(choose, protocol)
+        layers.append(recorder)
+    if place := find_cache_place(settings, options, os.environ):
+        from njrt.persistence.cache import Cache
+
+        name = f"{model.name} {options.base_url or ''}".strip()
+        layers.append(Cache(get_reply_store(place), name))
+    if budgeted := make_budget_layer(settings, options, choose):
+        layers.append(budgeted)
+    if settings.steps is None:
+        return LayeredModel(model, (*outer, *layers))
+    # A stored reply is taken before recording, cache and budgets are asked.
+    return LayeredModel(settings.steps.wrap_model(LayeredModel(model, tuple(layers))), outer)
+
+
+def make_budget_layer(
+    settings: Settings, options: Options, choose: Callable[[], Model]
+) -> Budgeted | None:
+    """The layer of all budgets here: of `with using`, of the option, and of NJC_BUDGET whatever the option is."""
+    texts = {options.budget, os.environ.get("NJC_BUDGET")} - {None, ""}
+    if not settings.budgets and not texts:
+        return None
+    from njrt.budgets.budget import parse_budgets
+    from njrt.budgets.budgeted import Budgeted, open_budget
+
+    named = [budget for text in texts for budget in parse_budgets(text or "")]
+    budgets = (*settings.budgets, *map(open_budget, dict.fromkeys(named)))
+    find_ledger = partial(get_ledger, options.store)
+    return Budgeted(budgets, find_ledger, choose, options.tenant or "")
+
+
+@lru_cache(maxsize=16)
+def get_ledger(url: str | None) -> Ledger:
+    """The accounts of budgets in the store of a URL; one for the whole process."""
+    from njrt.budgets.ledger import Ledger
+    from njrt.persistence.open_store import get_store
+
+    return Ledger(get_store(url, os.environ))
+
+
+def share_budgets(model: Model, other: Model) -> Model:
+    """`other` behind the same budgets as `model`, whose run it is part of."""
+    from njrt.budgets.budgeted import Budgeted
+
+    layers: list[Layer] = []
+    inner: Model | None = model
+    while inner is not None:
+        found = inner.layers if isinstance(inner, LayeredModel) else ()
+        layers += [layer.move_to(other) for layer in found if isinstance(layer, Budgeted)]
+        inner = getattr(inner, "model", None)
+    return LayeredModel(other, tuple(layers)) if layers else other
+
+
+def find_cache_place(
+    settings: Settings, options: Options, environ: Mapping[str, str]
+) -> str | None:
+    """The folder of the cache, or the URL of the store that has it; None where there is no cache.
+
+    It is off unless `using(cache=...)` or NJC_CACHE=on turns it on; the `nightjar` effects include it, as
+    published, unless NJC_CACHE=off. A model given by `using(model=...)` is cached only by `using(cache=...)`.
+    """
+    cache = settings.cache
+    if cache is None:
+        text = environ.get("NJC_CACHE", "").lower()
+        if text not in ("", *ON_WORDS, *OFF_WORDS):
+            raise ConfigurationError(f"NJC_CACHE must be on or off, not {text!r}")
+        is_on = text in ON_WORDS or (options.effects == "nightjar" and text not in OFF_WORDS)
+        cache = is_on and settings.model is None
+    if cache is True:
+        if options.store:
+            from njrt.persistence.open_store import make_store_url
+
+            return make_store_url(options.store)
+        return str(find_cache_folder(environ))
+    return str(cache) if cache else None
+
+
+@lru_cache(maxsize=16)
+def get_reply_store(place: str) -> ReplyStore:
+    """The store of replies in a folder, or at the URL of a store; one for the whole process."""
+    from njrt.persistence.open_store import get_store, is_store_url  # and with them sqlite3
+    from njrt.persistence.reply_store import SHARED_PREFIX, ReplyStore, open_reply_store
+
+    if is_store_url(place):
+        return ReplyStore(get_store(place, os.environ), SHARED_PREFIX)
+    return open_reply_store(place)
