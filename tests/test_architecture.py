@@ -93,9 +93,12 @@ EDGE = """
     njc.timeline        agent checkpoints controlled_run controller debuggee event_loops happenings places processes standard_streams trace_lines
     njc.trace_view      index page
     njc.batch           anthropic_batches calling estimate executors journal local openai_batches rows store target vendor waves
-    njc.commands        build cache check clean compare debug doctor flags init lock migrate run sandbox_flags show skill static trace types usage where
+    njc.commands.compiling build check clean show types where
+    njc.commands.running compare debug run trace usage
+    njc.commands.setup  cache doctor init migrate skill
+    njc.commands.static_code lock static
     njc.commands.production batch canary migrate_model replay
-    njc.commands.terminal console repeat status_line trace_status
+    njc.commands.terminal console flags repeat sandbox_flags status_line trace_status
     njc.dap             adapter requests stop_view
     njc.debug           commands session stop_report trace_walk
     njc.language_server recorded_run server workspace_files

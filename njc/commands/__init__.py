@@ -1,6 +1,6 @@
 """The commands of `njc`: each in a module of its name, imported when it is called.
 
-    njc check src        imports njc.commands.check and calls its `command`
+    njc check src        imports njc.commands.compiling.check and calls its `command`
 
 A new command is a new module here and its name in `COMMANDS`; one in a subfolder is also in `MODULES`.
 """
@@ -14,46 +14,38 @@ from typing import Any
 import click
 
 from njc import __version__
-from njc.commands.flags import console_flags
 from njc.commands.terminal.console import Console
+from njc.commands.terminal.flags import console_flags
 from njrt.errors import NaturalError
 
-COMMANDS = (
-    "build",
-    "check",
-    "types",
-    "run",
-    "show",
-    "trace",
-    "debug",
-    "where",
-    "clean",
-    "static",
-    "lock",
-    "compare",
-    "batch",
-    "migrate-model",
-    "replay",
-    "canary",
-    "migrate",
-    "doctor",
-    "cache",
-    "usage",
-    "explain",
-    "init",
-    "skill",
-    "dap",
-    "lsp",
-)
-"""The names of the commands, in the order of the help."""
-
-MODULES = {
-    "batch": "production.batch",
-    "canary": "production.canary",
-    "migrate-model": "production.migrate_model",
-    "replay": "production.replay",
+COMMANDS = {
+    "build": "compiling",
+    "check": "compiling",
+    "types": "compiling",
+    "run": "running",
+    "show": "compiling",
+    "trace": "running",
+    "debug": "running",
+    "where": "compiling",
+    "clean": "compiling",
+    "static": "static_code",
+    "lock": "static_code",
+    "compare": "running",
+    "batch": "production",
+    "migrate-model": "production",
+    "replay": "production",
+    "canary": "production",
+    "migrate": "setup",
+    "doctor": "setup",
+    "cache": "setup",
+    "usage": "running",
+    "explain": "compiling",
+    "init": "setup",
+    "skill": "setup",
+    "dap": "editors",
+    "lsp": "editors",
 }
-"""The modules of commands that do not have their names."""
+"""The commands, in the order of the help, and the folder of the module of each."""
 
 
 class Commands(click.Group):
@@ -67,8 +59,8 @@ class Commands(click.Group):
         """Import the command that is called."""
         if cmd_name not in COMMANDS:
             return None
-        module = MODULES.get(cmd_name, cmd_name)
-        command = importlib.import_module(f"njc.commands.{module}").command
+        module = f"njc.commands.{COMMANDS[cmd_name]}.{cmd_name.replace('-', '_')}"
+        command = importlib.import_module(module).command
         assert isinstance(command, click.Command)
         return command
 

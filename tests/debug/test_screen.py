@@ -15,7 +15,7 @@ from typing import Any
 import pytest
 from textual.pilot import Pilot
 
-from njc.commands.debug import list_source_folders, read_timeline
+from njc.commands.running.debug import list_source_folders, read_timeline
 from njc.commands.terminal.console import Console
 from njc.debug.app import DebugApp
 from njc.debug.session import DebugSession

@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 from planting import plant_programs
 
-from njc.commands.types import command
+from njc.commands.compiling.types import command
 
 NJC = [sys.executable, "-m", "njc"]
 PLANTED = plant_programs()
@@ -131,7 +131,9 @@ def test_the_calls_and_the_finding_of_the_page_are_right(tmp_path: Path) -> None
         _, _, *words = call.split()
         context = command.make_context("types", words)
         assert [str(source) for source in context.params["sources"]] == words[: words.index("--")]
-        assert context.meta["njc.commands.types.checker"] == words[words.index("--") + 1 :]
+        assert (
+            context.meta["njc.commands.compiling.types.checker"] == words[words.index("--") + 1 :]
+        )
 
     above = "from other import user\n'''natural\n" + "Hello.\n" * 11
     write(tmp_path, {"src/shop/mail.njpy": above + " Read the mail of <user.nmae>.\n'''\n"})

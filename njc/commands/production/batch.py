@@ -21,8 +21,8 @@ from njc.batch.rows import BUDGET_OPTION, check_rows, read_rows
 from njc.batch.store import BatchCounts, BatchStore, discard_batch, open_batch_store
 from njc.batch.target import BatchTarget, get_target
 from njc.batch.waves import WaveProgress, Waves, make_vendor
-from njc.commands.flags import console_flags, pass_console
 from njc.commands.terminal.console import Console
+from njc.commands.terminal.flags import console_flags, pass_console
 from njc.commands.terminal.status_line import is_status_shown
 from njc.project.load import NaturalSyntaxError
 from njc.project.report import format_findings

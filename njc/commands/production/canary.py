@@ -11,8 +11,8 @@ from typing import Any
 
 import click
 
-from njc.commands.flags import console_flags, pass_console
 from njc.commands.terminal.console import Console
+from njc.commands.terminal.flags import console_flags, pass_console
 from njc.project.report import format_count
 from njc.trace_view.tables import TableColumn, format_table
 from njrt.canary.block_state import CanaryState, CanaryStore, describe_alarm

@@ -14,8 +14,8 @@ from pathlib import Path
 
 import click
 
-from njc.commands.flags import console_flags, pass_console
 from njc.commands.terminal.console import Console
+from njc.commands.terminal.flags import console_flags, pass_console
 from njc.commands.terminal.trace_status import show_status_of_trace
 from njc.comparison.text import format_text_table
 from njc.drift.block_runs import ComparedBlock, compare_runs, format_difference, read_runs

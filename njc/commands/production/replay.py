@@ -14,8 +14,8 @@ from pathlib import Path
 
 import click
 
-from njc.commands.flags import console_flags, pass_console
 from njc.commands.terminal.console import Console
+from njc.commands.terminal.flags import console_flags, pass_console
 from njc.project.units import format_path
 from njrt.errors import ConfigurationError
 from njrt.persistence.recording_place import is_stored

@@ -1,1 +1,1 @@
-"""What the commands print: results, findings, notes, and the status line; running a command again."""
+"""What commands share: their options, and what they print: results, findings, notes, the status line."""

@@ -10,8 +10,8 @@ from typing import Literal
 
 import click
 
-from njc.commands.flags import console_flags, pass_console
 from njc.commands.terminal.console import Console
+from njc.commands.terminal.flags import console_flags, pass_console
 from njc.project.report import format_count
 from njc.project.units import format_path
 from njrt.errors import ConfigurationError

@@ -8,7 +8,8 @@ from typing import Any
 
 import click
 
-from njc.commands.flags import (
+from njc.commands.terminal.console import Console
+from njc.commands.terminal.flags import (
     OUT,
     SOURCES,
     console_flags,
@@ -16,7 +17,6 @@ from njc.commands.flags import (
     project_flags,
     resolve_project,
 )
-from njc.commands.terminal.console import Console
 from njc.project.outputs import (
     find_compiled_files,
     find_leftovers,

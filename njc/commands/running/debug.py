@@ -13,8 +13,8 @@ from typing import Any
 
 import click
 
-from njc.commands.flags import console_flags, parse_set_flags, pass_console
 from njc.commands.terminal.console import Console
+from njc.commands.terminal.flags import console_flags, parse_set_flags, pass_console
 from njc.debug.plain import PlainDebugger
 from njc.debug.session import DebugSession
 from njc.debug.stop_report import DebuggedRun

@@ -16,7 +16,9 @@ from typing import Any
 
 import click
 
-from njc.commands.flags import (
+from njc.commands.static_code.lock import find_named_hole
+from njc.commands.terminal.console import Console
+from njc.commands.terminal.flags import (
     ATTEMPTS,
     MODE,
     console_flags,
@@ -24,8 +26,6 @@ from njc.commands.flags import (
     project_flags,
     resolve_project,
 )
-from njc.commands.lock import find_named_hole
-from njc.commands.terminal.console import Console
 from njc.commands.terminal.status_line import show_status
 from njc.comparison.text import format_text_table
 from njc.learning.by_command import (

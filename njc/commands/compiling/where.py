@@ -7,8 +7,14 @@ from typing import Any
 
 import click
 
-from njc.commands.flags import OUT, console_flags, pass_console, project_flags, resolve_project
 from njc.commands.terminal.console import Console
+from njc.commands.terminal.flags import (
+    OUT,
+    console_flags,
+    pass_console,
+    project_flags,
+    resolve_project,
+)
 from njc.project.units import format_path
 from njc.project.where import find_counterpart
 from njrt.errors import ConfigurationError

@@ -17,8 +17,8 @@ from pathlib import Path
 import click
 
 from njc import __version__
-from njc.commands.flags import console_flags, pass_console
 from njc.commands.terminal.console import Console
+from njc.commands.terminal.flags import console_flags, pass_console
 from njc.project.outputs import write_all
 from njc.project.units import format_path
 from njrt.errors import ConfigurationError

@@ -12,8 +12,8 @@ from typing import Any, Literal
 
 import click
 
-from njc.commands.flags import console_flags, parse_set_flags, pass_console, project_flags
 from njc.commands.terminal.console import Console
+from njc.commands.terminal.flags import console_flags, parse_set_flags, pass_console, project_flags
 from njc.doctor import HostEnvironment, diagnose
 from njc.project.config import find_project
 from njc.project.units import format_path

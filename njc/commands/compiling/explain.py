@@ -8,8 +8,8 @@ import textwrap
 import click
 from click.shell_completion import CompletionItem
 
-from njc.commands.flags import console_flags, pass_console
 from njc.commands.terminal.console import Console
+from njc.commands.terminal.flags import console_flags, pass_console
 from njc.frontend.diagnostics import CODES
 from njrt.errors import ConfigurationError
 

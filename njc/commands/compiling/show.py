@@ -9,8 +9,14 @@ from typing import Any, Literal, assert_never
 
 import click
 
-from njc.commands.flags import SOURCE, console_flags, pass_console, project_flags, resolve_project
 from njc.commands.terminal.console import Console
+from njc.commands.terminal.flags import (
+    SOURCE,
+    console_flags,
+    pass_console,
+    project_flags,
+    resolve_project,
+)
 from njc.compiler import Compilation, compile_source
 from njc.frontend.blocks import describe_block
 from njc.project.build import CompileTask, collect_findings, make_compile_result, read_source

@@ -11,8 +11,9 @@ from typing import Any
 
 import click
 
-from njc.commands.fill import can_be_static, fill_and_report
-from njc.commands.flags import (
+from njc.commands.static_code.fill import can_be_static, fill_and_report
+from njc.commands.terminal.console import Console, ProgressLine
+from njc.commands.terminal.flags import (
     ATTEMPTS,
     JOBS,
     MODE,
@@ -26,7 +27,6 @@ from njc.commands.flags import (
     resolve_project,
     selection_flags,
 )
-from njc.commands.terminal.console import Console, ProgressLine
 from njc.commands.terminal.repeat import watch_sources
 from njc.project.build import (
     BuildPlan,

@@ -18,7 +18,8 @@ from njc.authority import (
     remove_stale_authority,
     widen_authority,
 )
-from njc.commands.flags import (
+from njc.commands.terminal.console import Console
+from njc.commands.terminal.flags import (
     ATTEMPTS,
     JOBS,
     MODE,
@@ -27,7 +28,6 @@ from njc.commands.flags import (
     project_flags,
     resolve_project,
 )
-from njc.commands.terminal.console import Console
 from njc.project.config import Project
 from njc.project.report import format_count, format_findings
 from njc.project.units import Unit, find_units

@@ -8,8 +8,8 @@ from pathlib import Path
 
 import click
 
-from njc.commands.flags import SOURCES, console_flags, pass_console, resolve_project
 from njc.commands.terminal.console import Console
+from njc.commands.terminal.flags import SOURCES, console_flags, pass_console, resolve_project
 from njc.project.report import format_findings
 from njc.type_check.checker import check_types
 

@@ -12,8 +12,8 @@ from typing import Any
 
 import click
 
-from njc.commands.flags import console_flags, pass_console
 from njc.commands.terminal.console import Console
+from njc.commands.terminal.flags import console_flags, pass_console
 from njc.project.units import format_path
 from njc.trace_view.comparison import RunPair
 from njc.trace_view.index import RunSummary, TraceIndex, read_index

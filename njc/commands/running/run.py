@@ -9,7 +9,8 @@ from typing import Any
 
 import click
 
-from njc.commands.flags import (
+from njc.commands.terminal.console import Console
+from njc.commands.terminal.flags import (
     SOURCE,
     console_flags,
     parse_set_flags,
@@ -17,13 +18,12 @@ from njc.commands.flags import (
     project_flags,
     resolve_project,
 )
-from njc.commands.sandbox_flags import (
+from njc.commands.terminal.sandbox_flags import (
     SANDBOX_SETTINGS,
     is_sandbox_requested,
     run_in_sandbox,
     sandbox_flags,
 )
-from njc.commands.terminal.console import Console
 from njc.commands.terminal.status_line import show_status
 from njc.project.build import Finding, read_source
 from njc.project.load import NaturalSyntaxError, load_code

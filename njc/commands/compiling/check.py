@@ -14,7 +14,8 @@ from typing import Any
 
 import click
 
-from njc.commands.flags import (
+from njc.commands.terminal.console import Console, ProgressLine
+from njc.commands.terminal.flags import (
     JOBS,
     OUTPUT_FORMAT,
     SOURCES,
@@ -25,7 +26,6 @@ from njc.commands.flags import (
     resolve_project,
     selection_flags,
 )
-from njc.commands.terminal.console import Console, ProgressLine
 from njc.commands.terminal.repeat import watch_sources
 from njc.frontend.source import SourceFile
 from njc.project.build import (

@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING
 
 import click
 
-from njc.commands.flags import OUT, console_flags, pass_console
 from njc.commands.terminal.console import Console
+from njc.commands.terminal.flags import OUT, console_flags, pass_console
 from njc.frontend.diagnostics import render_diagnostic
 from njc.frontend.source import SourceFile
 from njc.project.outputs import write_all

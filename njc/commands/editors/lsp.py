@@ -7,7 +7,7 @@ import sys
 
 import click
 
-from njc.commands.flags import console_flags
+from njc.commands.terminal.flags import console_flags
 from njrt.errors import ConfigurationError
 
 

@@ -16,7 +16,8 @@ from typing import Any
 
 import click
 
-from njc.commands.flags import (
+from njc.commands.terminal.console import Console
+from njc.commands.terminal.flags import (
     ATTEMPTS,
     JOBS,
     console_flags,
@@ -24,7 +25,6 @@ from njc.commands.flags import (
     project_flags,
     resolve_project,
 )
-from njc.commands.terminal.console import Console
 from njc.commands.terminal.status_line import show_status
 from njc.commands.terminal.trace_status import show_status_of_trace
 from njc.comparison.gate import PassGate, check_gate, format_gate_results, parse_gate

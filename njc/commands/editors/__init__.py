@@ -1,0 +1,1 @@
+"""Servers for editors: the Debug Adapter Protocol and the Language Server Protocol."""

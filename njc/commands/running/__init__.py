@@ -1,0 +1,1 @@
+"""Commands that run a program, and that read what its runs left: traces, usage."""
