@@ -1,19 +1,19 @@
 """Commands of the debug console, for what the protocol has no request for.
 
 /reject name the reason too      the pending effect is not carried out; the model is answered these words
-/edit total = 3                  this code is carried out instead
+/edit total = 3                  this is carried out instead: code, or outputs as `NAME = JSON`
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 
-from njc.dap.stack import CODE_FIELDS
 from njc.timeline.controller import RunControlError, RunController
+from njc.timeline.effect_text import read_effect_text
 
 HELP = """\
 /reject WORDS   do not carry the effect out; the model is answered WORDS
-/edit CODE      carry out CODE instead (\\n is a new line)
+/edit TEXT      carry out TEXT instead (\\n is a new line)
 /abort [WORDS]  end the block with an error
 /accept         carry the effect out after all
 /live           ask a model from here on where nothing is recorded
@@ -44,12 +44,10 @@ def _reject(run: RunController, words: str) -> str:
 
 def _edit(run: RunController, words: str) -> str:
     step = run.step
-    effect = dict(step.effect or {}) if step is not None else {}
-    field = next((name for name in CODE_FIELDS if name in effect), None)
-    if field is None:
-        raise RunControlError("no effect with code is pending here")
-    run.edit_effect({**effect, field: words.replace("\\n", "\n")})
-    return "the edited code will be carried out"
+    if step is None or step.effect is None:
+        raise RunControlError("no effect is pending here")
+    run.edit_effect(read_effect_text(step.effect, words.replace("\\n", "\n")))
+    return "the edited effect will be carried out"
 
 
 def _abort(run: RunController, words: str) -> str:

@@ -10,16 +10,17 @@ they called the block.
 
 from __future__ import annotations
 
-import json
-from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
 
 from njc.frontend.references import Reference, find_tags
+from njc.timeline.effect_text import (
+    format_effect,
+    format_field,
+    format_messages,
+    format_reply,
+    name_effect,
+)
 from njc.timeline.steps import Position, Step, Timeline
-
-CODE_FIELDS = ("code", "expression")
-"""The fields of effects that are code."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,8 +52,10 @@ def build_stack(timeline: Timeline, step: Step) -> list[Frame]:
     """The frames from the innermost one on."""
     frames: list[Frame] = []
     if step.kind in ("effect", "line") and step.effect is not None:
-        kind = str(step.effect.get("kind", "effect"))
-        frames.append(EffectFrame(kind, get_text(step.effect), step.code_line or 1, step.position))
+        kind = name_effect(step.effect)
+        frames.append(
+            EffectFrame(kind, format_effect(step.effect), step.code_line or 1, step.position)
+        )
     run: int | None = step.run
     while run is not None:
         steps = [
@@ -66,15 +69,6 @@ def build_stack(timeline: Timeline, step: Step) -> list[Frame]:
     return frames
 
 
-def get_text(effect: Mapping[str, Any]) -> str:
-    """The code of an effect; of one without code, its fields as JSON."""
-    for name in CODE_FIELDS:
-        if isinstance(effect.get(name), str):
-            return str(effect[name])
-    fields = {name: value for name, value in effect.items() if name != "kind"}
-    return json.dumps(fields, indent=2, ensure_ascii=False)
-
-
 def list_outputs(instruction: str) -> tuple[str, ...]:
     """The variables that a prompt binds."""
     tags = find_tags(instruction)
@@ -85,7 +79,7 @@ def list_outputs(instruction: str) -> tuple[str, ...]:
 def describe_effect(step: Step) -> list[tuple[str, str]]:
     """What is known of an effect: what the model asks for, what it cost, and what came of it."""
     effect = step.effect or {}
-    rows = [(name, _format_field(value)) for name, value in effect.items()]
+    rows = [(name, format_field(value)) for name, value in effect.items()]
     rows += [("turn", str(step.turn)), ("model", step.model)]
     rows += [("tokens", f"{step.input_tokens} in, {step.output_tokens} out")] * bool(step.tokens)
     rows += [("result", step.result)] * step.is_done
@@ -94,15 +88,7 @@ def describe_effect(step: Step) -> list[tuple[str, str]]:
 
 def describe_messages(step: Step) -> list[tuple[str, str]]:
     """The messages to the model that were new in this turn, and its reply."""
-    rows = [(str(number), _format_field(message)) for number, message in enumerate(step.shown, 1)]
-    return rows + ([("reply", _format_field(step.reply))] if step.reply is not None else [])
-
-
-def _format_field(value: Any) -> str:
-    if isinstance(value, str):
-        return value
-    if isinstance(value, Mapping) and len(value) == 1:  # {"user": ["line", ...]}
-        ((role, content),) = value.items()
-        if isinstance(content, list) and all(isinstance(line, str) for line in content):
-            return f"{role}: " + "\n".join(content)
-    return json.dumps(value, ensure_ascii=False)
+    rows = [
+        (str(number), format_messages([message])) for number, message in enumerate(step.shown, 1)
+    ]
+    return rows + ([("reply", format_reply(step.reply))] if step.reply is not None else [])

@@ -17,7 +17,6 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from njc.debug.effect_text import read_effect_text
 from njc.debug.looking import (
     evaluate,
     expand,
@@ -48,8 +47,8 @@ from njc.debug.stop_report import (
 )
 from njc.timeline.breakpoints import BREAKPOINT_FORMS, describe_breakpoint, parse_breakpoint
 from njc.timeline.controller import RunControlError
+from njc.timeline.effect_text import format_effect, read_effect_text
 from njc.timeline.steps import Position
-from njc.trace_view.steps import format_effect
 
 _SETTING = re.compile(r"(\w+)\s*=(?!=)\s*(.+)", re.DOTALL)
 

@@ -16,6 +16,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any, Literal, assert_never
 
+from njc.timeline.effect_text import format_effect, format_messages, format_reply, name_effect
 from njc.timeline.trace_lines import (
     AskedLine,
     BeganLine,
@@ -26,7 +27,6 @@ from njc.timeline.trace_lines import (
     RepliedLine,
     UnansweredLine,
 )
-from njrt.message_json import format_attached
 from njrt.prediction import Prediction
 from njrt.rendering.writer import remove_unstable_parts
 
@@ -252,11 +252,6 @@ def describe_comparison(line: ComparedLine) -> str:
     return line.problem or "; ".join(line.differences) or "the same as the code"
 
 
-def name_effect(effect: Mapping[str, Any]) -> str:
-    """The kind of an effect; a reply that is no effect is a `Refusal`."""
-    return str(effect.get("kind", ""))
-
-
 def name_prediction(prediction: Prediction | None) -> str:
     """Whether an effect was as predicted, in words; empty if nothing was predicted."""
     if prediction is None:
@@ -271,73 +266,6 @@ def format_differences(prediction: Prediction | None) -> str:
     if prediction is None:
         return ""
     return "\n".join([prediction.problem] if prediction.problem else prediction.mismatches)
-
-
-def format_effect(effect: Mapping[str, Any]) -> str:
-    """What an effect does, on lines of Python as far as it is Python."""
-    match effect:
-        case {"code": code}:
-            return _to_text(code)
-        case {"expression": text} | {"message": text, "kind": "Refusal"}:
-            return _to_text(text)
-        case {"kind": "BindOutputs", "values": Mapping() as values}:
-            return "\n".join(f"{name} = {_to_json(value)}" for name, value in values.items())
-        case {"kind": "Assign", "variable": name, "value": value}:
-            return f"{_to_text(name)} = {_to_json(value)}"
-        case _:
-            fields = {name: value for name, value in effect.items() if name != "kind"}
-            return "\n".join(f"{name}: {_to_json(value)}" for name, value in fields.items())
-
-
-def format_messages(messages: Iterable[Any]) -> str:
-    """The messages that the model was shown, as text."""
-    parts = []
-    for message in messages:
-        match message:
-            case {"user": lines, **others}:
-                parts.append(_to_text(lines))
-                attached = others.get("attached")
-                files = attached if isinstance(attached, list) else []
-                parts += [format_attached(file) for file in files if isinstance(file, Mapping)]
-            case {"results": [*results]}:
-                parts += [
-                    f"{_to_text(result.get('name', ''))}: {_to_text(result.get('text', ''))}"
-                    if isinstance(result, Mapping)
-                    else _to_text(result)
-                    for result in results
-                ]
-            case _:
-                parts.append(_to_text(message))
-    return "\n\n".join(parts)
-
-
-def format_reply(reply: Mapping[str, Any]) -> str:
-    """The text of a reply, and its tool calls."""
-    parts = [_to_text(reply["text"])] if reply.get("text") else []
-    calls = reply.get("calls")
-    for call in calls if isinstance(calls, list) else ():
-        if not isinstance(call, Mapping):
-            parts.append(_to_text(call))
-            continue
-        rest = {name: value for name, value in call.items() if name not in ("id", "name", "code")}
-        arguments = rest.get("arguments") or rest.get("raw") or ""
-        written = arguments if isinstance(arguments, str) else _to_json(arguments)
-        head = " ".join(filter(None, (_to_text(call.get("name", "")), written)))
-        parts.append("\n".join(filter(None, (head, _to_text(call.get("code", ""))))))
-    stop = reply.get("stop")
-    return "\n\n".join(parts) + (f"\n\n(stopped: {_to_text(stop)})" if stop else "")
-
-
-def _to_text(value: Any) -> str:
-    if isinstance(value, str):
-        return value
-    if isinstance(value, list) and all(isinstance(line, str) for line in value):
-        return "\n".join(value)
-    return _to_json(value)
-
-
-def _to_json(value: Any) -> str:
-    return json.dumps(value, ensure_ascii=False)
 
 
 def _digest(*lines: EventLine) -> bytes:
@@ -366,5 +294,5 @@ def format_comparable(line: EventLine) -> str:
             return ""
         case _:
             assert_never(line)
-    text = f"{line.event}{_to_json(parts)}"
+    text = f"{line.event}{json.dumps(parts, ensure_ascii=False)}"
     return remove_unstable_parts(text) if any(mark in text for mark in _UNSTABLE_MARKS) else text

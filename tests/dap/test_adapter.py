@@ -177,7 +177,7 @@ def test_effects_are_edited_and_rejected_in_the_console(connect: Connect, progra
     client = connect()
     client.launch("program.njpy", stopOnEntry=True)
     client.stopped()
-    assert client.evaluate("/edit x = 1", "repl") == "error: no effect with code is pending here"
+    assert client.evaluate("/edit x = 1", "repl") == "error: no effect is pending here"
     client.move("stepIn")
     assert client.evaluate("/nothing", "repl").startswith("error: there is no command `/nothing`")
     assert "/reject WORDS" in client.evaluate("/help", "repl")
@@ -186,7 +186,7 @@ def test_effects_are_edited_and_rejected_in_the_console(connect: Connect, progra
     client.move("next")
     assert (
         client.evaluate("/edit total = 41\\ntotal += 1", "repl")
-        == "the edited code will be carried out"
+        == "the edited effect will be carried out"
     )
     client.request("continue", {"threadId": 1})
     client.ended()

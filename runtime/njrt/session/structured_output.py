@@ -15,12 +15,12 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterator, Mapping
-from functools import lru_cache
 from typing import Any
 
 from njrt.errors import ConfigurationError
 from njrt.messages import Json
 from njrt.outcome import UserValue
+from njrt.values.json_forms import get_adapter, make_object_schema
 
 AnswerType = Any
 """What is asked for: a type that pydantic knows, or a JSON schema as a dict."""
@@ -34,7 +34,7 @@ def make_answer_schema(wanted: AnswerType) -> Json:
     if isinstance(wanted, Mapping):
         return _make_strict(wanted)
     try:
-        return _make_strict(_get_adapter(wanted).json_schema())
+        return _make_strict(get_adapter(wanted).json_schema())
     except Exception as error:
         raise TypeError(f"no JSON schema can be made of {wanted!r}: {error}") from None
 
@@ -86,12 +86,7 @@ def find_schema_problems(schema: Json) -> Iterator[str]:
 def wrap_schema(schema: Json) -> Json:
     """The schema of an object that holds the answer as `value`: vendors require an object at the top."""
     inner = {key: value for key, value in schema.items() if key != "$defs"}
-    outer: dict[str, Any] = {
-        "type": "object",
-        "properties": {"value": inner},
-        "required": ["value"],
-        "additionalProperties": False,
-    }
+    outer = make_object_schema({"value": inner})
     return outer | ({"$defs": schema["$defs"]} if "$defs" in schema else {})
 
 
@@ -154,7 +149,7 @@ def convert_answer(answer: UserValue, wanted: AnswerType) -> UserValue:
     from pydantic import ValidationError
 
     try:
-        return _get_adapter(wanted).validate_json(json.dumps(answer))
+        return get_adapter(wanted).validate_json(json.dumps(answer))
     except ValidationError as error:
         raise ValueError(_format_errors(error)) from None
 
@@ -165,20 +160,6 @@ def _format_errors(error: Any, most: int = 3) -> str:
         f"{'.'.join(map(str, detail['loc'])) or 'the answer'}: {detail['msg']}"
         for detail in details
     )
-
-
-@lru_cache(maxsize=256)
-def _make_adapter(wanted: AnswerType) -> Any:
-    from pydantic import TypeAdapter
-
-    return TypeAdapter(wanted)
-
-
-def _get_adapter(wanted: AnswerType) -> Any:
-    try:
-        return _make_adapter(wanted)
-    except TypeError:  # unhashable, such as Annotated[int, []]
-        return _make_adapter.__wrapped__(wanted)
 
 
 def _check_against_schema(answer: UserValue, schema: Json) -> None:

@@ -50,7 +50,7 @@ class JsonForm:
 
         marked = self.schema_with_members
         try:
-            return _get_adapter(self.declared).validate_python(_put_members(value, marked, marked))
+            return get_adapter(self.declared).validate_python(_put_members(value, marked, marked))
         except ValidationError as error:
             raise ValueError(format_validation_errors(error)) from None
 
@@ -113,7 +113,7 @@ def _generate_schema(declared: DeclaredType) -> Json:
             raise TypeError("its class declares no fields")
 
     try:
-        schema: Json = _get_adapter(declared).json_schema(schema_generator=Generator)
+        schema: Json = get_adapter(declared).json_schema(schema_generator=Generator)
     except Exception as error:
         reason = str(error).splitlines()[0] if str(error) else type(error).__name__
         if "Unable to generate pydantic-core schema" in reason:
@@ -334,7 +334,8 @@ def _make_adapter(declared: DeclaredType) -> Any:
         return TypeAdapter(checked, config=ConfigDict())
 
 
-def _get_adapter(declared: DeclaredType) -> Any:
+def get_adapter(declared: DeclaredType) -> Any:
+    """The `TypeAdapter` of a type; one for each type."""
     try:
         return _make_adapter(declared)
     except TypeError:  # unhashable, such as Annotated[int, []]
