@@ -15,8 +15,11 @@ $ spsbench report   results beside the paper's tables: text, Markdown, CSV, a pa
 
 from __future__ import annotations
 
+from typing import Any
+
 import click
 
+from njrt.errors import NaturalError
 from spsbench.crux import command as crux
 from spsbench.export import command as export
 from spsbench.repair import command as repair
@@ -28,7 +31,20 @@ from spsbench.surprise import command as surprise
 from spsbench.trials import command as run
 
 
-@click.group(context_settings={"help_option_names": ["-h", "--help"]})
+class Commands(click.Group):
+    """The group of all commands; an error of the runtime is a message and an exit code."""
+
+    def invoke(self, ctx: click.Context) -> Any:
+        """Run the command."""
+        try:
+            return super().invoke(ctx)
+        except NaturalError as error:
+            failure = click.ClickException(str(error))
+            failure.exit_code = error.exit_code
+            raise failure from None
+
+
+@click.group(cls=Commands, context_settings={"help_option_names": ["-h", "--help"]})
 @click.version_option(package_name="njpy", prog_name="spsbench")
 def main() -> None:
     """Run the benchmark of shared program state: 25 tasks, each as two programs."""

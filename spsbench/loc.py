@@ -19,6 +19,7 @@ from statistics import mean
 
 from njc.compiler import compile_source
 from njc.frontend.source import SourceFile
+from njrt.packages import require_packages
 from spsbench.suite import TASK_NAMES, read_program_source
 
 PAPER_NATURAL, PAPER_MANUAL, PAPER_CHANGE = 25.1, 42.0, -39.6
@@ -58,6 +59,7 @@ def count_lengths(names: Iterable[str] = TASK_NAMES) -> tuple[Length, ...]:
 
 def count_lines_of_code(source: str) -> int:
     """Count the lines of code after formatting; a natural block is code, a docstring is not."""
+    require_packages("counting lines", "njpy[bench]", "black")
     import black
 
     text = black.format_str(source, mode=black.Mode(line_length=BLACK_LINE_LENGTH))

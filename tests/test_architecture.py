@@ -27,7 +27,7 @@ FOLDERS = {"njrt": "runtime/njrt", "njc": "njc", "spsbench": "spsbench"}
 LAYERS: Mapping[str, str] = {
     "njrt": """
         errors jumps prediction media
-        messages outcome context timeouts private_names private_files version
+        packages messages outcome context timeouts private_names private_files version
         effects message_json options values
         decisions
         block events rendering typed_json

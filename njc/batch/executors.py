@@ -25,7 +25,7 @@ from typing import Any, Literal, assert_never
 
 from njc.batch.calling import acall_target, call_target
 from njc.batch.rows import BatchRow, RowOutcome
-from njrt.errors import ConfigurationError
+from njrt.packages import require_packages
 
 ExecutorKind = Literal["async", "threads", "processes", "dask", "ray"]
 
@@ -109,7 +109,8 @@ async def _cancel_tasks() -> None:
 
 
 def _connect_dask(count: int, address: str | None) -> Executor:
-    distributed = _import_extra("distributed", "dask")
+    require_packages("--executor dask", "njpy[dask]", "dask", "distributed")
+    distributed = importlib.import_module("distributed")
     if address:
         return DaskExecutor(distributed.Client(address, set_as_default=False))
     # A worker that dies must not have its rows called again behind our back.
@@ -118,15 +119,6 @@ def _connect_dask(count: int, address: str | None) -> Executor:
             n_workers=count, threads_per_worker=1, dashboard_address=None, set_as_default=False
         )
     return DaskExecutor(client)
-
-
-def _import_extra(module: str, extra: str) -> Any:
-    try:
-        return importlib.import_module(module)
-    except ImportError:
-        raise ConfigurationError(
-            f'--executor {extra} needs the package `{extra}`; install it with: pip install "njpy[{extra}]"'
-        ) from None
 
 
 class ProcessExecutor(Executor):
@@ -181,7 +173,8 @@ class RayExecutor(Executor):
     """Ray behind the protocol of `concurrent.futures`."""
 
     def __init__(self, count: int, address: str | None) -> None:
-        self._ray = _import_extra("ray", "ray")
+        require_packages("--executor ray", "njpy[ray]", "ray")
+        self._ray = importlib.import_module("ray")
         local = {} if address else {"num_cpus": count, "include_dashboard": False}
         self._ray.init(address=address or "local", log_to_driver=False, **local)
         self._run = self._ray.remote(max_retries=0)(_call)

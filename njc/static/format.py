@@ -17,22 +17,16 @@ from njc.codegen.indent import find_lines_in_strings, indent_code
 from njc.frontend.names import FunctionDefinition, collect_bindings
 from njc.static.fresh_names import make_fresh_name
 from njc.static.holes import Hole, split_import
-from njrt.errors import ConfigurationError
 from njrt.execution.guard.allowed import IMPORTABLE_MODULES
+from njrt.packages import require_packages
 
 LINE_LENGTH = 88
 
 
 def require_extra() -> None:
     """Raise ConfigurationError unless libcst and black are installed."""
-    try:
-        import black  # noqa: F401
-        import libcst  # noqa: F401
-    except ImportError as error:
-        raise ConfigurationError(
-            f'generating code needs {error.name}; run `pip install "njpy[static]"`, '
-            "or build what is locked with --locked"
-        ) from None
+    otherwise = "build what is locked with --locked"
+    require_packages("generating code", "njpy[static]", "black", "libcst", otherwise=otherwise)
 
 
 def normalize_code(code: str, hole: Hole) -> str:

@@ -33,6 +33,7 @@ from njc.trace_view.index import RunSummary, TraceIndex
 from njc.trace_view.selection import Selection
 from njc.trace_view.steps import StepKind, TraceStep, format_differences, name_prediction
 from njrt.errors import ConfigurationError
+from njrt.packages import require_packages
 
 CHUNK_CHARS = 256_000
 """Characters of JSON in a chunk."""
@@ -252,12 +253,9 @@ def write_page(target: Path, indexes: Sequence[TraceIndex], selection: Selection
 
     Raises ConfigurationError if it cannot be written; a page that was there before is then kept.
     """
-    try:
-        import jinja2
-    except ModuleNotFoundError:
-        raise ConfigurationError(
-            'the page needs the package `jinja2`; install it with: pip install "njpy[trace]"'
-        ) from None
+    require_packages("the page", "njpy[trace]", "jinja2")
+    import jinja2
+
     environment = jinja2.Environment(
         loader=jinja2.PackageLoader("njc.trace_view"),
         autoescape=True,

@@ -24,6 +24,7 @@ from njc.project.outputs import STUB_SUFFIX, find_overwrite_obstacle, read_exist
 from njc.project.units import Unit
 from njc.type_check.rendering import render_for_checker
 from njrt.errors import ConfigurationError
+from njrt.packages import require_packages
 
 _STUBGEN = "from mypy.stubgen import main; main()"
 """The module is compiled, so `python -m` does not run it."""
@@ -63,6 +64,7 @@ def _generate_stubs(sources: Sequence[SourceFile], project: Project) -> list[str
     """Generate the texts of the stubs, in the order of the sources."""
     if not sources:
         return []
+    require_packages("--stubs", "njpy[types]", "mypy")
     with TemporaryDirectory(prefix="njc-stubs-") as temporary:
         folder, out = Path(temporary, "in"), Path(temporary, "out")
         places = [folder / f"source_{number}.py" for number in range(len(sources))]
@@ -80,8 +82,6 @@ def _generate_stubs(sources: Sequence[SourceFile], project: Project) -> list[str
             *map(str, places),
         ]
         done = subprocess.run(command, cwd=folder, capture_output=True, text=True)
-        if "No module named" in done.stderr:
-            raise ConfigurationError('--stubs needs mypy; run `pip install "njpy[types]"`')
         made = [out / place.with_suffix(STUB_SUFFIX).name for place in places]
         if done.returncode or not all(file.is_file() for file in made):
             lines = (done.stderr + done.stdout).strip().splitlines() or ["no output"]

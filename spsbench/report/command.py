@@ -11,6 +11,8 @@ from pathlib import Path
 
 import click
 
+from njrt.packages import require_packages
+
 
 @click.command("report")
 @click.argument(
@@ -39,14 +41,13 @@ def command(results: tuple[Path, ...], out: Path | None, check: bool) -> None:
 
     if check and out is None:
         raise click.UsageError("--check compares with a report: name its folder by --out")
+    if out is not None:
+        packages = ("jinja2", "matplotlib")
+        require_packages("the page", "njpy[bench]", *packages, otherwise="leave out --out")
     try:
         files = build_report_files(results, out)
     except DamagedResultsError as damage:
         raise click.ClickException(str(damage)) from None
-    except ModuleNotFoundError as missing:
-        raise click.ClickException(
-            f'the page needs {missing.name}; run `pip install "njpy[bench]"`, or leave out --out'
-        ) from None
     if out is None:
         click.echo(files["report.txt"], nl=False)
     elif not check:

@@ -15,6 +15,7 @@ from typing import Any, Generic, Protocol, TypeVar
 
 import click
 
+from njrt.packages import require_packages
 from spsbench.results import DamagedResultsError, split_lines
 
 ResultsT = TypeVar("ResultsT")
@@ -95,12 +96,9 @@ def compute_digest(data: bytes) -> str:
 
 def render_template(package: str, name: str, **values: Any) -> str:
     """A template of a package; needs jinja2 (the extra `bench`)."""
-    try:
-        from jinja2 import Environment, PackageLoader, StrictUndefined
-    except ModuleNotFoundError as missing:
-        raise click.ClickException(
-            f'the report needs {missing.name}; run `pip install "njpy[bench]"`'
-        ) from None
+    require_packages("the report", "njpy[bench]", "jinja2")
+    from jinja2 import Environment, PackageLoader, StrictUndefined
+
     environment = Environment(
         loader=PackageLoader(package),
         undefined=StrictUndefined,

@@ -21,6 +21,8 @@ from dataclasses import astuple, dataclass
 from itertools import islice
 from typing import Any, Protocol, TypeVar
 
+from njrt.packages import require_packages
+
 CONNECT_SECONDS = 5.0
 WORKER_WAIT_SECONDS = 30.0
 
@@ -107,6 +109,7 @@ def _run_on_cluster(
     jobs: Iterator[JobT], execute: ExecuteJob[JobT, ResultT], address: str, width: int | None
 ) -> Iterator[ResultT | LostTrial]:
     """Run jobs on a Dask cluster, as many at a time as its workers have threads, or `width`."""
+    require_packages("a cluster", "njpy[bench]", "dask", "distributed")
     import distributed
 
     with _connect_to_cluster(address) as client:

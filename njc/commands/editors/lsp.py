@@ -8,7 +8,7 @@ import sys
 import click
 
 from njc.commands.terminal.flags import console_flags
-from njrt.errors import ConfigurationError
+from njrt.packages import require_packages
 
 
 @click.command("lsp")
@@ -17,12 +17,9 @@ from njrt.errors import ConfigurationError
 @click.pass_context
 def command(ctx: click.Context, /, stdio: bool) -> None:
     """Serve an editor by the Language Server Protocol on stdio."""
-    try:
-        from njc.language_server.features import make_server
-    except ModuleNotFoundError as error:
-        if error.name is None or error.name.partition(".")[0] not in ("pygls", "lsprotocol"):
-            raise
-        raise ConfigurationError('njc lsp needs pygls; run `pip install "njpy[lsp]"`') from None
+    require_packages("njc lsp", "njpy[lsp]", "pygls", "lsprotocol", "cattrs")
+    from njc.language_server.features import make_server
+
     logging.getLogger("pygls").setLevel(logging.CRITICAL)  # our handlers log what fails
     outgoing = sys.stdout.buffer
     sys.stdout = sys.stderr  # nothing but messages may be written to standard output

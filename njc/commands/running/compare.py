@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-import importlib.util
 import os
 import shlex
 import shutil
@@ -45,6 +44,7 @@ from njc.static.files import fill_units, find_lock_file, format_finding_messages
 from njc.static.lock import LEARNED_SUFFIX, LockEntry, read_lock
 from njrt.errors import ConfigurationError, NaturalError
 from njrt.options import Mode
+from njrt.packages import require_packages
 from njrt.typed_json import to_json
 
 MODES: Mapping[str, tuple[Mode, bool]] = {
@@ -163,11 +163,8 @@ def _check_reports(json_file: Path | None, html_file: Path | None) -> None:
     for file in filter(None, (json_file, html_file)):
         if not file.absolute().parent.is_dir():
             raise ConfigurationError(f"no such directory: {format_path(file.absolute().parent)}")
-    missing = [name for name in ("jinja2", "matplotlib") if importlib.util.find_spec(name) is None]
-    if html_file and missing:
-        raise ConfigurationError(
-            f'--html needs {" and ".join(missing)}; run `pip install "njpy[bench]"`'
-        )
+    if html_file:
+        require_packages("--html", "njpy[bench]", "jinja2", "matplotlib")
 
 
 def _split_arguments(arguments: Sequence[str]) -> tuple[list[Path], list[str]]:

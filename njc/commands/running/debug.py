@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib.util
 import os
 import queue
 import sys
@@ -29,6 +28,7 @@ from njc.timeline.step_builder import build_timeline
 from njc.timeline.steps import Timeline
 from njc.timeline.trace_lines import read_trace
 from njrt.errors import ConfigurationError
+from njrt.packages import require_packages
 
 
 @click.command(
@@ -71,7 +71,7 @@ def command(
     """Step through the effects of blocks, forward and back."""
     is_plain = plain or is_plain_terminal()
     if not is_plain:
-        check_full_screen()
+        require_packages("the full screen", "njpy[debug]", "textual", otherwise="use --plain")
     happenings: queue.SimpleQueue[Any] = queue.SimpleQueue()
     run: DebuggedRun
     if trace is not None:
@@ -149,14 +149,6 @@ def list_source_folders(file: Path) -> tuple[Path, ...]:
     """The folders to which places such as `shop/mail.njpy:12` are relative."""
     here = file.absolute().parent
     return (here, Path.cwd(), *here.parents)
-
-
-def check_full_screen() -> None:
-    """Raise ConfigurationError if what draws the full screen is not installed."""
-    if importlib.util.find_spec("textual") is None:
-        raise ConfigurationError(
-            "the full screen needs textual: pip install 'njpy[debug]'; --plain needs nothing more"
-        )
 
 
 def is_plain_terminal() -> bool:

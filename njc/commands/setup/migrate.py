@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import difflib
-import importlib.util
 import os
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
@@ -19,6 +18,7 @@ from njc.project.outputs import write_all
 from njc.project.report import format_count
 from njc.project.units import SUFFIX, format_path, read_file, walk_files
 from njrt.errors import ConfigurationError
+from njrt.packages import require_packages
 
 if TYPE_CHECKING:
     from njc.migrate.program import LeftAlone, Migration
@@ -50,10 +50,7 @@ def command(
     SRC are .py files or directories; the old files are kept. The exit code is 1 if something is left to do by
     hand.
     """
-    if importlib.util.find_spec("libcst") is None:
-        raise ConfigurationError(
-            '`njc migrate` needs the package `libcst`; install it with: pip install "njpy[static]"'
-        )
+    require_packages("njc migrate", "njpy[static]", "libcst")
     from njc.migrate.program import LeftAlone
 
     migrated: dict[Path, tuple[Path, Migration]] = {}

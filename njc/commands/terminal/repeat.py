@@ -11,7 +11,8 @@ from pathlib import Path
 from njc.commands.terminal.console import Console
 from njc.project.config import find_project, list_project_files
 from njc.project.units import SUFFIX, choose_places, read_header, walk_files
-from njrt.errors import ConfigurationError, NaturalError
+from njrt.errors import NaturalError
+from njrt.packages import require_packages
 
 _DEBOUNCE_MILLISECONDS = 50
 """An editor may write a file in several steps; changes this close together count as one."""
@@ -70,12 +71,9 @@ def watch_sources(
 
 def _watch(places: Sequence[Path], suffixes: Sequence[str]) -> Iterator[bool]:
     """Yield True after each change to a source, and False now and then; end when interrupted."""
-    try:
-        import watchfiles
-    except ImportError:
-        raise ConfigurationError(
-            '--watch needs watchfiles; run `pip install "njpy[watch]"`'
-        ) from None
+    require_packages("--watch", "njpy[watch]", "watchfiles")
+    import watchfiles
+
     # Editors often replace a file instead of writing to it, so its directory is watched.
     folders = {place if place.is_dir() else place.parent for place in places}
     while not folders:

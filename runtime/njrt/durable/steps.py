@@ -16,11 +16,11 @@ import json
 import sys
 from collections.abc import Awaitable, Callable, Iterator
 from contextlib import contextmanager
-from importlib.util import find_spec
 from typing import Any, cast
 
 from njrt.durable.failures import failure_from_json
 from njrt.errors import ConfigurationError, RecordingMismatchError
+from njrt.packages import require_packages
 from njrt.session.settings import get_settings
 
 
@@ -147,7 +147,4 @@ def check_no_event_loop(name: str) -> None:
 
 def check_installed() -> None:
     """Raise `ConfigurationError` if DBOS is not installed."""
-    if find_spec("dbos") is None:
-        raise ConfigurationError(
-            'njrt.durable needs the package `dbos`; install it with: pip install "njpy-runtime[durable]"'
-        )
+    require_packages("njrt.durable", "njpy-runtime[durable]", "dbos")

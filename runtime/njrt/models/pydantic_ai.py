@@ -54,7 +54,6 @@ from njrt.models.remote import (
     RemoteModel,
     Server,
     add_file_hint,
-    check_package,
     describe_files,
     get_status,
     make_model_error,
@@ -63,6 +62,7 @@ from njrt.models.remote import (
 from njrt.models.response import MalformedReplyError, check_token_counts, escape_surrogates
 from njrt.models.streaming import REPORT_SECONDS, OnText
 from njrt.models.strict_schema import make_strict_schema, restore_strict_reply
+from njrt.packages import require_packages
 
 if TYPE_CHECKING:
     from pydantic_ai import messages as ai
@@ -81,7 +81,7 @@ class PydanticAI(RemoteModel):
         provider = name.partition(":")[0]
         self._given = model
         self._connected: tuple[int, AIModel] | None = None
-        check_package(f"pydantic-ai:{name}", self.sdk)
+        require_packages(f"model `pydantic-ai:{name}`", "njpy-runtime[pydantic-ai]", self.sdk)
         connected = self._get_model()
         key_variable = f"{provider.upper().replace('-', '_')}_API_KEY"
         server = Server(connected.base_url or provider, key_variable)

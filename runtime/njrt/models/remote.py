@@ -11,7 +11,6 @@ over all of that, reads the response itself, and writes error messages that say 
 from __future__ import annotations
 
 import asyncio
-import importlib.util
 import ipaddress
 import math
 import time
@@ -36,6 +35,7 @@ from njrt.messages import Protocol, Reply, Request, UserMessage
 from njrt.models.network import Client, get_network
 from njrt.models.response import MalformedReplyError, escape_surrogates, parse_json
 from njrt.models.streaming import BrokenStreamError, OnText, ReplyAssembler, assemble_reply
+from njrt.packages import require_packages
 
 T = TypeVar("T")
 
@@ -74,7 +74,7 @@ class RemoteModel(ABC):
     """The fields of a request's body that ask for a stream."""
 
     def __init__(self, name: str, protocol: Protocol, server: Server, key: str | None) -> None:
-        check_package(name, self.sdk)
+        require_packages(f"model `{name}`", f"njpy-runtime[{self.sdk}]", self.sdk)
         self.name = name
         self.protocol: Protocol = protocol
         self.server = server
@@ -262,15 +262,6 @@ def add_file_hint(error: ModelError, request: Request) -> ModelError:
     if files and isinstance(error, RejectedRequestError | ServerError):
         error.args = (f"{error}; it was sent {files}, which not every model takes",)
     return error
-
-
-def check_package(name: str, package: str) -> None:
-    """Raise ConfigurationError if the package that the model `name` needs is not installed."""
-    if importlib.util.find_spec(package) is None:
-        raise ConfigurationError(
-            f"model `{name}` needs the package `{package}`; "
-            f'install it with: pip install "njpy-runtime[{package.replace("_", "-")}]"'
-        )
 
 
 def get_status(failure: Exception) -> int | None:

@@ -13,10 +13,10 @@ import select
 import threading
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
-from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from njrt.errors import ConfigurationError, StoreError
+from njrt.errors import StoreError
+from njrt.packages import require_packages
 from njrt.persistence.store import StoreSize
 
 if TYPE_CHECKING:
@@ -52,10 +52,7 @@ class PostgresStore:
     def __init__(
         self, url: str, name: str | None = None, *, max_bytes: int = 1024 * 1024 * 1024
     ) -> None:
-        if find_spec("psycopg") is None:
-            raise ConfigurationError(
-                'a store on Postgres needs the package `psycopg`; install it with: pip install "njpy-runtime[postgres]"'
-            )
+        require_packages("a store on Postgres", "njpy-runtime[postgres]", "psycopg")
         self.name = name or url
         self._url = url
         self._max_bytes = max_bytes

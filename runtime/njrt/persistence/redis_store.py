@@ -18,6 +18,7 @@ from urllib.parse import urlsplit
 
 from njrt.errors import ConfigurationError, StoreError
 from njrt.observability.logs import warn
+from njrt.packages import require_packages
 from njrt.persistence.store import StoreSize
 
 if TYPE_CHECKING:
@@ -50,14 +51,11 @@ class RedisStore:
     """A `Store` on a server that speaks Redis's protocol. `url` is one of redis-py's, or begins with `valkey`."""
 
     def __init__(self, url: str, name: str | None = None) -> None:
-        try:
-            import redis
-            from redis.backoff import NoBackoff
-            from redis.retry import Retry
-        except ImportError:
-            raise ConfigurationError(
-                'a store on Redis needs the package `redis`; install it with: pip install "njpy-runtime[redis]"'
-            ) from None
+        require_packages("a store on Redis", "njpy-runtime[redis]", "redis")
+        import redis
+        from redis.backoff import NoBackoff
+        from redis.retry import Retry
+
         self.name = name or url
         if not re.fullmatch(r"/?\d*", urlsplit(url).path):
             raise ConfigurationError(

@@ -17,9 +17,9 @@ import re
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from njrt.errors import ConfigurationError
 from njrt.messages import Json
 from njrt.outcome import UserValue
+from njrt.packages import require_packages
 from njrt.values.json_forms import get_adapter, make_object_schema
 
 AnswerType = Any
@@ -163,14 +163,12 @@ def _format_errors(error: Any, most: int = 3) -> str:
 
 
 def _check_against_schema(answer: UserValue, schema: Json) -> None:
-    try:
-        from jsonschema.exceptions import best_match
-        from jsonschema.validators import validator_for
-    except ImportError:
-        raise ConfigurationError(
-            "a schema given as a dict needs the package `jsonschema`; "
-            "install it with: pip install jsonschema, or give a type"
-        ) from None
+    require_packages(
+        "a schema given as a dict", "jsonschema", "jsonschema", otherwise="give a type"
+    )
+    from jsonschema.exceptions import best_match
+    from jsonschema.validators import validator_for
+
     problem = best_match(validator_for(schema)(schema).iter_errors(answer))
     if problem is not None:
         raise ValueError(f"{problem.json_path.replace('$', 'the answer', 1)}: {problem.message}")
