@@ -1,7 +1,6 @@
 """Play a task and evaluate its checks.
 
     check_task(task, program)   ->  (CheckResult("words", "the average is 2.0", True), ...)
-    Score(results).share   ->  0.5, where half of the checks hold
 
 Every check counts in every run: a check that raises has failed, and where a case raises, all of its checks have.
 Credit is partial, as in the paper: a task's score is the share of its checks that hold.
@@ -23,18 +22,6 @@ class CheckResult:
     check: str
     passed: bool
     error: str | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class Score:
-    """All results of one play of a task."""
-
-    results: tuple[CheckResult, ...]
-
-    @property
-    def share(self) -> float:
-        """The share of checks that hold, from 0 to 1."""
-        return sum(result.passed for result in self.results) / len(self.results)
 
 
 def check_task(task: Task, program: ModuleType) -> tuple[CheckResult, ...]:

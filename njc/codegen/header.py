@@ -48,12 +48,6 @@ class FileHeader:
     code: str | None = None
     """A short SHA-256 of the code that was written for blocks, None where there is none."""
 
-    @property
-    def inputs(self) -> str:
-        """All that the compiled file depends on, the path aside."""
-        parts = (self.version, str(self.abi), self.digest, self.options, self.code)
-        return " ".join(part for part in parts if part)
-
 
 def make_header(
     source: SourceFile, project: Options, version: str = __version__, written: str = ""
@@ -65,11 +59,6 @@ def make_header(
     options = _hash_bytes(ascii(settings).encode()) if settings else None
     code = _hash_bytes(written.encode()) if written else None
     return FileHeader(version, source.path, _hash_text(source.data), options, ABI, code)
-
-
-def compute_inputs(source: SourceFile, project: Options) -> str:
-    """Compute `FileHeader.inputs` of an up-to-date compilation of `source`."""
-    return make_header(source, project).inputs
 
 
 def format_header(header: FileHeader) -> tuple[str, str]:

@@ -10,18 +10,17 @@
         else:                       here raise and return: a loop's else is outside the loop
 
 A `Frame` is what the suites around a point make of it; `enter_...` give the frame of an inner suite.
-Labels are always in the order of `LABELS`.
+Labels are always in the order of `Label`.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import Literal, get_args
+from typing import Literal
 
 from njc.frontend.names import NameScope
 
 Label = Literal["raise", "break", "continue", "return", "return_value"]
-LABELS: tuple[Label, ...] = get_args(Label)
 
 
 @dataclass(frozen=True, slots=True)

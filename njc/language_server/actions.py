@@ -81,7 +81,7 @@ def _declare(
     body = block.scope.node.body
     has_docstring = reading.module.source.get_offset(body[0].lineno, body[0].col_offset) not in {
         other.start for other in reading.blocks
-    } and _is_docstring(document, reading, body[0].lineno)
+    } and _is_docstring(reading, body[0].lineno)
     first = body[1] if has_docstring and len(body) > 1 else body[0]
     start = reading.module.source.get_offset(first.lineno, first.col_offset)
     line_start = reading.module.source.line_starts[first.lineno - 1]
@@ -92,7 +92,7 @@ def _declare(
         yield Correction(f"Declare `{declaration}`", finding, (edit,))
 
 
-def _is_docstring(document: Document, reading: Reading, line: int) -> bool:
+def _is_docstring(reading: Reading, line: int) -> bool:
     return bool(re.match(r"\s*[rRuU]?[\"']", reading.module.source.line(line)))
 
 

@@ -278,7 +278,7 @@ def _check_part(
     old, new = last.source.text[part.start : part.end], source.text[part.start : part.end + shift]
     if _FAR_REACHING.search(old) or _FAR_REACHING.search(new):
         return None
-    function = _parse_function(part, old, new)
+    function = _parse_function(part, new)
     if function is None or is_without_end(function) != is_without_end(part.node):
         return None
     old_last = part.line + _count_lines(old) - 1
@@ -303,7 +303,7 @@ def _check_part(
     return replace(last, source=source, parts=parts, diagnostics=diagnostics)
 
 
-def _parse_function(part: FunctionPart, old: str, new: str) -> FunctionDefinition | None:
+def _parse_function(part: FunctionPart, new: str) -> FunctionDefinition | None:
     """Parse the function alone, with the lines that it has in the text."""
     indented = new[:1] in (" ", "\t")
     try:

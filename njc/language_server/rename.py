@@ -110,7 +110,7 @@ def _find_obstacles(document: Document, reading: Reading, variable: Variable) ->
             yield f"the f-string in line {line} prints the name `{name}`"
     yield from _find_namespace_uses(reading, variable)
     yield from _find_class_bodies(reading.names, variable)
-    yield from _find_plain_mentions(document, reading, variable)
+    yield from _find_plain_mentions(reading, variable)
     if scope.kind == "module" and reading.names.star_import and not places:
         yield f"`{name}` may come from `import *`"
     if scope.kind == "module" and _is_exported(reading, name):
@@ -144,7 +144,7 @@ def _find_class_bodies(names: NameIndex, variable: Variable) -> Iterator[str]:
             yield f"the class `{scope.name}` reads and binds `{variable.name}`"
 
 
-def _find_plain_mentions(document: Document, reading: Reading, variable: Variable) -> Iterator[str]:
+def _find_plain_mentions(reading: Reading, variable: Variable) -> Iterator[str]:
     """Texts that name the variable in angle brackets and are no references."""
     scope, source = variable.scope, reading.module.source
     for block in reading.blocks:

@@ -93,11 +93,6 @@ def _has_children() -> bool:
 _checkpoint_processes: set[int] = set()
 
 
-def forget_checkpoint(pid: int) -> None:
-    """A checkpoint of this process has ended."""
-    _checkpoint_processes.discard(pid)
-
-
 def fork_quietly() -> int:
     """Copy this process: 0 in the copy, in the process the copy's number."""
     with warnings.catch_warnings():

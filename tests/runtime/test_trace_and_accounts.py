@@ -45,7 +45,7 @@ from njrt.messages import (
     UserMessage,
 )
 from njrt.observability.accounts import Totals, last_run, record_event, watch
-from njrt.observability.listeners import make_listener, make_safe_listener
+from njrt.observability.listeners import SafeListener, make_listener
 from njrt.observability.logs import log_event
 from njrt.observability.telemetry import Telemetry
 from njrt.observability.trace import MAX_PART_CHARS, TraceFile
@@ -490,7 +490,7 @@ def test_a_listener_that_fails_never_reaches_the_program(caplog: pytest.LogCaptu
 
     heard: list[Event] = []
     with caplog.at_level(logging.WARNING, "njrt"):
-        tell(combine_listeners(make_safe_listener(failing), heard.append), run_of())
+        tell(combine_listeners(SafeListener(failing), heard.append), run_of())
     assert len(heard) == 8
     assert caplog.messages == ["a listener to natural blocks failed: RuntimeError: broken"]
 

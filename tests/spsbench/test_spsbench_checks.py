@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from spsbench.checks import CheckResult, Score, check_task
+from spsbench.checks import CheckResult, check_task
 from spsbench.suite import TASK_NAMES, load_script, load_task
 from spsbench.task import Case, Check, Task, catch_exception_name
 
@@ -43,10 +43,6 @@ def test_a_check_that_raises_has_failed_and_a_case_that_raises_fails_all_of_its_
         CheckResult("raises", "one", False, "LookupError: no luck"),
         CheckResult("raises", "two", False, "LookupError: no luck"),
     )
-
-
-def test_the_score_is_the_share_of_checks_that_hold() -> None:
-    assert Score(check_task(TASK, ModuleType("program"))).share == pytest.approx(1 / 6)
 
 
 def test_raised_by_names_the_exception() -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from njrt.models.scripted import Scripted
-from spsbench.checks import Score, check_case
+from spsbench.checks import check_case
 from spsbench.llm import use_model
 from spsbench.script import CaseScript, make_manual_replies
 from spsbench.suite import TASK_NAMES, load_manual_program, load_script, load_task
@@ -43,4 +43,4 @@ def test_a_model_that_says_nothing_fails_every_check(name: str) -> None:
     for case in load_task(name).cases:
         with use_model(Scripted([])):
             results = check_case(case, load_manual_program(name))
-        assert Score(results).share == 0
+        assert not any(result.passed for result in results)

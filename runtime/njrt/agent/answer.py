@@ -118,7 +118,7 @@ _TRUE: Json = {"const": True}
 
 def _list_alternatives(block: Block, scope: Scope) -> Iterator[Alternative]:
     """The forms that the block's text calls for: its outputs, then its jumps."""
-    forms = {path: find_output_form(scope, path, block.place) for path in scope.outputs}
+    forms = {path: find_output_form(scope, path) for path in scope.outputs}
     if forms:
         properties = {path: form.schema for path, form in forms.items()}
         yield make_object_schema(properties), describe_object(forms)
@@ -148,7 +148,7 @@ def _move_definitions(schema: Json, definitions: dict[str, Json]) -> Json:
     return moved
 
 
-def find_output_form(scope: Scope, path: str, place: str = "") -> JsonForm:
+def find_output_form(scope: Scope, path: str) -> JsonForm:
     """The JSON form of an output; raise ConfigurationError where it has none."""
     if "." in path:
         raise ConfigurationError(

@@ -128,7 +128,7 @@ class Ledger:
                 return text
             held = state.held | {hold.id: (hold.amount.usd, hold.amount.tokens, hold.until)}
             budget = account.budget
-            return format_state(
+            return to_json(
                 replace(state, held=held, limit_usd=budget.usd, limit_tokens=budget.tokens, at=now)
             )
 
@@ -147,7 +147,7 @@ class Ledger:
             held = {name: other for name, other in state.held.items() if name != hold.id}
             total = state.spent + spent
             new = replace(state, usd=total.usd, tokens=total.tokens, calls=state.calls + 1)
-            return format_state(replace(new, held=held, at=now).without_expired(now))
+            return to_json(replace(new, held=held, at=now).without_expired(now))
 
         update(self.store, account.key, change)
 
@@ -159,7 +159,7 @@ class Ledger:
             if hold.id not in state.held:
                 return text
             held = {name: other for name, other in state.held.items() if name != hold.id}
-            return format_state(replace(state, held=held))
+            return to_json(replace(state, held=held))
 
         update(self.store, account.key, change)
 
@@ -253,8 +253,3 @@ def read_state(text: str | None, key: str) -> AccountState:
             f"the text of {key} in the store is no account of a budget ({error})"
         ) from None
     return state
-
-
-def format_state(state: AccountState) -> str:
-    """The text of a state in the store."""
-    return to_json(state)

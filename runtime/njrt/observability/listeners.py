@@ -42,7 +42,7 @@ _added: tuple[Listener, ...] = ()
 def add_listener(listener: Listener) -> Callable[[], None]:
     """Add a listener to all blocks of this process that begin from now on; return what removes it."""
     global _added
-    _added = (*_added, make_safe_listener(listener))
+    _added = (*_added, SafeListener(listener))
     added = _added[-1]
     make_listener.cache_clear()
 
@@ -62,11 +62,11 @@ def make_added_listener() -> Listener | None:
 @lru_cache(maxsize=16)
 def make_listener(trace: str | None = None) -> Listener:
     """The listener of a process, which also writes to the file `trace` if it is given."""
-    listeners = [record_event, make_safe_listener(log_event), make_safe_listener(_telemetry)]
+    listeners = [record_event, SafeListener(log_event), SafeListener(_telemetry)]
     if trace:
         from njrt.observability.trace import TraceFile
 
-        listeners.append(make_safe_listener(TraceFile(trace)))
+        listeners.append(SafeListener(TraceFile(trace)))
     return combine_listeners(*listeners, *_added)
 
 
@@ -91,11 +91,6 @@ class SafeListener:
             if not self._has_failed:
                 self._has_failed = True
                 warn("a listener to natural blocks failed: %s: %s", type(error).__name__, error)
-
-
-def make_safe_listener(listener: Listener) -> Listener:
-    """A listener that logs its first failure as a warning and never raises."""
-    return SafeListener(listener)
 
 
 @dataclass(frozen=True, slots=True)

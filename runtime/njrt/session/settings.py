@@ -29,7 +29,7 @@ from njrt.events import Listener, combine_listeners
 from njrt.models.adapt import adapt_model
 from njrt.models.choose import choose_model
 from njrt.models.model import Model
-from njrt.observability.listeners import make_listener, make_safe_listener
+from njrt.observability.listeners import SafeListener, make_listener
 from njrt.options import (
     DEFAULTS,
     Options,
@@ -235,4 +235,4 @@ def get_stored_trace(trace: str, url: str | None) -> Listener:
     from njrt.persistence.stored_trace import PLACE_PREFIX, StoredTrace
 
     name = trace.removeprefix(PLACE_PREFIX)
-    return make_safe_listener(StoredTrace(get_store(url, os.environ), name))
+    return SafeListener(StoredTrace(get_store(url, os.environ), name))

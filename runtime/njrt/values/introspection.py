@@ -23,7 +23,6 @@ from typing import Any, TypeGuard
 from njrt.outcome import UserValue
 
 _get_mro = type.__dict__["__mro__"].__get__
-_get_name = type.__dict__["__name__"].__get__
 _get_qualified_name = type.__dict__["__qualname__"].__get__
 _get_namespace = type.__dict__["__dict__"].__get__
 _get_bases = type.__dict__["__bases__"].__get__
