@@ -52,6 +52,18 @@ def test_readme_fits_program_compiled_form_and_output_on_its_first_screens() -> 
     assert len(until_output.splitlines()) < 60
 
 
+def test_every_page_is_in_the_index() -> None:
+    linked = set(re.findall(r"\]\((\w[\w-]*\.md)", (ROOT / "docs" / "index.md").read_text()))
+    assert {page.name for page in (ROOT / "docs").glob("*.md")} - linked == {"index.md"}
+
+
+@pytest.mark.parametrize("document", DOCUMENTS, ids=lambda document: document.name)
+def test_rows_are_in_tables(document: Path) -> None:
+    text = re.sub(r"^```.*?^```$", "", document.read_text(), flags=re.DOTALL | re.MULTILINE)
+    for table in re.findall(r"(?:^\|.*\n)+", text, re.MULTILINE):
+        assert re.match(r"\|.*\n\|[ :|-]+\|\n", table), table
+
+
 def test_every_command_that_documents_name_exists() -> None:
     named = {
         name
