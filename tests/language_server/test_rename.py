@@ -21,7 +21,8 @@ from njrt.private_names import mangle
 NEW_NAME = "renamed_by_the_editor"
 
 
-CLOSURES = ("LOAD_CLOSURE", "LOAD_FAST", "LOAD_FAST_LOAD_FAST")
+FAST = ("LOAD_FAST", "LOAD_FAST_BORROW")
+CLOSURES = ("LOAD_CLOSURE", *FAST, *(f"{name}_{name}" for name in FAST))
 """Instructions that load the cells of a closure, in the order of their names; from Python 3.13 on, by `LOAD_FAST`."""
 CELLS = ("MAKE_CELL", "COPY_FREE_VARS")
 
