@@ -29,6 +29,8 @@ from pygls.protocol import LanguageServerProtocol, default_converter, lsp_method
 
 log = logging.getLogger("njc.language_server")
 
+_PLAIN_TYPES = (bool, int, float, str)
+
 Handler = TypeVar("Handler", bound=Callable[..., Any])
 JsonObject = dict[str, Any]
 
@@ -107,8 +109,8 @@ def answer_errors(handler: Handler) -> Handler:
 def make_converter() -> Converter:
     """Make a converter of the protocol's values that takes no value of another type."""
     converter: Converter = default_converter()  # type: ignore[no-untyped-call]
-    for kind in (bool, int, float, str):
-        converter.register_structure_hook(kind, _check_type)
+    # By a predicate: a hook for `str` would also be given the enumerations whose members are texts.
+    converter.register_structure_hook_func(lambda kind: kind in _PLAIN_TYPES, _check_type)
     return converter
 
 

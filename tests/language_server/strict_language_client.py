@@ -134,8 +134,11 @@ class StrictClient:
                 await asyncio.sleep(0.001)
         return self.responses[number]
 
-    async def start(self) -> Message:
-        offered = {"general": {"positionEncodings": ["utf-7", self.encoding]}}
+    async def start(self, capabilities: Message | None = None) -> Message:
+        offered = {
+            **(capabilities or {}),
+            "general": {"positionEncodings": ["utf-7", self.encoding]},
+        }
         params = {"processId": None, "rootUri": None, "capabilities": offered}
         response = await self.ask("initialize", params)
         assert response["result"]["capabilities"]["positionEncoding"] == self.encoding
