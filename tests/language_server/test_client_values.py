@@ -66,7 +66,9 @@ def make_objects(kind: Any, depth: int) -> list[Any]:
         if values and values != [None]:
             first, *rest = field.name.split("_")
             fields[first + "".join(map(str.capitalize, rest))] = values
-    count = max([1, *(len(values) for values in fields.values() if not isinstance(values[0], dict))])
+    count = max(
+        [1, *(len(values) for values in fields.values() if not isinstance(values[0], dict))]
+    )
     return [
         {name: values[number % len(values)] for name, values in fields.items()}
         for number in range(count)
