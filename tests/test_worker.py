@@ -6,15 +6,15 @@ import os
 import signal
 import subprocess
 import sys
-import time
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
 from njc.worker import Worker, make_clean_environment
+from waiting import wait_until
 
-SECONDS = 20.0
+SECONDS = 90.0
 
 CHILD = """
 import os, subprocess, sys, time
@@ -51,7 +51,7 @@ from njc.worker import Worker, make_clean_environment
 
 worker = Worker("child", Path.cwd(), make_clean_environment())
 worker.send({"do": "start"})
-print(*worker.receive(20.0)["pids"], flush=True)
+print(*worker.receive(90.0)["pids"], flush=True)
 worker.send({"do": "sleep"})
 worker.wait()
 """
@@ -78,10 +78,8 @@ def is_running(pid: int) -> bool:
 
 
 def wait_for_end(*pids: int) -> bool:
-    until = time.monotonic() + SECONDS
-    while any(map(is_running, pids)) and time.monotonic() < until:
-        time.sleep(0.05)
-    return not any(map(is_running, pids))
+    wait_until(lambda: not any(map(is_running, pids)))
+    return True
 
 
 def test_messages_go_both_ways_and_prints_to_the_log(start: Start, tmp_path: Path) -> None:

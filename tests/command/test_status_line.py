@@ -19,6 +19,7 @@ from loopback import Answer, Stream
 from njc.commands.terminal.console import Console
 from njc.commands.terminal.status_line import StatusLine, is_status_shown
 from openai_server import OpenAIServer, says, split_completion
+from waiting import HANG_SECONDS
 
 pytest.importorskip("openai")
 
@@ -103,7 +104,7 @@ def run_on_terminal(
     )  # fmt: skip
     os.close(follower)
     written = b""
-    until = time.monotonic() + 60
+    until = time.monotonic() + HANG_SECONDS
     try:
         while time.monotonic() < until:
             if not select.select([leader], [], [], 1)[0]:
@@ -115,10 +116,10 @@ def run_on_terminal(
             if not got:
                 break
             written += got
-        assert process.wait(10) == 0, written.decode()
+        assert process.wait(HANG_SECONDS) == 0, written.decode()
     finally:
         process.kill()
-        process.wait(10)
+        process.wait(HANG_SECONDS)
         os.close(leader)
     return written.decode()
 

@@ -12,7 +12,7 @@ import threading
 from pathlib import Path
 from typing import Any
 
-SECONDS = 240.0
+SECONDS = 110.0
 _HEADER = re.compile(rb"Content-Length: (\d+)\r\n\r\n")
 
 

@@ -349,7 +349,7 @@ def test_the_end_of_the_stream_ends_the_adapter_and_the_program(
     client.stopped()
     assert client.process.stdin is not None
     client.process.stdin.close()
-    assert client.process.wait(30) == 0
+    assert client.process.wait(100) == 0
 
 
 def test_a_program_that_is_killed_at_a_stop_leaves_the_adapter_serving(

@@ -12,8 +12,7 @@ import socket
 import subprocess
 import sys
 import threading
-import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -25,6 +24,7 @@ from njrt.messages import Request
 from njrt.models.scripted import Scripted
 from openai_server import OpenAIServer, says
 from services import find_postgres, start_postgres
+from waiting import HANG_SECONDS, wait_until
 
 ROOT = Path(__file__).parents[2]
 SERVICE = ROOT / "compiled_out/examples/service"
@@ -65,11 +65,11 @@ class RunningService:
 
     def __exit__(self, *_: object) -> None:
         self.server.handle_exit(signal.SIGTERM, None)
-        self._thread.join(30)
+        self._thread.join(HANG_SECONDS)
         assert not self._thread.is_alive()
 
     def connect(self) -> http.client.HTTPConnection:
-        return http.client.HTTPConnection("127.0.0.1", self.port, timeout=30)
+        return http.client.HTTPConnection("127.0.0.1", self.port, timeout=HANG_SECONDS)
 
     def ask(self, method: str, path: str, body: Any = None, **headers: str) -> Answer:
         connection = self.connect()
@@ -95,13 +95,6 @@ def read_answer(connection: http.client.HTTPConnection) -> Answer:
     headers = {name.lower(): value for name, value in response.getheaders()}
     connection.close()
     return response.status, json.loads(text), headers
-
-
-def wait_until(condition: Callable[[], bool]) -> None:
-    until = time.monotonic() + 60
-    while not condition():
-        assert time.monotonic() < until
-        time.sleep(0.01)
 
 
 @pytest.fixture
@@ -349,7 +342,7 @@ def test_a_request_has_its_time(database: str, slow: SlowModel) -> None:
 
 def test_a_body_that_does_not_come_has_its_time_too(database: str) -> None:
     with RunningService(database, request_seconds=0.3) as service:
-        with socket.create_connection(("127.0.0.1", service.port), 30) as client:
+        with socket.create_connection(("127.0.0.1", service.port), HANG_SECONDS) as client:
             client.sendall(b"PUT /tickets/a1 HTTP/1.1\r\nhost: x\r\ncontent-length: 50\r\n\r\n{")
             assert client.recv(100).startswith(b"HTTP/1.1 504 ")
         wait_until(lambda: service.gate.running == 0)
@@ -359,7 +352,7 @@ def test_a_body_that_does_not_come_has_its_time_too(database: str) -> None:
 def test_a_client_that_leaves_cancels_its_request(database: str, slow: SlowModel, how: str) -> None:
     with RunningService(database) as service:
         if how == "half a body":
-            client = socket.create_connection(("127.0.0.1", service.port), 30)
+            client = socket.create_connection(("127.0.0.1", service.port), HANG_SECONDS)
             client.sendall(b"PUT /tickets/a1 HTTP/1.1\r\nhost: x\r\ncontent-length: 50\r\n\r\n{")
             wait_until(lambda: service.gate.running == 1)
             client.close()
@@ -424,7 +417,7 @@ def test_sigterm_finishes_what_runs_and_refuses_what_comes(tmp_path: Path) -> No
         find_refusal = server.find_refusal
 
         def wait_and_find_refusal(seen: Any) -> Any:
-            answer_later.wait(60)
+            answer_later.wait(HANG_SECONDS)
             return find_refusal(seen)
 
         server.find_refusal = wait_and_find_refusal  # type: ignore[method-assign]
@@ -463,7 +456,7 @@ def test_sigterm_finishes_what_runs_and_refuses_what_comes(tmp_path: Path) -> No
             answer_later.set()
             status, body, headers = read_answer(running)
             assert (status, body["team"], headers["connection"]) == (201, "shipping", "close")
-            assert process.wait(30) == -signal.SIGTERM
+            assert process.wait(HANG_SECONDS) == -signal.SIGTERM
             with pytest.raises(ConnectionRefusedError):
                 service.put("a3")
         finally:

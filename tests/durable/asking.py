@@ -2,26 +2,33 @@
 
 from __future__ import annotations
 
-import time
+from collections.abc import Collection
 
 import njrt
 from njrt import durable
 from njrt.models.scripted import Scripted
-
-WAIT_SECONDS = 30
-
-
-def wait_for_questions(url: str, identity: str) -> list[durable.WorkflowQuestion]:
-    stops = time.monotonic() + WAIT_SECONDS
-    while time.monotonic() < stops:
-        found = [asked for asked in durable.list_questions(url) if asked.workflow_id == identity]
-        if found:
-            return found
-        time.sleep(0.05)
-    raise AssertionError("no question came")
+from waiting import wait_until
 
 
-def ask(seconds: float = 60) -> str:
+def wait_for_questions(
+    url: str, identity: str, decided: Collection[str] = ()
+) -> list[durable.WorkflowQuestion]:
+    """Wait for questions of a workflow, without those on topics that have been decided."""
+    found: list[durable.WorkflowQuestion] = []
+
+    def look() -> bool:
+        found[:] = [
+            asked
+            for asked in durable.list_questions(url)
+            if asked.workflow_id == identity and asked.topic not in decided
+        ]
+        return bool(found)
+
+    wait_until(look, lambda: "no question came")
+    return found
+
+
+def ask(seconds: float = 600) -> str:
     with njrt.using(model=Scripted(["3"]), intercept=durable.ask_person(seconds)):
         try:
             return str(njrt.llm("How many?"))

@@ -22,9 +22,7 @@ def answer_later(url: str, identity: str, decisions: list[Decision]) -> list[str
     def answer() -> None:
         seen: set[str] = set()
         for decision in decisions:
-            question = next(
-                asked for asked in wait_for_questions(url, identity) if asked.topic not in seen
-            )
+            question = wait_for_questions(url, identity, seen)[0]
             seen.add(question.topic)
             texts.append(question.text)
             durable.decide(url, question, decision)
@@ -33,7 +31,7 @@ def answer_later(url: str, identity: str, decisions: list[Decision]) -> list[str
     return texts
 
 
-async def aask(seconds: float = 60) -> str:
+async def aask(seconds: float = 600) -> str:
     with njrt.using(model=Scripted(["3"]), intercept=durable.ask_person(seconds)):
         try:
             return str(await njrt.allm("How many?"))
@@ -97,10 +95,12 @@ def test_branches_wait_for_decisions_of_their_own(workflows: str) -> None:
         return durable.map(ask_about, ["apples", "pears"])
 
     def answer() -> None:
-        for _ in range(2):
-            for question in wait_for_questions(workflows, "two persons"):
+        decided: set[str] = set()
+        while len(decided) < 2:
+            for question in wait_for_questions(workflows, "two persons", decided):
                 decision = Reject("no") if "apples" in question.text else Accept()
                 durable.decide(workflows, question, decision)
+                decided.add(question.topic)
 
     threading.Thread(target=answer).start()
     with durable.workflow_id("two persons"):

@@ -21,7 +21,7 @@ from njc.language_server.features import make_server
 Message = dict[str, Any]
 UNITS = {"utf-8": ("utf-8", 1), "utf-16": ("utf-16-le", 2), "utf-32": ("utf-32-le", 4)}
 HEAD = re.compile(rb"Content-Length: (\d+)\r\n(?:Content-Type: [^\r\n]+\r\n)?\r\n")
-SECONDS = 30
+SECONDS = 90
 
 
 def count_units(text: str, encoding: str) -> int:

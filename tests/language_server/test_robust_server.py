@@ -15,7 +15,7 @@ from typing import Any
 import pytest
 
 ROOT = Path(__file__).parents[2]
-SECONDS = 60
+SECONDS = 90
 Message = dict[str, Any]
 
 FAILING = """

@@ -20,7 +20,7 @@ from njc.frontend.source import SourceFile
 
 ROOT = Path(__file__).parents[2]
 SERVER = [sys.executable, "-m", "njc", "lsp"]
-SECONDS = 30
+SECONDS = 90
 PROGRAM = '''\
 from typing import Literal
 

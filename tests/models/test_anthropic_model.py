@@ -27,6 +27,7 @@ from njrt.errors import (
 )
 from njrt.messages import Request, ToolMessage, Usage, UserMessage
 from njrt.models.anthropic import Anthropic
+from waiting import HANG_SECONDS
 
 pytest.importorskip("anthropic")
 
@@ -239,7 +240,7 @@ def test_the_deadline_holds_over_everything(ask, trouble):
         begun = time.monotonic()
         with pytest.raises(ServerError, match=r"within 0\.3 s"):
             ask(vendor(server), replace(PLAIN, timeout=0.3))
-        assert time.monotonic() - begun < 20
+        assert time.monotonic() - begun < HANG_SECONDS
 
 
 def test_a_long_limit_needs_no_streaming():

@@ -19,6 +19,7 @@ from loopback import Hang, Trickle
 from njrt.models.network import Network
 from njrt.models.openai import OpenAI
 from openai_server import OpenAIServer, says
+from waiting import HANG_SECONDS
 
 pytest.importorskip("openai")
 
@@ -60,14 +61,14 @@ def test_a_cancelled_call_is_given_up_at_once():
         while not server.seen:
             await asyncio.sleep(0.01)
         call.cancel()
-        async with asyncio.timeout(1.5):
+        async with asyncio.timeout(HANG_SECONDS):
             with pytest.raises(asyncio.CancelledError):
                 await call
 
     with OpenAIServer([Trickle(), says("fine")], vendor=False, models=("local",)) as server:
         model = OpenAI("local", base_url=server.base_url)
         asyncio.run(main(model, server))
-        assert server.abandoned.wait(10)
+        assert server.abandoned.wait(HANG_SECONDS)
         assert model.ask(PLAIN).message.text == "fine"
 
 
@@ -85,9 +86,9 @@ def test_the_users_interrupt_ends_a_waiting_call():
         thread = threading.Thread(target=interrupt, daemon=True)
         thread.start()
         with pytest.raises(KeyboardInterrupt):
-            model.ask(replace(PLAIN, timeout=30))
+            model.ask(replace(PLAIN, timeout=600))
         thread.join()
-        assert server.abandoned.wait(10)
+        assert server.abandoned.wait(HANG_SECONDS)
         assert model.ask(PLAIN).message.text == "fine"
 
 
@@ -99,7 +100,7 @@ def test_a_forked_process_asks_on_connections_of_its_own():
             "from njrt.messages import Request, UserMessage\n"
             "from njrt.models.openai import OpenAI\n"
             f"model = OpenAI('local', base_url={server.base_url!r})\n"
-            "request = Request('', (UserMessage('hello'),), timeout=10)\n"
+            "request = Request('', (UserMessage('hello'),), timeout=100)\n"
             "model.ask(request)\n"
             "child = os.fork()\n"
             "assert model.ask(request).message.text == 'fine'\n"
@@ -109,7 +110,10 @@ def test_a_forked_process_asks_on_connections_of_its_own():
         # From Python 3.12 on, a fork beside other threads is warned of: this one is forked on purpose.
         quiet = "-Wignore:This process:DeprecationWarning"
         ran = subprocess.run(
-            [sys.executable, quiet, "-c", code], capture_output=True, text=True, timeout=30
+            [sys.executable, quiet, "-c", code],
+            capture_output=True,
+            text=True,
+            timeout=HANG_SECONDS,
         )
     assert (ran.returncode, ran.stderr) == (7, "")
     assert server.connections == 2
@@ -123,7 +127,7 @@ def test_a_program_ends_at_once_and_leaves_nothing_open(ending):
             "from njrt.messages import Request, UserMessage\n"
             "from njrt.models.openai import OpenAI\n"
             f"model = OpenAI('local', base_url={server.base_url!r})\n"
-            "request = Request('', (UserMessage('hello'),), timeout=60)\n"
+            "request = Request('', (UserMessage('hello'),), timeout=600)\n"
             "print(model.ask(request).message.text)\n"
             "threading.Thread(target=model.ask, args=(request,), daemon=True).start()\n"
             "time.sleep(0.2)\n"
@@ -131,7 +135,7 @@ def test_a_program_ends_at_once_and_leaves_nothing_open(ending):
         )
         ran = subprocess.run(
             [sys.executable, "-X", "dev", "-W", "error::ResourceWarning", "-c", code],
-            capture_output=True, text=True, timeout=20,
+            capture_output=True, text=True, timeout=HANG_SECONDS,
         )  # fmt: skip
     assert ran.returncode == 0
     assert ran.stdout == "fine\n"
@@ -149,13 +153,13 @@ def test_closing_cancels_what_is_under_way_and_closes_the_clients():
     async def asking() -> None:
         network.get_client("owner", lambda: connected)
         begun.set()
-        await asyncio.sleep(60)
+        await asyncio.sleep(600)
 
     network, connected, begun = Network(), Connected(), threading.Event()
     with ThreadPoolExecutor(1) as threads:
         waiting = threads.submit(network.run, asking())
-        assert begun.wait(5)
+        assert begun.wait(HANG_SECONDS)
         network.close()
         with pytest.raises(CancelledError):
-            waiting.result(timeout=5)
+            waiting.result(timeout=HANG_SECONDS)
     assert connected.closed

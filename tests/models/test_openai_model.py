@@ -19,6 +19,7 @@ from njrt.errors import (
 from njrt.messages import Tool, Usage
 from njrt.models.openai import OpenAI
 from openai_server import KEY, OpenAIServer, calls, completion, says
+from waiting import HANG_SECONDS
 
 pytest.importorskip("openai")
 
@@ -280,7 +281,7 @@ def test_the_deadline_holds_over_everything(ask, trouble):
         begun = time.monotonic()
         with pytest.raises(ServerError, match=r"within 0\.3 s"):
             ask(vendor(server), replace(PLAIN, timeout=0.3))
-        assert time.monotonic() - begun < 20
+        assert time.monotonic() - begun < HANG_SECONDS
 
 
 def test_errors_are_one_clean_sentence_without_the_sdks_traceback(ask):

@@ -340,7 +340,7 @@ def test_lone_surrogates_are_sent_as_escapes(vendor):
     make_server, make_model = VENDORS[vendor]
     valid = {"openai": OPENAI, "anthropic": ANTHROPIC}[vendor]["text"][1]
     with make_server([valid]) as server:
-        asked = Request("\udc80", (UserMessage("a \ud800 b"),), timeout=10)
+        asked = Request("\udc80", (UserMessage("a \ud800 b"),), timeout=100)
         assert make_model(server).ask(asked).message.text == "hello"
         assert "a \\\\ud800 b" in json.dumps(server.seen[0].body)
 

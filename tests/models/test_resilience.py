@@ -40,6 +40,7 @@ from njrt.models.vote import VoteModel
 from njrt.models.wrapped import WrappedModel
 from njrt.persistence.memory_store import MemoryStore
 from njrt.session.drive import run
+from waiting import HANG_SECONDS
 
 
 @dataclass
@@ -338,11 +339,11 @@ def test_votes_are_asked_at_the_same_time(ask):
 
     class Waiting(Scripted):
         def ask(self, request: Request) -> Reply:
-            together.wait(30)
+            together.wait(HANG_SECONDS)
             return super().ask(request)
 
         async def aask(self, request: Request) -> Reply:
-            await asyncio.to_thread(together.wait, 30)
+            await asyncio.to_thread(together.wait, HANG_SECONDS)
             return await super().aask(request)
 
     assert ask(VoteModel(Waiting([reply("a")] * 3)), PLAIN).agreement == 1.0
@@ -437,7 +438,7 @@ def test_of_many_threads_one_tries():
         if clock.time == 0:
             raise busy()
         asked.release()
-        go.wait(30)
+        go.wait(HANG_SECONDS)
         return reply("up")
 
     model = Scripted(try_once)
@@ -454,14 +455,14 @@ def test_of_many_threads_one_tries():
 
     first = threading.Thread(target=ask)
     first.start()
-    assert asked.acquire(timeout=30)
+    assert asked.acquire(timeout=HANG_SECONDS)
     others = [threading.Thread(target=ask) for _ in range(5)]
     for thread in others:
         thread.start()
     for thread in others:
-        thread.join(30)
+        thread.join(HANG_SECONDS)
     go.set()
-    first.join(30)
+    first.join(HANG_SECONDS)
     assert len(refused) == 5
     assert all("it is being tried" in text for text in refused)
     assert (len(model.requests), breaker.state) == (2, "closed")
@@ -642,7 +643,7 @@ def test_threads_share_a_limit_and_a_store(tmp_path):
     for thread in threads:
         thread.start()
     for thread in threads:
-        thread.join(60)
+        thread.join(HANG_SECONDS)
     assert len(model.requests) == 40
     with pytest.raises(NotAskedError):
         limited.ask(replace(PLAIN, timeout=0.1))
@@ -732,7 +733,7 @@ def test_retries_of_a_block_keep_its_time(ask):
             RetryModel(model, attempts=99, first_wait=0.01, longest_wait=0.01),
             replace(PLAIN, seconds_left=0.3),
         )
-    assert time.monotonic() - began < 30
+    assert time.monotonic() - began < HANG_SECONDS
     assert 2 <= len(model.requests) < 30
     assert all(request.seconds_left <= 0.3 for request in model.requests)
 

@@ -34,6 +34,7 @@ from njrt.models.retry import RetryModel
 from njrt.models.vote import VoteModel
 from njrt.persistence.memory_store import MemoryStore
 from openai_server import KEY, OpenAIServer, says
+from waiting import HANG_SECONDS
 
 pytest.importorskip("openai")
 
@@ -220,7 +221,7 @@ def test_threads_and_tasks_share_wrappers_without_losing_a_call():
     for thread in threads:
         thread.start()
     for thread in threads:
-        thread.join(60)
+        thread.join(HANG_SECONDS)
     assert len(results) == 30
     attempts = [attempt for result in results for attempt in result.attempts]
     assert len(attempts) == len(leaf.asked)
@@ -296,7 +297,7 @@ def test_faults_of_a_server_are_counted_once(seed, is_async):
         model = compose(names, inner, [spare])
         total, answered = 0, 0
         for _ in range(3):
-            request = replace(PLAIN, timeout=60)
+            request = replace(PLAIN, timeout=600)
             before = len(server.seen)
             result = (ask_async if is_async else ask_sync)(model, request)
             made = len(server.seen) - before

@@ -38,6 +38,7 @@ from njrt.models.streaming import (
     assemble_reply,
 )
 from openai_server import split_completion
+from waiting import HANG_SECONDS
 
 pytest.importorskip("openai")
 pytest.importorskip("anthropic")
@@ -260,4 +261,4 @@ def test_endless_streams_end_with_the_time_limit(vendor: str) -> None:
             server.script[:] = [Endless(HEAD + b"\r\n", data, 0.0 if data else 0.05)] * 2
             with pytest.raises(ServerError, match=r"no reply .* within 0\.2 s|unreadable reply"):
                 model.ask(replace(make_streamed(PLAIN), timeout=0.2))
-        assert server.abandoned.wait(10)
+        assert server.abandoned.wait(HANG_SECONDS)

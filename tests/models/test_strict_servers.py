@@ -19,7 +19,7 @@ from openai_server import OpenAIServer
 
 def refusal(server: Loopback, path: str, body: Any, headers: dict[str, str]) -> tuple[int, str]:
     """Post `body`; the status of the answer, and what the server says."""
-    connection = http.client.HTTPConnection(urlsplit(server.url).netloc, timeout=5)
+    connection = http.client.HTTPConnection(urlsplit(server.url).netloc, timeout=100)
     connection.request("POST", path, json.dumps(body), headers)
     answer = connection.getresponse()
     said = json.loads(answer.read())

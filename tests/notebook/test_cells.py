@@ -100,7 +100,7 @@ def test_cells_in_a_kernel() -> None:
     notebook = nbformat.v4.new_notebook(cells=cells)
     client = nbclient.NotebookClient(
         notebook,
-        timeout=60,
+        timeout=100,
         kernel_name=KERNEL,
         allow_errors=True,
         resources={"metadata": {"path": str(ROOT)}},

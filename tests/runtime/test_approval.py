@@ -45,7 +45,7 @@ with njrt.using(model=Scripted(reply), intercept=njrt.approve(decisions="approva
 print("total", total)
 '''
 PROMPT = "always [?] "
-SECONDS = 60.0
+SECONDS = 90.0
 
 
 class Person:
@@ -201,8 +201,8 @@ total = 0
     ).replace("total = add(total)", "total += outer()")
     source = source.replace("range(3)", "range(1)")
     source = source.replace("import sys\n", "import sys, time\n")
-    slow = "import os, njrt.approval.terminal as t\nask = t.Terminal.ask\ndef wait(self, prompt):\n    import time\n    time.sleep(1.2)\n    return ask(self, prompt)\nt.Terminal.ask = wait\n"
-    settings = "max_code_seconds=0.5, max_seconds=1"
+    slow = "import os, njrt.approval.terminal as t\nask = t.Terminal.ask\ndef wait(self, prompt):\n    from njrt.timeouts import clock\n    clock._stopped_seconds -= 1000\n    return ask(self, prompt)\nt.Terminal.ask = wait\n"
+    settings = "max_code_seconds=60, max_seconds=60"
     assert person.run("y", "y", settings=settings, source=slow + source) == 0, person.seen
     assert person.output == "total 1\n"
 

@@ -11,7 +11,6 @@ import sqlite3
 import subprocess
 import sys
 import threading
-import time
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -23,6 +22,7 @@ from njrt.models.model import LayeredModel
 from njrt.models.scripted import Said, Scripted
 from njrt.persistence.cache import Cache, make_request_key
 from njrt.persistence.reply_store import ReplyStore, open_reply_store
+from waiting import HANG_SECONDS
 
 RUN = Tool("run", "Run Python.", {"type": "object"})
 REQUEST = Request("system", (UserMessage("A"),), (RUN,))
@@ -243,45 +243,43 @@ def test_a_full_disk_is_survived(tmp_path: Path) -> None:
 # --- threads and processes
 
 WORKER = """
-import sys
+import os, sys
 from njrt.persistence.reply_store import open_reply_store
-store = open_reply_store(sys.argv[1])
-print("ready", flush=True)
-sys.stdin.readline()
-for number in range(60):
-    key = f"key {number}"
-    text = store.get(key)
-    assert text in (None, key * 300), text
-    store.put(key, key * 300)
-while sys.argv[2] == "forever":
+
+def work():
+    store = open_reply_store(sys.argv[1])
+    for number in range(60):
+        key = f"key {number}"
+        text = store.get(key)
+        assert text in (None, key * 300), text
+        store.put(key, key * 300)
+    return store, number
+"""
+SIXTEEN = f"""{WORKER}
+children = []
+(waits, begins) = os.pipe()
+for _ in range(16):
+    child = os.fork()
+    if child == 0:
+        os.close(begins)
+        os.read(waits, 1)
+        work()
+        os._exit(0)
+    children.append(child)
+os.close(begins)
+assert [os.waitpid(child, 0)[1] for child in children] == [0] * 16
+"""
+ENDLESS = f"""{WORKER}
+store, number = work()
+print("writing", flush=True)
+while True:
     number += 1
-    store.put(f"key {number % 500}", f"key {number % 500}" * 300)
+    store.put(f"key {{number % 500}}", f"key {{number % 500}}" * 300)
 """
 
 
-def start(folder: Path, how: str) -> subprocess.Popen[str]:
-    child = subprocess.Popen(
-        [sys.executable, "-c", WORKER, folder, how],
-        stdin=subprocess.PIPE,
-        stdout=subprocess.PIPE,
-        text=True,
-    )
-    assert child.stdout is not None
-    assert child.stdout.readline() == "ready\n"
-    return child
-
-
-def go(child: subprocess.Popen[str]) -> None:
-    assert child.stdin is not None
-    child.stdin.write("go\n")
-    child.stdin.flush()
-
-
 def test_sixteen_processes_at_once(tmp_path: Path) -> None:
-    children = [start(tmp_path, "once") for _ in range(16)]
-    for child in children:
-        go(child)
-    assert [child.wait(60) for child in children] == [0] * 16
+    subprocess.run([sys.executable, "-c", SIXTEEN, tmp_path], check=True, timeout=HANG_SECONDS)
     store = open_reply_store(tmp_path)
     assert [store.get(f"key {number}") for number in range(60)] == [
         f"key {number}" * 300 for number in range(60)
@@ -290,11 +288,12 @@ def test_sixteen_processes_at_once(tmp_path: Path) -> None:
 
 def test_a_process_killed_while_writing_harms_nobody(tmp_path: Path) -> None:
     for _ in range(3):
-        child = start(tmp_path, "forever")
-        go(child)
-        time.sleep(0.3)
-        child.send_signal(signal.SIGKILL)
-        child.wait(10)
+        command = [sys.executable, "-c", ENDLESS, tmp_path]
+        with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as child:
+            assert child.stdout is not None
+            said = child.stdout.readline()
+            child.send_signal(signal.SIGKILL)
+        assert said == "writing\n"
         store = open_reply_store(tmp_path)
         kept = {f"key {number}": store.get(f"key {number}") for number in range(500)}
         assert all(value in (None, key * 300) for key, value in kept.items())

@@ -384,7 +384,7 @@ def test_cancellation_passes_through_and_leaves_nothing() -> None:
     async def block():
         await aplay(
             lambda: (asyncio, log),
-            "try:\n    await asyncio.sleep(9)\nfinally:\n    log.append('end')",
+            "try:\n    await asyncio.sleep(600)\nfinally:\n    log.append('end')",
         )
 
     async def main():

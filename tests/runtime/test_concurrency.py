@@ -10,17 +10,19 @@ import threading
 import time
 import warnings
 import weakref
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
-from typing import Any
+from typing import Any, Literal
 
 import pytest
 from playing import play
 from programs import Program, ended_by
 
 import njrt
-from njrt.messages import Request, ToolCall, UserMessage
+from njrt.messages import Reply, Request, ToolCall, UserMessage
 from njrt.models.scripted import Scripted, run
 from njrt.observability.accounts import _open_runs
+from waiting import HANG_SECONDS
 
 PROGRAM = Program('''
     shared = []
@@ -90,10 +92,19 @@ def test_a_hundred_concurrent_async_blocks_do_not_wait_for_one_another() -> None
     async def everyone() -> list[str]:
         return await asyncio.gather(*(PROGRAM.load()["awork"](f"n{i}") for i in range(100)))
 
-    with njrt.using(model=Scripted(echo, delay=0.2)), njrt.watch() as watch:
-        began = time.monotonic()
+    class Together(Scripted):
+        """Replies to nobody before all have asked."""
+
+        asked = 0
+
+        async def aask(self, request: Request) -> Reply:
+            self.asked += 1
+            while self.asked < 100:
+                await asyncio.sleep(0)
+            return await super().aask(request)
+
+    with njrt.using(model=Together(echo)), njrt.watch() as watch:
         assert asyncio.run(everyone()) == [f"hello n{i}" for i in range(100)]
-        assert time.monotonic() - began < 100 * 0.2 / 4
     assert watch.totals.calls == 100
     assert {run.parent for run in watch.runs} == {None}
 
@@ -117,9 +128,9 @@ def test_settings_belong_to_the_thread_that_made_them() -> None:
 
     def with_model(number: int) -> Any:
         with njrt.using(model=Scripted(ended_by(f"result = {number}"))), njrt.watch() as watch:
-            meet.wait(10)
+            meet.wait(HANG_SECONDS)
             result = names["outer"](None)
-            meet.wait(10)
+            meet.wait(HANG_SECONDS)
             return result, len(watch.runs)
 
     names = PROGRAM.load()
@@ -171,14 +182,14 @@ def test_a_thread_started_by_a_block_goes_on_after_it() -> None:
     go, log = threading.Event(), []
 
     def starts() -> threading.Thread:
-        thread = threading.Thread(target=lambda: (go.wait(10), log.append("ran")))
+        thread = threading.Thread(target=lambda: (go.wait(HANG_SECONDS), log.append("ran")))
         thread.start()
         return thread
 
     with njrt.using(model=Scripted(ended_by("result = inner()"))):
         thread = names["outer"](starts)
     go.set()
-    thread.join(10)
+    thread.join(HANG_SECONDS)
     assert log == ["ran"]
 
 
@@ -189,14 +200,42 @@ class Held:
     """Something in the program whose end can be seen."""
 
 
-async def cancelled_while(model: Scripted, log: list[Any], **settings: Any) -> weakref.ref[Any]:
+class Awaited(asyncio.Event):
+    """An event that says whether somebody waits for it."""
+
+    is_awaited = False
+
+    async def wait(self) -> Literal[True]:
+        self.is_awaited = True
+        return await super().wait()
+
+
+class Silent(Scripted):
+    """A model that does not reply."""
+
+    is_asked = False
+
+    async def aask(self, request: Request) -> Reply:
+        self.is_asked = True
+        await asyncio.sleep(600)
+        raise AssertionError
+
+
+class Said(Scripted):
+    is_asked = False
+
+
+async def cancelled_while(
+    model: Silent | Said, log: list[Any], **settings: Any
+) -> weakref.ref[Any]:
     """Cancel a block that waits, for its model or in its code; what the program held then goes free."""
-    event = asyncio.Event()
+    event = Awaited()
     event.encode_items = Held()  # type: ignore[attr-defined]
     held = weakref.ref(event.encode_items)  # type: ignore[attr-defined]
     with njrt.using(model=model, **settings):
         task = asyncio.ensure_future(PROGRAM.load()["waits"](event, log))
-        await asyncio.sleep(0.05)
+        while not (event.is_awaited or model.is_asked):
+            await asyncio.sleep(0.001)
     task.cancel()
     try:
         await task
@@ -206,21 +245,25 @@ async def cancelled_while(model: Scripted, log: list[Any], **settings: Any) -> w
     raise AssertionError("the task was not cancelled")
 
 
-WAITING: list[tuple[Any, dict[str, Any], Any]] = [
-    ({"script": ended_by("before = 1"), "delay": 30}, {}, "unbound"),
-    ({"script": ended_by("before = 1\nawait event.wait()")}, {}, 1),
-    ({"script": ended_by("before = 1\nawait event.wait()")}, {"on_error": "rollback"}, "unbound"),
+WAITING: list[tuple[Callable[[], Silent | Said], dict[str, Any], Any]] = [
+    (lambda: Silent([]), {}, "unbound"),
+    (lambda: Said(ended_by("before = 1\nawait event.wait()")), {}, 1),
+    (
+        lambda: Said(ended_by("before = 1\nawait event.wait()")),
+        {"on_error": "rollback"},
+        "unbound",
+    ),
 ]
 
 
-@pytest.mark.parametrize(("model", "settings", "left"), WAITING)
+@pytest.mark.parametrize(("make_model", "settings", "left"), WAITING)
 def test_a_cancelled_block_leaves_nothing_behind(
-    model: dict[str, Any], settings: dict[str, Any], left: Any
+    make_model: Callable[[], Silent | Said], settings: dict[str, Any], left: Any
 ) -> None:
     async def check() -> None:
         log: list[Any] = []
         with njrt.watch() as watch:
-            held = await cancelled_while(Scripted(**model), log, **settings)
+            held = await cancelled_while(make_model(), log, **settings)
         await asyncio.sleep(
             0
         )  # the loop itself holds the error of a task that is awaited until then
@@ -245,7 +288,7 @@ def test_a_timeout_of_the_program_reaches_it_as_its_own() -> None:
         async with asyncio.timeout(0.05):
             await PROGRAM.load()["awork"]("x")
 
-    with njrt.using(model=Scripted(echo, delay=30)), pytest.raises(TimeoutError):
+    with njrt.using(model=Scripted(echo, delay=600)), pytest.raises(TimeoutError):
         asyncio.run(check())
 
 
@@ -253,7 +296,7 @@ def test_code_that_catches_its_cancellation_may_clean_up() -> None:
     async def check() -> None:
         log: list[Any] = []
         code = "try:\n    await event.wait()\nfinally:\n    log.append('cleaned')"
-        await cancelled_while(Scripted(ended_by(code)), log)
+        await cancelled_while(Said(ended_by(code)), log)
         assert log == ["cleaned", "unbound"]
 
     asyncio.run(check())
@@ -280,16 +323,26 @@ def test_a_coroutine_that_is_dropped_half_way_is_closed_anywhere() -> None:
 
 
 def test_the_event_loop_runs_on_while_the_model_thinks() -> None:
-    async def check() -> int:
-        task = asyncio.ensure_future(PROGRAM.load()["awork"]("x"))
-        beats = 0
-        while not task.done():
-            await asyncio.sleep(0.01)
-            beats += 1
-        return beats
+    beats = 0
 
-    with njrt.using(model=Scripted(echo, delay=0.3)):
-        assert asyncio.run(check()) > 5
+    class Listening(Scripted):
+        """Replies when the event loop has gone round some times."""
+
+        async def aask(self, request: Request) -> Reply:
+            while beats < 5:
+                await asyncio.sleep(0.001)
+            return await super().aask(request)
+
+    async def check() -> None:
+        nonlocal beats
+        task = asyncio.ensure_future(PROGRAM.load()["awork"]("x"))
+        while not task.done():
+            await asyncio.sleep(0.001)
+            beats += 1
+
+    with njrt.using(model=Listening(echo)):
+        asyncio.run(check())
+    assert beats >= 5
 
 
 def test_threads_may_prepare_large_code_at_once() -> None:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import threading
-import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -33,6 +32,8 @@ from njrt.models.scripted import Said, call, run
 from njrt.observability.listeners import add_listener
 from njrt.session.ask import llm_at
 from njrt.session.attempt import attempt
+from njrt.timeouts import clock
+from waiting import HANG_SECONDS
 
 Log = list[tuple[str, str, Effect]]
 """What happened, in order: ("shown" or "performed", run, effect)."""
@@ -309,7 +310,7 @@ def test_blocks_of_other_threads_are_shown() -> None:
     with logged() as log, njrt.using(model=njrt.Scripted([run("y = 4", done=True)])):
         thread = threading.Thread(target=sync_block, args=("direct",))
         thread.start()
-        thread.join(20)
+        thread.join(HANG_SECONDS)
     assert len(check_each_shown_once(log)) == 1
 
 
@@ -452,7 +453,7 @@ def test_threads_meet_an_interceptor_that_is_deciding_elsewhere() -> None:
         if len(shown) == 1:
             thread = threading.Thread(target=sync_block, args=("direct",))
             thread.start()
-            thread.join(20)
+            thread.join(HANG_SECONDS)
         return Accept()
 
     model = njrt.Scripted(lambda request: run("y = 4", done=True))
@@ -612,10 +613,10 @@ def test_a_cancelled_interceptor_cancels_the_block() -> None:
 
 def test_the_time_of_a_decision_does_not_count() -> None:
     def think(pending: PendingEffect) -> Decision:
-        time.sleep(0.6)
+        clock._stopped_seconds -= 1000
         return Accept()
 
     with njrt.using(model=njrt.Scripted([run("y = 4", done=True)]), intercept=think):
-        with njrt.limit(seconds=0.5) as used:
-            assert sync_block("direct", max_seconds=0.5) == 4
-        assert used.spent().seconds < 0.5
+        with njrt.limit(seconds=600) as used:
+            assert sync_block("direct", max_seconds=600) == 4
+        assert used.spent().seconds < 600

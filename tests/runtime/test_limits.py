@@ -25,6 +25,7 @@ from njrt.messages import ModelMessage, Protocol, Reply, Request, Usage
 from njrt.models.fallback import FallbackModel
 from njrt.options import DEFAULTS
 from njrt.session.limits import Limits, Meter, MeterReading, limit, list_open_meters, read_limits
+from waiting import HANG_SECONDS
 
 
 class Clock:
@@ -180,11 +181,11 @@ def test_a_limit_in_another_thread_is_none_of_ours() -> None:
     def hold() -> None:
         with limit(calls=1):
             inside.set()
-            over.wait(5)
+            over.wait(HANG_SECONDS)
 
     thread = threading.Thread(target=hold)
     thread.start()
-    inside.wait(5)
+    assert inside.wait(HANG_SECONDS)
     assert list_open_meters() == ()
     over.set()
     thread.join()
@@ -260,7 +261,7 @@ def test_the_time_limit_holds_in_a_call_and_over_fallbacks(function: str, count:
 
 def test_a_server_that_fails_in_time_is_a_server_error() -> None:
     with (
-        njrt.using(model=Silent(), max_call_seconds=0.05, max_seconds=30),
+        njrt.using(model=Silent(), max_call_seconds=0.05, max_seconds=600),
         pytest.raises(ServerError, match=r"no answer within 0.05 seconds"),
     ):
         njrt.llm("Well?")
@@ -269,7 +270,7 @@ def test_a_server_that_fails_in_time_is_a_server_error() -> None:
 def test_each_fallback_has_the_timeout_of_a_call() -> None:
     models = Silent(), Silent()
     with (
-        njrt.using(model=FallbackModel(models), max_call_seconds=0.05, max_seconds=30),
+        njrt.using(model=FallbackModel(models), max_call_seconds=0.05, max_seconds=600),
         pytest.raises(ServerError),
     ):
         njrt.llm("Well?")

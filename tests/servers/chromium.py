@@ -94,10 +94,10 @@ class Chromium:
         """End the browser."""
         self._process.terminate()
         try:
-            self._process.wait(10)
+            self._process.wait(60)
         except subprocess.TimeoutExpired:
             self._process.kill()
-            self._process.wait(10)
+            self._process.wait(60)
         os.close(self._write)
         os.close(self._read)
         self._folder.cleanup()
@@ -148,7 +148,7 @@ class Chromium:
             raise RuntimeError(json.dumps(answer["exceptionDetails"])[:2000])
         return answer["result"].get("value")
 
-    def wait_for(self, expression: str, timeout: float = 30) -> None:
+    def wait_for(self, expression: str, timeout: float = 90) -> None:
         """Wait until an expression is true."""
         until = time.monotonic() + timeout
         while not self.evaluate(f"Boolean({expression})"):

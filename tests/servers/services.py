@@ -23,7 +23,7 @@ from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager
 from pathlib import Path
 
-START_SECONDS = 30.0
+START_SECONDS = 90.0
 
 
 def find_redis() -> str | None:
@@ -74,7 +74,7 @@ class Service:
         """Kill the server and its children with SIGKILL."""
         assert self._process is not None
         os.killpg(self._process.pid, signal.SIGKILL)
-        self._process.wait(30)
+        self._process.wait(START_SECONDS)
 
     def stop(self) -> None:
         """End the server, if it runs."""
@@ -127,7 +127,9 @@ def start_postgres() -> Iterator[Service]:
         made = [str(programs / "initdb"), "-D", str(data), "-U", "njc", "-A", "trust", "-N"]
         made += ["--no-instructions", "--locale=C", "-E", "UTF8"]
         user = _run_as(find_unprivileged_user())
-        subprocess.run(made, check=True, capture_output=True, cwd=folder, timeout=60, **user)
+        subprocess.run(
+            made, check=True, capture_output=True, cwd=folder, timeout=START_SECONDS, **user
+        )
         command = [str(programs / "postgres"), "-D", str(data), "-p", str(port), "-k", str(folder)]
         command += ["-h", "127.0.0.1", "-c", "shared_buffers=16MB", "-c", "max_connections=100"]
 
@@ -156,7 +158,7 @@ def _run_as(user: str | None) -> dict[str, object]:
 
 def _exchange(port: int, command: bytes) -> bytes:
     try:
-        with socket.create_connection(("127.0.0.1", port), timeout=1) as connection:
+        with socket.create_connection(("127.0.0.1", port), timeout=10) as connection:
             connection.sendall(command)
             return connection.recv(100)
     except OSError:

@@ -19,6 +19,7 @@ from njrt.errors import ServerError
 from njrt.events import Asked, Event, Replied
 from njrt.messages import ModelMessage, Reply, Request, UserMessage
 from njrt.observability.listeners import add_listener
+from waiting import HANG_SECONDS
 
 SHOP = '''\
 def total(prices, limit):
@@ -305,7 +306,7 @@ def test_what_was_written_before_a_failure_is_kept(studio: Studio) -> None:
 
 
 def test_blocks_are_written_side_by_side(studio: Studio) -> None:
-    together = threading.Barrier(3, timeout=20)
+    together = threading.Barrier(3, timeout=HANG_SECONDS)
 
     def say(request: Request) -> str:
         together.wait()  # nobody is answered before all three have asked
@@ -320,7 +321,7 @@ def test_blocks_are_written_side_by_side(studio: Studio) -> None:
 
 
 def test_what_was_written_beside_a_failure_is_kept(studio: Studio) -> None:
-    together = threading.Barrier(3, timeout=20)
+    together = threading.Barrier(3, timeout=HANG_SECONDS)
 
     def say(request: Request) -> str | Exception:
         together.wait()

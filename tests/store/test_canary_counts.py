@@ -10,6 +10,7 @@ from njrt.canary.block_state import AlarmRule, CanaryResult, CanaryState, Canary
 from njrt.errors import StoreError
 from njrt.persistence.open_store import open_store
 from njrt.persistence.store import Store
+from waiting import HANG_SECONDS
 
 BLOCK = "shop.njpy:Übung.fill#2 51f0a2c37d8e4b66"
 
@@ -29,7 +30,7 @@ def test_no_canary_of_many_threads_is_lost(store: Store) -> None:
     for thread in threads:
         thread.start()
     for thread in threads:
-        thread.join(60)
+        thread.join(HANG_SECONDS)
     ((name, state),) = canaries.list_states()
     assert name == BLOCK
     assert (state.history.runs, state.skipped, state.alarm) == (36, 4, None)

@@ -9,7 +9,6 @@ import signal
 import subprocess
 import sys
 import textwrap
-import time
 from pathlib import Path
 from typing import Any
 
@@ -30,6 +29,7 @@ from njrt.persistence.recording_place import (
     open_recording_place,
 )
 from njrt.persistence.store import Store
+from waiting import HANG_SECONDS
 
 KINDS = ("file", "memory", "sqlite", "redis", "postgres")
 every_place = pytest.mark.parametrize("kind", KINDS)
@@ -172,7 +172,7 @@ def start_writer(place: str, name: str, count: int) -> subprocess.Popen[str]:
 def test_processes_add_to_one_recording(place: str, store: Store) -> None:
     children = [start_writer(place, name, 6) for name in "ab"]
     for child in children:
-        child.communicate(timeout=60)
+        child.communicate(timeout=HANG_SECONDS)
     assert [child.returncode for child in children] == [0, 0]
     questions = [f"{name} {number}" for name in "ab" for number in range(6)]
     assert replay(place, *questions) == ["3"] * 12
@@ -183,11 +183,10 @@ def test_a_killed_writer_leaves_a_whole_recording(place: str, store: Store) -> N
     generator = random.Random(3)
     child = start_writer(place, "w", 10_000)
     assert child.stdout is not None
-    for _ in range(3):
-        child.stdout.readline()
-    time.sleep(generator.uniform(0.02, 0.2))
+    for _ in range(generator.randint(4, 20)):
+        assert child.stdout.readline()
     child.send_signal(signal.SIGKILL)
-    child.communicate(timeout=10)
+    child.communicate(timeout=HANG_SECONDS)
     recording = read_recording(open_recording_place(place))
     assert recording.entries
     count = len(recording.entries)

@@ -22,7 +22,7 @@ from njrt.persistence.memory_store import MemoryStore
 from njrt.persistence.open_store import hide_password, make_store_url, open_store
 from njrt.persistence.sqlite_store import SqliteStore
 from njrt.persistence.store import Store, make_store_key, split_store_key, update
-from waiting import wait_until
+from waiting import HANG_SECONDS, wait_until
 
 KINDS = ("memory", "sqlite", "redis", "postgres")
 SHARED = KINDS[1:]
@@ -319,7 +319,7 @@ def test_no_change_of_many_processes_is_lost(url: str, store: Store) -> None:
     for child in children:
         go(child)
     for child in children:
-        child.communicate(timeout=60)
+        child.communicate(timeout=HANG_SECONDS)
     assert [child.returncode for child in children] == [0] * 4
     assert store.get("counter") == "160"
     lines = store.read_log("log")
@@ -339,7 +339,7 @@ def test_no_change_of_many_threads_is_lost(store: Store) -> None:
     for thread in threads:
         thread.start()
     for thread in threads:
-        thread.join(60)
+        thread.join(HANG_SECONDS)
     assert (store.get("counter"), len(store.read_log("log"))) == ("80", 80)
 
 
@@ -350,10 +350,12 @@ def test_a_killed_writer_leaves_what_was_confirmed(url: str, store: Store) -> No
         before = int(store.get("counter") or 0), len(store.read_log("log"))
         child = start(url, 100_000, "w")
         go(child)
-        time.sleep(generator.uniform(0.02, 0.2))
+        assert child.stdout is not None
+        said = [child.stdout.readline() for _ in range(generator.randint(1, 30))]
         child.send_signal(signal.SIGKILL)
-        said, _ = child.communicate(timeout=10)
-        confirmed = said.count("\n")
+        said += child.stdout.readlines()
+        child.communicate(timeout=HANG_SECONDS)
+        confirmed = sum(line.endswith("\n") for line in said)
         after = int(store.get("counter") or 0), len(store.read_log("log"))
         for old, new in zip(before, after, strict=True):
             assert confirmed <= new - old <= confirmed + 1
@@ -376,7 +378,7 @@ for number in range(20):
 assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
 assert store.get("before") == "x"
 """
-    subprocess.run([sys.executable, "-c", program, url], check=True, timeout=60)
+    subprocess.run([sys.executable, "-c", program, url], check=True, timeout=HANG_SECONDS)
     lines = store.read_log("log")
     assert (lines.count("child"), lines.count("parent")) == (20, 20)
 
@@ -403,7 +405,7 @@ def test_threads_that_begin_and_end_in_many_processes_lose_nothing(url: str, sto
     for child in children:
         go(child)
     for child in children:
-        child.communicate(timeout=100)
+        child.communicate(timeout=HANG_SECONDS)
     assert [child.returncode for child in children] == [0] * 3
     assert sorted(store.read_log("log")) == sorted(
         f"{name} {number}" for name in range(3) for number in range(30)
@@ -446,7 +448,7 @@ def test_a_forked_child_loses_nothing_when_its_parent_closes_the_store(
     url: str, store: Store
 ) -> None:
     command = [sys.executable, "-W", "ignore", "-c", FORK, url]
-    subprocess.run(command, check=True, timeout=100)
+    subprocess.run(command, check=True, timeout=HANG_SECONDS)
     assert sorted(store.read_log("log")) == [
         "child", "child again", "parent", "thread", "thread again",
     ]  # fmt: skip
@@ -479,7 +481,7 @@ def test_forks_wait_for_what_threads_write_and_close_nothing_that_is_in_use(tmp_
     finally:
         stopped.set()
         for thread in threads:
-            thread.join(60)
+            thread.join(HANG_SECONDS)
     assert failures == []
     assert [len(store.read_log(f"log/{number}")) for number in range(len(counts))] == counts
 
@@ -509,18 +511,16 @@ def test_a_killed_server_loses_nothing_that_was_confirmed(
     thread.start()
     try:
         for _ in range(2):
-            time.sleep(0.2)
+            wait_until(lambda seen=confirmed: confirmed > seen)
             server.kill()
             with pytest.raises(StoreError):
                 open_store(url).get("log")
             server.start()
-        seen, stops = confirmed, time.monotonic() + 10
-        while confirmed < seen + 5:
-            assert time.monotonic() < stops, "the store does not come back"
-            time.sleep(0.02)
+        seen = confirmed
+        wait_until(lambda: confirmed >= seen + 5, lambda: "the store does not come back")
     finally:
         stopped.set()
-        thread.join(30)
+        thread.join(HANG_SECONDS)
     lines = store.read_log("log")
     assert len(lines) == len(set(lines))
     assert confirmed <= len(lines) <= attempted

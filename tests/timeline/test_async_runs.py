@@ -21,7 +21,7 @@ from njc.timeline.happenings import (
 )
 from njc.timeline.steps import Position
 
-SECONDS = 60.0
+SECONDS = 90.0
 PROGRAM = '''\
 import asyncio, contextlib, os, signal, njrt
 from njrt.models.scripted import Scripted, run

@@ -38,16 +38,16 @@ def watch_sources(
 
     def run_once() -> tuple[Sequence[Path], SourceStates]:
         """Act; return the places to watch, none if the settings are wrong, and their sources before."""
-        places, before = sources, {}
+        before: SourceStates = {}
         try:
             before = _read_sources(sources, suffixes)
-            found = choose_places(sources, find_project(start, os.environ))
-            found_before = _read_sources(found, suffixes)
+            places = choose_places(sources, find_project(start, os.environ))
+            found = _read_sources(places, suffixes)
             act()
-            places, before = found, found_before
         except NaturalError as error:
             console.error(error)
-        return places, before
+            return sources, before
+        return places, found
 
     with suppress(KeyboardInterrupt):  # which may also come while `act` runs
         state, (places, before) = _read_project_state(start), run_once()
