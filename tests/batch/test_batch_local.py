@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import subprocess
 from collections.abc import Callable
 from pathlib import Path
@@ -17,6 +18,8 @@ from njc.batch.rows import read_rows
 from waiting import HANG_SECONDS, wait_until
 
 pytest.importorskip("openai")
+
+THOROUGH = bool(os.environ.get("NJC_THOROUGH"))  # tests remove it
 
 PLAIN = """\
 from dataclasses import dataclass
@@ -359,9 +362,7 @@ def test_executors_without_their_package_say_what_to_install(
 
 
 def test_ray_gives_the_same_results(here: BatchWorkplace) -> None:
-    import os
-
-    if not os.environ.get("NJC_THOROUGH"):
+    if not THOROUGH:
         pytest.skip("starting Ray takes long")
     pytest.importorskip("ray")
     here.write_program(PLAIN, "plain.py")

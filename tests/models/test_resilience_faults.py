@@ -22,6 +22,7 @@ from njrt.errors import (
     NotAskedError,
     RejectedRequestError,
     ServerError,
+    StoreError,
 )
 from njrt.messages import ModelMessage, Protocol, Reply, Request, Usage
 from njrt.models.breaker import BreakerModel
@@ -30,6 +31,7 @@ from njrt.models.fallback import FallbackModel
 from njrt.models.model import Model
 from njrt.models.openai import OpenAI
 from njrt.models.rate_limit import RateLimitModel
+from njrt.models.remote import read_retry_after
 from njrt.models.retry import RetryModel
 from njrt.models.vote import VoteModel
 from njrt.persistence.memory_store import MemoryStore
@@ -264,6 +266,125 @@ def test_a_cancellation_at_any_await_leaves_nothing_behind(names):
             break
         cancelled += 1
     assert cancelled > 3
+
+
+@dataclass
+class FailingStore(MemoryStore):
+    """A store that fails from an operation on, and works again after so many."""
+
+    fails_at: int = 10**9
+    fails: int = 10**9
+    operations: int = 0
+
+    def __post_init__(self) -> None:
+        super().__init__()
+
+    def _count(self) -> None:
+        self.operations += 1
+        if self.fails_at <= self.operations < self.fails_at + self.fails:
+            raise StoreError("the disk is full")
+
+    def get(self, key: str) -> str | None:
+        self._count()
+        return super().get(key)
+
+    def swap(self, key: str, old: str | None, new: str | None) -> bool:
+        self._count()
+        return super().swap(key, old, new)
+
+
+@pytest.mark.parametrize("ask", [ask_sync, ask_async])
+@pytest.mark.parametrize("names", [(), ("retry",), ("vote",), ("retry", "vote", "fallback")])
+@pytest.mark.parametrize("fails", [1, 10**9])
+def test_a_store_that_fails_at_any_operation_loses_no_reply(ask, names, fails):
+    """The shared limit fails at each of its operations: before a call it is not made, after it the reply counts."""
+    for fails_at in range(1, 40):
+        leaf, spare = Faulty(["good"]), Faulty(["good"], "spare")
+        store = FailingStore(fails_at=fails_at, fails=fails)
+        model = compose(names, RateLimitModel(leaf, requests=99, store=store), [spare])
+        result = ask(model, PLAIN)
+        made = len(leaf.asked) + len(spare.asked)
+        if isinstance(result, Reply):
+            assert max(1, len(result.attempts)) == made
+            assert result.usage.input + result.usage.output == leaf.tokens + spare.tokens
+        else:
+            assert isinstance(result, StoreError)
+            assert len(result.attempts) == made
+        if store.operations < fails_at:
+            return
+    raise AssertionError("the store is asked more often")
+
+
+@pytest.mark.parametrize("cancellations", range(1, 4))
+def test_a_call_that_is_cancelled_again_gives_back_what_it_reserved(cancellations):
+    """The store is slow: the reservation is made after the first cancellation, and known to the call."""
+    asked, reserved = threading.Event(), threading.Event()
+
+    class SlowStore(MemoryStore):
+        def swap(self, key: str, old: str | None, new: str | None) -> bool:
+            asked.set()
+            assert reserved.wait(20)
+            return super().swap(key, old, new)
+
+    store, leaf = SlowStore(), Faulty(["good"])
+    model = RateLimitModel(leaf, requests=1, seconds=1_000, store=store)
+
+    async def go() -> None:
+        task = asyncio.create_task(model.aask(PLAIN))
+        assert await asyncio.to_thread(asked.wait, 20)
+        for _ in range(cancellations):
+            task.cancel()
+            for _ in range(3):
+                await asyncio.sleep(0)
+        reserved.set()
+        await asyncio.gather(task, return_exceptions=True)
+        assert (await model.aask(PLAIN)).message.text == "good"
+
+    asyncio.run(asyncio.wait_for(go(), 60))
+    assert len(leaf.asked) == 1
+
+
+@pytest.mark.parametrize("wanted", [-1e9, -0.0, 0.0, 1e-9, 1e9, float("inf"), float("nan")])
+@pytest.mark.parametrize("names", [("retry",), ("breaker", "retry"), ("retry", "fallback")])
+@pytest.mark.parametrize("ask", [ask_sync, ask_async])
+def test_an_absurd_wait_is_no_wait_or_an_error(ask, names, wanted):
+    class Busy(Faulty):
+        def ask(self, request: Request) -> Reply:
+            if len(self.asked) % 2:
+                return super().ask(request)
+            self.asked.append(request)
+            error = ServerError("busy")
+            error.retry_after = wanted
+            raise error
+
+    leaf = Busy(["good"])
+    result = ask(compose(names, leaf, []), PLAIN)
+    assert isinstance(result, Reply if wanted < 1 else ServerError), result
+    assert max(1, len(result.attempts)) == len(leaf.asked)
+
+
+RETRY_AFTER = [
+    ({"retry-after": "7"}, 7.0),
+    ({"retry-after": "-7"}, 0.0),
+    ({"retry-after": "1e400"}, None),
+    ({"retry-after": "nan"}, None),
+    ({"retry-after": "soon"}, None),
+    ({"retry-after": ""}, None),
+    ({"retry-after": "Thu, 01 Jan 1970 00:01:40 GMT"}, 90.0),
+    ({"retry-after": "Thu, 01 Jan 1970 01:01:40 +0100"}, 90.0),
+    ({"retry-after": "Thu, 01 Jan 1970 00:00:01 GMT"}, 0.0),
+    ({"retry-after": "Thu, 32 Jan 1970 00:00:01 GMT"}, None),
+    ({"retry-after": "Fri, 31 Dec 9999 23:59:59 -2359"}, 253402387129.0),
+    ({"retry-after-ms": "250", "retry-after": "9"}, 0.25),
+    ({"retry-after-ms": "nan", "retry-after": "9"}, 9.0),
+    ({"retry-after-ms": "inf"}, None),
+    ({"retry-after-ms": "x", "retry-after": "9"}, 9.0),
+]
+
+
+@pytest.mark.parametrize(("headers", "seconds"), RETRY_AFTER)
+def test_how_a_server_says_when_to_ask_again(headers, seconds):
+    assert read_retry_after(headers, 10.0) == seconds
 
 
 # ── with a server ────────────────────────────────────────────────────────────────────────────────────

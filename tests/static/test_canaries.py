@@ -16,9 +16,11 @@ import pytest
 from studio import Studio
 
 import njrt
+from njrt.budgets.budget import parse_budgets
+from njrt.budgets.ledger import Ledger
 from njrt.canary.block_state import CanaryStore
 from njrt.errors import ServerError
-from njrt.messages import Request
+from njrt.messages import ModelMessage, Reply, Request, Usage
 from njrt.models.scripted import Said
 from njrt.observability.accounts import Totals
 from njrt.persistence.open_store import open_store
@@ -304,6 +306,44 @@ def test_the_calls_of_canaries_count_in_limits(studio: Studio) -> None:
     assert meter.spent().calls >= 1
     state = program.read_state()
     assert (state.history.runs, state.skipped) == (1, 1)
+
+
+@pytest.mark.parametrize(
+    "budget",
+    [
+        "tokens=0 per=day",
+        "usd=0 per=total",
+        "tokens=100 per=run",
+        "tokens=100 per=hour each=tenant",
+    ],
+)
+def test_a_canary_that_a_budget_refuses_is_not_asked_and_not_compared(
+    studio: Studio, budget: str
+) -> None:
+    program = Program(studio)
+    (limit,) = parse_budgets(budget)
+    spent, items, runs = shop(program, 1, 2, budget=limit, tenant="acme")
+    assert (spent, items) == (3, [1, 2]), "the run by code has failed"
+    assert program.asked == []
+    assert [run.totals.calls for run in runs if run.tried == "canary"] == [0, 0]
+    accounts = list(Ledger(open_store(program.store)).list_accounts())
+    assert [
+        found.state.calls + found.state.tokens + len(found.state.held) for found in accounts
+    ] in ([], [0])
+    state = program.read_state()
+    assert (state.skipped, state.history.runs, state.history.differences) == (2, 0, 0)
+    assert "budget" in state.problem
+
+
+def test_a_budget_for_one_canary_lets_one_be_compared(studio: Studio) -> None:
+    program = Program(studio)
+    limit = njrt.Budget(tokens=10_000, per="day")
+    says = Reply(ModelMessage(SAME), usage=Usage(4_000, 1_000))
+    assert shop(program, 1, 2, budget=limit, says=says)[:2] == (3, [1, 2])
+    (found,) = Ledger(open_store(program.store)).list_accounts()
+    assert (found.state.calls, found.state.tokens, found.state.held) == (1, 5_000, {})
+    state = program.read_state()
+    assert (state.history.runs, state.history.differences, state.skipped) == (1, 0, 1)
 
 
 def test_nothing_is_sampled_under_a_recording(studio: Studio) -> None:

@@ -284,6 +284,38 @@ def test_a_reply_without_counts_costs_what_was_reserved(ledger: Ledger) -> None:
     assert state.usd == pytest.approx((estimate.usd or 0) * NANO)
 
 
+@pytest.mark.parametrize(
+    "usage",
+    [
+        Usage(-50, 0, 0, 0.001),
+        Usage(50, -1, 0, 0.001),
+        Usage(50, 0, 0, -0.001),
+        Usage(50, 0, 0, float("nan")),
+        Usage(50, 0, 0, float("inf")),
+        Usage(0, 0, 0, float("-inf")),
+    ],
+)
+def test_counts_that_cannot_be_cost_what_was_reserved(ledger: Ledger, usage: Usage) -> None:
+    """A model of the program cannot give money back, and its reply is not lost."""
+    model = PricedModel(answer=lambda: Reply(ModelMessage("3"), usage=usage, model="m"))
+    assert put_on_budget(model, ledger, Budget(usd=1, per="day")).ask(REQUEST).message.text == "3"
+    state, estimate = read_only_account(ledger), estimate_call(model, REQUEST)
+    assert state.tokens == estimate.usage.input + estimate.usage.output
+    assert state.usd == pytest.approx((estimate.usd or 0) * NANO)
+    assert (state.calls, state.held) == (1, {})
+
+
+@given(st.lists(st.integers(0, 10**7), max_size=40))
+def test_sums_of_small_prices_are_exact(nanos: list[int]) -> None:
+    """Dollars are added as whole billionths: no sum drifts by the rounding of floats."""
+    ledger, left = Ledger(MemoryStore()), list(nanos)
+    model = PricedModel(answer=lambda: reply(1, left.pop() / NANO))
+    asked = put_on_budget(model, ledger, Budget(usd=1, per="total"))
+    for _ in nanos:
+        asked.ask(REQUEST)
+    assert sum(found.state.usd for found in ledger.list_accounts()) == sum(nanos)
+
+
 def test_an_unknown_price_is_refused_or_counted_by_tokens(ledger: Ledger) -> None:
     model = PricedModel("openai/of-our-own", lambda: reply(50))
     with pytest.raises(BudgetError, match="no price is known for the model openai/of-our-own"):

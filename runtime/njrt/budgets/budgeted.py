@@ -12,6 +12,7 @@ the store fails is settled with the next call, or forgotten at that time.
 from __future__ import annotations
 
 import hashlib
+import math
 import os
 import threading
 import uuid
@@ -179,13 +180,8 @@ class CallReservation:
     hold: Hold
 
     def settle(self, reply: Reply, model: str) -> None:
-        """Count what the call has cost; a reply without counts costs what was reserved."""
-        usage, most = reply.usage, self.hold.amount
-        tokens = usage.input + usage.output
-        usd = most.usd if usage.usd is None else to_nano(usage.usd)
-        spent = Amount(usd, tokens) if tokens or usage.usd else most
-        if reply.source == "script" and not tokens and not usage.usd:
-            spent = Amount()
+        """Count what the call has cost."""
+        spent = measure_spent(reply, self.hold.amount)
         _settle(Unsettled(self, spent))
         count_spending(self.account, spent, model)
 
@@ -195,6 +191,17 @@ class CallReservation:
             self.ledger.release(self.account, self.hold)
         except StoreError as error:
             warn("a reservation stays until its time is over: %s", error)
+
+
+def measure_spent(reply: Reply, most: Amount) -> Amount:
+    """What a call has cost: `most`, which was reserved, if the reply has no counts, or counts that cannot be."""
+    usage = reply.usage
+    tokens = usage.input + usage.output
+    if min(usage.input, usage.output) < 0 or not 0 <= (usage.usd or 0.0) < math.inf:
+        return most
+    if not tokens and not usage.usd:
+        return Amount() if reply.source == "script" else most
+    return Amount(most.usd if usage.usd is None else to_nano(usage.usd), tokens)
 
 
 @dataclass(frozen=True, slots=True)

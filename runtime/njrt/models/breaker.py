@@ -52,9 +52,10 @@ class BreakerModel(ModelAround, WrappedModel):
     @property
     def state(self) -> Literal["closed", "open", "half open"]:
         """Whether requests are asked: all, none, or one to try."""
-        if self._opened_at is None:
+        opened_at = self._opened_at  # another thread may close it meanwhile
+        if opened_at is None:
             return "closed"
-        return "open" if self._clock() - self._opened_at < self._seconds else "half open"
+        return "open" if self._clock() - opened_at < self._seconds else "half open"
 
     async def answer(self, request: Request, calls: Calls) -> Reply:
         is_probe = self._begin()

@@ -6,7 +6,8 @@
 A request waits until it fits. In any `seconds` there are at most `requests` calls. A call that is under way counts with
 the tokens of its prompt, as far as they can be told from its length, and of the longest reply; a call that has ended
 with what the server counted. The store has one entry, a count for each sixtieth of the time: no call is forgotten by a
-process that is killed, and what a killed process has reserved counts until the time is over.
+process that is killed, and what a killed process has reserved counts until the time is over; so does what is reserved
+for a call after which the store fails. If it fails before, the call is not made.
 
 A reply may use more than was reserved (images, thinking): the calls after it wait the longer.
 """
@@ -228,7 +229,13 @@ class RateLimitModel(ModelAround, WrappedModel):
     def _settle(self, reserved: Reservation, tokens: int | None) -> None:
         """Count what a call really used; None: it was not made."""
         calls, used = (-1, 0) if tokens is None else (0, tokens)
-        self._update(lambda window: window.change(reserved.part, calls, used - reserved.tokens, -1))
+        try:
+            self._update(
+                lambda window: window.change(reserved.part, calls, used - reserved.tokens, -1)
+            )
+        except Exception as error:  # of the store: the reply is there, and paid for
+            logs = import_module("njrt.observability.logs")  # a layer above the models
+            logs.warn("a call counts with what was reserved for it: %s", error)
 
     def _update(self, change: Callable[[Window], None]) -> None:
         store = self._open_store()

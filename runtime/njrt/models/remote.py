@@ -334,14 +334,13 @@ def make_model_error(
 
 def read_retry_after(headers: Mapping[str, str], now: float) -> float | None:
     """The seconds after which a server wants to be asked again, by its `Retry-After`; None if it says none."""
-    text = headers.get("retry-after") or ""
-    with suppress(ValueError):
-        return max(0.0, float(headers.get("retry-after-ms") or "") / 1000)
-    with suppress(ValueError):
-        seconds = float(text)
-        return max(0.0, seconds) if math.isfinite(seconds) else None
+    for name, parts in (("retry-after-ms", 1000), ("retry-after", 1)):
+        with suppress(ValueError):
+            seconds = float(headers.get(name) or "") / parts
+            if math.isfinite(seconds):
+                return max(0.0, seconds)
     with suppress(ValueError, TypeError, OverflowError):
-        return max(0.0, parsedate_to_datetime(text).timestamp() - now)
+        return max(0.0, parsedate_to_datetime(headers.get("retry-after") or "").timestamp() - now)
     return None
 
 

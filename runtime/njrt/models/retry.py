@@ -84,7 +84,7 @@ class RetryModel(ModelAround, WrappedModel):
         """The seconds to wait after failure `number`; None where the server wants too long a wait."""
         wanted: float | None = getattr(error, "retry_after", None)
         if wanted is not None:
-            return wanted if wanted <= self._longest_wait else None
+            return max(0.0, wanted) if wanted <= self._longest_wait else None
         longest = min(self._longest_wait, self._first_wait * 2.0 ** (number - 1))
         return longest * (1 - self._chance() / 2)
 

@@ -23,6 +23,7 @@ import time
 import typing
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Coroutine, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from functools import partial
 from typing import Any
@@ -105,9 +106,10 @@ class AwaitedCalls:
         try:
             return await asyncio.shield(running)
         except asyncio.CancelledError:
-            await asyncio.wait(
-                [running]
-            )  # it cannot be stopped, and the caller must know what it did
+            # It cannot be stopped, and the caller must know what it did, however often it is cancelled.
+            while not running.done():
+                with suppress(asyncio.CancelledError):
+                    await asyncio.wait([running])
             raise
 
     async def gather(self, coroutines: Sequence[Coroutine[Any, Any, T]]) -> list[T]:

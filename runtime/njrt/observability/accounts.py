@@ -19,7 +19,7 @@ from dataclasses import dataclass, field, replace
 
 from njrt.context import Around
 from njrt.effects import Answer, Effect, EffectResult, NeedsCode, Refusal
-from njrt.errors import NaturalError
+from njrt.errors import BudgetError, NaturalError, NotAskedError
 from njrt.events import (
     Asked,
     Began,
@@ -258,6 +258,8 @@ def record_event(event: Event) -> None:
             run.calls.append(called)
         case Unanswered(error=error, seconds=seconds) if run.asked is not None:
             line, attempts = format_error_line(error), getattr(error, "attempts", ())
+            if isinstance(error, NotAskedError | BudgetError) and not attempts:
+                return  # no call was made
             run.calls.append(ModelCall(run.asked.request, None, line, seconds, attempts))
         case Performed(effect=effect, result=result, seconds=seconds):
             refused, summary = isinstance(result, Refusal), summarize_result(result)
