@@ -40,6 +40,7 @@ MAX_VALUE_CHARS = 300
 MAX_REPLY_TOKENS = 512
 GOES_ON = "goes on"
 _CHANGE = re.compile(r"^[`\s]*([^\W\d]\w*)\s*=\s*(.+?)[`\s]*$")
+_STRING = re.compile(r"'(?:[^'\\]|\\.)*'|\"(?:[^\"\\]|\\.)*\"")
 _ENDING = re.compile(r"^[`\s]*END:\s*(.+?)[`\s]*$")
 
 
@@ -177,9 +178,13 @@ def find_ending_mismatch(predicted: str, actual: str) -> Iterator[str]:
 
 def is_same_text(actual: str, predicted: str) -> bool:
     """Whether two written values are equal; one that is cut off cannot be compared, and counts as equal."""
-    if "..." in actual or actual == predicted:
+    if "..." in _STRING.sub("''", actual) or actual == predicted:
         return True
     with suppress(ValueError, SyntaxError, TypeError, MemoryError, RecursionError):
         found, wanted = ast.literal_eval(actual), ast.literal_eval(predicted)
         return bool(found == wanted and isinstance(found, bool) == isinstance(wanted, bool))
+    with suppress(ValueError, SyntaxError, TypeError, MemoryError, RecursionError):
+        return ast.dump(ast.parse(actual, mode="eval")) == ast.dump(
+            ast.parse(predicted.strip(), mode="eval")
+        )
     return actual.split() == predicted.split()
