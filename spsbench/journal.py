@@ -17,12 +17,16 @@ from types import TracebackType
 from typing import Generic, TypeVar
 
 from njrt.typed_json import to_json
-from spsbench.results import split_lines
+from spsbench.results import DamagedResultsError, split_lines
 
 ContentsT = TypeVar("ContentsT")
 
 
-class JournalInUseError(Exception):
+class JournalError(Exception):
+    """A results file cannot be written to; names it."""
+
+
+class JournalInUseError(JournalError):
     """Another process writes to the same file."""
 
 
@@ -38,13 +42,21 @@ class Journal(Generic[ContentsT]):
     def __enter__(self) -> Journal[ContentsT]:
         if self.path is None:
             return self
-        self.path.parent.mkdir(parents=True, exist_ok=True)
-        self._handle = os.open(self.path, os.O_RDWR | os.O_APPEND | os.O_CREAT, 0o666)
+        try:
+            self.path.parent.mkdir(parents=True, exist_ok=True)
+            self._handle = os.open(self.path, os.O_RDWR | os.O_APPEND | os.O_CREAT, 0o666)
+        except OSError as error:
+            raise JournalError(
+                f"cannot write to {self.path}: {error.strerror}; name another file by --out"
+            ) from None
         try:
             self._lock()
             data = self.path.read_bytes()
             self.results = self._read(split_lines(data.decode("utf-8", "replace")))
             os.ftruncate(self._handle, data.rfind(b"\n") + 1)
+        except DamagedResultsError as damage:
+            os.close(self._handle)
+            raise DamagedResultsError(f"{self.path}: {damage}") from None
         except BaseException:
             os.close(self._handle)
             raise
@@ -60,13 +72,18 @@ class Journal(Generic[ContentsT]):
             os.close(self._handle)
 
     def append(self, entry: object) -> None:
-        """Write an entry, a dataclass, and wait until it is on the disk."""
+        """Write an entry, a dataclass, and wait until it is on the disk; raises `JournalError`, as on a full disk."""
         if self._handle < 0:
             return
         line = to_json(entry).encode() + b"\n"
-        while line:
-            line = line[os.write(self._handle, line) :]
-        os.fsync(self._handle)
+        try:
+            while line:
+                line = line[os.write(self._handle, line) :]
+            os.fsync(self._handle)
+        except OSError as error:
+            raise JournalError(
+                f"cannot write to {self.path}: {error.strerror}; what it has stays, and the same command continues"
+            ) from None
 
     def _lock(self) -> None:
         """Lock the file as long as it is open; does nothing on systems without such locks (Windows)."""

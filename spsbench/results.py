@@ -319,6 +319,10 @@ def read_lines(lines: Iterable[str], line_type: object) -> tuple[list[Any], tupl
         try:
             entries.append(from_json(line, line_type))
         except InvalidJsonError as error:
+            if "does not match any of the expected tags" in str(error):
+                raise DamagedResultsError(
+                    f"line {number} is none of this command's results; it has results of another one"
+                ) from None
             if line.endswith("\n"):
                 raise DamagedResultsError(
                     f"line {number} of the results is damaged ({error}); repair or delete it"

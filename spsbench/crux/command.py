@@ -115,7 +115,7 @@ def command(ctx: click.Context, /, **values: Any) -> None:
     """
     from njrt.errors import ConfigurationError
     from spsbench.crux.problems import BadProblemError
-    from spsbench.journal import JournalInUseError
+    from spsbench.journal import JournalError
     from spsbench.results import DamagedResultsError
     from spsbench.trials.schedule import OtherConditionsError
     from spsbench.trials.workers import NoWorkersError
@@ -133,7 +133,7 @@ def command(ctx: click.Context, /, **values: Any) -> None:
         BadProblemError,
         ConfigurationError,
         DamagedResultsError,
-        JournalInUseError,
+        JournalError,
         NoWorkersError,
         OtherConditionsError,
     ) as problem:
@@ -144,21 +144,23 @@ def print_report(file: Path) -> None:
     """Print the report on a results file."""
     from spsbench.crux.results import read_crux_results
     from spsbench.crux.tables import render_crux_report
-    from spsbench.results import split_lines
+    from spsbench.report.results_report import compute_digest, read_results_file
 
-    text = file.read_text(encoding="utf-8")
-    results = read_crux_results(split_lines(text))
-    digest = hashlib.sha256(text.encode()).hexdigest()[:16]
+    results = read_results_file(file, read_crux_results)
+    digest = compute_digest(file.read_bytes())
     click.echo(render_crux_report(results, file.name, digest), nl=False)
 
 
 def read_data(file: Path) -> tuple[dict[str, CruxProblem], str]:
     """The problems of a file, and its digest."""
-    from spsbench.crux.problems import read_problems
+    from spsbench.crux.problems import BadProblemError, read_problems
     from spsbench.results import split_lines
 
     data = file.read_bytes()
-    problems = read_problems(split_lines(data.decode("utf-8", "replace")))
+    try:
+        problems = read_problems(split_lines(data.decode("utf-8", "replace")))
+    except BadProblemError as error:
+        raise BadProblemError(f"{file}: {error}") from None
     return problems, hashlib.sha256(data).hexdigest()[:16]
 
 
@@ -190,7 +192,7 @@ def score_file(
     if task is None and len(named) != 1:
         raise click.UsageError(f"say by --task whether {file.name} has outputs or inputs")
     kind: Any = task or named[0]
-    text = file.read_text(encoding="utf-8")
+    text = file.read_text(encoding="utf-8", errors="replace")
     generations = read_generations(text)
     label = f"{file.name}, {len(problems)} problems"
     with (

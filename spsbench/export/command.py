@@ -102,6 +102,11 @@ def command(
     repaired = [record for record in found if not has_secret(record)]
     traced = [record for file in files for record in list_effect_records(_read_trace(file))]
     effects = [redact_effect(record) for record in traced]
+    if not found and not traced:
+        raise click.ClickException(
+            "nothing to export: no repair has passed, and no trace has effects of a block that ended; NJC_TRACE=FILE "
+            "writes a trace"
+        )
     out.mkdir(parents=True, exist_ok=True)
     _write_lines(out / "repairs.jsonl", repaired)
     _write_lines(out / "effects.jsonl", effects)

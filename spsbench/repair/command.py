@@ -9,6 +9,7 @@ spsbench repair-report r.jsonl --out report.md
 from __future__ import annotations
 
 import os
+from collections import Counter
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
@@ -88,7 +89,7 @@ def command(ctx: click.Context, /, rescore: Path | None, **values: Any) -> None:
     --rationales). The same command again goes on where the results end.
     """
     from njrt.errors import ConfigurationError
-    from spsbench.journal import JournalInUseError
+    from spsbench.journal import JournalError
     from spsbench.repair.problems import RepairProblemError
     from spsbench.repair.running import OtherSettingsError, run_repairs
     from spsbench.repair.table import format_repair_tables
@@ -107,7 +108,7 @@ def command(ctx: click.Context, /, rescore: Path | None, **values: Any) -> None:
     except (
         ConfigurationError,
         DamagedResultsError,
-        JournalInUseError,
+        JournalError,
         NoWorkersError,
         OtherSettingsError,
         RepairProblemError,
@@ -138,14 +139,19 @@ def _read_data(paths: tuple[Path, ...]) -> tuple[list[RepairProblem], dict[str, 
             problems += parse_repair_problems(split_lines(data.decode("utf-8", "replace")))
         except RepairProblemError as error:
             raise RepairProblemError(f"{path}: {error}") from None
+    if not problems:
+        raise RepairProblemError(f"{' and '.join(digests)} has no problems")
+    for name, count in Counter(problem.name for problem in problems).items():
+        if count > 1:
+            raise RepairProblemError(f"the data has {name} {count} times")
     return problems, digests
 
 
 def _read_results(path: Path) -> RepairResults:
     from spsbench.repair.results import read_repairs
-    from spsbench.report.results_report import read_text_lines
+    from spsbench.report.results_report import read_results_file
 
-    return read_repairs(read_text_lines(path))
+    return read_results_file(path, read_repairs)
 
 
 def _build_plan(

@@ -38,10 +38,7 @@ def report_results(
     """Print the tables of files, or write or check a report on them."""
     if check and out is None:
         raise click.UsageError("--check compares with a report: name it by --out")
-    try:
-        found = [(path, report.read(read_text_lines(path))) for path in paths]
-    except DamagedResultsError as error:
-        raise click.ClickException(str(error)) from None
+    found = [(path, read_results_file(path, report.read)) for path in paths]
     if out is None:
         for path, results in found:
             click.echo(f"{path}\n\n{report.format_text(results)}\n")
@@ -82,6 +79,14 @@ def format_sample(asked: int, population: int, noun: str, runs: Iterable[Sampled
         for run in runs
     )
     return f"{asked} of {population} {noun}, drawn with {' and '.join(dict.fromkeys(draws))}"
+
+
+def read_results_file(path: Path, read: Callable[[Iterable[str]], ResultsT]) -> ResultsT:
+    """The results of a file; a line that cannot be read ends the command with a message."""
+    try:
+        return read(read_text_lines(path))
+    except DamagedResultsError as error:
+        raise click.ClickException(f"{path}: {error}") from None
 
 
 def read_text_lines(path: Path) -> list[str]:

@@ -74,6 +74,8 @@ def command(
             raise click.UsageError("--call and ARGUMENTS are for Python programs, named `*.py`")
         else:
             traces = list(read_traces(file))
+            if not traces:
+                raise DamagedStatesError("there are no states, and no run of a natural block")
         if form == "json":
             text = "".join(write_state_lines(traces))
         else:

@@ -18,7 +18,7 @@ from njrt.errors import NaturalError
 from njrt.models.choose import choose_model
 from njrt.models.model import Model
 from njrt.options import Options
-from spsbench.journal import Journal, JournalInUseError
+from spsbench.journal import Journal, JournalError
 from spsbench.results import DamagedResultsError, GraphResult, Gsm8kResult, ResultSet, read_results
 from spsbench.script import SCRIPTED
 from spsbench.studies.gsm8k_problems import ProblemError
@@ -33,7 +33,7 @@ def open_study(out: Path | None) -> Iterator[Journal[ResultSet]]:
     try:
         with Journal(out, read_results) as journal:
             yield journal
-    except (DamagedResultsError, JournalInUseError, NaturalError, ProblemError) as problem:
+    except (DamagedResultsError, JournalError, NaturalError, ProblemError) as problem:
         raise click.ClickException(str(problem)) from None
 
 

@@ -51,7 +51,7 @@ def command(
     where the results end.
     """
     from njrt.errors import ConfigurationError
-    from spsbench.journal import JournalInUseError
+    from spsbench.journal import JournalError
     from spsbench.results import DamagedResultsError
     from spsbench.studies.study_command import load_study_model
     from spsbench.surprise.playing import list_planted_effects, sample_effects
@@ -76,7 +76,7 @@ def command(
     except (
         ConfigurationError,
         DamagedResultsError,
-        JournalInUseError,
+        JournalError,
         NoWorkersError,
         OtherEffectsError,
     ) as error:

@@ -83,7 +83,7 @@ def command(ctx: click.Context, /, plain: bool, **flag_values: Any) -> None:
 
     Each trial is a process of its own. The same command again goes on where the results end.
     """
-    from spsbench.journal import JournalInUseError
+    from spsbench.journal import JournalError
     from spsbench.results import DamagedResultsError
     from spsbench.trials.running import run_benchmark
     from spsbench.trials.schedule import OtherConditionsError
@@ -97,7 +97,7 @@ def command(ctx: click.Context, /, plain: bool, **flag_values: Any) -> None:
         )
     except (
         DamagedResultsError,
-        JournalInUseError,
+        JournalError,
         NoWorkersError,
         OtherConditionsError,
     ) as error:

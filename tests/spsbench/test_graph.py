@@ -167,7 +167,7 @@ def test_a_damaged_line_is_named(tmp_path: Path, line: str, reason: str) -> None
     path.write_text(line + "\n")
     ended = CliRunner().invoke(main, ["graph", "--sizes", "10", "--out", str(path)])
     assert ended.exit_code == 1
-    assert f"Error: line 1 of the results is damaged ({reason}" in ended.output
+    assert f"Error: {path}: line 1 of the results is damaged ({reason}" in ended.output
 
 
 @pytest.mark.parametrize(
