@@ -321,7 +321,7 @@ def read_lines(lines: Iterable[str], line_type: object) -> tuple[list[Any], tupl
         except InvalidJsonError as error:
             if "does not match any of the expected tags" in str(error):
                 raise DamagedResultsError(
-                    f"line {number} is none of this command's results; it has results of another one"
+                    f"line {number} of the results is damaged, or of another command ({error}); name another file"
                 ) from None
             if line.endswith("\n"):
                 raise DamagedResultsError(

@@ -46,20 +46,40 @@ CASES = [
             (
                 "crux --report",
                 "fixes.jsonl",
-                "1 is none of this command's results; it has results",
+                "1 of the results is damaged, or of another command",
             ),
             ("crux --report", "torn.jsonl", "2 of the results is"),
-            ("repair-report", "crux.jsonl", "1 is none of this command's results; it has results"),
+            ("repair-report", "crux.jsonl", "1 of the results is damaged, or of another command"),
             (
                 "surprise-report",
                 "crux.jsonl",
-                "1 is none of this command's results; it has results",
+                "1 of the results is damaged, or of another command",
             ),
-            ("crux --data problem.jsonl --model scripted --out", "fixes.jsonl", "1 is none of"),
-            ("repair --data own.jsonl --model scripted --out", "crux.jsonl", "1 is none of"),
-            ("surprise --model openai/local --out", "crux.jsonl", "1 is none of"),
-            ("export --out out --data own.jsonl --repairs", "crux.jsonl", "1 is none of"),
-            ("repair --data own.jsonl --rescore", "crux.jsonl", "1 is none of"),
+            (
+                "crux --data problem.jsonl --model scripted --out",
+                "fixes.jsonl",
+                "1 of the results is damaged, or of another",
+            ),
+            (
+                "repair --data own.jsonl --model scripted --out",
+                "crux.jsonl",
+                "1 of the results is damaged, or of another",
+            ),
+            (
+                "surprise --model openai/local --out",
+                "crux.jsonl",
+                "1 of the results is damaged, or of another",
+            ),
+            (
+                "export --out out --data own.jsonl --repairs",
+                "crux.jsonl",
+                "1 of the results is damaged, or of another",
+            ),
+            (
+                "repair --data own.jsonl --rescore",
+                "crux.jsonl",
+                "1 of the results is damaged, or of another",
+            ),
         )
     ),
     *(
