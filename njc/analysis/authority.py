@@ -15,13 +15,18 @@ from __future__ import annotations
 import ast
 import builtins
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Literal
 
 from njc.analysis.inference import TypeReader
-from njc.analysis.json_forms import has_json_form, is_read_only
-from njc.analysis.types import SCALARS, Typed
+from njc.analysis.json_forms import (
+    find_json_problem,
+    is_dataclass,
+    is_exception_name,
+    is_read_only,
+)
+from njc.analysis.types import SCALARS, Typed, unquote
 from njc.frontend.blocks import NaturalBlock
 from njc.frontend.diagnostics import Diagnostic, make_diagnostic
 from njc.frontend.names import Global, Local, resolve_name
@@ -29,6 +34,7 @@ from njc.frontend.source import SourceFile
 from njrt.options import Options, merge_option_layers
 
 OfferedLabel = Literal["break", "continue", "return", "bare_return"]
+LoopLabel = Literal["break", "continue"]
 
 _JUMP_WORDS = {
     "break": re.compile(r"\bbr(?:eak(?:s|ing)?|oke|oken)\b", re.IGNORECASE),
@@ -79,7 +85,7 @@ def list_offered_labels(block: NaturalBlock, project: Options) -> tuple[OfferedL
     """The jumps that a block may take beyond raise, in fixed order: those that are legal and that its text names."""
     legal = [label for label in block.labels if label not in block.labels_exiting_finally]
     offered: list[OfferedLabel] = []
-    words = block.words
+    words = blank_references(block)
     takes_all = merge_option_layers(block.options, project).jumps == "all"
     for label in ("break", "continue", "return"):
         if label in legal and (takes_all or _JUMP_WORDS[label].search(words)):
@@ -94,14 +100,41 @@ _RAISE_WORD = re.compile(r"\b(?:re-?)?rais(?:e|es|ed|ing)\b", re.IGNORECASE)
 def may_reraise(block: NaturalBlock, project: Options) -> bool:
     """Whether a block in an `except*` suite may re-raise what the suite handles: its text names `raise`."""
     takes_all = merge_option_layers(block.options, project).jumps == "all"
-    return block.frame.in_except_star and (takes_all or bool(_RAISE_WORD.search(block.words)))
+    return block.frame.in_except_star and (
+        takes_all or bool(_RAISE_WORD.search(blank_references(block)))
+    )
 
 
-_IMPLIED_JUMP = re.compile(
-    r"\b(?:skip|stop|leave the loop|exit the loop|quit|abort|next (?:one|item|round|iteration)|go on to|end the loop)\b",
-    re.IGNORECASE,
+_UNMEANT = (
+    r"(?<!\bnot )(?<!\bnever )(?<!n't )(?<!n’t )(?<!\bwithout )(?<!\bnon-)(?<!\bbus )(?<!\bfull )"
 )
-"""Words that often mean a jump."""
+"""What stands before words that mean no jump, as in "do not stop" and "a full stop"."""
+_NEXT = r"(?:one|item|round|iteration|element|entry|line|row|record|step|turn)"
+_IMPLIED_JUMPS: Mapping[LoopLabel, re.Pattern[str]] = {
+    "continue": re.compile(
+        rf"{_UNMEANT}\b(?:skip(?:s|ped|ping)?\b(?![ -]?lists?\b)|next {_NEXT}\b"
+        r"|(?:go|goes|move|moves|carry|pass|passes) on\b|(?:go|move|proceed|jump|advance) to the next\b|pass over\b)",
+        re.IGNORECASE,
+    ),
+    "break": re.compile(
+        rf"{_UNMEANT}\b(?:stop(?:s|ped|ping)?\b(?![ -]?(?:words?|signs?|codons?|watch(?:es)?|loss(?:es)?)\b)"
+        r"|(?:leave|exit|end|quit|terminate|abort|(?:get|jump) out of) th(?:e|is) (?:\w+ )?(?:loop|function)\b"
+        r"|quit\b|abort\b|halt\b|bail out\b|give up\b|(?:hand|give) back\b|(?:exit|finish|end|leave) (?:early|here|now)\b)",
+        re.IGNORECASE,
+    ),
+}
+"""Words that often mean a jump: to the next round, or out of the loop or the function."""
+_QUOTED = re.compile(r"\"[^\"\n]*\"|(?<!\w)'[^'\n]*'(?!\w)|`[^`\n]*`")
+
+
+def blank_references(block: NaturalBlock) -> str:
+    """The words of a prompt; its references, whose names and types name no jump, are blanked."""
+    text = block.words
+    shift = block.end - 3 - len(text)
+    for reference in block.references:
+        begin, end = reference.start - shift, reference.end - shift
+        text = text[:begin] + " " * (end - begin) + text[end:]
+    return text
 
 
 def find_hints(
@@ -109,13 +142,15 @@ def find_hints(
 ) -> Iterator[Diagnostic]:
     """Say what to write so that a block gets the jump that it means, or needs no code."""
     start = block.end - 3 - len(block.prompt)
-    implied = _IMPLIED_JUMP.search(block.words)
-    if implied and not authority.labels and block.labels:
-        at = (start + implied.start(), start + implied.end())
-        names = [label for label in ("break", "continue", "return") if label in block.labels]
-        if names:
-            choice = " or ".join(f"`{name}`" for name in names)
-            message = f"`{implied[0]}` may mean a jump, and the text names none"
+    text = _QUOTED.sub(lambda quoted: " " * len(quoted[0]), blank_references(block))
+    for jump, words in _IMPLIED_JUMPS.items():
+        names = [name for name in (jump, "return") if name in block.labels]
+        meant = names[:1] if jump == "continue" else names
+        offered = {label.removeprefix("bare_") for label in authority.labels}
+        if meant and not {*meant} & offered and (implied := words.search(text)):
+            at = (start + implied.start(), start + implied.end())
+            choice = " or ".join(f"`{name}`" for name in meant)
+            message = f"`{implied[0]}` may mean a jump that the text does not name"
             yield make_diagnostic(source, "NJ303", *at, message, f"write {choice} if it does")
     if authority.remedy:
         message = f"the block has code: {authority.reason}"
@@ -130,6 +165,8 @@ def find_obstacles(
     """Say why a block needs code."""
     if not block.writes and not labels:
         yield Obstacle("it has neither an output nor a jump, so it acts on the program")
+    if "return" in labels:
+        yield from _find_return_obstacle(block, types)
     for path in block.writes:
         yield from _find_output_obstacle(block, path, types)
     if "super" in block.names:
@@ -147,26 +184,81 @@ def _find_output_obstacle(block: NaturalBlock, path: str, types: TypeReader) -> 
         yield Obstacle(
             f"the output `{path}` has no type", f"write `<:{path}: str>`, or the type that it has"
         )
-    elif not has_json_form(typed, types):
-        yield Obstacle(f"JSON does not carry the type of the output `{path}: {typed}`")
+    elif problem := find_json_problem(typed, types):
+        yield Obstacle(f"the output `{path}: {typed}`: {problem.reason}", problem.remedy)
+
+
+def _find_return_obstacle(block: NaturalBlock, types: TypeReader) -> Iterator[Obstacle]:
+    """A type of what the function returns that JSON does not carry; where it says none, anything simple may be."""
+    scope = block.scope
+    returns = getattr(scope.node, "returns", None)
+    if scope.kind not in ("function", "async function") or returns is None:
+        return
+    typed = Typed(unquote(returns), scope.parent or scope)
+    if types.name_of(types.expand(typed)) in ("typing.Any", "object"):
+        return
+    if problem := find_json_problem(typed, types):
+        yield Obstacle(f"it may return `{typed}`: {problem.reason}", problem.remedy)
+
+
+ANSWER_REMEDY = 'write `effects="answer"` on the block'
+
+
+_USED_NOT_READ = frozenset(
+    f"collections.abc.{name}"
+    for name in ("Callable", "Iterator", "Generator", "AsyncIterator", "AsyncGenerator")
+) | {f"typing.{name}" for name in ("Callable", "AsyncIterator", "AsyncGenerator")}
+"""Types whose values a text names in order to call them, or to take what they yield."""
 
 
 def _find_input_obstacle(block: NaturalBlock, path: str, types: TypeReader) -> Iterator[Obstacle]:
     root, *attributes = path.split(".")
     if _is_type(root, block, types):
+        yield from _find_exception_obstacle(path, block, types)
         return
     typed = types.infer(ast.Name(root, ast.Load()), block.scope)
     if typed is None and (part := types.output_type(root, block.scope)) and root in block.binds:
         typed = part
+    owner = typed
     for attribute in attributes:
-        typed = types.field_type(typed, attribute) if typed is not None else None
-    if typed is None:
+        owner, typed = typed, types.field_type(typed, attribute) if typed is not None else None
+    if typed is not None:
+        if not is_read_only(typed, types):
+            yield Obstacle(f"it may change `{path}: {typed}`", _suggest_type(path, typed, types))
+    elif kind := types.find_definition(root, block.scope):
+        remedy = f"{ANSWER_REMEDY}, if it only reads `{path}`" if root.isupper() else ""
+        yield Obstacle(f"it may use the {kind} `{root}`", remedy)
+    elif root == _find_options_parameter(block):
+        yield Obstacle(f"it may change `{path}`", f"{ANSWER_REMEDY}, if it only reads `{path}`")
+    else:
+        can_annotate = not attributes or (owner is not None and types.class_of_type(owner))
         yield Obstacle(
             f"it may change `{path}`, whose type is not known",
-            f"annotate `{path}`" if not attributes else "",
+            f"annotate `{path}`" if can_annotate else f"{ANSWER_REMEDY}, if it only reads `{path}`",
         )
-    elif not is_read_only(typed, types):
-        yield Obstacle(f"it may change `{path}: {typed}`", _suggest_type(path, typed, types))
+
+
+def _find_options_parameter(block: NaturalBlock) -> str | None:
+    """The parameter `**options` of the function around a block, whose annotation is that of its values."""
+    node = block.scope.node
+    rest = None if isinstance(node, ast.Module | ast.ClassDef) else node.args.kwarg
+    return rest.arg if rest is not None else None
+
+
+def _find_exception_obstacle(
+    name: str, block: NaturalBlock, types: TypeReader
+) -> Iterator[Obstacle]:
+    """An exception of this file that is not made of a message alone."""
+    found = types.class_of_type(Typed(ast.Name(name, ast.Load()), block.scope))
+    if found is None or not any(map(is_exception_name, types.bases_of(found))):
+        return
+    for statement in found[0].body:
+        if isinstance(statement, ast.FunctionDef) and statement.name == "__init__":
+            parameters = statement.args
+            required = len(parameters.posonlyargs + parameters.args) - len(parameters.defaults)
+            by_name = any(default is None for default in parameters.kw_defaults)
+            if required > 2 or by_name:
+                yield Obstacle(f"the exception `{name}` is not made of a message alone")
 
 
 def _is_type(name: str, block: NaturalBlock, types: TypeReader) -> bool:
@@ -197,6 +289,8 @@ def _suggest_type(path: str, typed: Typed, types: TypeReader) -> str:
             inside = ", ".join(map(ast.unparse, parts))
             return f"annotate `{path}: {form}[{inside}]`, if the block only reads it"
     found = types.class_of_type(expanded)
-    if found is not None:
+    if found is not None and is_dataclass(found[0]):
         return f"make `{found[0].name}` a frozen dataclass, if the block only reads it"
-    return ""
+    if types.name_of(expanded) in _USED_NOT_READ:
+        return ""
+    return f"{ANSWER_REMEDY}, if it only reads `{path}`"

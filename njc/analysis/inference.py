@@ -14,7 +14,7 @@ import ast
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, partial
 
 from njc.analysis.json_forms import is_read_only
 from njc.analysis.types import (
@@ -33,12 +33,24 @@ from njrt.private_names import mangle
 Binding = Callable[[int], "Typed | None"]
 """Reads the type that one statement gives a name; called with the depth of the search."""
 
+_DEFINITIONS = (
+    *(ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef),
+    *(ast.Import, ast.ImportFrom),
+)
+"""The statements that bind a name to what no annotation of it tells."""
+
 _STRING_METHODS = frozenset(
     {
         *("strip", "lstrip", "rstrip", "lower", "upper", "title", "capitalize", "casefold"),
         *("replace", "join", "format", "removeprefix", "removesuffix", "zfill", "center"),
     }
 )
+_CONSTRUCTORS: Mapping[str, tuple[str, ...]] = {
+    "datetime.date": ("today", "fromisoformat", "fromtimestamp"),
+    "datetime.datetime": ("now", "fromisoformat", "fromtimestamp", "strptime"),
+    "pathlib.Path": ("cwd", "home"),
+}
+"""The methods of classes that make an instance."""
 _BUILTIN_RESULTS: Mapping[str, str] = {
     **{name: name for name in ("str", "int", "float", "bool", "bytes", "range")},
     **dict.fromkeys(("repr", "input", "chr", "format", "ascii", "hex"), "str"),
@@ -86,6 +98,20 @@ class TypeReader(TypeDefinitions):
                 return Typed(unquote(annotation), place)
             if place.is_function and key in place.bindings.bound:
                 return None
+        return None
+
+    def find_definition(self, name: str, scope: NameScope) -> str | None:
+        """What defines a name, "function", "class" or "import", so that no annotation tells its type; or None."""
+        if (home := self.find_home(name, scope)) is None:
+            return "function" if self.is_builtin(name, scope) else None
+        for statement in self.find_statements_binding(name, home):
+            match statement:
+                case ast.FunctionDef() | ast.AsyncFunctionDef():
+                    return "function"
+                case ast.ClassDef():
+                    return "class"
+                case ast.Import() | ast.ImportFrom():
+                    return "import"
         return None
 
     def _bindings(self, scope: NameScope) -> Mapping[str, list[Binding]]:
@@ -143,7 +169,11 @@ class TypeReader(TypeDefinitions):
 
     def _find_bindings(self, scope: NameScope) -> Iterator[tuple[str, Binding]]:
         """Each binding of a name in a scope, with a function that reads its type."""
+        rest = _find_rest_parameter(scope)
         for name, annotation in scope.bindings.parameters.items():
+            if rest is not None and name == rest.arg and rest.annotation is not None:
+                yield name, _always(_make_tuple_type(rest.annotation, scope))
+                continue
             yield name, _always(Typed(unquote(annotation), scope) if annotation else None)
         annotated = self._typing_annotations(scope)
         for name, annotation in annotated.items():
@@ -151,7 +181,7 @@ class TypeReader(TypeDefinitions):
         for statement in walk_statements(scope):
             for name, binding in self._bindings_of(statement, scope):
                 key = mangle(name, scope.mangling_class)
-                if key not in annotated or binding is _unknown:
+                if key not in annotated or isinstance(statement, _DEFINITIONS):
                     yield key, binding
         for block in self._blocks_by_scope.get(scope, ()):
             for name in block.binds:
@@ -189,6 +219,10 @@ class TypeReader(TypeDefinitions):
                 yield name, lambda depth: self.infer(value, scope, depth)
             case ast.AnnAssign():
                 return
+            case ast.Try(handlers=handlers):
+                for handler in handlers:
+                    if handler.name is not None:
+                        yield handler.name, _always(_find_handled_type(handler, scope))
             case _:
                 for name in list_bound_names(statement, self.has_walrus):
                     yield name, _unknown
@@ -216,10 +250,28 @@ class TypeReader(TypeDefinitions):
             ):
                 yield key, lambda depth: self._mapping_part(mapping, scope, 0, depth)
                 yield item, lambda depth: self._mapping_part(mapping, scope, 1, depth)
+            case ast.Tuple(elts=targets), _ if all(isinstance(part, ast.Name) for part in targets):
+                for number, part in enumerate(targets):
+                    assert isinstance(part, ast.Name)
+                    yield part.id, partial(self._tuple_part, iterable, scope, number, len(targets))
             case _:
                 for node in ast.walk(target):
                     if isinstance(node, ast.Name):
                         yield node.id, _unknown
+
+    def _tuple_part(
+        self, iterable: ast.expr, scope: NameScope, index: int, count: int, depth: int
+    ) -> Typed | None:
+        """The type of one part of the tuples that are the elements of an iterable."""
+        typed = self.element_of(iterable, scope, depth)
+        expanded = self.expand(typed) if typed is not None else None
+        if expanded is None or self.name_of(expanded) != "tuple":
+            return None
+        match expanded.annotation:
+            case ast.Subscript(slice=ast.Tuple(elts=parts)) if len(parts) == count:
+                is_open = isinstance(parts[-1], ast.Constant) and parts[-1].value is ...
+                return None if is_open else expanded.inside(parts[index])
+        return None
 
     # ── the types of expressions ─────────────────────────────────────────────────────────────────
 
@@ -254,6 +306,11 @@ class TypeReader(TypeDefinitions):
                     self.infer(orelse, scope, depth + 1),
                 )
                 return first if first and second and str(first) == str(second) else None
+            case ast.BoolOp(values=operands):
+                known = [self.infer(part, scope, depth + 1) for part in operands]
+                found = [part for part in known if part is not None]
+                is_known = len(found) == len(known) and all(is_read_only(p, self) for p in found)
+                return found[-1] if is_known else None
             case ast.Name(id=name):
                 return self._type_of_self(name, scope) or self.type_of(name, scope, depth + 1)
             case ast.Attribute(value=owner, attr=attribute):
@@ -280,10 +337,26 @@ class TypeReader(TypeDefinitions):
                 definition = self._function_of(name, scope)
                 if definition is not None and definition[0].returns is not None:
                     return Typed(unquote(definition[0].returns), definition[1])
-            case ast.Attribute(value=owner, attr=method) if method in _STRING_METHODS:
-                typed = self.infer(owner, scope, depth + 1)
-                return typed if typed and self.name_of(typed) == "str" else None
+            case ast.Attribute(value=owner, attr=method):
+                return self._result_of_method(owner, method, scope, depth)
         return None
+
+    def _result_of_method(
+        self, owner: ast.expr, method: str, scope: NameScope, depth: int
+    ) -> Typed | None:
+        made = self.name_of(Typed(owner, scope))
+        if method in _CONSTRUCTORS.get(made, ()):
+            return Typed(owner, scope)
+        typed = self.infer(owner, scope, depth + 1)
+        if typed is None:
+            return None
+        name = self.name_of(typed)
+        if name == "str" and method in _STRING_METHODS:
+            return typed
+        if name == "pathlib.Path" and method == "read_text":
+            return make_builtin_type("str", scope)
+        found = self.class_of_type(self.expand(typed))
+        return self.find_method_result(found, method) if found is not None else None
 
     def _function_of(
         self, name: str, scope: NameScope
@@ -314,6 +387,8 @@ class TypeReader(TypeDefinitions):
             case ast.List(elts=[_, *_]) | ast.Tuple(elts=[_, *_]) | ast.Set(elts=[_, *_]):
                 parts = [self.infer(part, scope, depth + 1) for part in iterable.elts]
                 return parts[0] if len({str(part) for part in parts}) == 1 else None
+        if self._is_enum(iterable, scope):
+            return Typed(iterable, scope)
         typed = self.infer(iterable, scope, depth + 1)
         return self.element_type(typed) if typed else None
 
@@ -340,8 +415,15 @@ class TypeReader(TypeDefinitions):
     def _field_of(
         self, owner: ast.expr, attribute: str, scope: NameScope, depth: int
     ) -> Typed | None:
+        if self._is_enum(owner, scope):
+            return Typed(owner, scope)
         typed = self.infer(owner, scope, depth + 1)
         return self.field_type(typed, attribute) if typed else None
+
+    def _is_enum(self, owner: ast.expr, scope: NameScope) -> bool:
+        """Whether an expression is the name of an enum of this file."""
+        found = self.class_of_type(Typed(owner, scope))
+        return found is not None and any(base.startswith("enum.") for base in self.bases_of(found))
 
 
 def _unknown(depth: int) -> Typed | None:
@@ -352,6 +434,32 @@ def _unknown(depth: int) -> Typed | None:
 def _always(typed: Typed | None) -> Binding:
     """The binding of a known type."""
     return lambda depth: typed
+
+
+def _find_rest_parameter(scope: NameScope) -> ast.arg | None:
+    """The parameter `*args` of a function."""
+    return None if isinstance(scope.node, ast.Module | ast.ClassDef) else scope.node.args.vararg
+
+
+def _make_tuple_type(item: ast.expr, scope: NameScope) -> Typed | None:
+    """The type of `*args: item`."""
+    if isinstance(item, ast.Starred):
+        return None
+    parts = ast.Tuple([unquote(item), ast.Constant(...)], ast.Load())
+    return Typed(ast.Subscript(ast.Name("tuple", ast.Load()), parts, ast.Load()), scope)
+
+
+def _find_handled_type(handler: ast.ExceptHandler, scope: NameScope) -> Typed | None:
+    """The type of what an `except` clause names."""
+    match handler.type:
+        case ast.Tuple(elts=[first, *others]):
+            union = first
+            for part in others:
+                union = ast.BinOp(union, ast.BitOr(), part)
+            return Typed(union, scope)
+        case ast.Name() | ast.Attribute() as one:
+            return Typed(one, scope)
+    return None
 
 
 def _is_generator(function: ast.FunctionDef | ast.AsyncFunctionDef) -> bool:

@@ -1,40 +1,56 @@
 """Which types nobody can change a value through, and which of them JSON carries.
 
-    is_read_only(Sequence[str])                 True        is_read_only(list[str])                 False
-    has_json_form(dict[str, datetime.date])     True        has_json_form(list[Callable])           False
+    is_read_only(Sequence[str])                     True        is_read_only(list[str])              False
+    find_json_problem(dict[str, datetime.date])     None
+    find_json_problem(list[Callable])               JsonProblem("JSON does not carry `Callable`")
+    find_json_problem(Cat | Dog)                    JsonProblem("JSON does not tell `Cat` and `Dog` apart", ...)
 
 Not seen: classes of other modules, which count as changeable and without a JSON form, as do aliases that refer to
-themselves.
+themselves without a class between; limits and validators.
 """
 
 from __future__ import annotations
 
 import ast
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from itertools import permutations
+from typing import Any
 
 from njc.analysis.types import SCALARS, Typed, TypeDefinitions
+from njc.frontend.names import NameScope
 
 _WITHOUT_JSON = frozenset({"complex", "fractions.Fraction"})
-_READ_ONLY_CONTAINERS = frozenset(
-    {
-        *("tuple", "frozenset", "type", "range"),
-        *(
-            f"collections.abc.{name}"
-            for name in ("Sequence", "Mapping", "Collection", "Set", "Iterable", "Container")
-        ),
-    }
+_ABSTRACT_COLLECTIONS = frozenset(
+    f"collections.abc.{name}" for name in ("Sequence", "Mapping", "Collection", "Set")
 )
-_JSON_CONTAINERS = frozenset(
-    {
-        *("list", "dict", "tuple", "set", "frozenset"),
-        *(f"collections.abc.{name}" for name in ("Sequence", "Mapping", "Collection", "Set")),
-    }
-)
-_ENUM_BASES = frozenset(
-    f"enum.{name}" for name in ("Enum", "IntEnum", "StrEnum", "Flag", "IntFlag")
-)
-_DATA_BASES = frozenset(
-    {"typing.NamedTuple", "typing.TypedDict", "pydantic.BaseModel", "pydantic.main.BaseModel"}
-)
+_READ_ONLY_CONTAINERS = _ABSTRACT_COLLECTIONS | {
+    *("tuple", "frozenset", "type", "range"),
+    *("collections.abc.Iterable", "collections.abc.Container"),
+}
+_JSON_CONTAINERS = _ABSTRACT_COLLECTIONS | {"list", "dict", "tuple", "set", "frozenset"}
+_MAPPINGS = ("dict", "collections.abc.Mapping")
+_ENUM_BASES = frozenset(f"enum.{name}" for name in ("Enum", "IntEnum", "StrEnum"))
+_FLAG_BASES = frozenset({"enum.Flag", "enum.IntFlag"})
+_MODEL_BASES = frozenset({"pydantic.BaseModel", "pydantic.main.BaseModel"})
+_DATA_BASES = _MODEL_BASES | {"typing.NamedTuple", "typing.TypedDict"}
+_NEUTRAL_BASES = frozenset({"object", "abc.ABC", "str", "int", "float"})
+"""Bases that add no fields; the last three are those of enums."""
+_TELLING_TEXTS = frozenset({"date", "datetime", "time", "timedelta", "UUID"})
+"""Types whose texts are told from other text."""
+_OF_FROZEN_CLASSES = ("dataclass", "define", "attrs", "s", "mutable")
+_NEVER_JSON = frozenset({"typing.Any", "object", "typing.Callable", "type"})
+
+
+@dataclass(frozen=True, slots=True)
+class JsonProblem:
+    """Why JSON does not carry the values of a type, and what to write so that it does."""
+
+    reason: str
+    remedy: str = ""
+
+
+# ── types that are read only ─────────────────────────────────────────────────────────────────────
 
 
 def is_read_only(typed: Typed, types: TypeDefinitions) -> bool:
@@ -47,74 +63,320 @@ def _is_part_read_only(typed: Typed, types: TypeDefinitions) -> bool:
     name = types.name_of(typed)
     if name in SCALARS or name in _READ_ONLY_CONTAINERS or name == "typing.Literal":
         return True
+    if is_exception_name(name):
+        return True
     found = types.class_of_type(typed)
     if found is None:
         return False
     bases = set(types.bases_of(found))
-    return bool(bases & _ENUM_BASES) or "typing.NamedTuple" in bases or _is_frozen(found[0])
+    is_data = bool(bases & (_ENUM_BASES | _FLAG_BASES)) or "typing.NamedTuple" in bases
+    return is_data or any(map(is_exception_name, bases)) or _is_frozen(found[0], bases)
 
 
-def has_json_form(typed: Typed, types: TypeDefinitions, seen: frozenset[str] = frozenset()) -> bool:
-    """Whether JSON carries all values of a type; `seen` are the classes and aliases that it stands in."""
-    expanded = types.expand(typed)
-    if expanded is not typed:
-        alias = str(typed)
-        if alias in seen and types.class_of_type(expanded) is None:
-            return False
-        seen |= {alias}
-    parts = types.union_parts(expanded)
-    return all(_has_part_json_form(part, types, seen) for part in parts)
+def is_exception_name(name: str) -> bool:
+    """Whether a name is that of an exception, as exceptions are named."""
+    leaf = name.rpartition(".")[2]
+    return leaf[:1].isupper() and leaf.endswith(("Error", "Exception", "Warning"))
 
 
-def _has_part_json_form(typed: Typed, types: TypeDefinitions, seen: frozenset[str]) -> bool:
-    name = types.name_of(typed)
-    if name in SCALARS:
-        return name not in _WITHOUT_JSON
-    if name == "typing.Literal":
-        return True
-    match typed.annotation:
-        case ast.Subscript(slice=inner) if name in _JSON_CONTAINERS:
-            parts = inner.elts if isinstance(inner, ast.Tuple) else [inner]
-            parts = [
-                part for part in parts if not (isinstance(part, ast.Constant) and part.value is ...)
-            ]
-            return all(has_json_form(typed.inside(part), types, seen) for part in parts)
-    found = types.class_of_type(typed)
-    if found is None:
+def _is_frozen(node: ast.ClassDef, bases: set[str]) -> bool:
+    """Whether a class is a dataclass, a class of attrs or a model of pydantic whose instances are frozen."""
+    for decorator in node.decorator_list:
+        match decorator:
+            case ast.Call(func=function, keywords=keywords):
+                is_known = ast.unparse(function).rpartition(".")[2] in _OF_FROZEN_CLASSES
+                if is_known and _has_frozen(keywords):
+                    return True
+            case ast.Attribute(value=ast.Name(id="attrs" | "attr"), attr="frozen"):
+                return True
+    if not bases & _MODEL_BASES:
         return False
-    if found[0].name in seen:
-        return True
-    bases = set(types.bases_of(found))
-    if bases & _ENUM_BASES:
-        return True
-    if not (bases & _DATA_BASES or _is_dataclass(found[0])):
-        return False
-    fields = list(types.fields_of(found))
-    return bool(fields) and all(
-        has_json_form(field, types, seen | {found[0].name}) for _, field in fields
+    calls = [
+        statement.value.keywords
+        for statement in node.body
+        if isinstance(statement, ast.Assign | ast.AnnAssign)
+        and isinstance(statement.value, ast.Call)
+        and ast.unparse(statement.value.func).endswith("ConfigDict")
+    ]
+    return any(map(_has_frozen, [node.keywords, *calls]))
+
+
+def _has_frozen(keywords: Sequence[ast.keyword]) -> bool:
+    return any(
+        keyword.arg == "frozen"
+        and isinstance(keyword.value, ast.Constant)
+        and keyword.value.value is True
+        for keyword in keywords
     )
 
 
-def _dataclass_call(node: ast.ClassDef) -> ast.expr | None:
-    for decorator in node.decorator_list:
-        function = decorator.func if isinstance(decorator, ast.Call) else decorator
-        if ast.unparse(function).rpartition(".")[2] == "dataclass":
-            return decorator
-    return None
+# ── types that JSON carries ──────────────────────────────────────────────────────────────────────
 
 
-def _is_dataclass(node: ast.ClassDef) -> bool:
-    return _dataclass_call(node) is not None
+def find_json_problem(typed: Typed, types: TypeDefinitions) -> JsonProblem | None:
+    """Say why JSON does not carry all values of a type; None if it does."""
+    found = _FormReader(types).read(typed)
+    return found if isinstance(found, JsonProblem) else None
 
 
-def _is_frozen(node: ast.ClassDef) -> bool:
-    """Whether a class is a dataclass with `frozen=True`."""
-    match _dataclass_call(node):
-        case ast.Call(keywords=keywords):
-            return any(
-                keyword.arg == "frozen"
-                and isinstance(keyword.value, ast.Constant)
-                and keyword.value.value is True
-                for keyword in keywords
+_Form = frozenset[tuple[Any, ...]]
+"""The alternatives of a JSON form: `("text",)`, `("array", form)`, `("object", ((name, form), ...))` and so on."""
+
+
+@dataclass(slots=True)
+class _FormReader:
+    types: TypeDefinitions
+    around: list[tuple[str, bool]] = field(default_factory=list)
+    """The aliases and classes that a type stands in, and whether each is a class."""
+
+    def read(self, typed: Typed) -> _Form | JsonProblem:
+        if hidden := self.types.find_name_for_checkers(typed):
+            return JsonProblem(
+                f"`{hidden}` is there for type checkers only",
+                f"import `{hidden}` outside of `if TYPE_CHECKING:`",
             )
+        expanded = self.types.expand(typed)
+        alias = str(typed) if expanded is not typed else ""
+        if alias and (known := self.find_around(alias)) is not None:
+            return known
+        self.around.append((alias, False))
+        try:
+            found = self.types.union_parts(expanded)
+            parts = [*{(str(part), part.scope): part for part in found}.values()]
+            forms: list[_Form] = []
+            for part in parts:
+                form = self.read_part(part)
+                if isinstance(form, JsonProblem):
+                    return form
+                forms.append(form)
+            return self.find_equal(parts, forms) or frozenset().union(*forms)
+        finally:
+            self.around.pop()
+
+    def find_around(self, name: str) -> _Form | JsonProblem | None:
+        """The form of a name that stands in its own definition; None if it does not."""
+        for index, (outer, is_class) in enumerate(self.around):
+            if outer == name:
+                if is_class or any(inner for _, inner in self.around[index:]):
+                    return frozenset({("around", index)})
+                return JsonProblem(f"the alias `{name}` refers to itself")
+        return None
+
+    def find_equal(self, parts: Sequence[Typed], forms: Sequence[_Form]) -> JsonProblem | None:
+        """Say which parts of a union no JSON value tells apart."""
+        for one, other in permutations(range(len(parts)), 2):
+            if _is_hidden(forms[one], forms[other]):
+                pair = [parts[index] for index in sorted((one, other))]
+                are_classes = all(self.types.class_of_type(part) for part in pair)
+                tag = f'`kind: Literal["{str(pair[0]).lower()}"]`'
+                return JsonProblem(
+                    f"JSON does not tell `{pair[0]}` and `{pair[1]}` apart",
+                    f"give each a field that says which it is, such as {tag}"
+                    if are_classes
+                    else "",
+                )
+        return None
+
+    def read_part(self, typed: Typed) -> _Form | JsonProblem:
+        name = self.types.name_of(typed)
+        if name in SCALARS and name not in _WITHOUT_JSON:
+            return _read_scalar(name)
+        if name == "typing.Literal" and isinstance(typed.annotation, ast.Subscript):
+            return _read_literal(typed.annotation.slice)
+        if isinstance(typed.annotation, ast.Subscript) and name in _JSON_CONTAINERS:
+            return self.read_container(name, typed, typed.annotation.slice)
+        found = self.types.class_of_type(typed)
+        if found is None:
+            is_never = (
+                name in _NEVER_JSON or name in _WITHOUT_JSON or name.startswith("collections")
+            )
+            is_bare = name in _JSON_CONTAINERS or name == ""
+            reason = f"JSON does not carry `{typed}`"
+            if is_never or is_bare or isinstance(typed.annotation, ast.Subscript):
+                return JsonProblem(reason)
+            return JsonProblem(
+                f"njc does not see whether JSON carries `{typed}`",
+                'write `effects="answer"` on the block, if it does',
+            )
+        return self.find_around(found[0].name) or self.read_class(typed, found)
+
+    def read_container(self, name: str, typed: Typed, inner: ast.expr) -> _Form | JsonProblem:
+        parts = inner.elts if isinstance(inner, ast.Tuple) else [inner]
+        is_open = isinstance(parts[-1:][0] if parts else None, ast.Constant) and (
+            getattr(parts[-1], "value", None) is ...
+        )
+        forms: list[_Form] = []
+        for part in parts[:-1] if is_open else parts:
+            form = self.read(typed.inside(part))
+            if isinstance(form, JsonProblem):
+                return form
+            forms.append(form)
+        if name in _MAPPINGS:
+            if len(forms) != 2 or not _are_texts(forms[0]):
+                return JsonProblem(f"names in JSON do not stand for the keys of `{typed}`")
+            return frozenset({("dict", *forms)})
+        if name == "tuple":
+            return frozenset({("open" if is_open else "fixed", *forms)})
+        return frozenset({("array", *forms)})
+
+    def read_class(
+        self, typed: Typed, found: tuple[ast.ClassDef, NameScope]
+    ) -> _Form | JsonProblem:
+        node, _ = found
+        bases = set(self.types.bases_of(found))
+        known = bases & (_ENUM_BASES | _DATA_BASES)
+        if bases & _FLAG_BASES:
+            return JsonProblem(f"JSON does not carry combinations of `{node.name}`")
+        if bases & _ENUM_BASES:
+            names = [name for name, _ in _list_members(node)]
+            return frozenset({("members", node.name, frozenset(names))})
+        if not (known or is_dataclass(node)):
+            return JsonProblem(f"JSON does not carry `{typed}`, which declares no fields")
+        if strange := self.find_strange_base(found):
+            return JsonProblem(
+                f"njc does not see the fields of `{strange}`",
+                'write `effects="answer"` on the block, if JSON carries them',
+            )
+        if not bases & _MODEL_BASES and (local := self.types.find_unresolved_name(found)):
+            return JsonProblem(
+                f"`{local}`, in the fields of `{node.name}`, is not found at run time",
+                f"define `{local}` at the top level of the module",
+            )
+        self.around.append((node.name, True))
+        try:
+            fields: list[tuple[str, _Form]] = []
+            for name, field_type in self.types.fields_of(found):
+                is_private = bases & _MODEL_BASES and name.startswith("_")
+                if is_private or name == "_" or name in _list_computed(node):
+                    continue
+                form = self.read(field_type)
+                if isinstance(form, JsonProblem):
+                    return form
+                fields.append((name, form))
+        finally:
+            self.around.pop()
+        if not fields:
+            return JsonProblem(f"JSON does not carry `{typed}`, which declares no fields")
+        kind = "named" if "typing.NamedTuple" in bases else "object"
+        return frozenset({(kind, *sorted(fields, key=lambda pair: pair[0]))})
+
+    def find_strange_base(self, found: tuple[ast.ClassDef, NameScope]) -> str | None:
+        """A base of a class whose fields are not known."""
+        known = _DATA_BASES | _NEUTRAL_BASES
+        for base in found[0].bases:
+            typed = Typed(base, found[1])
+            inner = self.types.class_of_type(typed)
+            if inner is not None:
+                if (strange := self.find_strange_base(inner)) is not None:
+                    return strange
+            elif self.types.name_of(typed) not in known:
+                return str(typed)
+        return None
+
+
+def _read_scalar(name: str) -> _Form:
+    leaf = name.rpartition(".")[2]
+    if leaf == "Decimal":
+        return frozenset({("float",), ("text",)})
+    is_own = leaf in _TELLING_TEXTS or leaf in ("int", "float", "bool", "None")
+    return frozenset({(leaf if is_own else "text",)})
+
+
+def _read_literal(inner: ast.expr) -> _Form | JsonProblem:
+    parts = inner.elts if isinstance(inner, ast.Tuple) else [inner]
+    values = [part.value for part in parts if isinstance(part, ast.Constant)]
+    if any(isinstance(value, bytes) for value in values):
+        return JsonProblem("JSON does not carry bytes in a Literal")
+    if len(set(values)) < len(values):
+        return JsonProblem(f"values of `Literal[{ast.unparse(inner)}]` are equal")
+    return frozenset(("constant", ast.unparse(part)) for part in parts)
+
+
+def _list_members(node: ast.ClassDef) -> list[tuple[str, ast.expr]]:
+    return [
+        (target.id, statement.value)
+        for statement in node.body
+        if isinstance(statement, ast.Assign)
+        for target in statement.targets
+        if isinstance(target, ast.Name)
+    ]
+
+
+def _list_computed(node: ast.ClassDef) -> list[str]:
+    """The fields of a dataclass that its constructor does not take: `y: int = field(init=False)`."""
+    return [
+        statement.target.id
+        for statement in node.body
+        if isinstance(statement, ast.AnnAssign)
+        and isinstance(statement.target, ast.Name)
+        and isinstance(statement.value, ast.Call)
+        and any(
+            keyword.arg == "init" and ast.unparse(keyword.value) == "False"
+            for keyword in statement.value.keywords
+        )
+    ]
+
+
+def _are_texts(keys: _Form) -> bool:
+    """Whether the names of a JSON object stand for all keys."""
+    kinds = {alternative[0] for alternative in keys}
+    if kinds <= {"constant", "members"}:
+        constants = [str(part[1]) for part in keys if part[0] == "constant"]
+        return all(text.startswith(("'", '"')) for text in constants)
+    is_decimal = kinds == {"float", "text"}
+    simple = {"text", "int", "float", "bool"} | _TELLING_TEXTS
+    return kinds <= simple and (len(kinds) == 1 or is_decimal)
+
+
+def _is_hidden(one: _Form, other: _Form) -> bool:
+    """Whether each form of one alternative is a form of the other, or names of their members are the same."""
+    kinds = {alternative[0] for alternative in one | other}
+    if kinds == {"members"}:
+        return any(
+            first[1] != second[1] and first[2] & second[2] for first in one for second in other
+        )
+    if kinds <= {"fixed", "open", "named"}:
+        return True  # a named tuple is made of an array, too
+    numbers = {("constant", "0"), ("constant", "1")}
+    if one & numbers and other & {("bool",), ("constant", "True"), ("constant", "False")}:
+        return True  # 1 == True
+    if any(alternative[0] in ("constant", "None") for alternative in one):
+        return False
+    return _is_covered(one, other)
+
+
+def _is_covered(one: _Form, other: _Form) -> bool:
+    return all(any(_is_alternative_covered(part, form) for form in other) for part in one)
+
+
+def _is_alternative_covered(one: tuple[Any, ...], other: tuple[Any, ...]) -> bool:
+    """Whether all JSON values of one form have the other."""
+    if one == other:
+        return True
+    kinds = one[0], other[0]
+    parts, forms = one[1:], other[1:]
+    if kinds == ("named", "object"):  # whatever else it is given, the class ignores
+        fields = dict(parts)
+        return all(name in fields and _is_covered(fields[name], form) for name, form in forms)
+    if {*kinds} <= {"object", "named"}:
+        names = [[pair[0] for pair in fields] for fields in (parts, forms)]
+        inner = [[pair[1] for pair in fields] for fields in (parts, forms)]
+        return names[0] == names[1] and all(map(_is_covered, *inner))
+    if kinds[0] in ("object", "named") and kinds[1] == "dict":
+        return all(_is_covered(part[1], forms[1]) for part in parts)
+    if {*kinds} <= {"open", "array"}:
+        return _is_covered(parts[0], forms[0])
+    if kinds[0] == "fixed" and kinds[1] in ("array", "open"):
+        return all(_is_covered(part, forms[0]) for part in parts)
+    if kinds[0] == kinds[1] and kinds[0] in ("array", "dict", "fixed") and len(one) == len(other):
+        return all(map(_is_covered, parts, forms))
     return False
+
+
+def is_dataclass(node: ast.ClassDef) -> bool:
+    """Whether a class is a dataclass."""
+    functions = (
+        decorator.func if isinstance(decorator, ast.Call) else decorator
+        for decorator in node.decorator_list
+    )
+    return any(ast.unparse(function).rpartition(".")[2] == "dataclass" for function in functions)

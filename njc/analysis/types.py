@@ -63,6 +63,13 @@ _TYPING_NAMES: Mapping[str, str] = {
         )
     },
 }
+_QUALIFIERS = frozenset(
+    {
+        *(f"typing.{name}" for name in ("Final", "ClassVar", "Required", "NotRequired")),
+        *("typing.ReadOnly", "dataclasses.InitVar"),
+    }
+)
+_UNIONS = ("typing.Optional", "typing.Union")
 _TYPING_MODULES = ("typing", "typing_extensions", "collections.abc")
 
 
@@ -178,17 +185,14 @@ class TypeDefinitions:
         return None
 
     def expand(self, typed: Typed, depth: int = 0) -> Typed:
-        """The type behind quotes, aliases, `Annotated`, `Final` and the like."""
+        """The type behind quotes, aliases, `NewType`, `Annotated`, `Final`, `NotRequired` and the like."""
         if depth > MAX_DEPTH:
             return typed
         match typed.annotation:
             case ast.Constant(value=str(text)):
                 parsed = parse_type(text)
                 return self.expand(typed.inside(parsed), depth + 1) if parsed is not None else typed
-            case ast.Subscript(slice=inner) if self.name_of(typed) in (
-                "typing.Final",
-                "typing.ClassVar",
-            ):
+            case ast.Subscript(slice=inner) if self.name_of(typed) in _QUALIFIERS:
                 return self.expand(typed.inside(inner), depth + 1)
             case ast.Subscript(slice=ast.Tuple(elts=[inner, *_])) if (
                 self.name_of(typed) == "typing.Annotated"
@@ -200,7 +204,7 @@ class TypeDefinitions:
         return typed
 
     def alias_of(self, name: str, scope: NameScope) -> Typed | None:
-        """The type that `Name = ...` or `type Name = ...` names."""
+        """The type that `Name = ...`, `type Name = ...` or `Name = NewType("Name", ...)` names."""
         if (home := self.find_home(name, scope)) is None:
             return None
         found = self.find_statements_binding(name, home)
@@ -211,6 +215,10 @@ class TypeDefinitions:
                 )
             ]:
                 return Typed(value, home)
+            case [
+                ast.Assign(targets=[ast.Name()], value=ast.Call(func=function, args=[_, value]))
+            ] if self.name_of(Typed(function, home)) == "typing.NewType":
+                return Typed(value, home)
             case [ast.AnnAssign(value=ast.expr() as value) as statement] if (
                 self.name_of(Typed(statement.annotation, home)) == "typing.TypeAlias"
             ):
@@ -218,6 +226,66 @@ class TypeDefinitions:
             case [statement] if type(statement).__name__ == "TypeAlias":
                 return Typed(statement.value, home)  # type: ignore[attr-defined]
         return None
+
+    def find_name_for_checkers(self, typed: Typed) -> str | None:
+        """A name at the outermost level of a type that is bound under `if TYPE_CHECKING:` alone."""
+        if "TYPE_CHECKING" not in self.text:
+            return None
+        match typed.annotation:
+            case ast.Constant(value=str(text)) if (parsed := parse_type(text)) is not None:
+                return self.find_name_for_checkers(typed.inside(parsed))
+            case ast.Name(id=name) if (home := self.find_home(name, typed.scope)) is not None:
+                found = self.find_statements_binding(name, home)
+                hidden = self._list_for_checkers(home)
+                return name if found and all(id(one) in hidden for one in found) else None
+            case ast.Attribute(value=part):
+                return self.find_name_for_checkers(typed.inside(part))
+            case ast.BinOp(left=left, right=right):
+                parts = [left, right]
+            case ast.Subscript(value=value, slice=ast.Tuple(elts=[first, *_])) if (
+                self.name_of(typed) == "typing.Annotated"
+            ):
+                parts = [value, first]
+            case ast.Subscript(value=value, slice=inner) if self.name_of(typed) in _UNIONS:
+                parts = [value, *(inner.elts if isinstance(inner, ast.Tuple) else [inner])]
+            case ast.Subscript(value=value):
+                parts = [value]
+            case _:
+                return None
+        found_names = (self.find_name_for_checkers(typed.inside(part)) for part in parts)
+        return next(filter(None, found_names), None)
+
+    def find_unresolved_name(self, found: tuple[ast.ClassDef, NameScope]) -> str | None:
+        """A local name in the fields of a class whose annotations are texts, which mean names of the module."""
+        node, scope = found
+        are_texts = "from __future__ import annotations" in self.text
+        for statement in node.body if scope.parent is not None else ():
+            if isinstance(statement, ast.AnnAssign):
+                annotation = statement.annotation
+                quoted = unquote(annotation)
+                for part in ast.walk(quoted) if are_texts or quoted is not annotation else ():
+                    match part:
+                        case ast.Name(id=name) if (home := self.find_home(name, scope)) is not None:
+                            if home.parent is not None:
+                                return name
+        return None
+
+    def _list_for_checkers(self, scope: NameScope) -> frozenset[int]:
+        """The ids of the statements of a scope that only type checkers read."""
+        if scope not in self._for_checkers_by_scope:
+            self._for_checkers_by_scope[scope] = frozenset(
+                id(inner)
+                for statement in walk_statements(scope)
+                if isinstance(statement, ast.If)
+                and ast.unparse(statement.test).rpartition(".")[2] == "TYPE_CHECKING"
+                for child in statement.body
+                for inner in ast.walk(child)
+            )
+        return self._for_checkers_by_scope[scope]
+
+    @cached_property
+    def _for_checkers_by_scope(self) -> dict[NameScope, frozenset[int]]:
+        return {}
 
     def class_of_type(self, typed: Typed) -> tuple[ast.ClassDef, NameScope] | None:
         """The class of this file that a type names, with the scope around it."""
@@ -345,7 +413,39 @@ class TypeDefinitions:
         found = self.class_of_type(self.expand(typed))
         if found is None:
             return None
-        return next((field for name, field in self.fields_of(found) if name == attribute), None)
+        fields = dict(self.fields_of(found))
+        return fields.get(attribute) or self.find_property_type(found, attribute)
+
+    def find_property_type(self, found: tuple[ast.ClassDef, NameScope], name: str) -> Typed | None:
+        """What a property of a class of this file says that it returns."""
+        for method, scope in self.find_methods(found, name):
+            kinds = [ast.unparse(part) for part in method.decorator_list]
+            if kinds in (["property"], ["cached_property"], ["functools.cached_property"]):
+                return Typed(unquote(method.returns), scope) if method.returns else None
+        return None
+
+    def find_method_result(self, found: tuple[ast.ClassDef, NameScope], name: str) -> Typed | None:
+        """What a method of a class of this file says that it returns, or what awaiting it gives."""
+        for method, scope in self.find_methods(found, name):
+            is_plain = not method.decorator_list and method.returns is not None
+            return Typed(unquote(method.returns), scope) if is_plain and method.returns else None
+        return None
+
+    def find_methods(
+        self, found: tuple[ast.ClassDef, NameScope], name: str, depth: int = 0
+    ) -> Iterator[tuple[ast.FunctionDef | ast.AsyncFunctionDef, NameScope]]:
+        """The functions of this name in a class and in its bases in this file, with the scope around their class."""
+        node, scope = found
+        for statement in node.body:
+            match statement:
+                case ast.FunctionDef(name=defined) | ast.AsyncFunctionDef(name=defined) if (
+                    defined == name
+                ):
+                    yield statement, scope
+        for base in node.bases:
+            inner = self.class_of_type(Typed(base, scope))
+            if inner is not None and depth < MAX_DEPTH:
+                yield from self.find_methods(inner, name, depth + 1)
 
 
 def make_builtin_type(name: str, scope: NameScope) -> Typed:

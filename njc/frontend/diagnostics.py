@@ -239,15 +239,17 @@ CODES: Mapping[str, DiagnosticCode] = {
         "jump that is meant, not named",
         "hint",
         "A block is offered the jumps that its text names. This text says something that often means a jump, "
-        "such as `skip it` or `stop here`, and names none. Write `break`, `continue` or `return`, if that is what "
-        'the block may do; `jumps="all"` offers all that are legal.',
+        "such as `skip it` or `stop here`, and does not name it. Write `break`, `continue` or `return`, if that is "
+        'what the block may do; `jumps="all"` offers all that are legal. Words after "not", "never" or "without", words '
+        "in quotes and words of other languages than English are not reported.",
     ),
     "NJ304": DiagnosticCode(
         "code for want of an annotation",
         "hint",
         "The model of this block may run code, because the compiler cannot see that none is needed: an output "
-        "has no type, or a variable that the text reads could be changed as far as its annotation says. With "
-        "the annotation of the hint the block answers with data. `njc show` says of every block why it has code.",
+        "has no type or one that njc does not see, or a variable that the text reads could be changed as far as its "
+        "annotation says. With what the hint says the block answers with data: an annotation, a frozen class, or "
+        '`effects="answer"`, which takes your word that it only reads. `njc show` says of every block why it has code.',
     ),
     "NJ401": DiagnosticCode(
         "no code for a static block",

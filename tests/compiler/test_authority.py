@@ -17,9 +17,13 @@ import collections.abc, datetime, decimal, enum, uuid
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, Any, Final, Literal, NamedTuple, Optional, TypedDict, Union
-from pydantic import BaseModel
-from elsewhere import Foreign, ForeignError
+from typing import TYPE_CHECKING, Annotated, Any, Final, Generic, Literal, NamedTuple, NewType, Optional, TypedDict, TypeVar, Union
+from pydantic import BaseModel, ConfigDict
+from typing_extensions import NotRequired
+from elsewhere import FOREIGN, Foreign, ForeignBase, ForeignError
+import attrs
+if TYPE_CHECKING:
+    from datetime import date
 
 Kind = Literal["a", "b"]
 Rows = list[dict[str, str]]
@@ -57,6 +61,56 @@ class Plain:
 
 class NotForSale(Exception):
     pass
+
+class Sold(Exception):
+    def __init__(self, item, price):
+        super().__init__(item)
+
+class Settings(BaseModel):
+    model_config = ConfigDict(frozen=True)
+    level: int
+
+class Marked(BaseModel, frozen=True):
+    level: int
+
+@attrs.frozen
+class Bike:
+    brand: str
+
+class Partial(TypedDict):
+    title: str
+    year: NotRequired[int]
+
+class Perm(enum.Flag):
+    READ = 1
+
+@dataclass
+class Cat:
+    name: str
+
+@dataclass
+class Dog:
+    name: str
+
+@dataclass
+class Extended(ForeignBase):
+    name: str
+
+@dataclass
+class Number:
+    value: float
+
+@dataclass
+class Sum:
+    left: "Formula"
+
+Formula = Union[Number, Sum]
+UserId = NewType("UserId", int)
+T = TypeVar("T")
+
+@dataclass
+class Page(Generic[T]):
+    items: list[T]
 
 def make() -> str: ...
 
@@ -102,6 +156,9 @@ def decide_prompt(
         ("a coffee break", ("break",)),
         ("the breakfast of the discontinued <x>", ()),
         ("return_value and unbroken", ()),
+        ("Put into <:action: Literal['break', 'continue', 'return']> what <x> wants.", ()),
+        ("Put <x> into <:return_>.", ()),
+        ("never return, or say 'break'", ("break", "return")),
         ("stop here and skip it", ()),
     ],
 )
@@ -162,6 +219,7 @@ def test_data_in_an_f_string_names_no_jump() -> None:
         *("Optional[Order]", "Union[int, str]", "int | None", "Rows", "Annotated[int, 'x']"),
         *("datetime.date", "datetime.datetime", "decimal.Decimal", "uuid.UUID", "Path"),
         *("collections.abc.Sequence[int]", "list['Order']", "'Order'"),
+        *("UserId", "Partial", "Formula", "Settings", "Marked", "Cat | Order", "dict[Kind, int]"),
     ],
 )
 def test_types_that_json_carries_are_answers(declared) -> None:
@@ -182,7 +240,8 @@ def test_types_that_json_carries_are_answers(declared) -> None:
             "list[Plain]",
             "complex",
         ),
-        *("Order | Plain", "Annotated[Plain, 1]"),
+        *("Order | Plain", "Annotated[Plain, 1]", "date", "list[date]", "date | None", "Extended"),
+        *("Cat | Dog", "Perm", "dict[tuple[int, int], str]", "Bike", "Page[int]", "str | bytes"),
     ],
 )
 def test_types_that_json_does_not_carry_need_code(declared) -> None:
@@ -241,6 +300,8 @@ READ = "Put <x> into <:y: int>."
             "x: datetime.date",
             "x: Annotated[str, 1]",
         ),
+        *("*x: str", "x: UserId", "x: Settings", "x: Marked", "x: Bike", "x: Perm"),
+        *("x: ValueError", "x: ForeignError | KeyError", "x: NotForSale"),
     ],
 )
 def test_what_cannot_be_changed_may_be_read(parameters) -> None:
@@ -263,8 +324,12 @@ def test_what_cannot_be_changed_may_be_read(parameters) -> None:
         ("x: Movie", ""),
         ("x: Plain", ""),
         ("x: Foreign", ""),
-        ("*x: str", "annotate `x`"),
+        ("*x", "annotate `x`"),
+        ("*x: *tuple[int]", "annotate `x`"),
+        ("**x: str", 'write `effects="answer"` on the block, if it only reads `x`'),
         ("x: Callable[[], int]", ""),
+        ("x: Cat | Dog", 'write `effects="answer"` on the block, if it only reads `x`'),
+        ("x: Person", 'write `effects="answer"` on the block, if it only reads `x`'),
     ],
 )
 def test_what_may_be_changed_needs_code(parameters, remedy) -> None:
@@ -300,6 +365,17 @@ def test_what_may_be_changed_needs_code(parameters, remedy) -> None:
         ("x: Final[str] = LIMIT", "answer"),
         ("x: Final = []", "direct"),
         ("x: Final[list[str]] = []", "direct"),
+        ("x = LIMIT or 'a'", "answer"),
+        ("x = BOX or 'a'", "direct"),
+        ("x = Path('a').read_text()", "direct"),
+        ("x: str; x, z = make(), 1", "answer"),
+        ("x: list[str]; x, z = make(), 1", "direct"),
+        ("x: str; import x", "direct"),
+        ("x = datetime.date.today()", "answer"),
+        ("x = Color.RED", "answer"),
+        ("x: str\n    with make() as x: pass", "answer"),
+        ("try: make()\n    except (OSError, ForeignError) as x: pass", "answer"),
+        ("try: make()\n    except Plain as x: pass", "direct"),
     ],
 )
 def test_the_type_of_a_variable_follows_from_all_that_binds_it(lead, effects) -> None:
@@ -320,11 +396,15 @@ def test_the_type_of_a_variable_follows_from_all_that_binds_it(lead, effects) ->
         ("for x in rows", "direct"),
         ("for x in unknown", "direct"),
         ("for x in order.lines", "answer"),
+        ("for x in Color", "answer"),
+        ("for x, _ in pairs", "answer"),
+        ("for _, x in pairs", "direct"),
+        ("for x, _, _ in pairs", "direct"),
     ],
 )
 def test_loops_bind_the_elements(loop, effects) -> None:
     text = (
-        "def f(values: list[str], table: dict[str, int], rows: Rows, unknown, order: Order):\n"
+        "def f(values: list[str], table: dict[str, int], rows: Rows, unknown, order: Order, pairs: list[tuple[str, list[int]]]):\n"
         f'    {loop}:\n        """natural\n        {READ}\n        """\n'
     )
     assert decide(text).effects == effects
@@ -340,6 +420,8 @@ def test_loops_bind_the_elements(loop, effects) -> None:
         ("Call <make> for <:y: str>.", "direct"),
         ("Put <BOX> into <:y: int>.", "direct"),
         ("Use <len> for <:y: int>.", "direct"),
+        ("Use <FOREIGN> for <:y: int>.", "direct"),
+        ("Raise <Sold> or put <LIMIT> into <:y: int>.", "direct"),
     ],
 )
 def test_classes_and_exceptions_may_be_read_and_functions_not(prompt, effects) -> None:
@@ -391,3 +473,124 @@ def test_what_is_returned_is_typed() -> None:
     text = 'def f(x: str) -> list[int]:\n    """natural\n    Return the digits of <x>.\n    """\n    return []\n'
     assert b'types=lambda: {"return": list[int]}' in (compile_program(text).output or b"")
     assert b"types" not in (compile_program(text.replace("Return", "See")).output or b"")
+
+
+@pytest.mark.parametrize(
+    ("returns", "effects"),
+    [
+        *(("int", "answer"), ("Any", "answer"), ("object", "answer"), ("Optional[Order]", "answer")),
+        *(("Foreign", "direct"), ("date", "direct"), ("Callable[[], int]", "direct"), ("Cat | Dog", "direct")),
+    ],
+)  # fmt: skip
+def test_what_may_be_returned_must_be_data_too(returns, effects) -> None:
+    text = f'def f(x: str) -> {returns}:\n    """natural\n    Return what <x> means.\n    """\n'
+    assert decide(text).effects == effects
+    assert decide(text.replace("Return what", "Break, or see what")).effects == "direct"
+
+
+def test_methods_and_properties_say_what_they_return() -> None:
+    text = (
+        "class Box:\n    @property\n    def mood(self) -> str: ...\n    def make(self) -> str: ...\n"
+        '    def f(self):\n        x = self.make()\n        """natural\n        Put <self.mood> and <x> into <:y: int>.\n        """\n'
+    )
+    assert decide(text).effects == "answer"
+    assert decide(text.replace("-> str", "-> list[str]", 1)).effects == "direct"
+    assert decide(text.replace("make(self) -> str", "make(self)")).effects == "direct"
+
+
+def test_classes_in_functions_must_be_found_by_their_annotations() -> None:
+    text = (
+        "def f(x: str):\n    @dataclass\n    class In:\n        a: int\n    @dataclass\n    class Out:\n        a: In\n"
+        '    """natural\n    Read <x> as <:y: Out>.\n    """\n'
+    )
+    authority = decide(text)
+    assert "top level" in authority.remedy
+    assert decide(text.replace("a: In", "a: int")).effects == "answer"
+
+
+# ── hints ────────────────────────────────────────────────────────────────────────────────────────
+
+ANSWERABLE = {
+    "annotate `x`": lambda text: text.replace("(x)", "(x: str)").replace("(*x)", "(*x: str)"),
+    "annotate `x: ": lambda text: text.replace("x: list[str]", "x: Sequence[str]").replace(
+        "x: Rows", "x: Sequence[dict[str, str]]"
+    ),
+    "make `Order` a frozen": lambda text: text.replace(
+        "@dataclass\nclass Order", "@dataclass(frozen=True)\nclass Order"
+    ),
+    'write `effects="answer"`': lambda text: text.replace(
+        "natural\n", 'natural(effects="answer")\n'
+    ),
+    "import `date` outside": lambda text: text.replace("if TYPE_CHECKING:", "if True:"),
+    "give each a field": lambda text: text.replace(
+        "class Cat:", 'class Cat:\n    kind: Literal["cat"]'
+    ).replace("class Dog:", 'class Dog:\n    kind: Literal["dog"]'),
+    "write `<:y: str>`": lambda text: text.replace("<:y>", "<:y: str>"),
+}
+
+
+@pytest.mark.parametrize(
+    ("parameters", "prompt"),
+    [
+        *((parameters, READ) for parameters in ("(x)", "(*x)", "(x: list[str])", "(x: Rows)", "(x: Order)")),
+        *((f"(x: {name})", READ) for name in ("Plain", "Foreign", "Person", "Movie", "T", "list[str] | None")),
+        *(("(**x: str)", READ), ("()", "Use <FOREIGN> for <:y: int>."), ("(x: str)", "Put <x> into <:y>.")),
+        *(("(x: str)", f"Read <x> as <:y: {name}>.") for name in ("date", "Cat | Dog", "Foreign", "Extended")),
+    ],
+)  # fmt: skip
+def test_a_block_whose_hint_is_followed_answers(parameters, prompt) -> None:
+    text = HEAD + f'def f{parameters}:\n    """natural\n    {prompt}\n    """\n    return y\n'
+
+    def compile_text(text: str) -> tuple[Authority, list[str]]:
+        compilation = compile_source(SourceFile("p.njpy", text.encode()), project=Options())
+        hints = [found.code for found in compilation.hints if found.code == "NJ304"]
+        return compilation.authorities[-1], hints
+
+    authority, hints = compile_text(text)
+    assert (authority.effects, hints) == ("direct", ["NJ304"])
+    follow = next(
+        change for words, change in ANSWERABLE.items() if authority.remedy.startswith(words)
+    )
+    assert follow(text) != text
+    followed, hints = compile_text(follow(text))
+    is_set = authority.remedy.startswith('write `effects="answer"`')
+    assert (followed.effects, hints) == (None if is_set else "answer", [])
+
+
+def find_jump_hints(prompt: str, is_loop: bool = True) -> list[tuple[str, str]]:
+    head = "def f(x: str):\n" + ("    for _ in x:\n" if is_loop else "    if x:\n")
+    compilation = compile_program(f'{head}        """natural\n        {prompt}\n        """\n')
+    return [
+        (found.message.split("`")[1], found.hint)
+        for found in compilation.hints
+        if found.code == "NJ303"
+    ]
+
+
+@pytest.mark.parametrize(
+    ("words", "jumps"),
+    [
+        *((words, ["continue"]) for words in (
+            "Skip it.", "It is skipped then.", "Go on to the rest.", "Move on.", "Take the next one.",
+            "Proceed to the next line.", "Jump to the next <x>.", "Pass over <x>.")),
+        *((words, ["break"]) for words in (
+            "Stop here.", "Then it stops.", "Leave the loop.", "Exit this loop.", "Get out of the outer loop.", "Abort.",
+            "Quit, if so.", "Give up.", "Bail out.", "End early.", "Finish now.", "Leave the function.", "Hand back <x>.")),
+        ("Skip the empty, leave the loop at the end.", ["continue", "break"]),
+        ("Skip it: continue.", []),
+        ("Stop: break.", []),
+        ("Stop: return.", []),
+        ("Skip it, or break.", ["continue"]),
+        *((words, []) for words in (
+            "Do not stop.", "It never stops.", "Don't skip any.", "without skipping", "a non-stop train", "a bus stop",
+            "a full stop", "without stop words", "a skip list", "Put into <:skip: bool> what <x> is.",
+            "Put into <:y: Literal['skip', 'stop']> what <x> says.", 'what "stop" means', "'skip' is a word", "`abort`",
+            "skipper, stopgap, nonstop, halting", "the next day", "the end of the loop", "hören Sie auf, weiter mit dem Nächsten")),
+    ],
+)  # fmt: skip
+def test_words_that_mean_a_jump_without_naming_it_are_reported(words, jumps) -> None:
+    hints = [hint.split("`")[1] for _, hint in find_jump_hints(words)]
+    assert hints == jumps
+    if jumps and "," not in words:  # what the hint says is enough
+        assert not find_jump_hints(f"{words} That is: {jumps[0]}.")
+        assert [hint.split("`")[1] for _, hint in find_jump_hints(words, False)] == ["return"]

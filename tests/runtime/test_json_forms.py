@@ -129,7 +129,7 @@ def test_what_json_does_not_carry_has_no_form(declared, reason):
     ("declared", "written", "words"),
     [
         (Literal["a", "b"], "c", "'a' or 'b'"),
-        (Color, "GREEN", "1 or"),
+        (Color, "GREEN", "'RED' or 'BLUE'"),
         (Person, {"name": "a", "age": -1}, "age: Input should be greater"),
         (list[int], [1, "x"], "1: Input should be a valid integer"),
         (Point, {"x": 1}, "color"),

@@ -56,10 +56,14 @@ Alternative = tuple[Json, str]
 
 @dataclass(frozen=True, slots=True)
 class AnswerForm:
-    """What the reply to one block may be: `schema` for servers that enforce one, `text` for the model."""
+    """What the reply to one block may be: `schema` for servers that enforce one, `text` for the model.
+
+    `outputs` are the names that the reply binds.
+    """
 
     schema: Json
     text: str
+    outputs: tuple[str, ...] = ()
 
 
 def make_answer_form(block: Block, scope: Scope) -> AnswerForm:
@@ -75,12 +79,13 @@ def make_answer_form(block: Block, scope: Scope) -> AnswerForm:
     raising = [f'{{"raise": "{name}", "message": "why"}}' for name in named]
     exceptions = list(dict.fromkeys((*named, *COMMON_EXCEPTIONS)))
     hidden = [make_object_schema({"raise": {"enum": exceptions}, "message": _STRING})]
-    if block.options.authority != "strict":
+    if block.options.authority != "strict" and "needs_code" not in scope.outputs:
         hidden.append(make_object_schema({"needs_code": _STRING}))
     schema: dict[str, Any] = {"anyOf": [*schemas, *hidden]}
     if definitions:
         schema["$defs"] = definitions
-    return AnswerForm(schema, _describe_form(examples, _list_meanings(scope), raising))
+    text = _describe_form(examples, _list_meanings(scope), raising)
+    return AnswerForm(schema, text, tuple(scope.outputs))
 
 
 def _describe_form(examples: list[str], meanings: list[str], raising: list[str]) -> str:
@@ -155,6 +160,7 @@ def find_output_form(scope: Scope, path: str) -> JsonForm:
             f'`<:{path}>` sets an attribute, which effects="answer" cannot; '
             'bind a name instead, or use effects="direct"'
         )
+    check_resolved(scope, path, f"the type of `<:{path}>`")
     try:
         return make_json_form(scope.types.get(path, UNTYPED))
     except TypeError as error:
@@ -165,11 +171,28 @@ def find_output_form(scope: Scope, path: str) -> JsonForm:
 
 
 def find_return_form(scope: Scope) -> JsonForm:
-    """The JSON form of what the block may return; anything simple where nothing is declared."""
+    """The JSON form of what the block may return: anything simple where nothing is declared, or anything is.
+
+    Raises ConfigurationError where the declared type has none.
+    """
+    declared = scope.types.get("return", UNTYPED)
+    check_resolved(scope, "return", "the type that the function returns")
     try:
-        return make_json_form(scope.types.get("return", UNTYPED))
-    except TypeError:
-        return make_json_form(UNTYPED)
+        return make_json_form(UNTYPED if declared in (Any, object) else declared)
+    except TypeError as error:
+        raise ConfigurationError(
+            f"the type that the function returns has no JSON form: {error}; "
+            'annotate another one, or use effects="direct"'
+        ) from None
+
+
+def check_resolved(scope: Scope, path: str, what: str) -> None:
+    """Raise ConfigurationError for a declared type that cannot be evaluated: not every value would be of it."""
+    if scope.has_unresolved_type(path):
+        raise ConfigurationError(
+            f"{what} cannot be evaluated: some name in it is not defined at run time, such as one imported "
+            'under `if TYPE_CHECKING:`; import it outside, or use effects="direct"'
+        )
 
 
 def find_exception(scope: Scope, name: str) -> type[BaseException] | None:
@@ -183,10 +206,13 @@ def find_exception(scope: Scope, name: str) -> type[BaseException] | None:
 _FENCED_JSON = re.compile(r"^```\w*[ \t]*\n(.*?)^```", re.DOTALL | re.MULTILINE)
 
 
-def parse_answer(reply: Reply) -> tuple[Effect | Refusal, ...]:
-    """Read a reply as the one effect that it stands for; empty where there is no text at all."""
+def parse_answer(reply: Reply, outputs: Sequence[str] = ()) -> tuple[Effect | Refusal, ...]:
+    """Read a reply as the one effect that it stands for; empty where there is no text at all.
+
+    An output named `needs_code` is one of the `outputs`; names of other forms are no names of variables.
+    """
     for call in reply.message.calls:
-        return (_make_effect(call.arguments),) if call.arguments else (_refuse(call.raw),)
+        return (_make_effect(call.arguments, outputs),) if call.arguments else (_refuse(call.raw),)
     text = reply.message.text.strip()
     if not text:
         return ()
@@ -196,7 +222,7 @@ def parse_answer(reply: Reply) -> tuple[Effect | Refusal, ...]:
         value = json.loads(text, strict=False)
     except (ValueError, RecursionError):
         return (_refuse(text),)
-    return (_make_effect(value),)
+    return (_make_effect(value, outputs),)
 
 
 def _refuse(text: str) -> Refusal:
@@ -205,11 +231,11 @@ def _refuse(text: str) -> Refusal:
     )
 
 
-def _make_effect(value: Any) -> Effect | Refusal:
+def _make_effect(value: Any, outputs: Sequence[str]) -> Effect | Refusal:
     match value:
         case {"raise": str(name), **others} if others.keys() <= {"message"}:
             return RaiseNamed(name, str(others.get("message") or ""))
-        case {"needs_code": str(reason)} if len(value) == 1:
+        case {"needs_code": str(reason)} if len(value) == 1 and "needs_code" not in outputs:
             return NeedsCode(reason)
         case {"break": True} if len(value) == 1:
             return BreakLoop()

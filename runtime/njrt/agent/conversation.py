@@ -98,7 +98,8 @@ def converse(
             block, effects, protocol, messages, detector.temperature, turn, form
         )
         assert isinstance(reply, Reply)
-        requested = read_effects(reply, effects, protocol, messages)
+        outputs = form.outputs if form is not None else ()
+        requested = read_effects(reply, effects, protocol, messages, outputs)
         if problem := find_reply_problem(reply, requested):
             unusable += 1
             if reply.stop == "refusal" or unusable >= MAX_UNUSABLE_REPLIES:
@@ -176,16 +177,21 @@ def make_request(
 
 
 def read_effects(
-    reply: Reply, effects: EffectSet, protocol: Protocol, messages: tuple[Message, ...]
+    reply: Reply,
+    effects: EffectSet,
+    protocol: Protocol,
+    messages: tuple[Message, ...],
+    outputs: Sequence[str] = (),
 ) -> tuple[Effect | Refusal, ...]:
     """The effects that a reply requests, in order; in the text protocol its text is read for them.
 
-    `messages` are what the model was shown: a fenced block that only repeats it is not an effect.
+    `messages` are what the model was shown: a fenced block that only repeats it is not an effect. An answer binds the
+    `outputs`.
     """
-    if effects == "answer":
-        return parse_answer(reply)
     if is_too_long(reply):
         return ()
+    if effects == "answer":
+        return parse_answer(reply, outputs)
     if reply.message.calls:
         return tuple(parse_tool_call(call, effects) for call in reply.message.calls)
     if protocol == "tools":

@@ -17,7 +17,7 @@ from functools import partial
 from typing import assert_never
 
 from njrt.agent.answer import find_exception, find_name_problem, find_output_form, find_return_form
-from njrt.agent.jump_outcomes import make_jump_outcome
+from njrt.agent.jump_outcomes import make_exception, make_jump_outcome
 from njrt.agent.references import ReferenceTable
 from njrt.agent.repeated_refusals import RepeatedRefusals
 from njrt.agent.result_text import find_result_name, join_parts, mark_printed
@@ -241,7 +241,14 @@ class Handlers:
         kind = find_exception(self.scope, name)
         if kind is None:
             return Refusal(f"there is no exception `{name}` here; ValueError is one")
-        return make_jump_outcome("raise", kind(message) if message else kind(), self.block.labels)
+        try:
+            error = make_exception(kind, message)
+        except TypeError as failure:
+            way = "" if self.block.options.authority == "strict" else ', or {"needs_code": "why"}'
+            return Refusal(
+                f"`{name}` is not made of a message alone ({failure}); raise another exception{way}"
+            )
+        return make_jump_outcome("raise", error, self.block.labels)
 
     def count_misfit(self, problem: str) -> Refusal:
         """Refuse a reply that does not have its form; raise OutputTypeError where that goes on."""

@@ -40,3 +40,14 @@ def make_raise_outcome(value: UserValue) -> Raised | Refusal:
     if is_a(value, BaseException):
         return Raised(value)
     return Refusal(f"only exceptions can be raised, not a {type(value).__name__}")
+
+
+def make_exception(kind: type[BaseException], message: str) -> BaseException:
+    """An exception with a message; without one, where its constructor takes none. Raises what the constructor raises."""
+    try:
+        return kind(message) if message else kind()
+    except TypeError as first:
+        try:
+            return kind() if message else kind("")
+        except TypeError:
+            raise first from None

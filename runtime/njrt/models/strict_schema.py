@@ -7,7 +7,7 @@
 
 OpenAI and Anthropic accept a schema as strict only if its root is an object without alternatives, every object
 lists its properties, requires all of them and allows no others, and arrays have one schema for their items.
-So an optional property may be null, a dict is a list of entries, and a tuple is an array of any of its items;
+So an optional property may be null (which is left out, unless its type has null), a dict is a list of entries, and a tuple is an array of any of its items;
 `restore_value` undoes it. Limits (lengths, ranges, patterns) are left out: the reply is
 checked against the plain schema afterwards.
 (platform.openai.com/docs/guides/structured-outputs; docs.anthropic.com, strict tool use.)
@@ -17,12 +17,13 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from njrt.messages import Json, ModelMessage, Reply
 from njrt.models.response import MalformedReplyError, parse_json
-from njrt.values.json_forms import JsonValue, make_object_schema
+from njrt.values.json_choices import JsonValue, is_one_of, list_alternatives, list_constants
+from njrt.values.json_forms import make_object_schema
 
 REPLY = "reply"
 """The property of the root object that holds the reply."""
@@ -50,7 +51,10 @@ def restore_strict_reply(reply: Reply, schema: Json) -> Reply:
         value = parse_json(text)
     except MalformedReplyError:
         return reply
-    restored = json.dumps(restore_reply(value, schema), ensure_ascii=False)
+    try:
+        restored = json.dumps(restore_reply(value, schema), ensure_ascii=False)
+    except RecursionError:  # nested so deeply that no type is meant
+        return reply
     return replace(reply, message=ModelMessage(restored))
 
 
@@ -102,62 +106,96 @@ def is_dict_schema(schema: Json) -> bool:
 
 def restore_value(value: JsonValue, schema: Json, definitions: Json) -> JsonValue:
     """The plain form of a value that fits the strict form of `schema`."""
-    if "$ref" in schema:
-        name = schema["$ref"].rpartition("/")[2]
-        return restore_value(value, definitions[name], definitions)
-    for key in ("anyOf", "oneOf"):
-        for choice in schema.get(key, ()):
-            if has_strict_form(value, choice, definitions):
-                return restore_value(value, choice, definitions)
-    match value:
-        case list() if schema.get("type") == "object":
-            inner = schema.get("additionalProperties")
-            inner = inner if isinstance(inner, Mapping) else {}
-            return {
-                str(entry["key"]): restore_value(entry["value"], inner, definitions)
-                for entry in value
-                if isinstance(entry, dict) and entry.keys() == {"key", "value"}
-            }
-        case list():
-            fixed = schema.get("prefixItems", ())
-            schemas = [*fixed, *[schema.get("items", {})] * len(value)]
-            return [
-                restore_value(item, schemas[index], definitions) for index, item in enumerate(value)
-            ]
-        case dict():
-            known, required = schema.get("properties", {}), schema.get("required", ())
-            return {
-                name: restore_value(item, known.get(name, {}), definitions)
-                for name, item in value.items()
-                if item is not None or name in required or name not in known
-            }
-        case _:
-            return value
+    return _Restorer(definitions).restore(value, schema)
 
 
-def has_strict_form(value: JsonValue, schema: Json, definitions: Json) -> bool:
-    """Whether a value looks like the strict form of a schema, as far as its outermost level shows."""
-    if "$ref" in schema:
-        name = schema["$ref"].rpartition("/")[2]
-        return has_strict_form(value, definitions[name], definitions)
-    if "const" in schema or "enum" in schema:
-        return value in schema.get("enum", [schema.get("const")])
-    choices = schema.get("anyOf") or schema.get("oneOf")
-    if choices:
-        return any(has_strict_form(value, choice, definitions) for choice in choices)
-    match schema.get("type"):
-        case "object" if is_dict_schema(schema):
-            return isinstance(value, list)
-        case "object":
-            return isinstance(value, dict) and value.keys() == schema.get("properties", {}).keys()
-        case "array":
-            return isinstance(value, list)
-        case "string":
-            return isinstance(value, str)
-        case "boolean":
-            return isinstance(value, bool)
-        case "integer" | "number":
-            return isinstance(value, int | float) and not isinstance(value, bool)
-        case "null":
-            return value is None
-    return True
+@dataclass(frozen=True, slots=True)
+class _Restorer:
+    definitions: Json
+    fitting: dict[tuple[int, int], bool] = field(default_factory=dict)
+    """By the ids of a value and of a schema, which live as long as this: each pair is looked at once."""
+
+    def resolve(self, schema: Json) -> Json:
+        while "$ref" in schema:
+            schema = self.definitions[schema["$ref"].rpartition("/")[2]]
+        return schema
+
+    def restore(self, value: JsonValue, schema: Json) -> JsonValue:
+        schema = self.resolve(schema)
+        for choice in list_alternatives(schema):
+            if self.fits(value, choice):
+                return self.restore(value, choice)
+        match value:
+            case list() if schema.get("type") == "object":
+                inner = schema.get("additionalProperties")
+                inner = inner if isinstance(inner, Mapping) else _ANYTHING
+                return {
+                    str(entry["key"]): self.restore(entry["value"], inner)
+                    for entry in value
+                    if is_entry(entry)
+                }
+            case list():
+                fixed = schema.get("prefixItems", ())
+                schemas = [*fixed, *[schema.get("items", _ANYTHING)] * len(value)]
+                return [self.restore(item, schemas[index]) for index, item in enumerate(value)]
+            case dict():
+                known, required = schema.get("properties", {}), schema.get("required", ())
+                return {
+                    name: self.restore(item, known.get(name, _ANYTHING))
+                    for name, item in value.items()
+                    if item is not None
+                    or name in required
+                    or name not in known
+                    or self.fits(None, known[name])
+                }
+            case _:
+                return value
+
+    def fits(self, value: JsonValue, schema: Json) -> bool:
+        """Whether a value has the strict form of a schema."""
+        key = id(value), id(schema)
+        if key not in self.fitting:
+            self.fitting[key] = self.check_fit(value, self.resolve(schema))
+        return self.fitting[key]
+
+    def check_fit(self, value: JsonValue, schema: Json) -> bool:
+        if constants := list_constants(schema):
+            return is_one_of(value, constants)
+        if choices := list_alternatives(schema):
+            return any(self.fits(value, choice) for choice in choices)
+        match schema.get("type"):
+            case "object" if is_dict_schema(schema):
+                inner = schema.get("additionalProperties")
+                inner = inner if isinstance(inner, Mapping) else _ANYTHING
+                return isinstance(value, list) and all(
+                    is_entry(entry) and self.fits(entry["value"], inner) for entry in value
+                )
+            case "object":
+                known, required = schema.get("properties", {}), schema.get("required", ())
+                return (isinstance(value, dict) and value.keys() == known.keys()) and all(
+                    (item is None and name not in required) or self.fits(item, known[name])
+                    for name, item in value.items()
+                )
+            case "array":
+                fixed = schema.get("prefixItems")
+                if not isinstance(value, list) or (fixed and len(value) != len(fixed)):
+                    return False
+                schemas = fixed or [schema.get("items", _ANYTHING)] * len(value)
+                return all(map(self.fits, value, schemas))
+            case "string":
+                return isinstance(value, str)
+            case "boolean":
+                return isinstance(value, bool)
+            case "integer" | "number":
+                return isinstance(value, int | float) and not isinstance(value, bool)
+            case "null":
+                return value is None
+        return True
+
+
+_ANYTHING: Json = {}
+
+
+def is_entry(value: JsonValue) -> bool:
+    """Whether a value is an entry of a dict in the strict form."""
+    return isinstance(value, dict) and value.keys() == {"key", "value"}

@@ -29,7 +29,7 @@ from njrt.rendering.describe import render_value
 from njrt.scope.advice import format_read_only_error
 from njrt.scope.loaded_names import find_host_name, find_named_classes, list_loaded_names
 from njrt.scope.printed import Transcript
-from njrt.scope.typecheck import find_type_mismatch, resolve_types
+from njrt.scope.typecheck import find_type_mismatch, is_declared, resolve_types
 from njrt.values.introspection import get_class_name, is_a, is_exactly
 
 
@@ -236,6 +236,11 @@ class Scope:
             if self._declared_types is not None:
                 self._types = resolve_types(self._declared_types, self.module, self.namespace)
         return self._types
+
+    def has_unresolved_type(self, path: str) -> bool:
+        """Whether a type is declared for a path and could not be evaluated."""
+        declare = self._declared_types
+        return path not in self.types and declare is not None and is_declared(path, declare)
 
     def watch_outputs(self, names: Iterable[str]) -> None:
         """Require outputs that are bound already to be bound anew, or their objects to be changed."""

@@ -86,20 +86,31 @@ def resolve_types(
 
     Names are looked up in the `namespace` of a class body, then in the module.
     """
-    try:
-        declared = declare()
-    except Exception:  # a name that is defined later, or under TYPE_CHECKING only
-        try:
-            declared = _replace_missing_names(declare)()
-        except Exception:
-            return {}
     resolved = {}
-    for path, annotation in declared.items():
+    for path, annotation in (_evaluate_declarations(declare) or {}).items():
         try:
             resolved[path] = _resolve(annotation, module, namespace, frozenset())
         except Exception:
             continue
     return resolved
+
+
+def _evaluate_declarations(declare: Callable[[], Mapping[str, Any]]) -> Mapping[str, Any] | None:
+    """The declared types, in which missing names are references; None if they cannot be evaluated."""
+    try:
+        return declare()
+    except Exception:  # a name that is defined later, or under TYPE_CHECKING only
+        try:
+            declared: Mapping[str, Any] = _replace_missing_names(declare)()
+        except Exception:
+            return None
+        return declared
+
+
+def is_declared(path: str, declare: Callable[[], Mapping[str, Any]]) -> bool:
+    """Whether a type is declared for a path, also where it cannot be evaluated; all may be where none can be."""
+    declared = _evaluate_declarations(declare)
+    return declared is None or path in declared
 
 
 class _WithMissingNames(dict[str, Any]):

@@ -20,20 +20,24 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
+from itertools import permutations
 from types import UnionType
 from typing import Any, Union
 
 from njrt.messages import Json
 from njrt.outcome import UserValue
+from njrt.values.json_alternatives import find_equal_alternatives
+from njrt.values.json_choices import (
+    CONTAINER,
+    KEYS,
+    MEMBERS,
+    JsonValue,
+    list_alternatives,
+    read_choices,
+)
 
 DeclaredType = Any
 """A Python type or annotation."""
-
-JsonValue = Any
-"""What `json.loads` gives."""
-
-_MEMBERS = "x-members"
-"""The key under which a schema holds the members of an enum by name, until it is sent anywhere."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,7 +54,7 @@ class JsonForm:
 
         marked = self.schema_with_members
         try:
-            return get_adapter(self.declared).validate_python(_put_members(value, marked, marked))
+            return get_adapter(self.declared).validate_python(read_choices(value, marked))
         except ValidationError as error:
             raise ValueError(format_validation_errors(error)) from None
 
@@ -79,7 +83,23 @@ def _generate_schema(declared: DeclaredType) -> Json:
 
         def enum_schema(self, schema: Any) -> dict[str, Any]:
             members = {member.name: member for member in schema["members"]}
-            return {"type": "string", "enum": list(members), _MEMBERS: _Members(members)}
+            return {"type": "string", "enum": list(members), MEMBERS: _Members(members)}
+
+        def literal_schema(self, schema: Any) -> dict[str, Any]:
+            expected = schema["expected"]
+            if any(isinstance(value, bytes) for value in expected):
+                raise TypeError("JSON does not carry bytes in a Literal")
+            members = {value.name: value for value in expected if isinstance(value, enum.Enum)}
+            others = [value for value in expected if not isinstance(value, enum.Enum)]
+            if len(set(others)) < len(others):
+                raise TypeError("values of its Literal are equal")
+            parts = [self.enum_schema({"members": [*members.values()]})] if members else []
+            if others:
+                parts.append(super().literal_schema({"type": "literal", "expected": others}))
+            return {"anyOf": parts} if len(parts) > 1 else parts[0]
+
+        def field_is_present(self, field: Any) -> bool:
+            return bool(field.get("init", True)) and super().field_is_present(field)
 
         def named_tuple_schema(self, schema: Any) -> dict[str, Any]:
             fields = schema["fields"]
@@ -90,12 +110,41 @@ def _generate_schema(declared: DeclaredType) -> Json:
                 },
                 "required": [field["name"] for field in fields],
                 "additionalProperties": False,
+                CONTAINER: tuple,
             }
 
         def arguments_schema(
             self, schema: Any
         ) -> dict[str, Any]:  # named tuples, before pydantic 2.14
-            return self.kw_arguments_schema(schema["arguments_schema"], None)
+            found = self.kw_arguments_schema(schema["arguments_schema"], None)
+            return {**found, CONTAINER: tuple}
+
+        def union_schema(self, schema: Any) -> dict[str, Any]:
+            choices = [part[0] if isinstance(part, tuple) else part for part in schema["choices"]]
+            forms = [_list_forms(self.generate_inner(part)) for part in choices]
+            for one, other in permutations(range(len(forms)), 2):
+                kinds = choices[one]["type"], choices[other]["type"]
+                if {*kinds} <= _PLAIN_KINDS and all(form in forms[other] for form in forms[one]):
+                    raise TypeError(f"JSON does not tell {kinds[0]} and {kinds[1]} apart")
+            return super().union_schema(schema)
+
+        def dict_schema(self, schema: Any) -> dict[str, Any]:
+            if "keys_schema" in schema and not _are_texts(schema["keys_schema"]):
+                raise TypeError("names in JSON are texts, which do not stand for its keys")
+            kind = schema.get("keys_schema", {}).get("type")
+            return {**super().dict_schema(schema), KEYS: kind}
+
+        def set_schema(self, schema: Any) -> dict[str, Any]:
+            return {**super().set_schema(schema), CONTAINER: set}
+
+        def frozenset_schema(self, schema: Any) -> dict[str, Any]:
+            return {**super().frozenset_schema(schema), CONTAINER: frozenset}
+
+        def tuple_schema(self, schema: Any) -> dict[str, Any]:
+            return {**super().tuple_schema(schema), CONTAINER: tuple}
+
+        def is_subclass_schema(self, schema: Any) -> dict[str, Any]:
+            raise TypeError("JSON does not carry classes")
 
         def any_schema(self, schema: Any) -> dict[str, Any]:
             raise TypeError("its values may be anything")
@@ -119,7 +168,38 @@ def _generate_schema(declared: DeclaredType) -> Json:
         if "Unable to generate pydantic-core schema" in reason:
             reason = "it, or a part of it, is a class that declares no fields"
         raise TypeError(reason) from None
+    if equal := find_equal_alternatives(schema):
+        raise TypeError(f"JSON does not tell {equal[0]} and {equal[1]} apart")
     return schema
+
+
+def _list_forms(schema: Json) -> Sequence[Json]:
+    return list_alternatives(schema) or [schema]
+
+
+_PLAIN_KINDS = frozenset(
+    {"str", "int", "float", "decimal", "list", "tuple", "set", "frozenset", "dict", "bytes"}
+)
+"""The kinds of types whose alternatives pydantic leaves out of a union where their forms are the same."""
+
+_KINDS_WITHOUT_TEXT = frozenset(
+    {
+        *("nullable", "none", "tuple", "list", "set", "frozenset", "dict", "model", "dataclass"),
+        *("typed-dict", "named-tuple", "call", "tagged-union"),
+    }
+)
+
+
+def _are_texts(keys: Any) -> bool:
+    """Whether the names of a JSON object stand for all the keys that a schema of pydantic's core means."""
+    match keys["type"]:
+        case "literal":
+            return all(isinstance(value, str | enum.Enum) for value in keys["expected"])
+        case "union":
+            choices = [part[0] if isinstance(part, tuple) else part for part in keys["choices"]]
+            return all(part["type"] in ("literal", "enum") and _are_texts(part) for part in choices)
+        case kind:
+            return kind not in _KINDS_WITHOUT_TEXT
 
 
 class _Members(dict[str, enum.Enum]):
@@ -154,7 +234,7 @@ def _clean(schema: Json) -> dict[str, Any]:
             kept[key] = {name: _clean(inner) for name, inner in value.items()}
         elif key in _KEYWORDS:
             kept[key] = _clean_part(value)
-        elif key == _MEMBERS:
+        elif key == MEMBERS:
             meanings = [f"{name} = {member.value!r}" for name, member in value.items()]
             kept["description"] = "; ".join(meanings)
     tags = [name for name, part in kept.get("properties", {}).items() if "const" in part]
@@ -170,37 +250,6 @@ def _clean_part(value: JsonValue) -> JsonValue:
         return _clean(value)
     if isinstance(value, list) and value and isinstance(value[0], Mapping):
         return [_clean(inner) for inner in value]
-    return value
-
-
-def _put_members(value: JsonValue, schema: JsonValue, root: Json) -> JsonValue:
-    """Put the members of enums where their names stand; return the very value if there are none."""
-    if not isinstance(schema, Mapping):
-        return value
-    if "$ref" in schema:
-        return _put_members(value, root["$defs"][schema["$ref"].rpartition("/")[2]], root)
-    if _MEMBERS in schema:
-        return schema[_MEMBERS].get(value, value) if isinstance(value, str) else value
-    for key in ("anyOf", "oneOf", "allOf"):
-        for choice in schema.get(key, ()):
-            if (found := _put_members(value, choice, root)) is not value:
-                return found
-    if isinstance(value, list):
-        fixed: Sequence[Json] = schema.get("prefixItems", ())
-        schemas = [*fixed, *[schema.get("items")] * len(value)]
-        items = [_put_members(item, schemas[index], root) for index, item in enumerate(value)]
-        return (
-            items if any(new is not old for new, old in zip(items, value, strict=True)) else value
-        )
-    if isinstance(value, dict):
-        known, others = schema.get("properties", {}), schema.get("additionalProperties")
-        names = schema.get("propertyNames")
-        pairs = {
-            _put_members(name, names, root): _put_members(item, known.get(name, others), root)
-            for name, item in value.items()
-        }
-        is_same = all(name in value and value[name] is item for name, item in pairs.items())
-        return value if is_same else pairs
     return value
 
 
@@ -350,11 +399,11 @@ def convert_typed_dicts(declared: DeclaredType) -> DeclaredType:
         presence: tuple[Any, ...] = (typing.Required, typing.NotRequired)
         keys = {}
         for key, hint in get_type_hints(declared, include_extras=True).items():
-            if typing.get_origin(hint) in presence:
+            said: Any = typing.Required if key in declared.__required_keys__ else typing.NotRequired
+            if typing.get_origin(hint) in presence:  # not in `__required_keys__`, where it is text
+                said = typing.get_origin(hint)
                 (hint,) = typing.get_args(hint)
-            inside = convert_typed_dicts(hint)
-            is_required = key in declared.__required_keys__
-            keys[key] = typing.Required[inside] if is_required else typing.NotRequired[inside]
+            keys[key] = said[convert_typed_dicts(hint)]
         return TypedDict(declared.__name__, keys)  # type: ignore[operator]
     origin: Any = typing.get_origin(declared)
     arguments = typing.get_args(declared)

@@ -64,9 +64,8 @@ def spell(text: str) -> None:
         writes="face",
         types=lambda: {"face": Literal["🫨", "é", 'say "hi"', "it's", "\u200b", b"x"]},
         at="types.njpy:26",
-        effects="answer",
     )
     print(face)
 
 
-# njc lines 1=1 5:1 13=8 16:9 18=8 29:11 31=12 32:13 34=12 40:15 45=19 46:20 48=19 53:22 58=26 60:27 63=26 69:30 70=31 sha256 c143d67626e32aa9
+# njc lines 1=1 5:1 13=8 16:9 18=8 29:11 31=12 32:13 34=12 40:15 45=19 46:20 48=19 53:22 58=26 60:27 63=26 68:30 69=31 sha256 45acde05b95bf1de

@@ -1,0 +1,321 @@
+"""Which alternative of a union a JSON value is, and the members of enums that names in it stand for.
+
+    read_choices("RED", schema of Color | None)                 Color.RED
+    read_choices({"n": 1}, schema of Cat | Order)               {"n": 1}, with the members that `Order` has in its fields
+    read_choices("2024-02-29", schema of date | str)            date(2024, 2, 29): a text that is a date is none
+
+A schema is that of njrt.values.json_forms, with members. What is read here is checked by pydantic afterwards. Not
+seen: limits such as lengths and patterns, and alternatives that only a validator tells apart.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import lru_cache
+from typing import Any
+
+from njrt.messages import Json
+from njrt.outcome import UserValue
+
+JsonValue = Any
+"""What `json.loads` gives."""
+
+MEMBERS = "x-members"
+"""The key under which a schema holds the members of an enum by name, until it is sent anywhere."""
+
+
+KINDS_OF_FORMATS: Mapping[str, str] = {
+    "date": "date",
+    "date-time": "datetime",
+    "time": "time",
+    "duration": "timedelta",
+    "uuid": "uuid",
+}
+"""Formats of text that tell a value from other text, and their kinds in pydantic's core."""
+_KINDS_OF_KEYS = frozenset({*KINDS_OF_FORMATS.values(), "int", "float"})
+"""The kinds of keys that are more than text."""
+
+CONTAINER = "x-container"
+"""The key under which a schema holds the class of an array that is no list, and of a named tuple."""
+
+KEYS = "x-keys"
+"""The key under which the schema of a dict holds the kind of its keys, as pydantic's core names it."""
+
+_DATES = ("date", "date-time", "time")
+
+
+def read_choices(value: JsonValue, schema: Json) -> UserValue:
+    """Put members of enums, and dates and the like of unions, where their texts stand; the very value if there are none.
+
+    Raises ValueError, with the place, for what no type is read from: numbers that are not finite, text with lone
+    surrogates, numbers in place of dates.
+    """
+    return _Reader(schema).read(value, schema, ())
+
+
+def resolve_reference(schema: JsonValue, root: Json) -> JsonValue:
+    """The schema that a reference means; any other schema as it is."""
+    while isinstance(schema, Mapping) and "$ref" in schema:
+        schema = root["$defs"][schema["$ref"].rpartition("/")[2]]
+    return schema
+
+
+def list_alternatives(schema: Json) -> Sequence[Json]:
+    """The alternatives of a union; empty for any other schema."""
+    found: Sequence[Json] = schema.get("anyOf") or schema.get("oneOf") or ()
+    return found
+
+
+def flatten_alternatives(alternatives: Sequence[Json], root: Json) -> Iterator[Json]:
+    """The alternatives of a union, with those of unions among them in place of these."""
+    for part in alternatives:
+        schema = resolve_reference(part, root)
+        inner = list_alternatives(schema)
+        yield from flatten_alternatives(inner, root) if inner else [schema]
+
+
+def find_member(value: JsonValue, members: Mapping[str, Any]) -> UserValue | None:
+    """The member of an enum of a name, which may be an alias; None if there is none."""
+    if not isinstance(value, str) or not members:
+        return None
+    every = type(next(iter(members.values()))).__members__
+    found = members.get(value)
+    if found is None and (alias := every.get(value)) in members.values():
+        found = alias
+    return found
+
+
+def is_one_of(value: JsonValue, choices: Sequence[JsonValue]) -> bool:
+    """Whether a value is one of some constants; `1` and `true` are not the same."""
+    return any(type(value) is type(choice) and value == choice for choice in choices)
+
+
+@dataclass(slots=True)
+class _Reader:
+    root: Json
+    fitting: dict[tuple[int, int], bool] = field(default_factory=dict)
+    """By the ids of a value and of a schema; both live as long as the reader."""
+
+    def read(
+        self, value: JsonValue, schema: JsonValue, place: tuple[str, ...], in_union: bool = False
+    ) -> UserValue:
+        schema = resolve_reference(schema, self.root)
+        schema = schema if isinstance(schema, Mapping) else {}
+        check_value(value, schema, place)
+        if MEMBERS in schema:
+            return self.read_member(value, schema[MEMBERS], place)
+        if alternatives := list_alternatives(schema):
+            fitting = [part for part in alternatives if self.fits(value, part)]
+            if not fitting:
+                return self.read_misfit(value, alternatives, place)
+            return self.read(value, min(fitting, key=self.get_rank(value)), place, True)
+        match value:
+            case str() if in_union and schema.get("format") in KINDS_OF_FORMATS:
+                return read_kind(KINDS_OF_FORMATS[schema["format"]], value)
+            case list():
+                fixed: Sequence[Json] = schema.get("prefixItems", ())
+                schemas = [*fixed, *[schema.get("items")] * len(value)]
+                items = [
+                    self.read(item, schemas[index], (*place, str(index)), in_union)
+                    for index, item in enumerate(value)
+                ]
+                if in_union and CONTAINER in schema:
+                    made: UserValue = schema[CONTAINER](items)
+                    return made
+                is_same = all(new is old for new, old in zip(items, value, strict=True))
+                return value if is_same else items
+            case dict():
+                known, others = schema.get("properties", {}), schema.get("additionalProperties")
+                for name in value:
+                    check_value(name, {}, place)
+                pairs = {
+                    self.read_key(name, schema, in_union): self.read(
+                        item, known.get(name, others), (*place, name), in_union
+                    )
+                    for name, item in value.items()
+                }
+                is_same = all(name in value and value[name] is pairs[name] for name in pairs)
+                return value if is_same else pairs
+        return value
+
+    def read_member(
+        self, value: JsonValue, members: Mapping[str, Any], place: tuple[str, ...]
+    ) -> UserValue:
+        """The member of a name; other values are left to pydantic, which knows members by their values, too."""
+        found = find_member(value, members)
+        if found is not None:
+            return found
+        has_text = all(isinstance(member.value, str) for member in members.values())
+        has_value = is_one_of(value, [member.value for member in members.values()])
+        kind = type(next(iter(members.values())))
+        if has_text or has_value or "_missing_" in vars(kind):
+            return value
+        names = " or ".join(repr(name) for name in kind.__members__ if name in members)
+        raise ValueError(at_place(f"Input should be {names}", place))
+
+    def read_misfit(
+        self, value: JsonValue, alternatives: Sequence[Json], place: tuple[str, ...]
+    ) -> UserValue:
+        """A value that no alternative fits, for pydantic to say why; or to convert it, but not a number to a date."""
+        parts = list(flatten_alternatives(alternatives, self.root))
+        kinds = {part.get("type") for part in parts}
+        if isinstance(value, str) or not kinds & {"number", "integer", "boolean"}:
+            for part in parts:
+                check_value(value, part, place)
+        return value
+
+    def read_key(self, name: str, schema: Json, in_union: bool) -> UserValue:
+        """The key of a dict that a name stands for."""
+        if in_union and schema.get(KEYS) in _KINDS_OF_KEYS:
+            return read_kind(schema[KEYS], name)
+        keys = resolve_reference(schema.get("propertyNames", {}), self.root)
+        parts = [resolve_reference(part, self.root) for part in list_alternatives(keys) or [keys]]
+        for part in parts:
+            if (member := find_member(name, part.get(MEMBERS, {}))) is not None:
+                return member
+        return name
+
+    def get_rank(self, value: JsonValue) -> Callable[[Json], tuple[int, int]]:
+        """The order of alternatives that fit: constants, telling texts, then those with most of the value's names."""
+
+        def rank(part: Json) -> tuple[int, int]:
+            schema = resolve_reference(part, self.root)
+            if inner := list_alternatives(schema):
+                return min(rank(choice) for choice in inner if self.fits(value, choice))
+            if MEMBERS in schema or list_constants(schema):
+                return 0, 0
+            if schema.get("format") in KINDS_OF_FORMATS or schema.get(KEYS) in _KINDS_OF_KEYS:
+                return 1, 0
+            known = schema.get("properties", {})
+            return 2, -len(known.keys() & value.keys()) if isinstance(value, dict) else 0
+
+        return rank
+
+    def fits(self, value: JsonValue, schema: JsonValue) -> bool:
+        """Whether a value has the form of a schema."""
+        key = id(value), id(schema)
+        if key not in self.fitting:
+            self.fitting[key] = self.check_fit(value, resolve_reference(schema, self.root))
+        return self.fitting[key]
+
+    def check_fit(self, value: JsonValue, schema: JsonValue) -> bool:
+        if not isinstance(schema, Mapping):
+            return True
+        if MEMBERS in schema:
+            return find_member(value, schema[MEMBERS]) is not None
+        if constants := list_constants(schema):
+            return is_one_of(value, constants)
+        if alternatives := list_alternatives(schema):
+            return any(self.fits(value, part) for part in alternatives)
+        match schema.get("type"):
+            case "string":
+                return isinstance(value, str) and is_text_of(value, schema.get("format"))
+            case "boolean":
+                return isinstance(value, bool)
+            case "integer":
+                return isinstance(value, int) and not isinstance(value, bool)
+            case "number":
+                return isinstance(value, int | float) and not isinstance(value, bool)
+            case "null":
+                return value is None
+            case "array":
+                return isinstance(value, list) and self.has_fitting_items(value, schema)
+            case "object":
+                return isinstance(value, dict) and self.has_fitting_properties(value, schema)
+        return True
+
+    def has_fitting_items(self, value: list[JsonValue], schema: Json) -> bool:
+        fixed = schema.get("prefixItems")
+        if fixed is None:
+            return all(self.fits(item, schema.get("items")) for item in value)
+        return len(value) == len(fixed) and all(map(self.fits, value, fixed))
+
+    def has_fitting_properties(self, value: dict[str, JsonValue], schema: Json) -> bool:
+        known, others = schema.get("properties", {}), schema.get("additionalProperties")
+        if not value.keys() >= set(schema.get("required", ())):
+            return False
+        if others is False and not value.keys() <= known.keys():
+            return False
+        if KEYS in schema and not all(self.has_fitting_key(name, schema) for name in value):
+            return False
+        return all(self.fits(item, known.get(name, others)) for name, item in value.items())
+
+    def has_fitting_key(self, name: str, schema: Json) -> bool:
+        if schema[KEYS] in _KINDS_OF_KEYS:
+            return can_read(schema[KEYS], name)
+        return "propertyNames" not in schema or self.fits(name, schema["propertyNames"])
+
+
+def check_value(value: JsonValue, schema: Json, place: tuple[str, ...]) -> None:
+    """Raise ValueError for a value that no type is read from, although pydantic would read one."""
+    match value:
+        case float() if not math.isfinite(value):
+            raise ValueError(at_place("Input should be a finite number", place))
+        case str() if schema.get("type") == "number" and value.strip(" +-").lower() in _NOT_FINITE:
+            raise ValueError(at_place("Input should be a finite number", place))
+        case str() if not value.isascii() and not is_encodable(value):
+            raise ValueError(at_place("Input should be text without lone surrogates", place))
+        case str() | int() | float() if schema.get("format") in _DATES and is_number(value):
+            form = schema["format"]
+            raise ValueError(at_place(f"Input should be a text in the format {form}", place))
+
+
+_NOT_FINITE = ("nan", "inf", "infinity")
+
+
+def is_number(value: str | int | float) -> bool:
+    """Whether a value is a number, or text that is one and that would be read as seconds."""
+    return not isinstance(value, str) or value.strip().replace(".", "", 1).lstrip("+-").isdigit()
+
+
+def is_encodable(text: str) -> bool:
+    """Whether text can be written anywhere: it has no lone surrogates."""
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return False
+    return True
+
+
+def is_text_of(text: str, form: str | None) -> bool:
+    """Whether text has a format, of those that tell it from other text."""
+    if form is None or form not in KINDS_OF_FORMATS:
+        return True
+    is_whole = form != "date-time" or len(text) > len("YYYY-MM-DD")
+    return is_whole and not is_number(text) and can_read(KINDS_OF_FORMATS[form], text)
+
+
+@lru_cache
+def _make_validator(kind: str) -> Any:
+    from pydantic_core import SchemaValidator
+
+    return SchemaValidator({"type": kind})
+
+
+def read_kind(kind: str, text: str) -> UserValue:
+    """Read text as a kind of pydantic's core, such as `date`; raise ValueError where it is none."""
+    return _make_validator(kind).validate_python(text)
+
+
+def can_read(kind: str, text: str) -> bool:
+    """Whether text is read as a kind without an error."""
+    try:
+        read_kind(kind, text)
+    except ValueError:
+        return False
+    return True
+
+
+def at_place(message: str, place: tuple[str, ...]) -> str:
+    """A message with the place in the value that it is about."""
+    return f"{'.'.join(place)}: {message}" if place else message
+
+
+def list_constants(schema: Json) -> Sequence[JsonValue]:
+    """The values that a schema lists; empty for any other schema."""
+    if "const" in schema:
+        return [schema["const"]]
+    constants: Sequence[JsonValue] = schema.get("enum", ())
+    return constants
