@@ -4,11 +4,13 @@
 - A message that is none is answered as JSON-RPC 2.0 has it; pygls would leave it without an answer.
 - Values of a wrong type are refused: pygls would read `null` as the text "None" and `"1"` as a number.
 - Requests before `initialize` and after `shutdown` are refused, and so is a second `initialize`.
+- Notifications that were handled are forgotten; pygls would keep something of each.
 - A handler that fails is answered with its message, and its traceback is logged.
 """
 
 from __future__ import annotations
 
+import enum
 import functools
 import json
 import logging
@@ -28,8 +30,6 @@ from pygls.exceptions import (
 from pygls.protocol import LanguageServerProtocol, default_converter, lsp_method
 
 log = logging.getLogger("njc.language_server")
-
-_PLAIN_TYPES = (bool, int, float, str)
 
 Handler = TypeVar("Handler", bound=Callable[..., Any])
 JsonObject = dict[str, Any]
@@ -70,6 +70,16 @@ class NaturalProtocol(LanguageServerProtocol):
         if not self._is_initialized and method != lsp.INITIALIZE:
             raise JsonRpcServerNotInitialized("the first request is `initialize`")
 
+    def _execute_handler(self, msg_id: int | str, *arguments: Any, **keywords: Any) -> None:
+        super()._execute_handler(msg_id, *arguments, **keywords)
+        if (future := self._request_futures.get(msg_id)) is not None:
+            future.add_done_callback(functools.partial(self._forget, msg_id))
+
+    def _forget(self, msg_id: int | str, future: Any) -> None:
+        """Forget what has been handled; a client may use the identifier again."""
+        if self._request_futures.get(msg_id) is future:
+            del self._request_futures[msg_id]
+
     def _structure(self, message: JsonObject) -> Any:
         try:
             return self.structure_message(message)
@@ -109,12 +119,15 @@ def answer_errors(handler: Handler) -> Handler:
 def make_converter() -> Converter:
     """Make a converter of the protocol's values that takes no value of another type."""
     converter: Converter = default_converter()  # type: ignore[no-untyped-call]
-    # By a predicate: a hook for `str` would also be given the enumerations whose members are texts.
-    converter.register_structure_hook_func(lambda kind: kind in _PLAIN_TYPES, _check_type)
+    for kind in (bool, int, float, str):
+        converter.register_structure_hook(kind, _check_type)
     return converter
 
 
 def _check_type(value: Any, kind: type) -> Any:
+    """Check a value of a type, or of an enumeration of its values: the hook of `str` is given those of texts, too."""
+    if issubclass(kind, enum.Enum):
+        return kind(value)
     if kind in (int, float):
         is_number = isinstance(value, int | float) and not isinstance(value, bool)
         if is_number and (kind is float or value == int(value)):

@@ -51,7 +51,8 @@ def make_values(kind: Any, depth: int = 0) -> list[Any]:
         return make_objects(kind, depth)
     if isinstance(kind, type) and issubclass(kind, enum.Enum):
         return [member.value for member in kind]
-    return {bool: [True], int: [1], float: [0.5], str: ["text"]}.get(kind, [{"any": [1]}])
+    plain: dict[Any, list[Any]] = {bool: [True], int: [1], float: [0.5], str: ["text"]}
+    return plain.get(kind, [{"any": [1]}])
 
 
 def make_objects(kind: Any, depth: int) -> list[Any]:
@@ -107,4 +108,20 @@ def test_a_client_that_can_everything_is_served() -> None:
 
     (capabilities,) = make_values(lsp.ClientCapabilities)[:1]
     assert len(json.dumps(capabilities)) > 5_000
+    asyncio.run(play())
+
+
+def test_nothing_is_kept_of_messages_that_were_handled() -> None:
+    async def play() -> None:
+        client = StrictClient("utf-16")
+        await client.start()
+        uri = "untitled:a.njpy"
+        client.open(uri, "x = 1\n")
+        for _ in range(30):
+            client.change(uri, 0, 0, "y")
+            await client.ask_at("hover", uri, 0)
+        await asyncio.sleep(0)
+        assert client.server.protocol._request_futures == {}
+        assert client.server.protocol._result_types == {}
+
     asyncio.run(play())
