@@ -11,6 +11,7 @@ unprivileged user, as Postgres demands.
 
 from __future__ import annotations
 
+import ctypes
 import os
 import pwd
 import shutil
@@ -20,7 +21,7 @@ import subprocess
 import tempfile
 import time
 from collections.abc import Callable, Iterator
-from contextlib import closing, contextmanager
+from contextlib import closing, contextmanager, suppress
 from pathlib import Path
 
 START_SECONDS = 90.0
@@ -62,6 +63,7 @@ class Service:
                 stdout=log,
                 stderr=log,
                 start_new_session=True,
+                preexec_fn=_end_with_parent,
                 **_run_as(find_unprivileged_user()),
             )
         stops = time.monotonic() + START_SECONDS
@@ -80,6 +82,12 @@ class Service:
         """End the server, if it runs."""
         if self._process is not None and self._process.poll() is None:
             self.kill()
+
+
+def _end_with_parent() -> None:
+    """In a new process: have Linux kill it when the tests are killed."""
+    with suppress(OSError, AttributeError):
+        ctypes.CDLL(None).prctl(1, signal.SIGKILL)  # PR_SET_PDEATHSIG
 
 
 def find_unprivileged_user() -> str | None:

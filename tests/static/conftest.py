@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+import sys
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -10,12 +12,16 @@ from studio import Studio
 
 
 @pytest.fixture
-def studio(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Studio:
-    """An empty working directory, and an environment without settings of njc."""
+def studio(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Studio]:
+    """An empty working directory, an environment without settings of njc, and no modules left afterwards."""
     monkeypatch.chdir(tmp_path)
     for name in [name for name in os.environ if name.startswith(("NJC_", "OPENAI_", "ANTHROPIC_"))]:
         monkeypatch.delenv(name)
     # Test commands that run pytest load it without the plugins of this environment, which take seconds.
     monkeypatch.setenv("PYTEST_DISABLE_PLUGIN_AUTOLOAD", "1")
     (tmp_path / ".git").mkdir()  # a project ends here: no pyproject.toml above is looked at
-    return Studio(tmp_path)
+    known = set(sys.modules)
+    yield Studio(tmp_path)
+    for name in set(sys.modules) - known:
+        if getattr(sys.modules[name], "__spec__", None) is None:  # made by the test
+            del sys.modules[name]
