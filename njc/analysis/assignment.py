@@ -23,13 +23,9 @@ from bisect import bisect_left
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
+from njc.analysis.endless_functions import never_returns
 from njc.frontend.blocks import NaturalBlock
-from njc.frontend.names import (
-    FunctionDefinition,
-    collect_bindings,
-    list_branches,
-    list_own_expressions,
-)
+from njc.frontend.names import collect_bindings, list_branches, list_own_expressions
 from njc.frontend.parse import Module
 
 BoundNames = frozenset[str] | None
@@ -140,7 +136,7 @@ def _follow_statement(statement: ast.stmt, state: frozenset[str], flow: Flow) ->
             return state - {ast.unparse(target) for target in targets}
         case ast.AnnAssign(value=None):
             return state
-        case ast.Expr(value=value) if _never_returns(value, flow):
+        case ast.Expr(value=value) if never_returns(value, flow.without_end):
             return None
     if not matters:
         return state
@@ -363,60 +359,6 @@ def _find_immediate_reads(expression: ast.expr) -> Iterator[ast.Name]:
             targets = [part for generator in node.generators for part in ast.walk(generator.target)]
             own |= {part.id for part in targets if isinstance(part, ast.Name)}
         waiting += [(child, own) for child in ast.iter_child_nodes(node)]
-
-
-# Calls that never return.
-
-
-_WITHOUT_END = frozenset(
-    {"exit", "quit", "sys.exit", "os._exit", "os.abort", "assert_never", "typing.assert_never"}
-    | {"pytest.fail", "pytest.skip", "pytest.xfail", "pytest.exit"}
-    | {"self.fail", "self.skipTest", "parser.error", "parser.exit"}
-)
-
-
-def _never_returns(value: ast.expr, flow: Flow) -> bool:
-    """Whether a statement is a call, awaited or not, that only an exception can end."""
-    call = value.value if isinstance(value, ast.Await) else value
-    if not isinstance(call, ast.Call):
-        return False
-    match call.func:
-        case ast.Name(id=name):
-            return name in _WITHOUT_END or flow.without_end.get(name, False)
-        case ast.Attribute(value=ast.Name(id=owner), attr=name):
-            method = owner in ("self", "cls") and flow.without_end.get(f".{name}", False)
-            return f"{owner}.{name}" in _WITHOUT_END or method
-    return False
-
-
-def find_functions_without_end(module: Module) -> dict[str, bool]:
-    """Find the functions at the top of the file, and the methods by `.name`, that never return.
-
-    They are annotated so, or every path through them raises; abstract methods do not count. Where several
-    definitions share a name, all of them must agree.
-    """
-    found: dict[str, bool] = {}
-    waiting: list[tuple[ast.stmt, str]] = [(statement, "") for statement in module.tree.body]
-    while waiting:
-        statement, prefix = waiting.pop()
-        if isinstance(statement, ast.ClassDef):
-            waiting += [(inner, ".") for inner in statement.body]
-        elif isinstance(statement, FunctionDefinition):
-            name = prefix + statement.name
-            found[name] = found.get(name, True) and is_without_end(statement)
-    return found
-
-
-def is_without_end(function: FunctionDefinition) -> bool:
-    """Whether a function is annotated so, or its code says, that it never returns."""
-    returns = ast.unparse(function.returns) if function.returns else ""
-    if returns.strip("\"'").rpartition(".")[2] in ("NoReturn", "Never"):
-        return True
-    last = function.body[-1]
-    if not isinstance(last, ast.Raise) or "NotImplementedError" in ast.unparse(last):
-        return False
-    ends = (ast.Return, ast.Yield, ast.YieldFrom)
-    return not any(isinstance(node, ends) for node in ast.walk(function))
 
 
 # The lines on which names stand: what is on no such line need not be looked at.

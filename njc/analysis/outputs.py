@@ -23,15 +23,9 @@ import ast
 import re
 from collections.abc import Collection, Iterator, Mapping, Sequence
 
-from njc.analysis.assignment import (
-    NOTHING,
-    Flow,
-    find_functions_without_end,
-    follow_suite,
-    get_line_span,
-    is_on_lines,
-)
+from njc.analysis.assignment import NOTHING, Flow, follow_suite, get_line_span, is_on_lines
 from njc.analysis.control_words import find_control_words
+from njc.analysis.endless_functions import find_functions_without_end
 from njc.frontend.blocks import NaturalBlock
 from njc.frontend.diagnostics import Diagnostic, make_diagnostic
 from njc.frontend.names import (

@@ -16,8 +16,8 @@ from bisect import bisect_right
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
-from njc.analysis.assignment import find_functions_without_end, is_without_end
 from njc.analysis.check import check
+from njc.analysis.endless_functions import find_functions_without_end, is_without_end
 from njc.analysis.outputs import check_flow
 from njc.compiler import Analysis, analyze
 from njc.frontend.blocks import (
@@ -29,12 +29,7 @@ from njc.frontend.blocks import (
 )
 from njc.frontend.diagnostics import CODES, Diagnostic
 from njc.frontend.directives import read_file_directives
-from njc.frontend.names import (
-    BlockOutputs,
-    FunctionDefinition,
-    NameScope,
-    walk_outwards,
-)
+from njc.frontend.names import BlockOutputs, FunctionDefinition, NameScope, walk_outwards
 from njc.frontend.parse import Module, find_candidates, parse, parse_quietly
 from njc.frontend.source import SourceFile
 

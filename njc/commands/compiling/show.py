@@ -12,6 +12,7 @@ import click
 from njc.commands.terminal.console import Console
 from njc.commands.terminal.flags import (
     SOURCE,
+    TEXT_OR_JSON,
     console_flags,
     pass_console,
     project_flags,
@@ -34,13 +35,7 @@ CompilerStage = Literal["blocks", "lower"]
     default="blocks",
     help="Natural blocks (default) or the compiled file.",
 )
-@click.option(
-    "--output-format",
-    "format",
-    type=click.Choice(["text", "json"]),
-    default="text",
-    help="Format of the output (default: text).",
-)
+@TEXT_OR_JSON
 @project_flags
 @console_flags
 @pass_console

@@ -11,7 +11,7 @@ from typing import Literal
 import click
 
 from njc.commands.terminal.console import Console
-from njc.commands.terminal.flags import console_flags, pass_console
+from njc.commands.terminal.flags import TEXT_OR_JSON, console_flags, pass_console
 from njc.project.report import format_count
 from njc.project.units import format_path
 from njrt.errors import ConfigurationError
@@ -48,13 +48,7 @@ def command() -> None:
 @command.command("stats")
 @_FOLDER_FLAG
 @_STORE_FLAG
-@click.option(
-    "--output-format",
-    "format",
-    type=click.Choice(["text", "json"]),
-    default="text",
-    help="Format of the output (default: text).",
-)
+@TEXT_OR_JSON
 @console_flags
 @pass_console
 def stats(

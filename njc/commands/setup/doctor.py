@@ -13,7 +13,13 @@ from typing import Any, Literal
 import click
 
 from njc.commands.terminal.console import Console
-from njc.commands.terminal.flags import console_flags, parse_set_flags, pass_console, project_flags
+from njc.commands.terminal.flags import (
+    TEXT_OR_JSON,
+    console_flags,
+    parse_set_flags,
+    pass_console,
+    project_flags,
+)
 from njc.doctor import HostEnvironment, diagnose
 from njc.project.config import find_project
 from njc.project.units import format_path
@@ -26,13 +32,7 @@ _PROBE_TIMEOUT_SECONDS = 10.0
 
 @click.command("doctor")
 @click.option("--offline", is_flag=True, help="Do not use the network.")
-@click.option(
-    "--output-format",
-    "format",
-    type=click.Choice(["text", "json"]),
-    default="text",
-    help="Format of the output (default: text).",
-)
+@TEXT_OR_JSON
 @project_flags
 @console_flags
 @pass_console

@@ -63,6 +63,13 @@ OUTPUT_FORMAT = click.option(
     default="text",
     help="Format of the findings (default: text).",
 )
+TEXT_OR_JSON = click.option(
+    "--output-format",
+    "format",
+    type=click.Choice(["text", "json"]),
+    default="text",
+    help="Format of the output (default: text).",
+)
 MODE = click.option(
     "--mode",
     type=click.Choice(OPTION_CHOICES["mode"]),

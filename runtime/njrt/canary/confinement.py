@@ -50,89 +50,23 @@ COMPUTING_MODULES = (IMPORTABLE_MODULES - {"asyncio", "operator", "pprint", "ran
 
 _SCHEMA_LIBRARIES = {"attr", "attrs", "pydantic", "pydantic_core", "typing_extensions"}
 
-_COMPUTING_BUILTINS = frozenset(
-    [
-        "abs",
-        "aiter",
-        "all",
-        "anext",
-        "any",
-        "ascii",
-        "bin",
-        "bool",
-        "bytearray",
-        "bytes",
-        "callable",
-        "chr",
-        "classmethod",
-        "complex",
-        "dict",
-        "divmod",
-        "enumerate",
-        "filter",
-        "float",
-        "format",
-        "frozenset",
-        "hash",
-        "hex",
-        "id",
-        "int",
-        "isinstance",
-        "issubclass",
-        "iter",
-        "len",
-        "list",
-        "map",
-        "max",
-        "min",
-        "next",
-        "object",
-        "oct",
-        "ord",
-        "pow",
-        "property",
-        "range",
-        "repr",
-        "reversed",
-        "round",
-        "set",
-        "slice",
-        "sorted",
-        "staticmethod",
-        "str",
-        "sum",
-        "super",
-        "tuple",
-        "type",
-        "zip",
-        "NotImplemented",
-        "Ellipsis",
-        "__build_class__",
-        "__name__",
-        "__debug__",
-    ]
-)
+_COMPUTING_BUILTINS = frozenset([
+    "abs", "aiter", "all", "anext", "any", "ascii", "bin", "bool", "bytearray", "bytes",
+    "callable", "chr", "classmethod", "complex", "dict", "divmod", "enumerate", "filter",
+    "float", "format", "frozenset", "hash", "hex", "id", "int", "isinstance", "issubclass",
+    "iter", "len", "list", "map", "max", "min", "next", "object", "oct", "ord", "pow",
+    "property", "range", "repr", "reversed", "round", "set", "slice", "sorted", "staticmethod",
+    "str", "sum", "super", "tuple", "type", "zip", "NotImplemented", "Ellipsis",
+    "__build_class__", "__name__", "__debug__",
+])  # fmt: skip
 _SNIPPET_BUILTINS = _COMPUTING_BUILTINS | {"ask", "dir", "locals", "print", "vars"}
 """What the runtime gives a block in place of the builtins of these names acts on the block alone."""
 
 _METACLASSES: tuple[type, ...] = (type, abc.ABCMeta, enum.EnumMeta)
-_HARMLESS_USES = frozenset(
-    [
-        "BINARY_OP",
-        "BINARY_SUBSCR",
-        "CALL",
-        "CALL_KW",
-        "CHECK_EXC_MATCH",
-        "COMPARE_OP",
-        "IS_OP",
-        "KW_NAMES",
-        "LOAD_ATTR",
-        "LOAD_METHOD",
-        "PRECALL",
-        "RAISE_VARARGS",
-        "TO_BOOL",
-    ]
-)
+_HARMLESS_USES = frozenset([
+    "BINARY_OP", "BINARY_SUBSCR", "CALL", "CALL_KW", "CHECK_EXC_MATCH", "COMPARE_OP", "IS_OP",
+    "KW_NAMES", "LOAD_ATTR", "LOAD_METHOD", "PRECALL", "RAISE_VARARGS", "TO_BOOL",
+])  # fmt: skip
 """The instructions that may follow where a class is put on the stack and not called."""
 
 _WRAPPER = "async def snippet():\n for _ in ():\n  pass\n"
