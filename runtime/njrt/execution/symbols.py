@@ -318,3 +318,42 @@ class _NameCollector(ast.NodeVisitor):
 def _list_arguments(arguments: ast.arguments) -> list[ast.arg]:
     named = [*arguments.posonlyargs, *arguments.args, *arguments.kwonlyargs]
     return named + [rest for rest in (arguments.vararg, arguments.kwarg) if rest is not None]
+
+
+def find_bound_names(statement: ast.stmt, class_name: str | None) -> set[str]:
+    """The names that a statement binds itself (mangled), without the statements in its body.
+
+    A function counts as binding what it declares `nonlocal` or `global`: it may be called.
+    """
+    names: set[str] = set()
+    waiting: list[ast.AST] = [statement]
+    while waiting:
+        node = waiting.pop()
+        match node:
+            case ast.FunctionDef(name=name) | ast.AsyncFunctionDef(name=name):
+                names.add(name)
+                inner = (part for part in ast.walk(node) if isinstance(part, Declaration))
+                names.update(declared for part in inner for declared in part.names)
+                continue
+            case ast.ClassDef(name=name):
+                names.add(name)
+                continue
+            case ast.Lambda():
+                continue
+            case ast.comprehension(iter=iterable, ifs=conditions):
+                waiting += [iterable, *conditions]
+                continue
+            case ast.Name(id=name, ctx=ast.Store()):
+                names.add(name)
+            case ast.alias(name=name, asname=asname):
+                names.add(asname or name.partition(".")[0])
+            case ast.MatchAs(name=str(name)) | ast.MatchStar(name=str(name)):
+                names.add(name)
+            case ast.MatchMapping(rest=str(name)):
+                names.add(name)
+        waiting += (
+            part
+            for part in ast.iter_child_nodes(node)
+            if not isinstance(part, ast.stmt | ast.excepthandler)
+        )
+    return {mangle(name, class_name) for name in names}
