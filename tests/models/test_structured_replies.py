@@ -11,10 +11,10 @@ from typing import Any, Literal, NamedTuple, TypedDict
 import pytest
 
 from anthropic_server import AnthropicServer, message, tool_use
-from njrt.messages import Request, UserMessage
+from njrt.messages import ModelMessage, Reply, Request, UserMessage
 from njrt.models.anthropic import Anthropic
 from njrt.models.openai import OpenAI
-from njrt.models.strict_schema import make_strict_schema, restore_reply
+from njrt.models.strict_schema import make_strict_schema, restore_reply, restore_strict_reply
 from njrt.values.json_forms import make_json_form, make_object_schema
 from openai_server import KEY, OpenAIServer, says, schema_complaints
 
@@ -50,6 +50,33 @@ class Tree:
     children: list[Tree]
 
 
+@dataclass
+class Size:
+    size: str | None = "medium"
+
+
+@dataclass
+class Counted:
+    value: dict[str, int]
+
+
+@dataclass
+class Written:
+    value: str
+
+
+@dataclass
+class Chain:
+    rest: Chain | Knot | None
+    tag: int
+
+
+@dataclass
+class Knot:
+    rest: Chain | Knot | None
+    tag: str
+
+
 FORMS: list[tuple[Any, Any, Any]] = [
     (str, "a", "a"),
     (Literal["a", "b"], "a", "a"),
@@ -69,6 +96,11 @@ FORMS: list[tuple[Any, Any, Any]] = [
     (dict[str, int] | None, {"a": 1}, [{"key": "a", "value": 1}]),
     (dict[str, int] | None, None, None),
     (date, "2024-02-29", "2024-02-29"),
+    (dict[str, int] | list[int], [1, 2], [1, 2]),
+    (list[int] | dict[str, int], {"a": 1}, [{"key": "a", "value": 1}]),
+    (Size, {"size": None}, {"size": None}),
+    (Written | Counted, {"value": {"a": 1}}, {"value": [{"key": "a", "value": 1}]}),
+    (Counted | Written, {"value": "a"}, {"value": "a"}),
     (
         Tree,
         {"value": 1, "children": [{"value": 2, "children": []}]},
@@ -131,3 +163,20 @@ def test_a_server_that_cannot_enforce_a_schema_is_asked_for_it_once(ask):
         False,
         False,
     ]  # one that wants a stream is first asked for without it
+
+
+@pytest.mark.timeout(20)
+@pytest.mark.parametrize("depth", [60, 3000])
+def test_alternatives_inside_alternatives_are_told_apart_in_little_time(depth):
+    """Each part of a reply is looked at once for each alternative, and what is nested too deeply is left as it is."""
+    value: Any = None
+    for number in range(depth):
+        value = {"rest": value, "tag": number if number % 2 else "a"}
+    schema = make_json_form(Chain | Knot).schema
+    try:
+        text = json.dumps({"reply": value})
+    except RecursionError:
+        text = '{"reply": ' + '{"rest": ' * depth + "null" + ', "tag": 1}' * depth + "}"
+    reply = Reply(ModelMessage(text))
+    restored = restore_strict_reply(reply, schema).message.text
+    assert restored == text or json.loads(restored) == value

@@ -313,3 +313,132 @@ def test_a_long_form_stands_before_the_values(fields: int) -> None:
         assert last == value
         assert before[-1] == "---"
         assert before[-2].startswith("Reply with ")
+
+
+# ── names, exceptions and types that are special ─────────────────────────────────────────────────
+
+SPECIAL = Program(
+    '''
+    # njc: effects=answer
+    from __future__ import annotations
+    from typing import TYPE_CHECKING, Literal, NamedTuple, Union
+    if TYPE_CHECKING:
+        from datetime import date
+
+    class Cat(NamedTuple):
+        name: str
+
+    class Dog(NamedTuple):
+        name: str
+
+    class Sold(Exception):
+        def __init__(self, item, price):
+            super().__init__(f"{item} for {price}")
+
+    class Closed(Exception):
+        def __init__(self):
+            super().__init__("closed")
+
+    class Text(Exception):
+        def __init__(self, text):
+            super().__init__(text)
+
+    def name(text):
+        """natural
+        Put into <:needs_code: str> whether <text> needs code.
+        """
+        return needs_code
+
+    def buy(text):
+        """natural
+        Raise <Sold>, <Closed>, <Text> or <ExceptionGroup>, or put into <:y: str> what <text> says.
+        """
+        return y
+
+    def day(text):
+        """natural
+        Put the date in <text> into <:y: date>.
+        """
+        return y
+
+    def first(text) -> date:
+        """natural
+        Return the date in <text>.
+        """
+
+    def pet(text):
+        """natural
+        Read <text> as <:y: Union[Cat, Dog]>.
+        """
+        return y
+
+    def fetch(text) -> Cat | Dog:
+        """natural
+        Return the pet in <text>.
+        """
+
+    def number(text):
+        """natural
+        Put into <:y: float> the number in <text>.
+        """
+        return y
+''',
+    project=Options(),
+)  # fmt: skip
+
+
+def test_an_output_may_be_named_as_the_request_for_code_is() -> None:
+    assert SPECIAL.call("name", "x", says=[{"needs_code": "no"}]) == "no"
+    assert len(SPECIAL.model.requests[0].schema["anyOf"]) == 2
+
+
+@pytest.mark.parametrize(
+    ("kind", "said"), [("Closed", "closed"), ("Text", "no"), ("Text", ""), ("OSError", "no")]
+)
+def test_an_exception_is_made_of_a_message_or_of_nothing(kind, said) -> None:
+    message = {"message": "no"} if said else {}
+    with pytest.raises(Exception, match=said) as caught:
+        SPECIAL.call("buy", "x", says=[{"raise": kind, **message}])
+    assert type(caught.value).__name__ == kind
+
+
+@pytest.mark.parametrize("kind", ["Sold", "ExceptionGroup", "UnicodeDecodeError"])
+def test_an_exception_that_needs_more_than_a_message_is_refused_with_a_way_out(kind) -> None:
+    says = [{"raise": kind, "message": "no"}, {"y": "a"}]
+    assert SPECIAL.call("buy", "x", says=says) == "a"
+    assert f"`{kind}` is not made of a message alone" in SPECIAL.told()[-1]
+    assert "needs_code" in SPECIAL.told()[-1]
+    SPECIAL.call("buy", "x", says=says, authority="strict")
+    assert "needs_code" not in SPECIAL.told()[-1]
+
+
+@pytest.mark.parametrize(
+    ("function", "words"),
+    [
+        ("day", "cannot be evaluated.*TYPE_CHECKING"),
+        ("first", "returns cannot be evaluated"),
+        ("pet", "does not tell .* apart"),
+        ("fetch", "returns has no JSON form.*apart"),
+    ],
+)
+def test_a_type_that_no_answer_can_have_is_a_configuration_error(function, words) -> None:
+    with pytest.raises(njrt.ConfigurationError, match=words):
+        SPECIAL.call(function, "x", says=[{"y": "2024-01-01"}])
+
+
+@pytest.mark.parametrize(
+    "text", ['{"y": NaN}', '{"y": 1e999}', '{"y": -Infinity}', '{"y": "nan"}', '{"y": " -Inf"}']
+)
+def test_numbers_are_finite(text) -> None:
+    assert SPECIAL.call("number", "x", says=[text, {"y": 1}]) == 1.0
+    assert "finite" in SPECIAL.told()[-1]
+
+
+def test_of_a_repeated_name_the_last_value_counts() -> None:
+    assert SPECIAL.call("number", "x", says=['{"y": 1, "y": 2}']) == 2.0
+
+
+def test_a_long_reply_is_not_read() -> None:
+    says = ['{"y": 1}' + " " * 300_000, {"y": 2}]
+    assert SPECIAL.call("number", "x", says=says) == 2.0
+    assert "too long" in SPECIAL.told()[-1]

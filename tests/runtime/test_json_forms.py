@@ -7,7 +7,7 @@ import decimal
 import enum
 import uuid
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import PurePosixPath
 from typing import Annotated, Any, Literal, NamedTuple, NotRequired, TypedDict
 
@@ -46,6 +46,23 @@ class Movie(TypedDict):
 class Person(BaseModel):
     name: str
     age: int = Field(ge=0)
+
+
+@dataclass
+class Twin:
+    dish: str
+    color: Color = Color.BLUE
+
+
+class Shade(enum.Enum):
+    RED = "dark"
+
+
+@dataclass
+class Counted:
+    color: Shade
+    size: int
+    total: int = field(init=False, default=7)
 
 
 @dataclass
@@ -93,6 +110,10 @@ class Plain:
         (PurePosixPath, "/a", PurePosixPath("/a"), "string"),
         (bytes, "ab", b"ab", "string"),
         (Annotated[int, []], 3, 3, "integer"),
+        (Literal[Color.RED, "x"], "RED", Color.RED, '"RED" | "x"'),
+        (Color, 1, Color.RED, None),
+        (Counted, {"color": "RED", "size": 1, "total": 9}, Counted(Shade.RED, 1), '{"color": "RED", "size": integer}'),
+        (list[Order | Counted], [{"color": "RED", "size": 1}], [Counted(Shade.RED, 1)], None),
         (Tree, {"value": 1, "children": [{"value": 2, "children": []}]}, Tree(1, [Tree(2, [])]), None),
     ],
 )  # fmt: skip
@@ -118,6 +139,15 @@ def test_values_come_back_as_their_type(declared, written, value, description):
         (Plain, "declares no fields"),
         (list[Plain], "declares no fields"),
         (ValueError, "declares no fields"),
+        (type[Person], "classes"),
+        (dict[tuple[int, int], str], "stand for its keys"),
+        (dict[int | str, str], "stand for its keys"),
+        (Literal[b"a"], "bytes"),
+        (Literal[1, True], "equal"),
+        (list[int] | tuple[int, ...], "apart"),
+        (list[PurePosixPath | str], "apart"),
+        (Order | Twin, "Order and Twin apart"),
+        (Color | Shade, "Color and Shade apart"),
     ],
 )
 def test_what_json_does_not_carry_has_no_form(declared, reason):
@@ -133,6 +163,13 @@ def test_what_json_does_not_carry_has_no_form(declared, reason):
         (Person, {"name": "a", "age": -1}, "age: Input should be greater"),
         (list[int], [1, "x"], "1: Input should be a valid integer"),
         (Point, {"x": 1}, "color"),
+        (list[Color], ["RED", 7], "1: Input should be 'RED' or 'BLUE'"),
+        (datetime.date, 0, "format date"),
+        (datetime.date, "20240229", "format date"),
+        (datetime.datetime | None, 1.5, "format date-time"),
+        (dict[str, list[str]], {"a": ["b", "\ud800"]}, "a.1: .*lone surrogates"),
+        (dict[str, int], {"\udfff": 1}, "lone surrogates"),
+        (list[float], [1, float("inf")], "1: .*finite"),
     ],
 )
 def test_what_does_not_fit_is_said_with_its_place(declared, written, words):
