@@ -39,9 +39,8 @@ class Commands(click.Group):
         try:
             return super().invoke(ctx)
         except NaturalError as error:
-            failure = click.ClickException(str(error))
-            failure.exit_code = error.exit_code
-            raise failure from None
+            click.ClickException(str(error)).show()
+            ctx.exit(error.exit_code)
 
 
 @click.group(cls=Commands, context_settings={"help_option_names": ["-h", "--help"]})
