@@ -3,7 +3,7 @@ VENV   ?= .venv
 BIN    := $(VENV)/bin
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-all format lint types tests suite tracing fresh bench bench-service bench-peers walk services durable-kills durable-temporal release-check site clean
+.PHONY: help demo test test-all format lint types tests suite tracing fresh bench bench-service bench-peers walk stress services durable-kills durable-temporal release-check site clean
 
 help: ## list the targets
 	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' Makefile | expand -t 12
@@ -92,6 +92,9 @@ bench-peers: $(VENV)/.dev ## compare with nightjarpy and Nighthawk, each install
 
 walk: $(VENV)/.dev ## walk through programs at random, forward and back, under the debugger's core
 	$(BIN)/python tests/timeline/walking.py --steps 10000 --jobs 2 --results build/walk.jsonl
+
+stress: $(VENV)/.dev ## run the tests of processes and threads as on a slow machine (FILES=..., TIMES=...)
+	$(BIN)/python tests/stress.py $(or $(FILES),--known) --times $(or $(TIMES),1)
 
 durable-kills: $(VENV)/.dev ## kill a program 1,000 times in its workflows, and check that nothing is done twice
 	PYTHONPATH=tests/servers $(BIN)/python tests/durable/kills.py --kills 1000 --state build/durable-kills.json
