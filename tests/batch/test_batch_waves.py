@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import json
 import os
 import re
+import tracemalloc
 from collections import Counter
+from pathlib import Path
 
 import pytest
 from batch_workplace import BatchWorkplace, expect, reply
 
 from batch_servers import AnthropicBatchServer, BatchFaults, BatchServer, OpenAIBatchServer
-from njc.batch.anthropic_batches import AnthropicBatches
+from njc.batch.anthropic_batches import AnthropicBatches, RequestsBody
 from njc.batch.journal import BatchLimits
 from njc.batch.waves import make_vendor
 
@@ -349,6 +352,26 @@ def test_a_wrong_key_stops_the_batch(here: BatchWorkplace) -> None:
         assert "refused the key" in printed
         here.batch(*flags("openai"), environ=environ(server, "openai"))
     assert set(server.asked.values()) == {1}
+
+
+def test_a_batch_for_anthropic_is_read_while_it_is_sent(tmp_path: Path) -> None:
+    """The memory for the body of a batch does not grow with its requests."""
+    peaks = []
+    for count in (500, 5_000):
+        path = tmp_path / f"{count}.jsonl"
+        lines = [
+            AnthropicBatches().write_line(f"r{n}", '{"text": "%s"}' % ("x" * 2000))
+            for n in range(count)
+        ]
+        path.write_text("".join(f"{line}\n" for line in lines))
+        assert json.loads(b"".join(RequestsBody(path).read_pieces())) == {
+            "requests": list(map(json.loads, lines))
+        }
+        tracemalloc.start()
+        assert sum(map(len, RequestsBody(path).read_pieces())) > 2000 * count
+        peaks.append(tracemalloc.get_traced_memory()[1])
+        tracemalloc.stop()
+    assert peaks[1] < peaks[0] + 50_000
 
 
 INVALID = '''\

@@ -3,16 +3,24 @@
 from __future__ import annotations
 
 import json
+import random
 import subprocess
 import sys
 import textwrap
+from contextlib import suppress
+from typing import Any
 
 import pytest
 from workplace import Workplace
 
 import njrt
-from njrt.messages import ModelMessage, Reply, Usage
+from njrt.errors import RejectedRequestError, ServerError
+from njrt.messages import ModelMessage, Reply, Request, Usage
+from njrt.models.conditions import is_failure
+from njrt.models.fallback import FallbackModel
+from njrt.models.retry import RetryModel
 from njrt.models.scripted import Scripted
+from njrt.models.vote import VoteModel
 
 
 @pytest.fixture
@@ -121,3 +129,69 @@ def test_what_is_spent_is_exported_as_metrics() -> None:
         "njrt.budget.tokens {token} 1200 acme",
         "njrt.budget.usd {USD} 0.25 acme",
     ]
+
+
+class FaultyModel:
+    """A model of a known price that replies or fails as drawn."""
+
+    protocol = "text"
+    name = "openai/gpt-4.1"
+
+    def __init__(self, seed: int) -> None:
+        self._random = random.Random(seed)
+
+    def ask(self, request: Request) -> Reply:
+        draw = self._random.random()
+        if draw < 0.2:
+            raise ServerError("busy")
+        if draw < 0.3:
+            raise RejectedRequestError("no")
+        usage = Usage(self._random.randrange(1, 900), self._random.randrange(90), 0, draw / 7)
+        text = "" if draw < 0.5 else f"number {self._random.randrange(2)}"
+        return Reply(ModelMessage(text), usage=usage, model=self.name)
+
+    async def aask(self, request: Request) -> Reply:
+        return self.ask(request)
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_what_is_spent_is_the_sum_of_the_traces(
+    here: Workplace, monkeypatch: pytest.MonkeyPatch, seed: int
+) -> None:
+    """Through retries, fallbacks and votes that fail: accounts, traces and the watch have the same sums."""
+    monkeypatch.setenv("NJC_STORE", f"{here.folder}/store.sqlite3")
+    leaf = FaultyModel(seed)
+    retried = RetryModel(leaf, when=is_failure, first_wait=0)
+    models = [
+        leaf,
+        retried,
+        VoteModel(FallbackModel((retried, leaf), when=is_failure), 3, quorum=2),
+        RetryModel(VoteModel((leaf, retried)), when=is_failure, first_wait=0),
+    ]
+    with njrt.watch() as watch:
+        for number, model in enumerate(models * 3):
+            settings = {"tenant": f"t{number % 2}", "trace": here.folder / f"{number}.jsonl"}
+            budget = "usd=90 per=total; usd=40 tokens=900000 per=day each=tenant"
+            with njrt.using(model=model, budget=budget, **settings), suppress(njrt.NaturalError):
+                njrt.llm("How many?")
+    traced: list[Usage] = []
+    for file in here.folder.glob("*.jsonl"):
+        for line in map(json.loads, file.read_text().splitlines()):
+            traced += read_usages(line)
+    tokens = sum(usage.input + usage.output for usage in traced)
+    usd = sum(usage.usd or 0.0 for usage in traced)
+    accounts = json.loads(here.njc("usage", "--json").stdout)["accounts"]
+    assert tokens > 0
+    for per in ("total", "day"):
+        found = [account for account in accounts if account["per"] == per]
+        assert sum(account["tokens"] for account in found) == tokens
+        assert sum(account["usd"] for account in found) == pytest.approx(usd, abs=1e-7)
+    assert watch.totals.tokens == tokens
+    assert watch.totals.usd == pytest.approx(usd)
+
+
+def read_usages(line: dict[str, Any]) -> list[Usage]:
+    """What the calls used that a line of a trace tells of."""
+    if "reply" in line:
+        return [Usage(**line["reply"]["usage"])]
+    return [Usage(**attempt["usage"]) for attempt in line.get("attempts", ())]

@@ -11,6 +11,7 @@ import os
 import re
 import shlex
 import shutil
+import signal
 import subprocess
 import sys
 import time
@@ -192,22 +193,35 @@ def test_the_images_are_built_and_the_service_runs_without_the_compiler(tmp_path
             [*image.command], cwd=image.locate("."), env=environ, stdout=opened, stderr=opened
         )
     try:
-        assert ask_until_ready(log, process) == {"status": "ready"}
-    finally:
+        url = wait_until_ready(log, process)
+        assert "# TYPE" in fetch(f"{url}/metrics")
+        (health_check,) = re.findall(r"^HEALTHCHECK CMD (.*)$", CONTAINERFILE.read_text(), re.M)
+        check = [word.replace("http://127.0.0.1:8000", url) for word in json.loads(health_check)]
+        run_command(*check, env=environ)
         process.terminate()
+        assert process.wait(30) in (0, -signal.SIGTERM)  # uvicorn raises the signal again
+        assert "Application shutdown complete" in log.read_text()
+    finally:
+        process.kill()
         process.wait(30)
 
 
-def ask_until_ready(log: Path, process: subprocess.Popen[bytes]) -> Mapping[str, str]:
-    """Find the port of the service in its log, and ask whether it is ready."""
+def fetch(url: str) -> str:
+    """The text that a URL of the service answers with."""
+    with urllib.request.urlopen(url, timeout=10) as response:
+        text: str = response.read().decode()
+        return text
+
+
+def wait_until_ready(log: Path, process: subprocess.Popen[bytes]) -> str:
+    """Find the port of the service in its log, and ask until it is ready; return its URL."""
     until = time.monotonic() + 60
     while time.monotonic() < until and process.poll() is None:
         found = re.search(r"running on http://0\.0\.0\.0:(\d+)", log.read_text())
         if found:
             with suppress(OSError):
-                url = f"http://127.0.0.1:{found[1]}/health/ready"
-                with urllib.request.urlopen(url, timeout=10) as response:
-                    answer: dict[str, str] = json.loads(response.read())
-                    return answer
+                url = f"http://127.0.0.1:{found[1]}"
+                if json.loads(fetch(f"{url}/health/ready")) == {"status": "ready"}:
+                    return url
         time.sleep(0.05)
     pytest.fail(log.read_text())
