@@ -77,7 +77,12 @@ class Person:
             stderr=slave,
             stdout=subprocess.PIPE,
             text=True,
-            env={"PATH": os.environ["PATH"], "PYTHONPATH": ":".join(sys.path), "TERM": "xterm"}
+            env={
+                "PATH": os.environ["PATH"],
+                "PYTHONPATH": ":".join(sys.path),
+                "TERM": "xterm",
+                "PYTHON_COLORS": "0",
+            }
             | environment,
         )
         os.close(slave)

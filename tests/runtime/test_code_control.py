@@ -84,7 +84,8 @@ with C():
         ("[x async for x in y]", "", "line 1: this block does not run in an async function: it cannot await"),
         ("from njrt import *", "", "line 1: `import *` is not possible in a block; import the names you need"),
         ("from . import *", "", "line 1: `import *` is not possible in a block; import the names you need"),
-        ("from __future__ import *", "", "line 1: `import *` is not possible in a block; import the names you need"),
+        # Python 3.14 refuses it before the block does.
+        ("from __future__ import *", "", "syntax error, line 1: future feature * is not defined" if sys.version_info >= (3, 14) else "line 1: `import *` is not possible in a block; import the names you need"),
         ("def f():\n    from math import *", "", "line 2: `import *` is not possible in a block; import the names you need"),
         ("x = = 1", "", "syntax error, line 1: invalid syntax\n    x = = 1\n        ^"),
         ("if 1:\nx", "", "syntax error, line 2: expected an indented block after 'if' statement on line 1\n    x\n    ^"),

@@ -60,6 +60,7 @@ def _format_special_form(annotation: UserValue, depth: int) -> str:
         "typing",
         "types",
         "builtins",
+        "annotationlib",  # of Python 3.14: `ForwardRef`
         "typing_extensions",
     ):
         return get_class_name(type(annotation))
