@@ -42,6 +42,10 @@ _OF_FROZEN_CLASSES = ("dataclass", "define", "attrs", "s", "mutable")
 _NEVER_JSON = frozenset({"typing.Any", "object", "typing.Callable", "type"})
 
 
+MAX_PARTS = 10_000
+"""Parts of a type that are looked at, those of a class each time that the class occurs."""
+
+
 @dataclass(frozen=True, slots=True)
 class JsonProblem:
     """Why JSON does not carry the values of a type, and what to write so that it does."""
@@ -128,6 +132,7 @@ class _FormReader:
     types: TypeDefinitions
     around: list[tuple[str, bool]] = field(default_factory=list)
     """The aliases and classes that a type stands in, and whether each is a class."""
+    parts_read: int = 0
 
     def read(self, typed: Typed) -> _Form | JsonProblem:
         if hidden := self.types.find_name_for_checkers(typed):
@@ -178,6 +183,9 @@ class _FormReader:
         return None
 
     def read_part(self, typed: Typed) -> _Form | JsonProblem:
+        self.parts_read += 1
+        if self.parts_read > MAX_PARTS:
+            return JsonProblem(f"the type has more than {MAX_PARTS:,} parts, `{typed}` among them")
         name = self.types.name_of(typed)
         if name in SCALARS and name not in _WITHOUT_JSON:
             return _read_scalar(name)

@@ -1,8 +1,8 @@
 """What the types of a file are: their names, parts and fields, without running anything.
 
     Rows: TypeAlias = "Sequence[Row]"       expand(Rows)                      Sequence[Row]
-    @dataclass(frozen=True)                 is_read_only(Row)                 True
-    class Row: ...                          has_json_form(list[Callable])     False
+    @dataclass                              union_parts(Row | None)           [Row, None]
+    class Row: ...                          field_type(Row, "name")           str
 
 A type is an annotation together with the scope in which its names mean something. What it does not see: classes
 of other modules, whose fields it cannot know; annotations that lie.
@@ -313,7 +313,7 @@ class TypeDefinitions:
             return [typed]
         return [
             found
-            for part in parts
+            for part in {ast.unparse(part): part for part in parts}.values()
             for found in self.union_parts(self.expand(typed.inside(part)), depth + 1)
         ]
 

@@ -508,6 +508,15 @@ def test_classes_in_functions_must_be_found_by_their_annotations() -> None:
     assert decide(text.replace("a: In", "a: int")).effects == "answer"
 
 
+@pytest.mark.parametrize("count", [4, 30])
+def test_classes_that_refer_to_each_other_are_read_in_little_time(count) -> None:
+    names = [f"C{number}" for number in range(count)]
+    fields = "".join(f"    f{name}: {name} | None\n" for name in names)
+    classes = "".join(f"@dataclass\nclass {name}:\n{fields}\n" for name in names)
+    authority = decide(f'{classes}"""natural\nMake <:y: C0>.\n"""\nprint(y)\n')
+    assert authority.effects == ("answer" if count == 4 else "direct")
+
+
 # ── hints ────────────────────────────────────────────────────────────────────────────────────────
 
 ANSWERABLE = {

@@ -393,10 +393,11 @@ def test_an_output_may_be_named_as_the_request_for_code_is() -> None:
 
 
 @pytest.mark.parametrize(
-    ("kind", "said"), [("Closed", "closed"), ("Text", "no"), ("Text", ""), ("OSError", "no")]
+    ("kind", "said"),
+    [("Closed", "closed"), ("Text", "no"), ("Text", "natural block"), ("OSError", "no")],
 )
 def test_an_exception_is_made_of_a_message_or_of_nothing(kind, said) -> None:
-    message = {"message": "no"} if said else {}
+    message = {} if said == "natural block" else {"message": "no"}
     with pytest.raises(Exception, match=said) as caught:
         SPECIAL.call("buy", "x", says=[{"raise": kind, **message}])
     assert type(caught.value).__name__ == kind
