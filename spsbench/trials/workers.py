@@ -16,9 +16,11 @@ from __future__ import annotations
 import secrets
 import threading
 from collections.abc import Iterator
-from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from dataclasses import astuple, dataclass
 from itertools import islice
+from queue import Empty, SimpleQueue
 from typing import Any, Protocol, TypeVar
 
 from njrt.packages import require_packages
@@ -75,34 +77,40 @@ def _run_here(
     jobs: Iterator[JobT], execute: ExecuteJob[JobT, ResultT], width: int
 ) -> Iterator[ResultT]:
     stop = threading.Event()
-    error: BaseException | None = None
-    with ThreadPoolExecutor(width, thread_name_prefix="trial") as pool:
-        running: set[Future[ResultT]] = set()
+    finished: SimpleQueue[list[ResultT]] = SimpleQueue()
+    errors: list[BaseException] = []
+    working: set[int] = set()
+
+    def work(number: int, job: JobT) -> None:
+        working.add(number)
         try:
-            while True:
-                try:
-                    if error is None:
-                        for job in islice(jobs, width - len(running)):
-                            running.add(pool.submit(execute, job, stop))
-                    if not running:
-                        break
-                    done, running = wait(running, return_when=FIRST_COMPLETED)
-                except KeyboardInterrupt as interrupt:
-                    if error is not None:
-                        raise
-                    error = interrupt
-                    stop.set()
-                    continue
-                for future in done:
-                    if (raised := future.exception()) is None:
-                        yield future.result()
-                    elif error is None:
-                        error = raised
-                        stop.set()
+            finished.put([execute(job, stop)])
+        except BaseException as error:
+            errors.append(error)
+            finished.put([])
+        finally:
+            working.discard(number)
+
+    with ThreadPoolExecutor(width, thread_name_prefix="trial") as pool:
+        begun = ended = 0
+        try:
+            while not errors:
+                for job in islice(jobs, width - (begun - ended)):
+                    begun += 1
+                    pool.submit(work, begun, job)
+                if begun == ended:
+                    return
+                yield from finished.get()
+                ended += 1
+        except KeyboardInterrupt as interrupt:
+            errors.insert(0, interrupt)
         finally:
             stop.set()
-    if error is not None:
-        raise error
+        pool.shutdown(wait=False, cancel_futures=True)
+        while working or not finished.empty():
+            with suppress(Empty):
+                yield from finished.get(timeout=0.1)
+    raise errors[0]
 
 
 def _run_on_cluster(

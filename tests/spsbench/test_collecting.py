@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import signal
 import threading
-import time
 from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -116,7 +115,6 @@ def test_the_jobs_that_run_at_an_interrupt_have_results_and_no_other_is_begun() 
         begun.append(job.trial)
         assert stop is not None
         if len(begun) == 2:
-            time.sleep(0.3)  # the main thread waits by now
             signal.pthread_kill(main_thread, signal.SIGINT)
         assert stop.wait(20)
         return job.trial
@@ -132,7 +130,7 @@ class TogetherServer(OpenAIServer):
 
     def __init__(self, width: int, answer: Response) -> None:
         super().__init__([], vendor=False, models=("local",))
-        self.answer, self.together = answer, threading.Barrier(width, timeout=30)
+        self.answer, self.together = answer, threading.Barrier(width, timeout=90)
 
     def choose_response(self, seen: Seen) -> Response:
         self.script[:] = [self.answer] * 50
