@@ -45,16 +45,20 @@ types: $(VENV)/.dev ## check the types (mypy), those of the compiled files too (
 	$(BIN)/pyright --pythonpath $(BIN)/python
 
 # Tests that trace code in their own process: Python 3.11 can crash on that in a process that has run many others.
-TRACING := tests/spsbench/test_crux.py tests/spsbench/test_program_states.py
+TRACING := tests/runtime/test_code_lines.py
+TRACING_PROGRAMS := tests/spsbench/test_crux.py tests/spsbench/test_program_states.py
+TRACING_COMMANDS := tests/spsbench/test_bad_input.py tests/spsbench/test_collecting.py
 
 tests: suite tracing ## run the tests (pytest)
 
 # On two cores three processes are quicker than two, because many tests wait.
 suite: $(VENV)/.dev
-	$(BIN)/pytest -n 3 --dist worksteal $(addprefix --ignore=,$(TRACING))
+	$(BIN)/pytest -n 3 --dist worksteal $(addprefix --ignore=,$(TRACING) $(TRACING_PROGRAMS) $(TRACING_COMMANDS))
 
 tracing: $(VENV)/.dev
 	$(BIN)/pytest $(TRACING)
+	$(BIN)/pytest $(TRACING_COMMANDS)
+	$(BIN)/pytest $(TRACING_PROGRAMS)
 
 fresh: $(VENV)/.dev ## check that the committed compiled files and the report are up to date
 	$(BIN)/njc build examples -o compiled_out/examples --check

@@ -15,6 +15,8 @@ CHECKS = (
     "/mypy",
     "/pyright",
     "/pytest -n 3",
+    "/pytest tests/runtime/test_code_lines.py",
+    "/pytest tests/spsbench/test_bad_input.py tests/spsbench/test_collecting.py",
     "/pytest tests/spsbench/test_crux.py tests/spsbench/test_program_states.py",
     "njc build examples -o compiled_out/examples --check",
     "njc build spsbench/programs -o compiled_out/spsbench --check",

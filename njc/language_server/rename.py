@@ -20,7 +20,7 @@ import unicodedata
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 
-from njc.analysis.authority import decide_authority, may_reraise
+from njc.analysis.authority import decide_authority
 from njc.frontend.references import NearTag
 from njc.frontend.source import SourceFile
 from njc.language_server.documents import Document, Reading, TextEdit, apply_edits
@@ -351,7 +351,7 @@ def _find_name_error(text: str) -> str | None:
 
 
 def _find_other_readings(document: Document, after: Reading) -> Iterator[str]:
-    """Prompts that have other references than before, name other jumps, or are given other effects."""
+    """Prompts that have other references than before, or are given other effects."""
     before, options = document.reading, document.options
     if before is None or len(before.blocks) != len(after.blocks):
         yield "there would be other prompts"
@@ -361,8 +361,6 @@ def _find_other_readings(document: Document, after: Reading) -> Iterator[str]:
         would = decide_authority(new, after.types, options)
         if [type(tag) for tag in old.tags] != [type(tag) for tag in new.tags]:
             yield f"the prompt in line {old.line} would have other references"
-        if was.labels != would.labels or may_reraise(old, options) != may_reraise(new, options):
-            yield f"the prompt in line {old.line} would name another jump"
         if was.effects != would.effects:
             yield f"the block in line {old.line} would be given the effects `{would.effects}`"
 

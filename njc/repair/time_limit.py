@@ -3,8 +3,9 @@
     with limit_time(5):
         exec(code)                       raises TimeLimitError after 5 seconds
 
-Only in the main thread, and not on Windows. Code in C that does not return to Python is not stopped, and a bare
-`except:` may catch the error; the parent process has a limit of its own.
+Only in the main thread, and not on Windows. Code in C that does not return to Python is not stopped. Where a bare
+`except:` or a finalizer swallows the error, it is raised again some seconds later; the parent process has a limit of
+its own.
 """
 
 from __future__ import annotations
@@ -13,6 +14,9 @@ import signal
 from collections.abc import Iterator
 from contextlib import contextmanager
 from types import FrameType
+
+_SECONDS_BETWEEN = 5.0
+"""Seconds until the error is raised again: what is done after it takes less."""
 
 
 class TimeLimitError(BaseException):
@@ -30,7 +34,7 @@ def limit_time(seconds: float) -> Iterator[None]:
         yield
         return
     signal.signal(signal.SIGALRM, over)
-    signal.setitimer(signal.ITIMER_REAL, seconds)
+    signal.setitimer(signal.ITIMER_REAL, seconds, _SECONDS_BETWEEN)
     try:
         yield
     finally:
@@ -40,9 +44,10 @@ def limit_time(seconds: float) -> Iterator[None]:
 @contextmanager
 def pause_time_limit() -> Iterator[None]:
     """Stop the timer during the `with`."""
-    left = signal.setitimer(signal.ITIMER_REAL, 0)[0] if hasattr(signal, "setitimer") else 0.0
+    has_timer = hasattr(signal, "setitimer")
+    left, interval = signal.setitimer(signal.ITIMER_REAL, 0) if has_timer else (0.0, 0.0)
     try:
         yield
     finally:
         if left:
-            signal.setitimer(signal.ITIMER_REAL, left)
+            signal.setitimer(signal.ITIMER_REAL, left, interval)

@@ -24,6 +24,10 @@ class ChannelClosedError(Exception):
     """The other side has ended."""
 
 
+_CLOSED = (EOFError, OSError, ValueError, TypeError)
+"""What a connection raises once the other side has ended, or another thread has closed it: it has no handle then."""
+
+
 class ControlChannel:
     """One end of the connection; several threads may send.
 
@@ -43,14 +47,14 @@ class ControlChannel:
         try:
             with self._lock:
                 self._connection.send_bytes(data)
-        except (OSError, ValueError):
+        except _CLOSED:
             raise self._make_error() from None
 
     def receive(self) -> dict[str, Any]:
         """Wait for the next message."""
         try:
             message: dict[str, Any] = json.loads(self._connection.recv_bytes())
-        except (EOFError, OSError, ValueError):
+        except _CLOSED:
             raise self._make_error() from None
         return message
 
@@ -58,7 +62,7 @@ class ControlChannel:
         """Whether `receive` would return, or raise, at once."""
         try:
             return self._connection.poll(0)
-        except (OSError, ValueError):
+        except _CLOSED:
             raise self._make_error() from None
 
     def _make_error(self) -> ChannelClosedError:

@@ -1,7 +1,7 @@
 """Packages that only some installations have.
 
-require_packages("njc lsp", "njpy[lsp]", "pygls")
-    ConfigurationError: njc lsp needs the package `pygls`; install it with: pip install "njpy[lsp]"
+require_packages("a store on Redis", "njpy-runtime[redis]", "redis")
+    ConfigurationError: a store on Redis needs the package `redis`; install it with: pip install "njpy-runtime[redis]"
 """
 
 from __future__ import annotations

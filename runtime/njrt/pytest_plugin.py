@@ -22,7 +22,7 @@ import sys
 from collections.abc import Generator, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import pytest
 
@@ -168,16 +168,17 @@ def _close_recording() -> None:
     """Write what the test recorded, and reset for the next test, which may be the same one again."""
     if (recorder := _find_recorder()) is not None:
         recorder.close()
-        sys.modules["njrt.session.settings"].get_environment_recorder.cache_clear()
+        sys.modules["njrt.session.recorders"].get_environment_recorder.cache_clear()
 
 
 def _find_recorder() -> Recorder | None:
     """The recorder that NJC_RECORD configures; None also if no block has run, so that nothing is loaded."""
-    settings: Any = sys.modules.get("njrt.session.settings")
-    recorder: Recorder | None = settings and settings.find_recorder(
-        settings.NO_SETTINGS, os.environ
-    )
-    return recorder
+    if "njrt.session.layered_model" not in sys.modules:
+        return None
+    from njrt.session.layered_model import find_recorder
+    from njrt.session.settings import NO_SETTINGS
+
+    return find_recorder(NO_SETTINGS, os.environ)
 
 
 def _explain_error(message: str, place: str | None, item: pytest.Item) -> str:

@@ -243,7 +243,8 @@ def test_the_state_of_an_earlier_version_is_continued(here: BatchWorkplace) -> N
     echo(here)
     with closing(sqlite3.connect("out.jsonl.batch/state.sqlite3")) as state:
         state.executescript(
-            "ALTER TABLE replies DROP COLUMN form; ALTER TABLE requests DROP COLUMN form; PRAGMA user_version = 1"
+            "ALTER TABLE replies DROP COLUMN form; ALTER TABLE requests DROP COLUMN form; "
+            "ALTER TABLE waiting DROP COLUMN wave; PRAGMA user_version = 1"
         )
     write_values(here, 1, 2)
     echo(here)

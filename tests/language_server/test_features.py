@@ -139,7 +139,7 @@ def test_the_last_version_that_was_python_is_used() -> None:
             [
                 "- reads: `ticket`, `search`",
                 "- effects: `direct`",
-                "because: it may change `search`",
+                "because: it may use the function `search`",
             ],
         ),
         ("def sea", ["read by blocks in line 27"]),

@@ -177,7 +177,7 @@ CLASS = "x = 1\nclass A:\n    x = x\n    y = 2\n"
             "the f-string in line 11 prints the name",
         ),
         (FUNCTION.format("< total >"), "total", "z", "line 8 names `total` in plain text"),
-        (LOOP, "y", "breaks", "with `breaks` the prompt in line 3 would name another jump"),
+        (LOOP, "y", "breaks", None),
         (CLASS, "x", "z", "the class `A` reads and binds `x`"),
         (CLASS, "y", "z", "`y` is an attribute of the class `A`"),
         (FIXTURE, "tmp", "z", "`tmp` names a fixture of the test"),

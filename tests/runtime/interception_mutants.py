@@ -132,7 +132,8 @@ def list_checks() -> Iterator[tuple[str, Callable[[], object]]]:
 
 def find_failure(mutant: Mutant | None) -> str:
     """The name of the first check that fails on a mutant; empty if none does."""
-    sys.path[:0] = [str(Path(__file__).parent), str(RUNTIME.parent)]
+    tests = Path(__file__).parent
+    sys.path[:0] = [str(tests), str(tests.parent / "servers"), str(RUNTIME.parent)]
     if mutant is not None:
         sys.meta_path.insert(0, _MutantLoader(mutant))
     for name, check in list_checks():

@@ -637,6 +637,16 @@ LOOP = (
 )
 
 
+def test_a_program_that_swallows_its_end_is_ended_later(tmp_path: Path) -> None:
+    program, out = tmp_path / "prog.py", tmp_path / "prog.states"
+    program.write_text(
+        "n = 0\ntry:\n    while True:\n        n += 1\nexcept BaseException:\n    pass\n" + LOOP
+    )
+    done = CliRunner().invoke(main, ["states", str(program), "--seconds", "0.3", "--out", str(out)])
+    assert done.exit_code == 0, done.output
+    assert read_state_lines(out.read_text().splitlines())
+
+
 def test_an_endless_program_is_ended_and_keeps_its_states(tmp_path: Path) -> None:
     program, out = tmp_path / "prog.py", tmp_path / "prog.states"
     program.write_text(LOOP)

@@ -220,7 +220,7 @@ def test_without_the_libraries_of_the_page_only_the_text_is_written(
     monkeypatch.setitem(sys.modules, "matplotlib", None)
     assert spsbench(results)[0] == 0
     code, text = spsbench(results, "--out", tmp_path)
-    assert code == 1
+    assert code == 2
     assert 'pip install "njpy[bench]"' in text
 
 
