@@ -61,6 +61,7 @@ class DapClient:
         self.client.handler = ResponseHandler(self.client)
         self.output = ""
         self.events: list[EventBody] = []
+        self._ends = 0
         self._bodies: queue.SimpleQueue[Any] = queue.SimpleQueue()
         threading.Thread(target=self._receive, daemon=True).start()
         self.initialized = self.flush(ResponseBody)
@@ -134,7 +135,10 @@ class DapClient:
         return self.stopped()
 
     def ended(self) -> None:
-        self.wait(TerminatedEvent)
+        """Wait for the end of the program, which a request before may have seen already."""
+        self._ends += 1
+        while sum(isinstance(event, TerminatedEvent) for event in self.events) < self._ends:
+            self.wait(TerminatedEvent)
 
     def stack(self) -> list[tuple[str, int]]:
         """The names and lines of the frames."""
