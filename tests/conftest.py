@@ -5,6 +5,8 @@ from __future__ import annotations
 import gc
 import os
 import signal
+import sys
+import tempfile
 from collections.abc import Generator
 
 import pytest
@@ -59,6 +61,20 @@ def restored_settings() -> Generator[None]:
     for name in list_settings().keys() - before.keys():
         del os.environ[name]
     os.environ.update(before)
+
+
+@pytest.fixture(autouse=True)
+def restored_imports() -> Generator[None]:
+    """What a command has run in this process would be found by the imports of later tests."""
+    paths, finders = [*sys.path], [*sys.meta_path]
+    yield
+    folder = tempfile.gettempdir()
+    sys.path[:] = [path for path in sys.path if path in paths or not path.startswith(folder)]
+    sys.meta_path[:] = [
+        finder
+        for finder in sys.meta_path
+        if finder in finders or not type(finder).__module__.startswith("njc.")
+    ]
 
 
 def list_settings() -> dict[str, str]:

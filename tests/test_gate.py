@@ -14,7 +14,7 @@ CHECKS = (
     "ruff check .",
     "/mypy",
     "/pyright",
-    "/pytest -n 4",
+    "/pytest -n 3",
     "/pytest tests/runtime/test_code_lines.py",
     "/pytest tests/spsbench/test_bad_input.py tests/spsbench/test_collecting.py",
     "/pytest tests/spsbench/test_crux.py tests/spsbench/test_program_states.py",
