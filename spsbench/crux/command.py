@@ -8,7 +8,6 @@ spsbench crux --report crux.jsonl > crux.md
 
 from __future__ import annotations
 
-import hashlib
 import os
 import sys
 from collections.abc import Mapping
@@ -154,6 +153,7 @@ def print_report(file: Path) -> None:
 def read_data(file: Path) -> tuple[dict[str, CruxProblem], str]:
     """The problems of a file, and its digest."""
     from spsbench.crux.problems import BadProblemError, read_problems
+    from spsbench.report.results_report import compute_digest
     from spsbench.results import split_lines
 
     data = file.read_bytes()
@@ -161,7 +161,7 @@ def read_data(file: Path) -> tuple[dict[str, CruxProblem], str]:
         problems = read_problems(split_lines(data.decode("utf-8", "replace")))
     except BadProblemError as error:
         raise BadProblemError(f"{file}: {error}") from None
-    return problems, hashlib.sha256(data).hexdigest()[:16]
+    return problems, compute_digest(data)
 
 
 def score_files(values: Mapping[str, Any]) -> None:
@@ -187,6 +187,7 @@ def score_file(
     from spsbench.crux.judge import Judge
     from spsbench.crux.results import GenerationsResult
     from spsbench.crux.scoring import read_generations, score_generations
+    from spsbench.report.results_report import compute_digest
 
     named = [name for name in ("output", "input") if name in file.name]
     if task is None and len(named) != 1:
@@ -204,7 +205,7 @@ def score_file(
     return GenerationsResult(
         task=kind,
         file=file.name,
-        sha256=hashlib.sha256(text.encode()).hexdigest()[:16],
+        sha256=compute_digest(text.encode()),
         problems=len(scores.passed),
         answers=sum(map(len, generations.raw_generations.values())),
         pass_at_1=scores.pass_at_1,

@@ -10,7 +10,6 @@ matplotlib is the same. A comparison leaves the drawings out: their numbers are 
 
 from __future__ import annotations
 
-import hashlib
 import os
 import re
 from collections.abc import Iterator, Mapping, Sequence
@@ -19,6 +18,7 @@ from random import Random
 
 from spsbench.report.data import ReportData, collect_data
 from spsbench.report.measures import BOOTSTRAP_ROUNDS, Uniform
+from spsbench.report.results_report import compute_digest
 from spsbench.report.writing import build_report, render_report, render_report_text
 from spsbench.results import BenchmarkRun, split_lines
 from spsbench.suite import TASK_NAMES, load_task
@@ -118,8 +118,8 @@ def describe_machine(run: BenchmarkRun) -> str:
 def list_source_facts(texts: Mapping[Path, str], out: Path | None) -> Iterator[tuple[str, str]]:
     """The results files of the report, and the command that builds it again."""
     for path, text in texts.items():
-        digest = hashlib.sha256(text.encode()).hexdigest()[:16]
-        yield "Results", f"{path.name}, {len(text.splitlines()):,} lines, sha256 {digest}"
+        digest = compute_digest(text.encode())
+        yield "Results", f"{path.name}, {len(split_lines(text)):,} lines, sha256 {digest}"
     if out is not None:
         names = " ".join(Path(os.path.relpath(path, out)).as_posix() for path in texts)
         yield "Made by, in the folder of this report", f"spsbench report {names} --out ."

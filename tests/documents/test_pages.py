@@ -40,7 +40,6 @@ def runner(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> PageRunner:
     monkeypatch.setattr(sys, "stdin", io.StringIO())
     monkeypatch.chdir(tmp_path)
     monkeypatch.syspath_prepend(tmp_path)
-    monkeypatch.setattr(sys, "meta_path", [*sys.meta_path])
     return PageRunner(tmp_path)
 
 

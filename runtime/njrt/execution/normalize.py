@@ -43,7 +43,7 @@ def normalize(source: str, tree: ast.Module, names: SnippetNames, scope: Scope) 
     """Replace restated inputs and star imports; line numbers do not change."""
     replacements = [
         *_replace_restated_inputs(tree, names, scope),
-        *_replace_star_imports(tree, names, scope),
+        *_replace_star_imports(names, scope),
     ]
     if not replacements:
         return source
@@ -65,12 +65,10 @@ def _get_position(replacement: _Replacement) -> tuple[int, int]:
 # --- star imports
 
 
-def _replace_star_imports(
-    tree: ast.Module, names: SnippetNames, scope: Scope
-) -> Iterator[_Replacement]:
-    for statement in _find_star_imports(tree.body):
+def _replace_star_imports(names: SnippetNames, scope: Scope) -> Iterator[_Replacement]:
+    for statement in names.star_imports:
         module = statement.module or ""
-        if statement.level == 0 and module != "__future__" and is_importable(module):
+        if statement.level == 0 and is_importable(module):
             public = set(_list_public_names(module))
             read = sorted(
                 name
@@ -87,18 +85,6 @@ def _list_public_names(module: str) -> Iterator[str]:
     members = vars(open_module(module))
     exported = getattr(sys.modules[module], "__all__", members)
     return (name for name in exported if name in members and not name.startswith("_"))
-
-
-def _find_star_imports(statements: Collection[ast.AST]) -> Iterator[ast.ImportFrom]:
-    """The star imports of the snippet's own scope."""
-    for statement in statements:
-        match statement:
-            case ast.ImportFrom(names=[ast.alias("*")]):
-                yield statement
-            case ast.FunctionDef() | ast.AsyncFunctionDef() | ast.ClassDef() | ast.expr():
-                continue
-            case _:
-                yield from _find_star_imports(list(ast.iter_child_nodes(statement)))
 
 
 # --- restated inputs

@@ -7,9 +7,9 @@
 
 OpenAI and Anthropic accept a schema as strict only if its root is an object without alternatives, every object
 lists its properties, requires all of them and allows no others, and arrays have one schema for their items.
-So an optional property may be null (which is left out, unless its type has null), a dict is a list of entries, and a tuple is an array of any of its items;
-`restore_value` undoes it. Limits (lengths, ranges, patterns) are left out: the reply is
-checked against the plain schema afterwards.
+So an optional property may be null (which is left out, unless its type has null), a dict is a list of entries, and
+a tuple is an array of any of its items; `restore_value` undoes it. Limits (lengths, ranges, patterns) are left out:
+the reply is checked against the plain schema afterwards.
 (platform.openai.com/docs/guides/structured-outputs; docs.anthropic.com, strict tool use.)
 """
 
@@ -22,7 +22,13 @@ from typing import Any
 
 from njrt.messages import Json, ModelMessage, Reply
 from njrt.models.response import MalformedReplyError, parse_json
-from njrt.values.json_choices import JsonValue, is_one_of, list_alternatives, list_constants
+from njrt.values.json_choices import (
+    JsonValue,
+    is_one_of,
+    list_alternatives,
+    list_constants,
+    resolve_reference,
+)
 from njrt.values.json_forms import make_object_schema
 
 REPLY = "reply"
@@ -106,22 +112,17 @@ def is_dict_schema(schema: Json) -> bool:
 
 def restore_value(value: JsonValue, schema: Json, definitions: Json) -> JsonValue:
     """The plain form of a value that fits the strict form of `schema`."""
-    return _Restorer(definitions).restore(value, schema)
+    return _Restorer({"$defs": definitions}).restore(value, schema)
 
 
 @dataclass(frozen=True, slots=True)
 class _Restorer:
-    definitions: Json
+    root: Json
     fitting: dict[tuple[int, int], bool] = field(default_factory=dict)
     """By the ids of a value and of a schema, which live as long as this: each pair is looked at once."""
 
-    def resolve(self, schema: Json) -> Json:
-        while "$ref" in schema:
-            schema = self.definitions[schema["$ref"].rpartition("/")[2]]
-        return schema
-
     def restore(self, value: JsonValue, schema: Json) -> JsonValue:
-        schema = self.resolve(schema)
+        schema = resolve_reference(schema, self.root)
         for choice in list_alternatives(schema):
             if self.fits(value, choice):
                 return self.restore(value, choice)
@@ -155,7 +156,7 @@ class _Restorer:
         """Whether a value has the strict form of a schema."""
         key = id(value), id(schema)
         if key not in self.fitting:
-            self.fitting[key] = self.check_fit(value, self.resolve(schema))
+            self.fitting[key] = self.check_fit(value, resolve_reference(schema, self.root))
         return self.fitting[key]
 
     def check_fit(self, value: JsonValue, schema: Json) -> bool:
