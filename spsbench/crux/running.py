@@ -27,7 +27,7 @@ from spsbench.crux.results import (
 from spsbench.journal import Journal
 from spsbench.trials.collecting import Workers, collect_results
 from spsbench.trials.machine import describe_machine, read_timestamp
-from spsbench.trials.progress import format_time_left
+from spsbench.trials.progress import format_rest
 from spsbench.trials.workers import LostTrial
 
 ShowLine = Callable[[str], None]
@@ -103,11 +103,10 @@ def describe_crux_result(
         verdict = "right" if result.passed else "wrong" if result.answer else "no answer"
     else:
         verdict = "right" if result.score.exact else f"{result.score.partial:.0%} right"
-    about = f", about {format_time_left(seconds_left)} left" if number < total else ""
     return (
         f"[{number:{len(str(total))}}/{total}] {describe_trial(result)}: {verdict} "
         f"({usage.calls} calls, {usage.input_tokens:,} + {usage.output_tokens:,} tokens, "
-        f"{usage.seconds:.1f} s){about}"
+        f"{usage.seconds:.1f} s){format_rest(number, total, seconds_left)}"
     )
 
 

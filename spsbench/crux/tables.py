@@ -17,7 +17,6 @@ from spsbench.crux.actions import ACTIONS
 from spsbench.crux.results import (
     AnswerResult,
     CruxResultSet,
-    CruxRun,
     CruxUsage,
     GenerationsResult,
     StateResult,
@@ -32,7 +31,7 @@ from spsbench.report.by_problem import (
 from spsbench.report.files import SEED, make_uniform
 from spsbench.report.forms import format_table_as_text
 from spsbench.report.measures import BOOTSTRAP_ROUNDS
-from spsbench.report.results_report import format_sample, render_template
+from spsbench.report.results_report import describe_machine, format_sample, render_template
 from spsbench.report.tables import Cell, Table, TableRow
 
 INTERVAL_NOTE = "Interval: Wilson, 95 %, over problems."
@@ -306,18 +305,12 @@ def list_crux_facts(results: CruxResultSet) -> Iterator[tuple[str, str]]:
             f"{drawn}; {steps} steps; data set: sha256 {last.data}",
         )
         yield "Measured", dates[0] if len(dates) == 1 else f"{dates[0]} to {dates[-1]}"
-        yield "Machine", "; ".join(dict.fromkeys(map(describe_crux_machine, runs)))
+        yield (
+            "Machine",
+            "; ".join(dict.fromkeys(describe_machine(run, "questions") for run in runs)),
+        )
         yield "Versions", f"Python {last.python}, {versions}"
         for note in dict.fromkeys(run.note for run in runs if run.note):
             yield "Note", note
     if results.remarks:
         yield "Remarks", "; ".join(results.remarks)
-
-
-def describe_crux_machine(run: CruxRun) -> str:
-    """The hardware of a run."""
-    hardware = run.hardware
-    return (
-        f"{hardware.cpu}, {hardware.cores} cores, {hardware.memory_gib:.0f} GiB, {run.system}; "
-        f"questions at a time: {run.jobs} ({run.executor})"
-    )

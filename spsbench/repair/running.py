@@ -26,7 +26,7 @@ from spsbench.repair.results import (
 from spsbench.repair.solving import RepairJob, execute_repair
 from spsbench.trials.collecting import Workers, collect_results
 from spsbench.trials.machine import describe_machine, read_timestamp
-from spsbench.trials.progress import format_time_left
+from spsbench.trials.progress import format_rest
 from spsbench.trials.workers import LostTrial
 
 
@@ -175,10 +175,9 @@ def describe_repair(
         return f"lost: {name}: {result.reason}"
     last = result.replies[-1].verdict if result.replies else result.error
     verdict = "passes" if result.passed else " ".join(last.split())[:80]
-    left = f", about {format_time_left(seconds_left)} left" if number < total else ""
     return (
         f"[{number}/{total}] {name}: {verdict} "
-        f"({result.input_tokens:,} + {result.output_tokens:,} tokens, {result.seconds:.1f} s{left})"
+        f"({result.input_tokens:,} + {result.output_tokens:,} tokens, {result.seconds:.1f} s{format_rest(number, total, seconds_left)})"
     )
 
 

@@ -19,7 +19,7 @@ from spsbench.repair.results import RepairResult, RepairResults
 from spsbench.report.by_problem import format_difference, format_rate
 from spsbench.report.files import SEED, make_uniform
 from spsbench.report.measures import BOOTSTRAP_ROUNDS
-from spsbench.report.results_report import format_sample, render_template
+from spsbench.report.results_report import describe_machine, format_sample, render_template
 
 SUMMARY_HEADINGS = (
     *("model", "condition", "problems", "samples", "pass@1", "95 %", "pass@k", "95 %"),
@@ -100,7 +100,7 @@ def list_run_facts(results: RepairResults) -> Iterator[tuple[str, str]]:
     """Where, when and how the repairs ran; starts that only continued a run are not repeated."""
     seen: dict[tuple[str, str], None] = {}
     for run in results.runs:
-        hardware, settings = run.hardware, run.settings
+        settings = run.settings
         data = ", ".join(f"{name} (sha256 {digest})" for name, digest in run.data.items())
         asked = {result.problem for result in results.results if result.model == run.model}
         alike = [other for other in results.runs if other.model == run.model]
@@ -119,11 +119,7 @@ def list_run_facts(results: RepairResults) -> Iterator[tuple[str, str]]:
                 f"{settings.calls} calls{tokens}, {settings.reply_tokens:,} tokens a reply, temperature "
                 f"{temperature}, {settings.test_seconds:g} s for the tests",
             ),
-            (
-                "Machine",
-                f"{hardware.cpu}, {hardware.cores} cores, {hardware.memory_gib:.0f} GiB, {run.system}; "
-                f"repairs at a time: {run.jobs} ({run.executor})",
-            ),
+            ("Machine", describe_machine(run, "repairs")),
             ("Versions", f"Python {run.python}, {versions}"),
             ("Measured", run.started[:10]),
         )

@@ -18,9 +18,9 @@ from random import Random
 
 from spsbench.report.data import ReportData, collect_data
 from spsbench.report.measures import BOOTSTRAP_ROUNDS, Uniform
-from spsbench.report.results_report import compute_digest
+from spsbench.report.results_report import compute_digest, describe_machine
 from spsbench.report.writing import build_report, render_report, render_report_text
-from spsbench.results import BenchmarkRun, split_lines
+from spsbench.results import split_lines
 from spsbench.suite import TASK_NAMES, load_task
 
 SEED = 2026
@@ -80,7 +80,7 @@ def describe_difference(path: Path, text: str) -> str:
 def list_run_facts(data: ReportData) -> Iterator[tuple[str, str]]:
     """Where, when and with which limits the trials ran, as recorded in the results."""
     for setting, runs in data.runs.items():
-        machines = dict.fromkeys(describe_machine(run) for run in runs)
+        machines = dict.fromkeys(describe_machine(run, "trials") for run in runs)
         limits = dict.fromkeys(
             f"{run.limits.seconds:g} s, {run.limits.effects} effects and {run.limits.calls} model calls a block"
             for run in runs
@@ -104,15 +104,6 @@ def list_run_facts(data: ReportData) -> Iterator[tuple[str, str]]:
     if data.remarks:
         yield "Remarks", "; ".join(data.remarks)
     yield "Interval", f"bootstrap of {BOOTSTRAP_ROUNDS:,} rounds, seed {SEED}"
-
-
-def describe_machine(run: BenchmarkRun) -> str:
-    """The hardware of a run."""
-    hardware = run.hardware
-    return (
-        f"{hardware.cpu}, {hardware.cores} cores, {hardware.memory_gib:.0f} GiB, {run.system}; "
-        f"trials at a time: {run.jobs} ({run.executor})"
-    )
 
 
 def list_source_facts(texts: Mapping[Path, str], out: Path | None) -> Iterator[tuple[str, str]]:

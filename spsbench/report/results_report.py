@@ -16,7 +16,7 @@ from typing import Any, Generic, Protocol, TypeVar
 import click
 
 from njrt.packages import require_packages
-from spsbench.results import DamagedResultsError, split_lines
+from spsbench.results import DamagedResultsError, Hardware, split_lines
 
 ResultsT = TypeVar("ResultsT")
 
@@ -79,6 +79,35 @@ def format_sample(asked: int, population: int, noun: str, runs: Iterable[Sampled
         for run in runs
     )
     return f"{asked} of {population} {noun}, drawn with {' and '.join(dict.fromkeys(draws))}"
+
+
+class MachineRun(Protocol):
+    """One start of a command: where it ran, and how much at a time."""
+
+    @property
+    def hardware(self) -> Hardware:
+        """The processor and the memory."""
+
+    @property
+    def system(self) -> str:
+        """The operating system."""
+
+    @property
+    def jobs(self) -> int:
+        """How much ran at a time."""
+
+    @property
+    def executor(self) -> str:
+        """What it ran in, such as `threads`."""
+
+
+def describe_machine(run: MachineRun, noun: str) -> str:
+    """The hardware of a run, and how many `noun` it made at a time."""
+    hardware = run.hardware
+    return (
+        f"{hardware.cpu}, {hardware.cores} cores, {hardware.memory_gib:.0f} GiB, {run.system}; "
+        f"{noun} at a time: {run.jobs} ({run.executor})"
+    )
 
 
 def read_results_file(path: Path, read: Callable[[Iterable[str]], ResultsT]) -> ResultsT:

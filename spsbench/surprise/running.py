@@ -28,7 +28,7 @@ from spsbench.surprise.results import (
 )
 from spsbench.trials.collecting import Workers, collect_results
 from spsbench.trials.machine import describe_machine, read_timestamp
-from spsbench.trials.progress import format_time_left
+from spsbench.trials.progress import format_rest
 from spsbench.trials.workers import LostTrial
 
 
@@ -164,5 +164,4 @@ def describe_surprise(
     verdict = result.problem or (
         "; ".join(result.mismatches)[:80] if result.is_surprise else "as predicted"
     )
-    left = f", about {format_time_left(seconds_left)} left" if number < total else ""
-    return f"[{number}/{total}] {name}: {verdict} ({result.seconds:.1f} s{left})"
+    return f"[{number}/{total}] {name}: {verdict} ({result.seconds:.1f} s{format_rest(number, total, seconds_left)})"

@@ -21,7 +21,7 @@ from njc.comparison.results import compute_pass_interval
 from njc.comparison.text import format_text_table
 from spsbench.report.files import SEED, make_uniform
 from spsbench.report.measures import BOOTSTRAP_ROUNDS, Uniform, compute_bootstrap_interval
-from spsbench.report.results_report import format_sample, render_template
+from spsbench.report.results_report import describe_machine, format_sample, render_template
 from spsbench.surprise.results import SurpriseResult, SurpriseResults
 
 PLANTED_HEADINGS = ("model", "planted", "effects", "not compared", "alarms", "share", "95 %")
@@ -165,7 +165,6 @@ def list_surprise_facts(found: SurpriseResults) -> Iterator[tuple[str, str]]:
     """Where, when and how effects were predicted; starts that only continued a run are not repeated."""
     seen: dict[tuple[str, str], None] = {}
     for run in found.runs:
-        hardware = run.hardware
         asked = {
             (result.program, result.case, result.piece)
             for result in found.results
@@ -177,11 +176,7 @@ def list_surprise_facts(found: SurpriseResults) -> Iterator[tuple[str, str]]:
         facts = (
             ("Model", f"{run.model}{f' ({run.note})' if run.note else ''}"),
             ("Effects", drawn),
-            (
-                "Machine",
-                f"{hardware.cpu}, {hardware.cores} cores, {hardware.memory_gib:.0f} GiB, {run.system}; "
-                f"predictions at a time: {run.jobs} ({run.executor})",
-            ),
+            ("Machine", describe_machine(run, "predictions")),
             ("Versions", f"Python {run.python}, {versions}"),
             ("Measured", run.started[:10]),
         )

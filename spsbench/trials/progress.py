@@ -116,6 +116,11 @@ def format_time_left(seconds: float) -> str:
     return f"{seconds / 60:.0f} min" if seconds < 5400 else f"{seconds / 3600:.1f} h"
 
 
+def format_rest(number: int, total: int, seconds_left: float) -> str:
+    """The end of a line about result `number` of `total`: `, about 3 min left`; empty for the last one."""
+    return f", about {format_time_left(seconds_left)} left" if number < total else ""
+
+
 @contextmanager
 def show_lines(progress: RunProgress, echo: Callable[[str], None]) -> Iterator[ShowResult]:
     """Print each result as a line."""
