@@ -9,11 +9,8 @@ spsbench states prog.states                        from one form into the other
 from __future__ import annotations
 
 import io
-import sys
 import tokenize
 from collections.abc import Iterable, Iterator
-from contextlib import nullcontext, redirect_stdout
-from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -93,41 +90,37 @@ def run_program(
     file: Path, arguments: tuple[str, ...], call: str | None, max_states: int, seconds: float | None
 ) -> StateTrace:
     """Run a program and record its states; what it prints goes to standard error."""
-    from njc.repair.time_limit import TimeLimitError, limit_time
-    from spsbench.states.programs import record_call, record_program
+    from spsbench.states.process import ProgramTask, record_in_process
 
-    time_limit = nullcontext() if seconds is None else limit_time(seconds)
     try:
         with tokenize.open(file) as opened:
             source = opened.read()
-        with redirect_stdout(sys.stderr), time_limit:
-            if call is None:
-                found = record_program(source, str(file), [str(file), *arguments], max_states)
-            else:
-                found = record_call(source, call, str(file), max_states)
     except (SyntaxError, UnicodeDecodeError) as problem:
         raise click.ClickException(f"{file} cannot be compiled: {problem}") from None
-    except TimeLimitError:
-        raise click.ClickException(
-            f"{file} did not reach the call within {seconds:g} seconds"
-        ) from None
-    except (Exception, SystemExit) as error:
-        raise click.ClickException(
-            f"{file} raised {type(error).__name__} before the call: {error}"
-        ) from None
-    trace = found.trace
-    if isinstance(found.error, TimeLimitError):
+    found = record_in_process(ProgramTask(str(file), source, arguments, call, max_states, seconds))
+    trace, end = found.trace, found.end
+    match end.stage:
+        case "uncompilable":
+            raise click.ClickException(f"{file} cannot be compiled: {end.message}")
+        case "before":
+            raise click.ClickException(f"{file} raised {end.error} before the call: {end.message}")
+        case "late":
+            raise click.ClickException(f"{file} did not reach the call within {seconds:g} seconds")
+        case "lost":
+            click.echo(f"the process of the program ended {end.message}", err=True)
+        case "ran" if end.error:
+            click.echo(f"the program raised {end.error}: {end.message}", err=True)
+    if end.stage == "timed_out":
         click.echo(f"the program was ended after {seconds:g} seconds", err=True)
-        trace = replace(trace, is_cut=True)  # it may have been raised between two events
-    elif found.error is not None and not isinstance(found.error, SystemExit):
-        click.echo(f"the program raised {type(found.error).__name__}: {found.error}", err=True)
+    elif found.was_killed:
+        click.echo("the program had ended, but its process had not: it was killed", err=True)
     count = len(trace.states)
     if count == max_states and trace.is_cut:
         click.echo(f"only the first {count:,} states are kept; see --max-states", err=True)
-    elif trace.is_cut and not isinstance(found.error, TimeLimitError | KeyboardInterrupt):
+    elif end.is_cut and end.error != "KeyboardInterrupt":
         click.echo(
-            f"the states end after {count:,}: the program came near the limit of recursion, or set a trace "
-            "function of its own",
+            f"the states end after {count:,}: the program came near the limit of recursion, set a trace function "
+            "of its own, or handled a signal",
             err=True,
         )
     return trace

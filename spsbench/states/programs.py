@@ -16,7 +16,7 @@ from dataclasses import dataclass, field
 from types import CodeType, ModuleType
 from typing import Any
 
-from spsbench.states.recording import MAX_STATES, Backend, StateRecorder
+from spsbench.states.recording import MAX_STATES, Backend, KeepState, StateRecorder
 from spsbench.states.trace import StateTrace
 
 CALL_FILE = "<program>"
@@ -42,16 +42,20 @@ def record_call(
     backend: Backend | None = None,
     *,
     ends_program: bool = False,
+    keep: KeepState | None = None,
 ) -> Recording:
     """Run a program, then record the states of its functions while an expression is evaluated.
 
-    At the maximum of states the program goes on unrecorded, or, with `ends_program`, a `StateLimitError` ends it.
+    At the maximum of states the program goes on unrecorded, or, with `ends_program`, a `StateLimitError` ends it. `keep`
+    is given each state when it is recorded.
     """
     program = compile(source, file, "exec", dont_inherit=True)
     expression = compile(call, "<call>", "eval", dont_inherit=True)
     with _installed_module("program", file) as namespace:
         exec(program, namespace)
-        recorder = StateRecorder(source, file, max_states, backend, ends_program=ends_program)
+        recorder = StateRecorder(
+            source, file, max_states, backend, ends_program=ends_program, keep=keep
+        )
         return _record(source, expression, namespace, recorder)
 
 
@@ -61,15 +65,16 @@ def record_program(
     arguments: Sequence[str],
     max_states: int = MAX_STATES,
     backend: Backend | None = None,
+    *,
+    keep: KeepState | None = None,
 ) -> Recording:
     """Record the states of a whole program; `arguments` are its `sys.argv`."""
     code = compile(source, file, "exec", dont_inherit=True)
     before, sys.argv = sys.argv, list(arguments)
     try:
         with _installed_module("__main__", file) as namespace:
-            return _record(
-                source, code, namespace, StateRecorder(source, file, max_states, backend)
-            )
+            recorder = StateRecorder(source, file, max_states, backend, keep=keep)
+            return _record(source, code, namespace, recorder)
     finally:
         sys.argv = before
 

@@ -6,8 +6,8 @@
 
 `sys.monitoring` is used where there is a free tool (Python 3.12), else `sys.settrace`; the states are the same.
 
-The states end early, and are marked as cut, at the maximum of states, near the limit of recursion, and where the program
-sets a trace function of its own (`sys.settrace`).
+The states end early, and are marked as cut, at the maximum of states, near the limit of recursion, and where, under
+`sys.settrace`, the program sets a trace function of its own or a signal handler raises an exception.
 
 Not seen: other threads; code in C; the insides of comprehensions and generator expressions; a change of a variable
 by the last line before a return; names that begin and end with two underscores; what an asynchronous generator yields.
@@ -21,6 +21,7 @@ import ast
 import functools
 import sys
 import threading
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from types import CodeType, FrameType, TracebackType
 from typing import Any, Literal
@@ -36,6 +37,8 @@ COMPREHENSIONS = (ast.ListComp, ast.SetComp, ast.DictComp)
 Position = tuple[int, int]
 """A line, from 1, and a column in bytes, from 0."""
 Backend = Literal["monitoring", "settrace"]
+KeepState = Callable[[ProgramState], None]
+"""Is given a state."""
 
 
 class StateLimitError(BaseException):
@@ -64,14 +67,19 @@ class StateRecorder:
         backend: Backend | None = None,
         *,
         ends_program: bool = False,
+        keep: KeepState | None = None,
     ) -> None:
-        """Choose what is recorded; with `ends_program`, a `StateLimitError` ends it at the maximum of states."""
+        """Choose what is recorded; with `ends_program`, a `StateLimitError` ends it at the maximum of states.
+
+        `keep` is given each state when it is recorded.
+        """
         self.is_cut = False
         self._ends_program = ends_program
         self._file = file
         self._comprehensions = find_comprehensions(source)
         self._max_states = max_states
         self.states: list[ProgramState] = []
+        self._keep = keep
         self._stack: list[_Activation] = []
         self._source = make_event_source(self, backend)
 
@@ -152,7 +160,10 @@ class StateRecorder:
             changed = {name: text for name, text in now.items() if before.get(name) != text}
             removed = tuple(sorted(before.keys() - now.keys()))
         line = max(1, frame.f_lineno or frame.f_code.co_firstlineno)
-        self.states.append(ProgramState(event, line, len(self._stack) - 1, changed, removed, value))
+        state = ProgramState(event, line, len(self._stack) - 1, changed, removed, value)
+        if self._keep is not None:
+            self._keep(state)
+        self.states.append(state)
 
 
 def find_comprehensions(source: str) -> list[tuple[Position, Position]]:

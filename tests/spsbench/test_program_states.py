@@ -597,14 +597,16 @@ def test_a_trace_without_states_or_end_can_be_read(tmp_path: Path) -> None:
     assert (trace.is_cut, len(trace.states), trace.states[0].changed) == (True, 1, {})
 
 
-def test_the_command_runs_a_program_and_changes_the_form(tmp_path: Path) -> None:
+def test_the_command_runs_a_program_and_changes_the_form(
+    tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
     program, out = tmp_path / "prog.py", tmp_path / "prog.states"
     program.write_text(
         "import sys\n\ndef f(n):\n    return n + 1\n\nprint('hello', f(len(sys.argv)))\n"
     )
     done = CliRunner().invoke(main, ["states", str(program), "--out", str(out), "one", "--two"])
     assert done.exit_code == 0, done.output
-    assert "hello 4" in done.output
+    assert capfd.readouterr() == ("", "hello 4\n")
     assert "1 traces, 8 states" in done.output
     tokens = CliRunner().invoke(main, ["states", str(out), "--form", "tokens"])
     (tmp_path / "prog.tokens").write_text(tokens.output)
@@ -637,16 +639,6 @@ LOOP = (
 )
 
 
-def test_a_program_that_swallows_its_end_is_ended_later(tmp_path: Path) -> None:
-    program, out = tmp_path / "prog.py", tmp_path / "prog.states"
-    program.write_text(
-        "n = 0\ntry:\n    while True:\n        n += 1\nexcept BaseException:\n    pass\n" + LOOP
-    )
-    done = CliRunner().invoke(main, ["states", str(program), "--seconds", "0.3", "--out", str(out)])
-    assert done.exit_code == 0, done.output
-    assert read_state_lines(out.read_text().splitlines())
-
-
 def test_an_endless_program_is_ended_and_keeps_its_states(tmp_path: Path) -> None:
     program, out = tmp_path / "prog.py", tmp_path / "prog.states"
     program.write_text(LOOP)
@@ -661,9 +653,6 @@ def test_an_endless_program_is_ended_and_keeps_its_states(tmp_path: Path) -> Non
         (trace,) = read_state_lines(out.read_text().splitlines())
         assert trace.is_cut
         assert len(trace.states) >= 9
-    program.write_text("while True:\n    pass\n")
-    done = CliRunner().invoke(main, ["states", str(program), *flags, "9", "--call", "f()"])
-    assert (done.exit_code, "did not reach the call within 0.3 seconds" in done.output) == (1, True)
 
 
 def test_an_interrupted_program_keeps_its_states(tmp_path: Path) -> None:
@@ -690,7 +679,6 @@ def test_a_program_runs_as_python_runs_it(tmp_path: Path) -> None:
     program.write_bytes(b"\xef\xbb\xbfx = 1\n")
     assert CliRunner().invoke(main, ["states", str(program)]).exit_code == 0
     assert sys.path == before
-    sys.modules.pop("beside")
 
 
 def test_the_command_refuses_other_files(tmp_path: Path) -> None:

@@ -1,0 +1,151 @@
+"""Recording a program in a process of its own, which ends also where the program does not.
+
+    record_in_process(ProgramTask("prog.py", ("one",)), seconds=10)
+        ->  ProcessRecording(StateTrace(...), ProgramEnd("ran", "ValueError", "bad"), timed_out=False)
+
+The child, `spsbench.states.process_child`, writes each state to a file when it is recorded, and at the end how the program
+ended. So the states are there whatever happens to the process: a crash, `os._exit`, another program in its place, a
+signal. At the time limit the child stops the program by an exception; a process that still runs two seconds later is
+killed with the processes that it has started.
+
+Not covered: processes of the program that lead a session of their own go on, and so do its other processes where standard
+input is a terminal, which has to be that of the session.
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Iterator
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal
+
+from njrt.typed_json import from_json, to_json
+from spsbench.states.recording import MAX_STATES
+from spsbench.states.trace import ProgramState, StateTrace
+
+GRACE_SECONDS = 2.0
+"""From the time limit until the process is killed."""
+STARTED = "started"
+"""The file that a child makes when it starts the program."""
+_POLL_SECONDS = 0.05
+_START = "import sys; sys.path[:] = {path!r}; from spsbench.states.process_child import main; main({folder!r})"
+
+
+@dataclass(frozen=True, slots=True)
+class ProgramTask:
+    """A program, and what is recorded of it."""
+
+    file: str
+    source: str
+    arguments: tuple[str, ...] = ()
+    call: str | None = None
+    """An expression: record what it runs, not the whole program."""
+    max_states: int = MAX_STATES
+    seconds: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class ProgramEnd:
+    """How a program ended.
+
+    uncompilable    it is no Python
+    before          it raised an exception before the call
+    late            it did not reach the call in time
+    ran             it ended, by an exception if there is an `error`
+    timed_out       it did not end in time
+    lost            its process ended before it
+    """
+
+    stage: Literal["uncompilable", "before", "late", "ran", "timed_out", "lost"]
+    error: str = ""
+    """The class of the exception."""
+    message: str = ""
+    is_cut: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class ProcessRecording:
+    """The states of a program, and how it ended."""
+
+    trace: StateTrace
+    end: ProgramEnd
+    was_killed: bool = False
+    """Whether the process went on after the time limit."""
+
+
+def record_in_process(task: ProgramTask) -> ProcessRecording:
+    """Record a program; its standard output is standard error."""
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        (folder / "task.json").write_text(to_json(task), encoding="utf-8")
+        exit_code = _run_child(folder, task.seconds)
+        states = tuple(_read_states(folder / "states.jsonl"))
+        end = _read_end(folder / "end.json")
+    if end is None:
+        end = _describe_missing_end(task, exit_code, has_states=bool(states))
+    is_cut = end.is_cut or end.stage in (
+        "timed_out",
+        "lost",
+    )  # a state may be lost between two events
+    return ProcessRecording(StateTrace(task.source, states, is_cut), end, exit_code is None)
+
+
+def _run_child(folder: Path, seconds: float | None) -> int | None:
+    """The exit code of the child, -N for signal N; None where it had to be killed."""
+    leads_session = not os.isatty(0)
+    process = subprocess.Popen(
+        [sys.executable, "-P", "-c", _START.format(path=sys.path, folder=str(folder))],
+        stdout=2,
+        start_new_session=leads_session,
+    )
+
+    def send(name: str) -> None:
+        with suppress(OSError, AttributeError):  # it has ended; there are no groups on Windows
+            os.killpg(process.pid, getattr(signal, name))
+
+    interrupts, deadline = 0, None
+    try:
+        while interrupts < 2 and (deadline is None or time.monotonic() < deadline):
+            if deadline is None and seconds is not None and (folder / STARTED).exists():
+                deadline = time.monotonic() + seconds + GRACE_SECONDS
+            try:
+                return process.wait(None if seconds is None else _POLL_SECONDS)
+            except subprocess.TimeoutExpired:
+                continue
+            except KeyboardInterrupt:
+                interrupts += 1
+                if leads_session:
+                    send("SIGINT")
+        if leads_session:
+            send("SIGKILL")
+        return None
+    finally:
+        process.kill()
+        process.wait()
+
+
+def _read_states(path: Path) -> Iterator[ProgramState]:
+    """The states in the file of a child; a last one that was being written is left out."""
+    text = path.read_text(encoding="utf-8") if path.exists() else ""
+    for line in text.split("\n")[:-1]:
+        yield from_json(line, ProgramState)
+
+
+def _read_end(path: Path) -> ProgramEnd | None:
+    return from_json(path.read_text(encoding="utf-8"), ProgramEnd) if path.exists() else None
+
+
+def _describe_missing_end(task: ProgramTask, exit_code: int | None, has_states: bool) -> ProgramEnd:
+    """How a program ended that did not say it."""
+    if exit_code is None:
+        return ProgramEnd("late" if task.call and not has_states else "timed_out")
+    if exit_code < 0:
+        return ProgramEnd("lost", message=f"by the signal {signal.Signals(-exit_code).name}")
+    return ProgramEnd("lost", message=f"with exit code {exit_code}")
