@@ -78,7 +78,7 @@ EDGE = """
     njrt.durable        effects
     njrt.execution      interruptions source_cache tracebacks
     njrt.execution.guard effects
-    njrt.models         anthropic breaker named network openai pydantic_ai rate_limit remote retry scripted streaming wrapped
+    njrt.models         anthropic breaker named network openai pydantic_ai rate_limit remote retry scripted sends streaming wrapped
     njrt.observability  listeners trace
     njrt.persistence    folder_lock memory_store open_store postgres_store recorder recording_place redis_store reply_store sqlite_store store
     njrt.session        attempt block_options canary drive effect_server layered_model prediction recorders run_setup session settings

@@ -75,15 +75,19 @@ class ServerError(ModelError):
     """The server could not be reached, was overloaded, timed out or sent an invalid response.
 
     `retry_after` is the number of seconds after which the server wants to be asked again, None if it said none.
-    `status` is the HTTP status by which it refused, None if there was no answer.
+    `status` is the HTTP status by which it refused, None if there was no answer. `was_sent` is False if the request
+    certainly did not reach the server.
     """
 
     retry_after: float | None = None
     status: int | None = None
+    was_sent: bool = True
 
 
 class NotAskedError(ServerError):
     """A model was not asked: its circuit breaker is open, its rate limit is used up, or no time is left."""
+
+    was_sent = False
 
 
 class RejectedRequestError(ModelError):

@@ -31,8 +31,8 @@ from njrt.models.fallback import FallbackModel
 from njrt.models.model import Model
 from njrt.models.openai import OpenAI
 from njrt.models.rate_limit import RateLimitModel
-from njrt.models.remote import read_retry_after
 from njrt.models.retry import RetryModel
+from njrt.models.sends import read_retry_after
 from njrt.models.vote import VoteModel
 from njrt.persistence.memory_store import MemoryStore
 from openai_server import KEY, OpenAIServer, says
@@ -446,11 +446,13 @@ def test_a_call_that_takes_too_long_is_one_call():
         assert len(server.seen) <= 1 + len(result.attempts)
 
 
-def test_a_stream_that_breaks_off_is_asked_for_whole_within_one_call():
+def test_a_stream_that_breaks_off_and_the_whole_reply_are_two_calls():
     with OpenAIServer([CUT, ANSWER]) as server:
         inner = OpenAI("gpt-4.1", vendor_url=server.base_url, key=KEY, retries=0)
         result = RetryModel(inner).ask(replace(PLAIN, on_text=lambda text: None))
-        assert (result.message.text, len(server.seen), result.attempts) == ("good", 2, ())
+        outcomes = [attempt.outcome for attempt in result.attempts]
+        assert (result.message.text, len(server.seen)) == ("good", 2)
+        assert outcomes == ["ServerError", "used"]
 
 
 def test_the_wait_that_a_server_wants_reaches_the_retry():

@@ -24,9 +24,9 @@ from njrt.budgets.budget import Budget, find_period
 from njrt.budgets.estimate import Estimate, estimate_call
 from njrt.budgets.ledger import Account, Amount, Hold, Ledger, to_nano
 from njrt.budgets.metrics import count_refusal, count_spending
-from njrt.errors import BudgetError, ModelError, NotAskedError, ServerError, StoreError
-from njrt.messages import Reply, Request
-from njrt.models.model import Ask, Model
+from njrt.errors import BudgetError, ModelError, ServerError, StoreError
+from njrt.messages import Reply, Request, Usage
+from njrt.models.model import Ask, CallLister, Model
 from njrt.models.wrapped import WrappedModel
 from njrt.observability.logs import warn
 from njrt.persistence.memory_store import MemoryStore
@@ -95,14 +95,30 @@ class Budgeted:
             return await ask(replace(request, call_layer=self.move_to))
         settle_unsettled()
         reservations = self._reserve_all(model, request)
+
+        def reserve_again(used: Usage) -> None:
+            """Reserve one more call: what the one before may have cost stays reserved."""
+            nonlocal reservations
+            if request.before_call is not None:
+                request.before_call(used)
+            reservations = self._reserve_all(model, request)
+
         try:
-            reply = await ask(request)
+            reply = await ask(replace(request, before_call=reserve_again))
         except ModelError as error:
-            if not may_be_billed(error):
+            used = (
+                error.attempts[-1].usage
+                if isinstance(model, CallLister) and error.attempts
+                else None
+            )
+            if used is not None and used.input + used.output:
+                for reservation in reservations:
+                    reservation.settle(used, model.name)
+            elif not may_be_billed(error):
                 _release_all(reservations)
             raise
         for reservation in reservations:
-            reservation.settle(reply, model.name)
+            reservation.settle(reply.usage, model.name, is_script=reply.source == "script")
         return reply
 
     def move_to(self, model: Model) -> Budgeted:
@@ -164,11 +180,7 @@ class Budgeted:
 
 def may_be_billed(error: ModelError) -> bool:
     """Whether a call that ended by this error may have cost something: the connection was lost, or it took too long."""
-    return (
-        isinstance(error, ServerError)
-        and not isinstance(error, NotAskedError)
-        and error.status is None
-    )
+    return isinstance(error, ServerError) and error.was_sent and error.status is None
 
 
 @dataclass(frozen=True, slots=True)
@@ -179,9 +191,9 @@ class CallReservation:
     account: Account
     hold: Hold
 
-    def settle(self, reply: Reply, model: str) -> None:
+    def settle(self, usage: Usage, model: str, is_script: bool = False) -> None:
         """Count what the call has cost."""
-        spent = measure_spent(reply, self.hold.amount)
+        spent = measure_spent(usage, self.hold.amount, is_script)
         _settle(Unsettled(self, spent))
         count_spending(self.account, spent, model)
 
@@ -193,14 +205,13 @@ class CallReservation:
             warn("a reservation stays until its time is over: %s", error)
 
 
-def measure_spent(reply: Reply, most: Amount) -> Amount:
-    """What a call has cost: `most`, which was reserved, if the reply has no counts, or counts that cannot be."""
-    usage = reply.usage
+def measure_spent(usage: Usage, most: Amount, is_script: bool = False) -> Amount:
+    """What a call has cost: `most`, which was reserved, if there are no counts, or counts that cannot be."""
     tokens = usage.input + usage.output
     if min(usage.input, usage.output) < 0 or not 0 <= (usage.usd or 0.0) < math.inf:
         return most
     if not tokens and not usage.usd:
-        return Amount() if reply.source == "script" else most
+        return Amount() if is_script else most
     return Amount(most.usd if usage.usd is None else to_nano(usage.usd), tokens)
 
 

@@ -3,11 +3,12 @@
 model        the protocol of all models, and layers around one
 scripted     a model with fixed replies
 prices       what calls cost
-conversation, strict_schema, response, streaming, network, remote     shared by the adapters
-openai, anthropic, pydantic_ai                                        the adapters
-wrapped, conditions                                                   shared by the wrappers
-retry, fallback, vote, breaker, rate_limit                            the wrappers
-adapt, choose, named                                                  from objects, options and names to the model
+conversation, strict_schema, response,
+streaming, sends, network, remote             shared by the adapters
+openai, anthropic, pydantic_ai                the adapters
+wrapped, conditions                           shared by the wrappers
+retry, fallback, vote, breaker, rate_limit    the wrappers
+adapt, choose, named                          from objects, options and names to the model
 
     njrt.models.RetryModel(njrt.models.OpenAI("gpt-4.1", retries=0), attempts=5)
 

@@ -15,6 +15,7 @@ signatures (`VendorContent`).
 from __future__ import annotations
 
 import json
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import Any, assert_never
 
@@ -51,6 +52,7 @@ from njrt.models.remote import (
     make_missing_key_error,
 )
 from njrt.models.response import MalformedReplyError, check_token_counts, validate_reply
+from njrt.models.sends import Sends
 from njrt.models.streaming import MessageAssembler
 from njrt.models.strict_schema import make_strict_schema, restore_strict_reply
 
@@ -78,9 +80,8 @@ class Anthropic(RemoteModel):
         allow_http: bool = False,
     ) -> None:
         server = Server(vendor_url or VENDOR_URL, "ANTHROPIC_API_KEY", allow_http)
-        super().__init__(f"anthropic/{model}", "tools", server, key)
+        super().__init__(f"anthropic/{model}", "tools", server, key, retries)
         self._model = model
-        self._retries = retries
 
     def get_failure_types(self) -> tuple[type[Exception], ...]:
         import anthropic
@@ -93,7 +94,7 @@ class Anthropic(RemoteModel):
         client: Client = AsyncAnthropic(
             api_key=self._key,
             base_url=self.server.url,
-            max_retries=self._retries,
+            max_retries=0,
             http_client=DefaultAsyncHttpxClient(follow_redirects=False),
         )
         return client
@@ -103,13 +104,12 @@ class Anthropic(RemoteModel):
             return make_missing_key_error(self.name, self.server)
         return super().explain_sdk_error(error)
 
-    async def exchange(self, request: Request) -> Reply:
+    async def exchange(self, request: Request, sends: Sends) -> Reply:
         messages = self.get_client().messages
 
         async def exchange(request: Request) -> Reply:
             body = make_message_body(request, self._model)
-            response = await self.call_or_stream(messages, request, body, MessageAssembler())
-            return self.read_response(response, request)
+            return await self.call_or_stream(messages, request, body, MessageAssembler(), sends)
 
         return await self.exchange_schema(request, exchange)
 
@@ -123,14 +123,22 @@ class Anthropic(RemoteModel):
     def _make_reply(self, response: Any, is_batch: bool) -> Reply:
         message = validate_reply(response, MessageResponse)
         usage, cache_writes = parse_message_usage(message.usage or MessageUsage())
-        usd = compute_cost(self.name, usage, cache_writes, is_batch=is_batch)
-        usage = replace(usage, usd=usd)
+        usage = self._price(usage, cache_writes, is_batch)
         return Reply(
             parse_content(message.content, response["content"], self.name),
             _parse_stop_reason(message.stop_reason),
             usage,
             message.model or self._model,
         )
+
+    def read_usage(self, response: Any) -> Usage | None:
+        with suppress(MalformedReplyError):
+            counted = validate_reply(response, CountedMessage).usage
+            return self._price(*parse_message_usage(counted)) if counted is not None else None
+        return None
+
+    def _price(self, usage: Usage, cache_writes: int, is_batch: bool = False) -> Usage:
+        return replace(usage, usd=compute_cost(self.name, usage, cache_writes, is_batch=is_batch))
 
 
 @dataclass(frozen=True, slots=True)
@@ -152,6 +160,13 @@ class MessageUsage:
     output_tokens: int | None = None
     cache_read_input_tokens: int | None = None
     cache_creation_input_tokens: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class CountedMessage:
+    """The counts of a response, whatever else it holds."""
+
+    usage: MessageUsage | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -79,6 +79,12 @@ class ModelAround:
         return self.model.protocol
 
 
+class CallLister:
+    """A model whose replies and errors list the calls that it made, if there were several (`attempts`)."""
+
+    __slots__ = ()
+
+
 @dataclass(frozen=True, slots=True)
 class LayeredModel(ModelAround):
     """`model` behind `layers`, outermost first; itself a `Model`."""

@@ -17,7 +17,9 @@ from __future__ import annotations
 import asyncio
 import json
 from collections.abc import Iterator, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any, ClassVar, Literal, assert_never
 
 from njrt.errors import ConfigurationError, ModelNotFoundError
@@ -46,6 +48,7 @@ from njrt.models.network import Client
 from njrt.models.prices import compute_cost
 from njrt.models.remote import MAX_RETRIES, OWN_KEY_VARIABLE, THINKING_TOKENS, RemoteModel, Server
 from njrt.models.response import MalformedReplyError, check_token_counts, validate_reply
+from njrt.models.sends import Sends
 from njrt.models.streaming import CompletionAssembler
 from njrt.models.strict_schema import make_strict_schema, restore_strict_reply
 
@@ -116,10 +119,10 @@ class OpenAI(RemoteModel):
             "text" if textual else "tools",
             Server(base_url or vendor_url or VENDOR_URL, variable, allow_http),
             key,
+            retries,
         )
         self._model = model
         self.is_own_server = base_url is not None
-        self._retries = retries
         self._listing = asyncio.Lock()
 
     def get_failure_types(self) -> tuple[type[Exception], ...]:
@@ -134,23 +137,23 @@ class OpenAI(RemoteModel):
             # Without a key the SDK would look for the vendor's; own servers mostly need none.
             api_key=self._key or ("none" if self.is_own_server else None),
             base_url=self.server.url,
-            max_retries=self._retries,
+            max_retries=0,
             http_client=DefaultAsyncHttpxClient(follow_redirects=False),
         )
         return client
 
-    async def exchange(self, request: Request) -> Reply:
+    async def exchange(self, request: Request, sends: Sends) -> Reply:
         client = self.get_client()
         if self._model is None:
             async with self._listing:
-                self._model = self._model or await self._find_first_model(client)
+                self._model = self._model or await self._find_first_model(client, sends)
         model = self._model
 
         async def exchange(request: Request) -> Reply:
             body = make_completion_body(request, model, self.is_own_server)
             completions = client.chat.completions
-            response = await self.call_or_stream(completions, request, body, CompletionAssembler())
-            return self.read_response(response, request)
+            assembler = CompletionAssembler()
+            return await self.call_or_stream(completions, request, body, assembler, sends)
 
         return await self.exchange_schema(request, exchange)
 
@@ -166,8 +169,15 @@ class OpenAI(RemoteModel):
             return reply
         return restore_strict_reply(reply, request.schema)
 
-    async def _find_first_model(self, client: Any) -> str:
-        response = await self.call_server(client.models.with_raw_response.list)
+    def read_usage(self, response: Any) -> Usage | None:
+        with suppress(MalformedReplyError):
+            counted = validate_reply(response, CountedCompletion).usage
+            return self._price(*parse_completion_usage(counted)) if counted is not None else None
+        return None
+
+    async def _find_first_model(self, client: Any, sends: Sends) -> str:
+        list_models = partial(self.call_server, client.models.with_raw_response.list)
+        response = await sends.run(list_models, is_billed=False)
         for model in validate_reply(response, ModelList).data or ():
             return model.id
         raise ModelNotFoundError(f"{self.server.url} lists no model; set NJC_MODEL to its name")
@@ -179,10 +189,13 @@ class OpenAI(RemoteModel):
             raise MalformedReplyError("choices: empty")
         message, stop = parse_choice(completion.choices[0], len(request.messages))
         usage, cache_writes = parse_completion_usage(completion.usage or CompletionUsage())
-        if not self.is_own_server:
-            usd = compute_cost(self.name, usage, cache_writes, is_batch=is_batch)
-            usage = replace(usage, usd=usd)
+        usage = self._price(usage, cache_writes, is_batch)
         return Reply(message, stop, usage, completion.model or model)
+
+    def _price(self, usage: Usage, cache_writes: int, is_batch: bool = False) -> Usage:
+        if self.is_own_server:
+            return usage
+        return replace(usage, usd=compute_cost(self.name, usage, cache_writes, is_batch=is_batch))
 
 
 @dataclass(frozen=True, slots=True)
@@ -249,6 +262,13 @@ class Completion:
     choices: list[Choice]
     usage: CompletionUsage | None = None
     model: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class CountedCompletion:
+    """The counts of a response, whatever else it holds."""
+
+    usage: CompletionUsage | None = None
 
 
 @dataclass(frozen=True, slots=True)

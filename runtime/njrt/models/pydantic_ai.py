@@ -17,6 +17,7 @@ from __future__ import annotations
 import os
 import time
 from dataclasses import replace
+from functools import partial
 from typing import TYPE_CHECKING, ClassVar
 
 from njrt.errors import (
@@ -43,11 +44,11 @@ from njrt.models.remote import (
     Server,
     add_file_hint,
     describe_files,
-    get_status,
     make_model_error,
     shorten_message,
 )
 from njrt.models.response import MalformedReplyError, check_token_counts, escape_surrogates
+from njrt.models.sends import Sends, get_status, was_sent
 from njrt.models.streaming import REPORT_SECONDS, OnText
 from njrt.models.strict_schema import make_strict_schema, restore_strict_reply
 from njrt.packages import require_packages
@@ -119,18 +120,19 @@ class PydanticAI(RemoteModel):
                 error = ServerError(f"{where} sent an unreadable reply ({type(failure).__name__})")
         if isinstance(error, ServerError):
             error.retry_after = getattr(failure, "retry_after", None)
+            error.was_sent = was_sent(failure)
         return error
 
-    async def exchange(self, request: Request) -> Reply:
-        return await self.exchange_schema(request, self._exchange_once)
+    async def exchange(self, request: Request, sends: Sends) -> Reply:
+        return await self.exchange_schema(request, partial(self._exchange_once, sends))
 
-    async def _exchange_once(self, request: Request) -> Reply:
+    async def _exchange_once(self, sends: Sends, request: Request) -> Reply:
         from pydantic_ai.exceptions import ContentFilterError
 
         request = replace(request, system=escape_surrogates(request.system))
         known: tuple[type[Exception], ...] = (*self.get_failure_types(), MalformedReplyError)
         try:
-            response = await self._ask_or_stream(request)
+            response = await self._ask_or_stream(request, sends)
         except ContentFilterError as error:
             return Reply(ModelMessage(shorten_message(error.message)), "refusal", model=self.name)
         except known:
@@ -153,7 +155,7 @@ class PydanticAI(RemoteModel):
         """The error of the program's own model; that of an SDK may hold the key."""
         return None if isinstance(self._given, str) else error
 
-    async def _ask_or_stream(self, request: Request) -> ai.ModelResponse:
+    async def _ask_or_stream(self, request: Request, sends: Sends) -> ai.ModelResponse:
         from pydantic_ai.direct import model_request
 
         model = self._get_model()
@@ -162,20 +164,19 @@ class PydanticAI(RemoteModel):
         refused_stream = False
         if request.on_text is not None and self.can_stream:
             try:
-                streamed = await self._stream_response(
-                    request.on_text, model, messages, settings, parameters
-                )
+                ask = partial(self._stream_response, request.on_text)
+                streamed = await sends.run(partial(ask, model, messages, settings, parameters))
                 if streamed is not None:
                     return streamed
+                await sends.count_lost()
             except (NotImplementedError, AssertionError):  # a model that cannot stream
                 refused_stream = True
             except self.get_failure_types() as failure:
                 refused_stream = get_status(failure) in REJECTED_FIELD_STATUSES
                 if not refused_stream:
                     raise
-        response = await model_request(
-            model, messages, model_settings=settings, model_request_parameters=parameters
-        )
+        ask_whole = partial(model_request, model, messages, model_settings=settings)
+        response = await sends.run(partial(ask_whole, model_request_parameters=parameters))
         self.can_stream = self.can_stream and not refused_stream
         return response
 

@@ -4,21 +4,19 @@
         ──> AuthenticationError: https://api.openai.com/v1 refused the key for openai/gpt-4.1;
             check OPENAI_API_KEY
 
-The SDK has the connection, the key, and the retries with their back-off and `Retry-After`. This module adds one timeout
-over all of that, reads the response itself, and writes error messages that say what to do and never show a key.
+The SDK has the connection and the key; `Sends` has the retries. This module adds one timeout over all of that, reads the
+response itself, and writes error messages that say what to do and never show a key.
 """
 
 from __future__ import annotations
 
 import asyncio
 import ipaddress
-import math
 import time
 from abc import ABC, abstractmethod
 from collections.abc import Awaitable, Callable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, replace
-from email.utils import parsedate_to_datetime
 from functools import partial
 from typing import Any, ClassVar, TypeVar
 from urllib.parse import urlsplit
@@ -28,19 +26,29 @@ from njrt.errors import (
     ConfigurationError,
     ModelError,
     ModelNotFoundError,
+    NaturalError,
     RejectedRequestError,
     ServerError,
 )
-from njrt.messages import Protocol, Reply, Request, UserMessage
+from njrt.messages import Protocol, Reply, Request, Usage, UserMessage
+from njrt.models.model import CallLister
 from njrt.models.network import Client, get_network
 from njrt.models.response import MalformedReplyError, escape_surrogates, parse_json
+from njrt.models.sends import (
+    FIRST_WAIT,
+    Sends,
+    get_status,
+    read_headers,
+    read_retry_after,
+    was_sent,
+)
 from njrt.models.streaming import BrokenStreamError, OnText, ReplyAssembler, assemble_reply
 from njrt.packages import require_packages
 
 T = TypeVar("T")
 
 MAX_RETRIES = 3
-"""Retries of the SDK after a dropped connection or HTTP 408, 409, 429, 5xx."""
+"""Retries after a dropped connection or HTTP 408, 409, 429, 5xx."""
 
 OWN_KEY_VARIABLE = "NJC_API_KEY"
 """The environment variable with the key for the server of NJC_BASE_URL."""
@@ -64,7 +72,7 @@ class Server:
     allows_http: bool = False
 
 
-class RemoteModel(ABC):
+class RemoteModel(CallLister, ABC):
     """A `Model` that stands behind a server."""
 
     sdk: ClassVar[str]
@@ -73,7 +81,9 @@ class RemoteModel(ABC):
     stream_fields: ClassVar[Mapping[str, Any]] = {"stream": True}
     """The fields of a request's body that ask for a stream."""
 
-    def __init__(self, name: str, protocol: Protocol, server: Server, key: str | None) -> None:
+    def __init__(
+        self, name: str, protocol: Protocol, server: Server, key: str | None, retries: int = 0
+    ) -> None:
         require_packages(f"model `{name}`", f"njpy-runtime[{self.sdk}]", self.sdk)
         self.name = name
         self.protocol: Protocol = protocol
@@ -81,6 +91,8 @@ class RemoteModel(ABC):
         self.enforces_schemas = True
         self.can_stream = True
         self._key = key
+        self._retries = retries
+        self.first_wait = FIRST_WAIT
 
     def ask(self, request: Request) -> Reply:
         return get_network().run(self._exchange_with_timeout(request))
@@ -90,11 +102,11 @@ class RemoteModel(ABC):
 
     @abstractmethod
     def connect(self) -> Client:
-        """Make the SDK's client."""
+        """Make the SDK's client, without retries of its own."""
 
     @abstractmethod
-    async def exchange(self, request: Request) -> Reply:
-        """Ask the server, retries included; runs on the network's loop."""
+    async def exchange(self, request: Request, sends: Sends) -> Reply:
+        """Ask the server, by `sends`; runs on the network's loop."""
 
     def make_body(self, request: Request) -> dict[str, Any]:
         """The JSON that asks the server `request`; ConfigurationError if requests are not sent as JSON."""
@@ -107,9 +119,17 @@ class RemoteModel(ABC):
         """
         raise ConfigurationError(f"{self.name} has no Batch API that is known")
 
+    def read_usage(self, response: Any) -> Usage | None:
+        """What a response says that it used, also one that is no reply; None if it does not say."""
+        return None
+
     def call_client(self, call: Callable[[Any], Awaitable[T]], seconds: float) -> T:
         """Call something else of the SDK's client, for at most `seconds`; failures become `ModelError`s."""
-        return get_network().run(self._call_with_errors(lambda: call(self.get_client()), seconds))
+
+        async def call_with_retries() -> T:
+            return await call(self.get_client().with_options(max_retries=self._retries))
+
+        return get_network().run(self._call_with_errors(call_with_retries, seconds))
 
     @abstractmethod
     def get_failure_types(self) -> tuple[type[Exception], ...]:
@@ -139,26 +159,39 @@ class RemoteModel(ABC):
             raise self.explain_sdk_error(error) from None
 
     async def call_or_stream(
-        self, api: Any, request: Request, body: Mapping[str, Any], assembler: ReplyAssembler
-    ) -> Any:
-        """The JSON of the response of `api.create`; streamed if the request wants that and the server can.
+        self,
+        api: Any,
+        request: Request,
+        body: Mapping[str, Any],
+        assembler: ReplyAssembler,
+        sends: Sends,
+    ) -> Reply:
+        """The reply of `api.create`; streamed if the request wants that and the server can.
 
-        A stream that breaks off is asked for again as a whole, with the SDK's retries.
+        A stream that breaks off is asked for again as a whole.
         """
         refused_stream = False
         if request.on_text is not None and self.can_stream:
+            stream = partial(self._stream, api, request, body, assembler, request.on_text)
             try:
-                return await self._stream(api, request, body, assembler, request.on_text)
+                return self._read(await sends.run(stream), request, sends)
             except self.get_failure_types() as failure:
                 refused_stream = get_status(failure) in REJECTED_FIELD_STATUSES
                 if not refused_stream:
                     raise
-            except (BrokenStreamError, MalformedReplyError):
-                pass
+            except BrokenStreamError:
+                await sends.count_lost()
         call = api.with_raw_response.create
-        response = await self.call_server(call, **body, timeout=request.timeout)
+        response = await sends.run(partial(self.call_server, call, **body, timeout=request.timeout))
         self.can_stream = self.can_stream and not refused_stream
-        return response
+        return self._read(response, request, sends)
+
+    def _read(self, response: Any, request: Request, sends: Sends) -> Reply:
+        try:
+            return self.read_response(response, request)
+        except MalformedReplyError:
+            sends.note_unusable(self.read_usage(response))
+            raise
 
     async def _stream(
         self,
@@ -177,7 +210,9 @@ class RemoteModel(ABC):
                 if "event-stream" not in response.headers.get("content-type", ""):
                     return parse_json(await response.aread())
                 return await assemble_reply(response.aiter_lines(), assembler, on_text)
-        except (BrokenStreamError, MalformedReplyError):
+        except MalformedReplyError as error:
+            raise BrokenStreamError(str(error)) from None
+        except BrokenStreamError:
             raise
         except Exception as error:  # of the connection, whose library is the SDK's choice
             if has_begun:
@@ -220,8 +255,15 @@ class RemoteModel(ABC):
         return make_model_error(failure, self.name, self.server, self._key)
 
     async def _exchange_with_timeout(self, request: Request) -> Reply:
-        call = partial(self.exchange, request)
-        return await self._call_with_errors(call, request.timeout, request)
+        self.check_server()
+        failures = self.get_failure_types()
+        sends = Sends(self.name, request, failures, self._retries, self.first_wait)
+        call = partial(self.exchange, request, sends)
+        try:
+            return sends.finish(await self._call_with_errors(call, request.timeout, request))
+        except NaturalError as error:
+            sends.fail(error)
+            raise
 
     async def _call_with_errors(
         self, call: Callable[[], Awaitable[T]], seconds: float, request: Request | None = None
@@ -262,12 +304,6 @@ def add_file_hint(error: ModelError, request: Request) -> ModelError:
     if files and isinstance(error, RejectedRequestError | ServerError):
         error.args = (f"{error}; it was sent {files}, which not every model takes",)
     return error
-
-
-def get_status(failure: Exception) -> int | None:
-    """The HTTP status of an SDK's exception, if it has one."""
-    status = getattr(failure, "status_code", None)
-    return status if isinstance(status, int) else None
 
 
 def check_server(name: str, server: Server, key: str | None) -> None:
@@ -326,22 +362,10 @@ def make_model_error(
     """The error for `failure`, a documented exception of an SDK."""
     error = _make_model_error(failure, name, server, key)
     if isinstance(error, ServerError):
-        headers = getattr(getattr(failure, "response", None), "headers", None)
         error.status = get_status(failure)
-        error.retry_after = read_retry_after(headers or {}, time.time())
+        error.retry_after = read_retry_after(read_headers(failure), time.time())
+        error.was_sent = was_sent(failure)
     return error
-
-
-def read_retry_after(headers: Mapping[str, str], now: float) -> float | None:
-    """The seconds after which a server wants to be asked again, by its `Retry-After`; None if it says none."""
-    for name, parts in (("retry-after-ms", 1000), ("retry-after", 1)):
-        with suppress(ValueError):
-            seconds = float(headers.get(name) or "") / parts
-            if math.isfinite(seconds):
-                return max(0.0, seconds)
-    with suppress(ValueError, TypeError, OverflowError):
-        return max(0.0, parsedate_to_datetime(headers.get("retry-after") or "").timestamp() - now)
-    return None
 
 
 def _make_model_error(failure: Exception, name: str, server: Server, key: str | None) -> ModelError:

@@ -30,7 +30,7 @@ from typing import Any
 
 from njrt.errors import ModelError, NaturalError, NotAskedError
 from njrt.messages import CallAttempt, Protocol, Reply, Request, Usage, add_usage
-from njrt.models.model import LayeredModel, Model, run_without_waiting
+from njrt.models.model import CallLister, LayeredModel, Model, run_without_waiting
 
 T = typing.TypeVar("T")
 
@@ -125,7 +125,7 @@ class AwaitedCalls:
             await asyncio.gather(*tasks, return_exceptions=True)
 
 
-class WrappedModel(ABC):
+class WrappedModel(CallLister, ABC):
     """A `Model` around others. A subclass writes `answer`, which awaits nothing but `calls`."""
 
     @property
@@ -211,7 +211,7 @@ class Attempts:
             made = CallAttempt(model.name, type(error).__name__, Usage(usd=0.0), _measure(began))
             default = () if isinstance(error, NotAskedError) else (made,)
             # Of another model, the error may be one that was raised before.
-            inner = error.attempts if isinstance(model, WrappedModel) else ()
+            inner = error.attempts if isinstance(model, CallLister) else ()
             self._add(error, inner or default)
             return error
         except NaturalError as error:

@@ -1,0 +1,164 @@
+"""Sending a request to a model's server, again where it fails, with an account of what may be billed.
+
+    sends = Sends("openai/gpt-4.1", request, failures=(openai.OpenAIError,), retries=3)
+    reply = sends.finish(read(await sends.run(send)))
+
+    HTTP 429, wait, HTTP 200                  one call: what a server refuses by its status is not billed
+    no connection, wait, HTTP 200             one call: nothing was sent
+    lost connection, wait, HTTP 200           two calls: the first may be billed
+    a stream that breaks off, HTTP 200        two calls
+
+What is sent again, and after which wait, is as in the vendors' SDKs, whose own retries report nothing. Before a call
+after one that may be billed, the limits of the run and the budgets are asked (`Request.before_call`).
+Not seen: what is sent again by the providers of PydanticAI.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import math
+import random
+import time
+from collections.abc import Awaitable, Callable, Iterator, Mapping
+from contextlib import suppress
+from dataclasses import replace
+from email.utils import parsedate_to_datetime
+from typing import TypeVar
+
+from njrt.errors import ModelError, NaturalError
+from njrt.messages import CallAttempt, Reply, Request, Usage, add_usage
+
+T = TypeVar("T")
+
+FIRST_WAIT = 0.5
+LONGEST_WAIT = 8.0
+LONGEST_WANTED_WAIT = 120.0
+"""Seconds: the first wait, the longest, and the longest that a server may want by `Retry-After`."""
+
+UNSENT = frozenset({"ConnectError", "ConnectTimeout", "PoolTimeout", "ProxyError"})
+"""The names of httpx's exceptions of requests that were not sent."""
+
+
+class Sends:
+    """The requests to a server that one exchange takes (state: those that may be billed, without a reply)."""
+
+    def __init__(
+        self,
+        model: str,
+        request: Request,
+        failures: tuple[type[Exception], ...],
+        retries: int = 0,
+        first_wait: float = FIRST_WAIT,
+    ) -> None:
+        self._model = model
+        self._before_call = request.before_call
+        self._failures = failures
+        self._retries = retries
+        self._wait = first_wait
+        self._lost: list[CallAttempt] = []
+        self._unusable: Usage | None = None
+        self._began: float | None = None
+
+    async def run(self, send: Callable[[], Awaitable[T]], *, is_billed: bool = True) -> T:
+        """What `send` returns, called again after failures that may pass; `is_billed`: it asks a model."""
+        while True:
+            if is_billed:
+                self._began = time.monotonic()
+            try:
+                return await send()
+            except self._failures as failure:
+                if self._retries < 1 or not may_pass(failure):
+                    raise
+                self._retries -= 1
+                wanted = read_retry_after(read_headers(failure), time.time())
+                if is_billed and get_status(failure) is None and was_sent(failure):
+                    await self.count_lost()
+            if wanted is None or not 0 < wanted <= LONGEST_WANTED_WAIT:
+                wanted = self._wait * (1 - random.random() / 4)
+            await asyncio.sleep(wanted)
+            self._wait = min(2 * self._wait, LONGEST_WAIT)
+
+    async def count_lost(self) -> None:
+        """Count the last request as a call without a reply; raises a `LimitError` if none may follow."""
+        self._lost.append(self._make_attempt("ServerError", Usage(usd=0.0)))
+        self._began = None
+        if self._before_call is not None:
+            # It may write to a store; the network's loop does not wait for that.
+            await asyncio.to_thread(self._before_call, Usage(usd=0.0))
+
+    def note_unusable(self, used: Usage | None) -> None:
+        """Note what a response used that is no reply; None if it does not say."""
+        self._unusable = used
+
+    def finish(self, reply: Reply) -> Reply:
+        """The reply with all calls, if there were several."""
+        if not self._lost:
+            return reply
+        attempts = (*self._lost, self._make_attempt("used", reply.usage))
+        used = add_usage([attempt.usage for attempt in attempts])
+        return replace(reply, usage=used, attempts=attempts)
+
+    def fail(self, error: NaturalError) -> None:
+        """Note in an error the calls that were made before it, if there were several or one that has been counted."""
+        attempts = list(self._lost)
+        if self._began is not None and isinstance(error, ModelError):
+            used = self._unusable or Usage(usd=0.0)
+            attempts.append(self._make_attempt(type(error).__name__, used))
+        if self._lost or self._unusable is not None:
+            error.attempts = tuple(attempts)
+
+    def _make_attempt(self, outcome: str, used: Usage) -> CallAttempt:
+        now = time.monotonic()
+        return CallAttempt(self._model, outcome, used, round(now - (self._began or now), 6))
+
+
+def may_pass(failure: Exception) -> bool:
+    """Whether a documented exception of an SDK is one after which a request is sent again."""
+    headers, status = read_headers(failure), get_status(failure)
+    if status is None:
+        return "Connection" in type(failure).__name__ or "Timeout" in type(failure).__name__
+    wanted = read_retry_after(headers, time.time())
+    if wanted is not None and wanted > LONGEST_WANTED_WAIT:
+        return False
+    should_retry = headers.get("x-should-retry")
+    if should_retry in ("true", "false"):
+        return should_retry == "true"
+    return status in (408, 409, 429) or status >= 500
+
+
+def was_sent(failure: BaseException) -> bool:
+    """Whether a request may have reached its server, by the exception and its causes."""
+    return not any(type(cause).__name__ in UNSENT for cause in list_causes(failure))
+
+
+def list_causes(error: BaseException) -> Iterator[BaseException]:
+    """An exception, and those that it was raised from."""
+    seen: set[int] = set()
+    cause: BaseException | None = error
+    while cause is not None and id(cause) not in seen:
+        seen.add(id(cause))
+        yield cause
+        cause = cause.__cause__
+
+
+def get_status(failure: Exception) -> int | None:
+    """The HTTP status of an SDK's exception, if it has one."""
+    status = getattr(failure, "status_code", None)
+    return status if isinstance(status, int) else None
+
+
+def read_headers(failure: Exception) -> Mapping[str, str]:
+    """The headers of the response behind an SDK's exception; empty if there was none."""
+    return getattr(getattr(failure, "response", None), "headers", None) or {}
+
+
+def read_retry_after(headers: Mapping[str, str], now: float) -> float | None:
+    """The seconds after which a server wants to be asked again, by its `Retry-After`; None if it says none."""
+    for name, parts in (("retry-after-ms", 1000), ("retry-after", 1)):
+        with suppress(ValueError):
+            seconds = float(headers.get(name) or "") / parts
+            if math.isfinite(seconds):
+                return max(0.0, seconds)
+    with suppress(ValueError, TypeError, OverflowError):
+        return max(0.0, parsedate_to_datetime(headers.get("retry-after") or "").timestamp() - now)
+    return None

@@ -1,0 +1,226 @@
+"""What a server has billed, by its own log, is what replies, errors, limits and budgets count: whole and streamed, with
+retries inside of the adapters and around them, under generated faults."""
+
+from __future__ import annotations
+
+import asyncio
+import gzip
+import json
+import random
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import pytest
+
+import anthropic_server
+import openai_server
+from anthropic_server import AnthropicServer
+from loopback import Answer, Drop, Garbage, Loopback, Raw, Response, Seen, Status, Stream
+from njrt.budgets.budget import Budget
+from njrt.budgets.budgeted import Budgeted, open_budget
+from njrt.budgets.ledger import Ledger
+from njrt.errors import BudgetError, CallLimitError, ModelError, NaturalError, ServerError
+from njrt.messages import Reply, Request, UserMessage
+from njrt.models.anthropic import Anthropic
+from njrt.models.conditions import is_failure
+from njrt.models.fallback import FallbackModel
+from njrt.models.model import LayeredModel, Model
+from njrt.models.openai import OpenAI
+from njrt.models.remote import RemoteModel
+from njrt.models.retry import RetryModel
+from njrt.models.vote import VoteModel
+from njrt.persistence.memory_store import MemoryStore
+from njrt.session.limits import Limits, Meter, Metered
+from openai_server import OpenAIServer
+
+pytest.importorskip("openai")
+pytest.importorskip("anthropic")
+
+REQUEST = Request("Answer.", (UserMessage("How many?"),), max_reply_tokens=50, timeout=60.0)
+VENDORS = ("openai", "anthropic")
+BUDGET = Budget(tokens=10**9, per="total")
+AT_ONCE = {"retry-after-ms": "1"}
+
+
+def make_body(vendor: str, text: str, tokens: tuple[int, int]) -> dict[str, Any]:
+    """A whole reply that used so many tokens, in and out."""
+    if vendor == "openai":
+        usage = {"prompt_tokens": tokens[0], "completion_tokens": tokens[1]}
+        message = {"role": "assistant", "content": text}
+        body: dict[str, Any] = openai_server.completion(message, usage=usage).body
+    else:
+        usage = {"input_tokens": tokens[0], "output_tokens": tokens[1]}
+        body = anthropic_server.message(anthropic_server.text(text), usage=usage).body
+    return body
+
+
+def make_unusable(vendor: str, tokens: tuple[int, int]) -> Raw:
+    """A response that is counted and is no reply."""
+    body = make_body(vendor, "x", tokens)
+    return Raw(json.dumps(body | {"choices": [], "content": 7}))
+
+
+LOST: tuple[Response, ...] = (
+    Drop(),
+    Garbage(b"\x00 not HTTP\r\n\r\n"),
+    Garbage(b'HTTP/1.1 200 OK\r\ncontent-length: 900\r\n\r\n{"choices": ['),
+    Garbage(b"HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\nzz\r\n"),
+    Raw(b"not gzip", headers={"content-encoding": "gzip"}),
+    Raw(gzip.compress(b'{"choices": []}')[:-9], headers={"content-encoding": "gzip"}),
+    Raw('{"choices": ['),
+    Raw("<html>", kind="text/html"),
+    Stream((), then="cut"),
+    Stream((), then="end"),
+)
+"""Answers after which nobody knows what was billed."""
+
+REFUSED: tuple[Response, ...] = (
+    Raw("{}", status=429, headers=AT_ONCE),
+    Raw("{}", status=503, headers=AT_ONCE | {"retry-after": "Wed, 21 Oct 2015 07:28:00 GMT"}),
+    Raw("{}", status=529, headers=AT_ONCE | {"retry-after": "-7"}),
+    Raw("{}", status=500, headers={"retry-after": "999999"}),
+    Status(400, body={"error": {"message": "no"}}),
+    Raw("{}", status=409, headers=AT_ONCE | {"x-should-retry": "false"}),
+)
+
+
+@dataclass
+class Bills:
+    """What the server has billed: the tokens of calls that it counted, and how many calls nobody can count."""
+
+    counted: list[int] = field(default_factory=list)
+    lost: int = 0
+
+
+def make_server(vendor: str, chance: random.Random, bills: Bills) -> Loopback:
+    """A server that answers by chance, and keeps its own log."""
+
+    def answer(seen: Seen) -> Response:
+        kind = chance.choices(["good", "empty", "unusable", "lost", "refused"], [5, 1, 1, 4, 3])[0]
+        if kind == "lost":
+            bills.lost += 1
+            return chance.choice(LOST)
+        if kind == "refused":
+            return chance.choice(REFUSED)
+        tokens = chance.randint(1, 999), chance.randint(1, 50)
+        bills.counted.append(sum(tokens))
+        if kind == "unusable":
+            return make_unusable(vendor, tokens)
+        return Answer(make_body(vendor, "three" if kind == "good" else " ", tokens))
+
+    base: Any = OpenAIServer if vendor == "openai" else AnthropicServer
+
+    class Server(base):  # type: ignore[misc]
+        def answer_without_script(self, seen: Seen) -> Response:
+            return answer(seen)
+
+    server: Loopback = Server()
+    return server
+
+
+def connect(vendor: str, server: Any, retries: int) -> RemoteModel:
+    model: RemoteModel
+    if vendor == "openai":
+        url = server.url + "/v1"
+        model = OpenAI("gpt-4.1", vendor_url=url, key=openai_server.KEY, retries=retries)
+    else:
+        model = Anthropic(
+            "claude-sonnet-4-6",
+            vendor_url=server.url,
+            key=anthropic_server.KEY,
+            retries=retries,
+        )
+    model.first_wait = 0.001
+    return model
+
+
+def wrap(models: list[Model], chance: random.Random) -> Model:
+    """Wrappers in any order around the models."""
+    model = chance.choice(models)
+    for _ in range(chance.randint(0, 2)):
+        match chance.randrange(3):
+            case 0:
+                model = RetryModel(model, attempts=3, when=is_failure, first_wait=0)
+            case 1:
+                model = FallbackModel((model, chance.choice(models)), when=is_failure)
+            case _:
+                model = VoteModel((model, chance.choice(models)))
+    return model
+
+
+def put_limits(model: Model, ledger: Ledger, budget: Budget, meter: Meter) -> Model:
+    layer = Budgeted((open_budget(budget),), lambda: ledger, lambda: model)
+    return LayeredModel(model, (Metered(meter), layer))
+
+
+def count_tokens(result: Reply | NaturalError) -> int:
+    if isinstance(result, Reply):
+        return result.usage.input + result.usage.output
+    return sum(attempt.usage.input + attempt.usage.output for attempt in result.attempts)
+
+
+@pytest.mark.parametrize("vendor", VENDORS)
+@pytest.mark.parametrize("seed", range(4))
+def test_what_was_billed_is_counted_once(vendor: str, seed: int) -> None:
+    chance = random.Random(seed)
+    bills, ledger, meter = Bills(), Ledger(MemoryStore()), Meter(Limits())
+    with make_server(vendor, chance, bills) as server:
+        models: list[Model] = [connect(vendor, server, chance.randint(0, 3)) for _ in range(2)]
+        model = wrap(models, chance)
+        asked = put_limits(model, ledger, BUDGET, meter)
+        for number in range(4):
+            on_text = (lambda text: None) if chance.random() < 0.5 else None
+            request = replace(REQUEST, on_text=on_text)
+            before = sum(bills.counted)
+            result: Reply | NaturalError
+            try:
+                if number % 2:
+                    result = asked.ask(request)
+                else:
+                    result = asyncio.run(asked.aask(request))
+            except ModelError as error:
+                result = error
+            assert count_tokens(result) == sum(bills.counted) - before
+    (account,) = ledger.list_accounts()
+    state = account.state
+    assert (state.tokens, state.calls) == (sum(bills.counted), len(bills.counted))
+    assert len(state.held) == bills.lost
+    assert meter.spent().tokens == sum(bills.counted)
+    assert meter.spent().calls >= len(bills.counted) + bills.lost
+
+
+@pytest.mark.parametrize("number", range(len(LOST)))
+def test_a_call_that_may_be_billed_is_sent_again_only_if_limits_allow(number: int) -> None:
+    """The budget fits one call, and the run may make one: the second is not sent."""
+    lost, vendor, is_streamed = LOST[number], VENDORS[number % 2], number % 4 < 2
+    base: Any = OpenAIServer if vendor == "openai" else AnthropicServer
+    request = replace(REQUEST, on_text=(lambda text: None) if is_streamed else None)
+    small = Budget(tokens=1_000, per="total")
+    for limits, budget, wanted in (
+        (Limits(), small, BudgetError),
+        (Limits(calls=1), BUDGET, CallLimitError),
+    ):
+        ledger = Ledger(MemoryStore())
+        with base([lost]) as server:
+            model = connect(vendor, server, 3)
+            asked = put_limits(model, ledger, budget, Meter(limits))
+            with pytest.raises((wanted, ServerError)) as caught:
+                asked.ask(request)
+            assert len(server.seen) == 1
+        (account,) = ledger.list_accounts()
+        assert (account.state.spent.tokens, len(account.state.held)) == (0, 1)
+        if isinstance(caught.value, wanted):
+            assert [attempt.outcome for attempt in caught.value.attempts] == ["ServerError"]
+
+
+@pytest.mark.parametrize(("vendor", "is_streamed"), [("openai", False), ("anthropic", True)])
+def test_a_server_that_is_not_there_reserves_nothing(vendor: str, is_streamed: bool) -> None:
+    with Loopback() as server:
+        model = connect(vendor, server, 1)
+    ledger = Ledger(MemoryStore())
+    asked = put_limits(model, ledger, BUDGET, Meter(Limits()))
+    request = replace(REQUEST, on_text=(lambda text: None) if is_streamed else None)
+    with pytest.raises(ServerError) as caught:
+        asked.ask(request)
+    (account,) = ledger.list_accounts()
+    assert (account.state.calls, account.state.held, caught.value.was_sent) == (0, {}, False)
