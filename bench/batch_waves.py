@@ -1,6 +1,6 @@
 """Measure `njc batch --vendor-batch` against loopback servers: requests per reply, waves, lost rows, memory by rows.
 
-python bench/batch_waves.py [ROWS...]       default: 100 1000 10000
+python bench/batch_waves.py [VENDOR...] [ROWS...]       default: openai anthropic 100 1000 10000
 
 A good server (up to 1,000 rows) answers every request, a bad one late, out of order, partly failed, expired, twice or not at all. Each row has
 two blocks. `waves` is how often requests were sent for the row for which that was most often; `fewest` is the least that was
@@ -83,11 +83,12 @@ def measure(vendor: str, faults: str, count: int, folder: Path) -> str:
 
 
 def main() -> None:
-    counts = [int(word) for word in sys.argv[1:]] or [100, 1000, 10000]
+    counts = [int(word) for word in sys.argv[1:] if word.isdecimal()] or [100, 1000, 10000]
+    vendors = [word for word in sys.argv[1:] if not word.isdecimal()] or list(SERVERS)
     print(
         "vendor     server    rows   right  lost  doubled  requests per reply  batches  waves  fewest  peak MB  seconds"
     )
-    for vendor in SERVERS:
+    for vendor in vendors:
         for count in counts:
             for faults in FAULTS if count <= 1000 else ["bad"]:
                 with tempfile.TemporaryDirectory() as folder:

@@ -138,7 +138,12 @@ class AnthropicBatches:
         if found["processing_status"] != "ended":
             return BatchStatus("running", done)
         is_cancelled = bool(found.get("cancel_initiated_at"))
-        return BatchStatus("cancelled" if is_cancelled else "ended", done, files=(vendor_id,))
+        return BatchStatus(
+            "cancelled" if is_cancelled else "ended",
+            done,
+            files=(vendor_id,),
+            answered=counts.get("succeeded", 0),
+        )
 
     def download(self, model: RemoteModel, file: str, path: Path) -> None:
         async def fetch(client: Any) -> None:

@@ -130,11 +130,7 @@ class ProcessExecutor(Executor):
 
     def _open(self) -> ProcessPoolExecutor:
         spawn = multiprocessing.get_context("spawn")
-        # Ctrl-C goes to all processes of a terminal; calls that are under way may end.
-        ignore = (signal.SIGINT, signal.SIG_IGN)
-        return ProcessPoolExecutor(
-            self._count, mp_context=spawn, initializer=signal.signal, initargs=ignore
-        )
+        return ProcessPoolExecutor(self._count, mp_context=spawn, initializer=_begin_process)
 
     def submit(self, call: Callable[..., Any], /, *arguments: Any, **keywords: Any) -> Future[Any]:
         """Call something in one of the processes."""
@@ -148,6 +144,19 @@ class ProcessExecutor(Executor):
     def shutdown(self, wait: bool = True, *, cancel_futures: bool = False) -> None:
         """End the processes."""
         self._pool.shutdown(wait=wait, cancel_futures=cancel_futures)
+
+
+def _begin_process() -> None:
+    """Make the calls of this process those of the command: they outlive Ctrl-C, but not the command itself."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # it goes to all processes of a terminal
+    parent = multiprocessing.parent_process()
+    assert parent is not None
+
+    def end_with_parent() -> None:
+        parent.join()
+        os._exit(1)  # after SIGKILL, say; or further rows would be called, whose results are lost
+
+    threading.Thread(target=end_with_parent, daemon=True).start()
 
 
 class DaskExecutor(Executor):

@@ -3,7 +3,7 @@
     run_local(rows, count, store, submit, ...)     every row that has no result gets one, or an error says why not
 
 The window keeps the memory the same for any number of rows. What runs when the process is killed is called again later. An
-interrupt ends the batch when the calls under way have ended, a second one at once.
+interrupt (SIGINT or SIGTERM) ends the batch when the calls under way have ended, a second one at once.
 
 If a process of the executor dies, the rows that it may have had are called again one at a time: the row with which it
 dies again has failed. Not seen: the calls that these rows had made before.
@@ -181,22 +181,41 @@ def iterate_todo(rows: Path, count: int | None, store: BatchStore) -> Iterator[B
 
 @contextmanager
 def noticing_interrupt() -> Iterator[threading.Event]:
-    """Note the first Ctrl-C, which then raises no exception; the second one does. Only on the main thread."""
+    """Note the first interrupt, which then raises no exception; the second one does. Only on the main thread."""
     interrupted = threading.Event()
     if threading.current_thread() is not threading.main_thread():
         yield interrupted
         return
-    before = signal.getsignal(signal.SIGINT)
+    before = {number: signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)}
+
+    def restore() -> None:
+        for number, handler in before.items():
+            signal.signal(number, handler)
 
     def note(*_: object) -> None:
         interrupted.set()
-        signal.signal(signal.SIGINT, before)
+        restore()
 
-    signal.signal(signal.SIGINT, note)
+    for number in before:
+        signal.signal(number, note)
     try:
         yield interrupted
     finally:
-        signal.signal(signal.SIGINT, before)
+        restore()
+
+
+@contextmanager
+def interrupted_by_sigterm() -> Iterator[None]:
+    """Have SIGTERM raise KeyboardInterrupt, as SIGINT does, where nothing else handles it. Only on the main thread."""
+    is_main = threading.current_thread() is threading.main_thread()
+    if not is_main or signal.getsignal(signal.SIGTERM) is not signal.SIG_DFL:
+        yield
+        return
+    signal.signal(signal.SIGTERM, signal.default_int_handler)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGTERM, signal.SIG_DFL)
 
 
 def read_message(outcome: RowOutcome) -> str:

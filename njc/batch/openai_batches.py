@@ -95,14 +95,15 @@ class OpenAIBatches:
 
         found = model.call_client(retrieve, CALL_SECONDS)
         counts = found.get("request_counts") or {}
-        done = counts.get("completed", 0) + counts.get("failed", 0)
+        answered = counts.get("completed", 0)
+        done = answered + counts.get("failed", 0)
         names = ("output_file_id", "error_file_id")
         files = tuple(str(found[name]) for name in names if found.get(name))
         match found["status"]:
             case "completed" | "expired":
-                return BatchStatus("ended", done, files=files)
+                return BatchStatus("ended", done, files=files, answered=answered)
             case "cancelled":
-                return BatchStatus("cancelled", done, files=files)
+                return BatchStatus("cancelled", done, files=files, answered=answered)
             case "failed":
                 problems = (found.get("errors") or {}).get("data") or []
                 message = "; ".join(str(problem.get("message")) for problem in problems)

@@ -5,7 +5,8 @@
     {"index": 0, "result": "invoice", "usage": {"calls": 1, ...}, "seconds": 1.2}
     {"index": 1, "error": {"type": "ServerError", "message": "..."}, "usage": {...}, "seconds": 3.4}
 
-Rows are read one at a time. Empty lines are not counted. A line that is no JSON object is a row that fails.
+Rows are read one at a time. Empty lines are not counted. A line that is no JSON object, or has a key twice, is a row that
+fails.
 """
 
 from __future__ import annotations
@@ -13,6 +14,8 @@ from __future__ import annotations
 import hashlib
 import json
 import math
+from codecs import BOM_UTF16_BE, BOM_UTF16_LE
+from collections import Counter
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -59,12 +62,14 @@ def read_rows(path: Path, most: int | None = None) -> Iterator[BatchRow]:
 
 
 def check_rows(path: Path) -> None:
-    """Raise ConfigurationError if the rows cannot be read several times."""
+    """Raise ConfigurationError if the rows cannot be read several times, or are not in UTF-8."""
     if path.exists() and not path.is_file():
         raise ConfigurationError(
             f"{path} is not a regular file; rows are read several times: save them in a file first"
         )
-    next(read_rows(path), None)
+    first = next(read_rows(path), None)
+    if first is not None and first.text.startswith((BOM_UTF16_LE, BOM_UTF16_BE)):
+        raise ConfigurationError(f"{path} is in UTF-16; save it in UTF-8")
 
 
 class InvalidRowError(ValueError):
@@ -78,16 +83,26 @@ class DeadProcessError(RuntimeError):
 def parse_row(row: BatchRow) -> dict[str, Any]:
     """The arguments in a row; raises InvalidRowError."""
     try:
-        arguments = json.loads(row.text.decode())
+        arguments = json.loads(row.text.decode(), object_pairs_hook=_make_object)
     except UnicodeDecodeError as error:
         raise InvalidRowError(f"not UTF-8: {error.reason} at byte {error.start}") from None
     except json.JSONDecodeError as error:
         raise InvalidRowError(f"not JSON: {error.msg} at column {error.colno}") from None
+    except InvalidRowError:
+        raise
     except (ValueError, RecursionError) as error:  # too many digits, or nested too deep
         raise InvalidRowError(f"not JSON: {error}") from None
     if not isinstance(arguments, dict):
         raise InvalidRowError("not a JSON object with the arguments of one call")
     return arguments
+
+
+def _make_object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    made = dict(pairs)
+    if len(made) < len(pairs):
+        (name, _), *_ = Counter(name for name, _ in pairs).most_common(1)
+        raise InvalidRowError(f"the key `{name}` is there more than once")
+    return made
 
 
 @dataclass(frozen=True, slots=True)

@@ -22,8 +22,8 @@ CALL_SECONDS = 120.0
 TRANSFER_SECONDS = 1800.0
 """Seconds for sending or fetching the file of a batch."""
 
-CLOCK_SKEW_SECONDS = 3600.0
-"""By how much the clocks of this machine and of the vendor may differ."""
+CLOCK_SKEW_SECONDS = 86_400.0
+"""By how much the clocks of this machine and of the vendor may differ: also by a wrong time zone."""
 
 RETRIED_STATUSES = frozenset({408, 409, 425, 429})
 """The HTTP statuses below 500 of requests that are sent again."""
@@ -33,7 +33,7 @@ RETRIED_STATUSES = frozenset({408, 409, 425, 429})
 class BatchStatus:
     """What a vendor says of a batch.
 
-    `done` counts its finished requests; `files` are the ids under which its results can be fetched. `is_too_large`
+    `done` counts its finished requests, `answered` those whose answers are in the results; `files` are the ids under which its results can be fetched. `is_too_large`
     marks a failed batch that asks for more tokens than the vendor queues.
     """
 
@@ -42,6 +42,7 @@ class BatchStatus:
     message: str = ""
     files: tuple[str, ...] = ()
     is_too_large: bool = False
+    answered: int = 0
 
 
 @dataclass(frozen=True, slots=True)

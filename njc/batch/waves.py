@@ -102,6 +102,8 @@ class Waves:
     limits: BatchLimits = field(init=False)
     max_open: int | None = None
     outages: dict[int, int] = field(default_factory=dict)
+    unfound: dict[int, float] = field(default_factory=dict)
+    """Since when batches that may have been created are not listed, by `time.monotonic`: clocks jump."""
 
     def __post_init__(self) -> None:
         self.journal = RequestJournal(self.store, self.count)
@@ -277,15 +279,15 @@ class Waves:
         known = self.journal.list_known_ids()
         with reading_responses():
             found = self.api.find(model, batch, known, partial(self.journal.has_request, batch))
-        if found is None and time.time() - batch.at < self.poll_seconds:
+        now = time.monotonic()
+        if found is None and now - self.unfound.setdefault(batch.number, now) < self.poll_seconds:
             return False
         if found is None:
             self._submit(model, batch, self._write_batch(batch))
         elif found.vendor_id is None:
             return False
         else:
-            now = time.time()
-            self.journal.set_batch_state(batch.number, "submitted", found.vendor_id, now)
+            self.journal.set_batch_state(batch.number, "submitted", found.vendor_id, time.time())
         return True
 
     def _submit(self, model: RemoteModel, batch: SentBatch, path: Path) -> None:
@@ -294,6 +296,7 @@ class Waves:
                 vendor_id = self.api.submit(model, batch, path)
         except ServerError:  # it may have been created all the same, and be listed soon
             self.journal.set_batch_state(batch.number, "submitting", None, time.time())
+            self.unfound.pop(batch.number, None)
             raise
         self.journal.set_batch_state(batch.number, "submitted", vendor_id, time.time())
 
@@ -331,7 +334,8 @@ class Waves:
                 os.close(open_private(path, os.O_WRONLY | os.O_TRUNC))
                 self.api.download(model, file, path)
             paths.append(path)
-        self.journal.end_batch(batch.number, self._read_replies(paths), time.time(), MAX_ATTEMPTS)
+        replies = self._read_replies(paths, batch, 0 if self.resends else status.answered)
+        self.journal.end_batch(batch.number, replies, time.time(), MAX_ATTEMPTS)
         for path in (*paths, self.store.folder / f"batch-{batch.number}.jsonl"):
             path.unlink(missing_ok=True)
         if status.state == "cancelled":
@@ -348,14 +352,25 @@ class Waves:
         self.limits = replace(self.limits, requests=fewer)
         self.max_open = 1
 
-    def _read_replies(self, paths: list[Path]) -> Iterator[tuple[str, StoredReply | None]]:
+    def _read_replies(
+        self, paths: list[Path], batch: SentBatch, wanted: int
+    ) -> Iterator[tuple[str, StoredReply | None]]:
+        """The lines of results; ServerError after them if fewer than `wanted` are answers, such as in an empty file."""
+        answered = 0
         for path in paths:
             with path.open(encoding="utf-8", errors="replace") as file:
                 for line in parse_json_lines(file):
                     try:
-                        yield self.api.read_line(line)
+                        name, reply = self.api.read_line(line)
                     except (LookupError, TypeError, ValueError, AttributeError):
                         continue  # what has no line is sent again
+                    answered += reply is not None and reply.body is not None
+                    yield name, reply
+        if answered < wanted:
+            raise ServerError(
+                f"the results of the batch {batch.vendor_id} have {answered:,} answers, and should have {wanted:,}; "
+                "--retry sends what is missing again"
+            )
 
 
 def _price_requests(sizes: Mapping[str, tuple[int, int]], output_tokens: float) -> float:

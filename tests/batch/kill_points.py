@@ -1,12 +1,14 @@
 """Kill `njc batch` at chosen points with SIGKILL, let the same command go on, and say how that ended.
 
-    python kill_points.py FOLDER 0 17 200 -- --vendor-batch openai --poll 0.1
-        {"point": 0, "first": 0, "points": 1042, "last": 0}
-        {"point": 17, "first": -9, "points": 17, "last": 0}        one line for each point
+    python kill_points.py FOLDER end store.BatchStore.export:call:1 -- --vendor-batch openai --poll 0.1
+        {"point": "end", "first": 0, "last": 0}
+        {"point": "store.BatchStore.export:call:1", "first": -9, "last": 0}        one line for each point
 
-A point is the number of a call or a return in the modules of njc/batch: before and after each statement of SQLite, each file
-operation and each request. At point 0 nothing is killed: the run says how many points there are. FOLDER has one folder
-for each point, with prog.njpy and rows.jsonl. Every run is a process forked from this one, which has imported everything.
+A point is an event in a function of njc/batch, for the how many-th time: `call` and `return` of the function, `c_call` and
+`c_return` of what it calls that is written in C, such as a statement of SQLite or a file operation. At the point `end`
+nothing is killed: passed.txt then has all points of the run, in order. FOLDER has one folder for each point, named by
+its place in the command, with prog.njpy and rows.jsonl. Every run is a process forked from this one, which has imported
+everything.
 """
 
 from __future__ import annotations
@@ -18,6 +20,7 @@ import signal
 import sys
 import threading
 import time
+from collections import Counter
 from contextlib import suppress
 from pathlib import Path
 from types import FrameType
@@ -29,25 +32,32 @@ IMPORTED = (
     "anthropic.resources.messages.batches", "njrt.session.drive", "njrt.session.session",
 )  # fmt: skip
 
+END = "end"
+"""The point that no run passes."""
+
 OURS = f"{os.sep}njc{os.sep}batch{os.sep}"
 
 
 class PointCounter:
-    """Counts the points that a process passes, and kills it at one (state: the count)."""
+    """Counts the points that a process passes, and kills it at one (state: the points)."""
 
-    def __init__(self, point: int) -> None:
-        self.point = point
-        self.passed = 0
+    def __init__(self, point: str) -> None:
+        self._point = point
+        self._counts: Counter[str] = Counter()
+        self.passed: list[str] = []
 
     def __call__(self, frame: FrameType, event: str, argument: Any) -> None:
-        if OURS in frame.f_code.co_filename:
-            self.passed += 1
-            if self.passed == self.point:
+        code = frame.f_code
+        if OURS in code.co_filename:
+            name = f"{Path(code.co_filename).stem}.{code.co_qualname}:{event}"
+            self._counts[name] += 1
+            self.passed.append(f"{name}:{self._counts[name]}")
+            if self.passed[-1] == self._point:
                 os.kill(os.getpid(), signal.SIGKILL)
 
 
-def run_command(folder: Path, flags: list[str], point: int | None) -> tuple[int, int]:
-    """Run the command in a process of its own; its exit code, negative for a signal, and the points that it passed.
+def run_command(folder: Path, flags: list[str], point: str | None) -> int:
+    """Run the command in a process of its own; its exit code, negative for a signal.
 
     Nothing is counted without a point.
     """
@@ -58,7 +68,7 @@ def run_command(folder: Path, flags: list[str], point: int | None) -> tuple[int,
         os.dup2(handle, 1)
         os.dup2(handle, 2)
         sys.argv[1:] = ["batch", "prog.njpy:sort_mail", "rows.jsonl", "-o", "out.jsonl", *flags]
-        counter = PointCounter(point or 0)
+        counter = PointCounter(point or END)
         if point is not None:
             threading.setprofile(counter)
             sys.setprofile(counter)
@@ -69,13 +79,12 @@ def run_command(folder: Path, flags: list[str], point: int | None) -> tuple[int,
             code = end.code if isinstance(end.code, int) else 98
         finally:
             sys.setprofile(None)
-            Path("points.txt").write_text(str(counter.passed))
+            if point is not None:
+                Path("passed.txt").write_text("\n".join(counter.passed))
             Path("modules.txt").write_text(" ".join(sys.modules))
             os._exit(code)
     _, status = os.waitpid(child, 0)
-    code = os.waitstatus_to_exitcode(status)
-    passed = point or 0 if code == -signal.SIGKILL else int((folder / "points.txt").read_text())
-    return code, passed
+    return os.waitstatus_to_exitcode(status)
 
 
 def main() -> None:
@@ -84,15 +93,15 @@ def main() -> None:
     folder, points, flags = Path(sys.argv[1]), sys.argv[2:end], sys.argv[end + 1 :]
     for name in IMPORTED:
         importlib.import_module(name)
-    for point in map(int, points):
-        first, passed = run_command(folder / str(point), flags, point)
+    for number, point in enumerate(points):
+        place = folder / str(number)
+        first = run_command(place, flags, point)
         time.sleep(0.1)  # the server answers a request whose client is gone
-        last, _ = run_command(folder / str(point), flags, None) if first else (first, 0)
-        for name in (folder / str(point) / "modules.txt").read_text().split():
+        last = run_command(place, flags, None) if first else first
+        for name in (place / "modules.txt").read_text().split():
             with suppress(Exception):  # so that the next processes need not import them
                 importlib.import_module(name)
-        found = {"point": point, "first": first, "points": passed, "last": last}
-        print(json.dumps(found), flush=True)
+        print(json.dumps({"point": point, "first": first, "last": last}), flush=True)
 
 
 if __name__ == "__main__":

@@ -1,20 +1,23 @@
 """What must be so after `njc batch` was killed at a point and has gone on.
 
-kill_at("openai", folder, [0])              {0: KilledRun(points=1042, problem="")}
-kill_at("openai", folder, [17, 200])        {17: KilledRun(points=17, problem=""), ...}
+list_points("openai", folder)                                  ["rows.check_rows:call:1", ...]
+kill_at("openai", folder, ["store.BatchStore.export:call:1"])  {"store.BatchStore.export:call:1": KilledRun(True, "")}
 """
 
 from __future__ import annotations
 
 import json
 import os
+import re
+import signal
 import subprocess
 import sys
-from collections.abc import Iterable
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 from batch_workplace import FOREIGN, PROGRAM, expect, reply
+from kill_points import END
 
 from batch_servers import AnthropicBatchServer, BatchFaults, OpenAIBatchServer
 
@@ -26,27 +29,33 @@ SCRIPT = Path(__file__).with_name("kill_points.py")
 
 @dataclass(frozen=True)
 class KilledRun:
-    """The points that a run passed until it was killed or ended, and what was wrong after the second one."""
+    """Whether a run came to its point and was killed there, and what was wrong after the next one."""
 
-    points: int
+    was_killed: bool
     problem: str
 
 
-def kill_at(vendor: str, folder: Path, points: Iterable[int]) -> dict[int, KilledRun]:
+def list_points(vendor: str, folder: Path) -> list[str]:
+    """The points of a run that is not killed, in order."""
+    run = kill_at(vendor, folder, [END])[END]
+    assert run == KilledRun(False, "")
+    return (folder / "0" / "passed.txt").read_text().splitlines()
+
+
+def kill_at(vendor: str, folder: Path, points: Sequence[str]) -> dict[str, KilledRun]:
     """Kill a batch of its own at each of the points, and run it again."""
-    points = list(points)
-    rows = {point: range(ROWS * number, ROWS * (number + 1)) for number, point in enumerate(points)}
-    for point, numbers in rows.items():
-        place = folder / str(point)
+    rows = [range(ROWS * number, ROWS * (number + 1)) for number in range(len(points))]
+    for number, row_numbers in enumerate(rows):
+        place = folder / str(number)
         place.mkdir(parents=True)
         (place / "prog.njpy").write_text(PROGRAM)
-        lines = (json.dumps({"mail": f"mail {number}"}) + "\n" for number in numbers)
+        lines = (json.dumps({"mail": f"mail {row}"}) + "\n" for row in row_numbers)
         (place / "rows.jsonl").write_text("".join(lines))
     kept = {name: value for name, value in os.environ.items() if not name.startswith(FOREIGN)}
     flags = ["--", "--vendor-batch", vendor, "--poll", "0.1"]
     with SERVERS[vendor](reply, BatchFaults(polls=1)) as server:
         done = subprocess.run(
-            [sys.executable, str(SCRIPT), str(folder), *map(str, points), *flags],
+            [sys.executable, str(SCRIPT), str(folder), *points, *flags],
             env=kept | server.environment | {"NJC_MODEL": MODELS[vendor]},
             capture_output=True,
             text=True,
@@ -54,20 +63,20 @@ def kill_at(vendor: str, folder: Path, points: Iterable[int]) -> dict[int, Kille
             timeout=240 + 60 * len(points),
         )
         asked_again = {
-            number
+            int(row)
             for body, times in server.asked.items()
-            for number in range(ROWS * len(points))
-            if times > 1 and f"mail {number}\\" in body
+            if times > 1
+            for row in re.findall(r"mail (\d+)", body)
         }
     assert done.returncode == 0, done.stderr
     found = {}
-    for line in map(json.loads, done.stdout.splitlines()):
-        point, problem = line["point"], ""
-        results = (folder / str(point) / "out.jsonl").read_text().splitlines()
-        wanted = [expect(number) for number in rows[point]]
+    for number, line in enumerate(map(json.loads, done.stdout.splitlines())):
+        problem = ""
+        results = (folder / str(number) / "out.jsonl").read_text().splitlines()
+        wanted = [expect(row) for row in rows[number]]
         if line["last"] or [json.loads(text).get("result") for text in results] != wanted:
             problem = f"exit code {line['last']}, {results}"
-        elif again := asked_again & set(rows[point]):
+        elif again := asked_again & set(rows[number]):
             problem = f"asked again: {again}"
-        found[point] = KilledRun(line["points"], problem)
+        found[line["point"]] = KilledRun(line["first"] == -signal.SIGKILL, problem)
     return found

@@ -5,9 +5,9 @@ from __future__ import annotations
 import json
 import os
 import resource
+import signal
 import sqlite3
 import subprocess
-import time
 from collections.abc import Callable
 from contextlib import closing
 from pathlib import Path
@@ -18,6 +18,7 @@ from batch_workplace import BatchWorkplace, expect, reply
 from computed_server import ComputedServer
 
 from batch_servers import OpenAIBatchServer
+from waiting import wait_until
 
 pytest.importorskip("openai")
 
@@ -60,7 +61,7 @@ def look(photo: njrt.Image, others: list[njrt.Image | None] = []):
 
 def wait(name: str, seconds: float):
     import time
-    Path(name).touch()
+    Path(name).write_text(str(os.getpid()))
     time.sleep(seconds)
     return name
 """
@@ -319,22 +320,46 @@ def test_a_row_that_kills_its_process_is_a_failed_row(here: BatchWorkplace) -> N
     assert dead["error"]["type"] == "DeadProcessError"
 
 
-@pytest.mark.parametrize(("seconds", "done"), [(0.5, ["a", "b"]), (90, ["a"])])
+def test_processes_end_with_a_command_that_was_killed(here: BatchWorkplace) -> None:
+    here.write_program(PLAIN, "plain.py")
+    here.write_rows({"name": name, "seconds": 90} for name in "ab")
+    flags = ("--executor", "processes", "-j", "1")
+    process = here.start(*flags, environ={}, target="plain.py:wait")
+    try:
+        wait_until(Path("a").exists)
+        worker = int(Path("a").read_text())
+    finally:
+        process.kill()
+        process.communicate(timeout=60)
+    wait_until(lambda: not is_running(worker))
+    assert not Path("b").exists(), "a row was called whose result nobody takes"
+
+
+def is_running(process: int) -> bool:
+    """Whether there is a process; one that has ended and is not waited for does not count."""
+    try:
+        return "State:\tZ" not in Path(f"/proc/{process}/status").read_text()
+    except OSError:
+        return False
+
+
+@pytest.mark.parametrize(
+    ("number", "seconds", "done"),
+    [(signal.SIGINT, 90, ["a"]), (signal.SIGTERM, 0.5, ["a", "b"])],
+)
 def test_an_interrupt_waits_for_calls_under_way_and_a_second_one_does_not(
-    here: BatchWorkplace, seconds: float, done: list[str]
+    here: BatchWorkplace, number: int, seconds: float, done: list[str]
 ) -> None:
     here.write_program(PLAIN, "plain.py")
     here.write_rows({"name": name, "seconds": seconds * (name != "a")} for name in "abc")
     process = here.start("-j", "1", environ={}, target="plain.py:wait")
-    until = time.monotonic() + 60
-    while not Path("b").exists() and time.monotonic() < until:
-        time.sleep(0.01)
     try:
-        process.send_signal(2)
+        wait_until(Path("b").exists)
+        process.send_signal(number)
         if seconds > 60:
             assert process.stderr is not None
             assert "waiting for 1 calls" in process.stderr.readline()
-            process.send_signal(2)
+            process.send_signal(number)
         _, errors = process.communicate(timeout=60)
     except subprocess.TimeoutExpired:
         process.kill()

@@ -75,6 +75,12 @@ ROWS: list[tuple[str, Any, Any]] = [
     ("describe", {"day": "2026-03-01", "order": {"item": "tea"}, "colour": "red"}, "InvalidRowError: the function has no parameter `colour`; did you mean `color`?"),
     ("echo", "[1, 2]", "InvalidRowError: not a JSON object"),
     ("echo", "{", "InvalidRowError: not JSON: "),
+    ("echo", '{"value": 1, "value": 2}', "InvalidRowError: the key `value` is there more than once"),
+    ("echo", '{"value": {"a": 1, "b": 1, "a": 1}}', "InvalidRowError: the key `a` is there more than once"),
+    ("echo", '{"value": NaN}', "NaN"),
+    ("echo", '{"value": "\\u0000\u2028\u0085"}', "\0\u2028\x85"),
+    ("echo", "null", "InvalidRowError: not a JSON object"),
+    ("echo", "\0", "InvalidRowError: not JSON: "),
     ("echo", '{"value": ' + "[" * 100_000 + "]" * 100_000 + "}", "InvalidRowError: not JSON: "),
     ("echo", '{"value": "\\ud800"}', "\ud800"),
     ("echo", {"value": "exit"}, "SystemExit: 3"),
@@ -142,6 +148,22 @@ def test_a_program_with_mistakes_is_shown(here: BatchWorkplace) -> None:
 def test_rows_that_cannot_be_read(here: BatchWorkplace) -> None:
     here.write_program(PLAIN, "plain.py")
     assert "cannot read rows.jsonl" in here.batch(environ={}, target="plain.py:echo", code=2)
+    for encoding in ("utf-16", "utf-16-be"):
+        Path("rows.jsonl").write_text('\ufeff{"value": 1}'[encoding == "utf-16" :], encoding)
+        assert "is in UTF-16" in here.batch(environ={}, target="plain.py:echo", code=2)
+
+
+@pytest.mark.parametrize("kept", [0, 30, 75, -1])
+def test_a_file_of_results_that_was_damaged_is_written_again(
+    here: BatchWorkplace, kept: int
+) -> None:
+    here.write_program(PLAIN, "plain.py")
+    here.write_rows({"value": number} for number in range(2))
+    here.batch(environ={}, target="plain.py:echo")
+    whole = Path("out.jsonl").read_bytes()
+    Path("out.jsonl").write_bytes(whole[:kept])
+    here.batch(environ={}, target="plain.py:echo")
+    assert Path("out.jsonl").read_bytes() == whole
 
 
 # ── models ───────────────────────────────────────────────────────────────────────────────────────

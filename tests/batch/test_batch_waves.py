@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import re
+import time
 import tracemalloc
 from collections import Counter
 from pathlib import Path
@@ -15,7 +16,10 @@ from batch_workplace import BatchWorkplace, expect, reply
 from batch_servers import AnthropicBatchServer, BatchFaults, BatchServer, OpenAIBatchServer
 from njc.batch.anthropic_batches import AnthropicBatches, RequestsBody
 from njc.batch.journal import BatchLimits
-from njc.batch.waves import make_vendor
+from njc.batch.rows import read_rows
+from njc.batch.store import open_batch_store
+from njc.batch.target import load_target
+from njc.batch.waves import Waves, make_vendor
 
 pytest.importorskip("openai")
 pytest.importorskip("anthropic")
@@ -27,6 +31,10 @@ FAULTS = {
     "lines with errors too": BatchFaults(seed=1, contradicted=0.7, duplicated=0.3),
     "lines that are no results": BatchFaults(garbage=True),
     "downloads that break off": BatchFaults(broken_downloads=2),
+    "empty downloads": BatchFaults(empty_downloads=2),
+    "downloads that end too early": BatchFaults(cut_downloads=2),
+    "uploads that break off": BatchFaults(broken_posts=2),
+    "too many requests": BatchFaults(refused_creates=(1, 3), refusal=429),
     "responses of a proxy": BatchFaults(odd_checks=2, polls=2),
     "no line": BatchFaults(seed=4, missing=0.4),
     "expired": BatchFaults(seed=5, expired=0.4),
@@ -169,6 +177,8 @@ def test_every_fault_of_a_vendor_loses_and_doubles_nothing(
         here.batch(*flags(vendor), environ=environ(server, vendor))
     assert [line["result"] for line in here.read_results()] == [expect(n) for n in range(6)]
     assert set(server.answered.values()) == {1}
+    if not FAULTS[name].missing and not FAULTS[name].expired:
+        assert set(server.asked.values()) == {1}, "answers that were there have been paid twice"
     assert len(list(here.folder.glob("out.jsonl.batch/batch-*"))) == 0, "prompts are left"
 
 
@@ -194,6 +204,40 @@ def test_a_lost_response_does_not_make_a_second_batch(here: BatchWorkplace, vend
     with SERVERS[vendor](reply, faults) as server:
         here.batch(*flags(vendor), environ=environ(server, vendor))
     assert server.creations == 2
+    assert set(server.asked.values()) == {1}
+
+
+@every_vendor
+@pytest.mark.parametrize("hours", [-10, 10])
+def test_a_clock_that_jumps_neither_stops_a_batch_nor_doubles_it(
+    here: BatchWorkplace, vendor: str, hours: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """One creation is lost and one refused; before the batches are looked for, the clock jumps."""
+    here.write_program()
+    here.write_rows(mails(2))
+    rows, now, pauses = here.folder / "rows.jsonl", time.time(), iter(range(100))
+    with (
+        SERVERS[vendor](reply, BatchFaults(lost_creates=(1,), refused_creates=(2,))) as server,
+        open_batch_store(here.folder / "state") as store,
+    ):
+        for name, value in environ(server, vendor).items():
+            monkeypatch.setenv(name, value)
+        store.match_rows(read_rows(rows))
+
+        def jump(seconds: float) -> None:
+            next(pauses)
+            time.sleep(seconds)
+            with store.connection as connection:
+                connection.execute(
+                    "UPDATE batches SET at = at - ? WHERE state = 'submitting' AND abs(at - ?) < 3600",
+                    (hours * 3600, now),
+                )
+
+        target = load_target(f"{here.folder}/prog.njpy:sort_mail")
+        api = make_vendor(vendor)
+        Waves(target, rows, None, store, vendor, api, lambda _: None, 0.01, sleep=jump).run()
+        assert store.read_counts().done == 2
+    assert server.creations == 3
     assert set(server.asked.values()) == {1}
 
 

@@ -42,7 +42,9 @@ class BatchFaults:
     though the batch was made; `refused_creates`: those answered with HTTP 503. `queue`: requests that may be queued in
     one batch, more of them fail it by `token_limit_exceeded`. `only_first`: faults only in batches up to this number.
     `contradicted`: answered requests that also have a line with an error; `garbage`: lines that are no results, after each
-    line; `refuses_schemas`: requests with a schema are invalid; `broken_downloads`: downloads that break off in the middle;
+    line; `refuses_schemas`: requests with a schema are invalid; `broken_downloads`: downloads that break off in the middle,
+    `empty_downloads`: that have 0 bytes, `cut_downloads`: that end within a line as if it were the last one;
+    `broken_posts`: posts whose connection is closed before they are read; `refusal`: the status of `refused_creates`;
     `odd_checks`: questions about a batch that a proxy answers; `forgotten`: numbers of batches that are deleted once they
     have ended.
     """
@@ -57,6 +59,10 @@ class BatchFaults:
     garbage: bool = False
     refuses_schemas: bool = False
     broken_downloads: int = 0
+    empty_downloads: int = 0
+    cut_downloads: int = 0
+    broken_posts: int = 0
+    refusal: int = 503
     odd_checks: int = 0
     forgotten: tuple[int, ...] = ()
     polls: int = 1
@@ -133,6 +139,7 @@ class BatchServer:
         self.asked: Counter[str] = Counter()
         self.creations = 0
         self.downloads = 0
+        self.posts = 0
         self.checks = 0
         self.with_schema = 0
         self._random = random.Random(faults.seed)
@@ -176,7 +183,7 @@ class BatchServer:
                 raise RefusedError(400, f"custom_id: {name!r}")
         self.creations += 1
         if self.creations in self.faults.refused_creates:
-            raise RefusedError(503, "overloaded")
+            raise RefusedError(self.faults.refusal, "overloaded")
         polls = self._random.randint(0, self.faults.polls)
         if self.creations in self.faults.late:
             polls = LATE_POLLS
@@ -327,6 +334,8 @@ class OpenAIBatchServer(BatchServer):
         if not batch.has_ended:
             return described
         kinds = {outcome for _, outcome in batch.outcomes}
+        answered = {r["custom_id"] for r, outcome in batch.outcomes if outcome == "answered"}
+        described["request_counts"]["completed"] = len(answered)
         described["status"] = "expired" if "expired" in kinds else "completed"
         described["output_file_id"] = f"file-out-{batch.id}" if "answered" in kinds else None
         if kinds & {*ERRORS, "expired"}:
@@ -465,6 +474,10 @@ def _make_handler(server: BatchServer) -> type[BaseHTTPRequestHandler]:
             self._do(b"")
 
         def do_POST(self) -> None:
+            server.posts += 1
+            if server.posts <= server.faults.broken_posts:
+                self.close_connection = True
+                return
             if self.headers.get("transfer-encoding") == "chunked":
                 pieces = []
                 while size := int(self.rfile.readline(), 16):
@@ -516,6 +529,10 @@ def _make_handler(server: BatchServer) -> type[BaseHTTPRequestHandler]:
             if server.faults.garbage:
                 texts = [text for line in texts for text in (line, *GARBAGE)]
             is_broken = server.downloads <= server.faults.broken_downloads
+            if server.downloads <= server.faults.empty_downloads:
+                texts = []
+            if server.downloads <= server.faults.cut_downloads:
+                texts = [*texts[: len(texts) // 2], texts[-1][:40]]
             for text in texts[: len(texts) // 2] if is_broken else texts:
                 data = text.encode() + b"\n"
                 self.wfile.write(f"{len(data):x}\r\n".encode() + data + b"\r\n")

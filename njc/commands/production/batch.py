@@ -15,7 +15,7 @@ import click
 from njc.batch.estimate import BatchEstimate, estimate_batch, format_estimate
 from njc.batch.executors import ExecutorKind, count_jobs, open_executor
 from njc.batch.journal import RequestJournal
-from njc.batch.local import CallsGivenUp, Window, run_local
+from njc.batch.local import CallsGivenUp, Window, interrupted_by_sigterm, run_local
 from njc.batch.program import note_program
 from njc.batch.rows import BUDGET_OPTION, check_rows, read_rows
 from njc.batch.store import BatchCounts, BatchStore, discard_batch, open_batch_store
@@ -141,7 +141,10 @@ def command(
             )
         is_given_up = False
         try:
-            with ProgressPainter(console, store, count).open() as painter:
+            with (
+                interrupted_by_sigterm(),
+                ProgressPainter(console, store, count).open() as painter,
+            ):
                 if vendor_batch:
                     waves = Waves(
                         loaded, rows, count, store, vendor_batch, make_vendor(vendor_batch),
