@@ -75,8 +75,10 @@ class CommandEvaluation:
     def __str__(self) -> str:
         if self.result.has_passed:
             return "passes"
+        if self.result.was_killed:
+            return str(self.result)
         ran = "" if self.result.trace.reached else ", and did not run the code"
-        return f"exit code {self.result.exit_code}{ran}"
+        return f"{self.result}{ran}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -186,7 +188,12 @@ class TestedProgram:
             ]
             code, first, last = _cut_code(text, numbers)
             block = BlockLines(output, first, last)
-            result = run_test_command(self.command.words, out, block, self.command.seconds)
+            try:
+                result = run_test_command(self.command.words, out, block, self.command.seconds)
+            except OSError as error:
+                raise ConfigurationError(
+                    f"the command cannot be run: {error.strerror}: {self.command.words[0]}"
+                ) from None
         return CommandEvaluation(result, code, first)
 
 
@@ -257,7 +264,12 @@ def _repair_hole(
 def describe_no_run(result: CommandResult) -> str:
     """Why a block cannot be repaired whose code did not run."""
     last = result.output.rpartition("\n")[2].strip()[:200]
+    ending = f"; its output ends with: {last}" if last else ""
+    if result.was_killed:
+        return (
+            f"the command was ended by {result}, so that it is not known what the code did{ending}"
+        )
     return (
         "the command failed without running its code on the compiled files (first on PYTHONPATH)"
-        + (f"; its output ends with: {last}" if last else "")
+        + ending
     )

@@ -7,7 +7,7 @@ The command has the compiled files first on PYTHONPATH. At the time limit its pr
 write the steps so far and say where they were; those that go on are killed. pytest stops at its first failure
 (`PYTEST_ADDOPTS=-x`), so that the last run of the block is one of the failed test.
 
-Not seen: runs in other threads, in processes that are killed, and by a Python in which njc is not installed.
+Not seen: runs in other threads, in processes that a signal kills, and by a Python in which njc is not installed.
 """
 
 from __future__ import annotations
@@ -58,11 +58,27 @@ class CommandResult:
         """Whether the exit code is 0."""
         return self.exit_code == 0
 
+    @property
+    def was_killed(self) -> bool:
+        """Whether a signal ended it."""
+        return self.exit_code < 0
+
+    def __str__(self) -> str:
+        if not self.was_killed:
+            return f"exit code {self.exit_code}"
+        try:
+            return signal.Signals(-self.exit_code).name
+        except ValueError:  # a real-time signal has no name
+            return f"signal {-self.exit_code}"
+
 
 def run_test_command(
     words: Sequence[str], out: Path, block: BlockLines, seconds: float
 ) -> CommandResult:
-    """Run a command on the compiled files in `out`."""
+    """Run a command on the compiled files in `out`.
+
+    Raises OSError where the system cannot run it.
+    """
     with tempfile.TemporaryDirectory() as folder:
         exit_code, tail = _run(
             [word.replace("{out}", str(out)) for word in words],

@@ -157,11 +157,21 @@ def test_a_command_that_never_ends_is_stopped(shop: Studio) -> None:
         ((), "nothing says how to test the code"),
         (("--test", "pytest"), "nothing says how to test the code"),
         (("--repair", "--test", "no-such-command-here"), "there is no command"),
+        (
+            ("--repair", "--test", "X=1 true"),
+            "there is no command `X=1`; write a line of the shell",
+        ),
+        (("--repair", "--test", ""), "there is no command ``"),
+        (("--repair", "--test", "pytest 'a"), "cannot be read: No closing quotation"),
+        (("--repair", "--test", "true && true"), "`&&` means nothing in it; use `sh -c '...'`"),
+        (("--repair", "--test", "./no-program"), "cannot be run: Exec format error: ./no-program"),
     ],
 )
 def test_flags_that_do_not_fit_are_refused(
     shop: Studio, flags: tuple[str, ...], message: str
 ) -> None:
+    shop.write({"no-program": "\0"})
+    (shop.folder / "no-program").chmod(0o755)
     result = shop.njc("static", *flags, "shop.njpy")
     assert result.exit_code == 2
     assert message in result.stderr
@@ -195,12 +205,40 @@ FAULTS = {
         RIGHT,
         ("# (2) spent = 10",),
     ),
+    "a signal ends it": (
+        *(
+            SHOP,
+            WRONG,
+            f"import os\ntry:\n    {CHECK}\nexcept AssertionError:\n    os.kill(os.getpid(), 15)",
+        ),
+        *(RIGHT, ("# (2) spent = 10",)),
+    ),
+    "it ends without exit handlers": (
+        *(SHOP, WRONG, f"import os\ntry:\n    {CHECK}\nexcept AssertionError:\n    os._exit(3)"),
+        *(RIGHT, ("# (2) spent = 10",)),
+    ),
+    "another process runs it": (
+        *(SHOP, WRONG),
+        "import multiprocessing as m\np = m.get_context('fork').Process(target=lambda: exec("
+        f"{CHECK!r}))\np.start(); p.join(); assert p.exitcode == 0",
+        *(RIGHT, ("AssertionError: wrong", "# (2) spent = 10")),
+    ),
     "its import fails": (
         *(SETTINGS, "number = int(text)", "import shop; assert shop.number == 10"),
         'number = int(text.partition("=")[2])',
         ("invalid literal for int", "# (1) raises ValueError"),
     ),
 }
+
+
+def test_a_command_that_is_killed_says_nothing_of_the_code(shop: Studio) -> None:
+    killed = "import os, shop; shop.fill([1], 1, shop.Basket()); os.kill(os.getpid(), 9)"
+    result = shop.njc(
+        *("static", "--repair", "--test", shlex.join([sys.executable, "-c", killed]), "shop.njpy")
+    )
+    assert (result.exit_code, shop.asked) == (1, [])
+    assert "SIGKILL  SIGKILL        0" in result.stdout
+    assert "ended by SIGKILL, so that it is not known what the code did" in result.stderr
 
 
 def test_code_that_a_flaky_test_passes_is_not_kept(shop: Studio) -> None:
@@ -270,6 +308,30 @@ CLUB_CODES = {
     "oldest": ("oldest = min(self.members)", "oldest = max(self.members, key=self.members.get)"),
 }
 """The wrong and the right code of each block."""
+
+
+def test_two_wrong_blocks_are_not_repaired_at_once(studio: Studio) -> None:
+    studio.write({"core.njpy": CLUB})
+    both = (
+        "import asyncio, core; club = core.Club(); names = [asyncio.run(club.join(*member)) "
+        "for member in (('Ann', 18), ('Cid', 40))]; assert (names, club.oldest) == ([True, True], 'Cid')"
+    )
+    wrong = {name: pair[0] for name, pair in CLUB_CODES.items()}
+    studio.njc(
+        *("build", ".", "-o", "out", "--mode", "static"),
+        replies=lambda request: fenced(wrong["allowed" if "18" in said(request) else "oldest"]),
+    )
+    before = studio.read("njc.lock")
+    result = studio.njc(
+        *("static", "--repair", "--test", shlex.join([sys.executable, "-c", both])),
+        *("--attempts", "1", "."),
+        replies=lambda request: explained(
+            CLUB_CODES["allowed" if "at least 18" in said(request) else "oldest"][1]
+        ),
+    )
+    assert result.exit_code == 1, result.output
+    assert studio.read("njc.lock") == before
+    assert "repair them one after the other with tests of one block each" in result.stderr
 
 
 @pytest.mark.parametrize("wrong", CLUB_CODES)

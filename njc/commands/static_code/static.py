@@ -48,6 +48,7 @@ REPAIR_HEADINGS = ("block", "mode", "runs", "before", "after", "replies")
 COMMAND_HEADINGS = ("block", "mode", "before", "after", "replies")
 COMMAND_SECONDS = 300.0
 """The default limit of a test command."""
+_SHELL_OPERATORS = ("&&", "||", "|", ";", "&", ">", ">>", "<", "2>&1")
 
 
 @click.command("static")
@@ -97,14 +98,12 @@ def command(
     model for a rationale before the code, and keeps both in njc.lock if all runs are right or COMMAND exits with
     0. The exit code is 1 if some code still fails.
     """
-    if bool(traces) == bool(test) or (test and not repair):
+    if bool(traces) == (test is not None) or (test is not None and not repair):
         raise ConfigurationError(
             "nothing says how to test the code; use `--learn TRACES`, `--repair --learn TRACES` or "
             "`--repair --test COMMAND`"
         )
-    words = shlex.split(test) if test else []
-    if words and shutil.which(words[0]) is None:
-        raise ConfigurationError(f"there is no command `{words[0]}`")
+    words = [] if test is None else _read_command(test)
     sources = [Path(place) for place in places if ":" not in place]
     project = resolve_project(sources, {**flags, "mode": flags["mode"] or "static"})
     units = find_units(sources, project)
@@ -147,6 +146,24 @@ def command(
     ctx.exit(int(has_failed))
 
 
+def _read_command(text: str) -> list[str]:
+    """The words of a test command, which no shell reads."""
+    try:
+        words = shlex.split(text)
+    except ValueError as error:
+        raise ConfigurationError(f"the test command cannot be read: {error}") from None
+    if found := next((word for word in words if word in _SHELL_OPERATORS), None):
+        raise ConfigurationError(
+            f"no shell reads the test command, so that `{found}` means nothing in it; use `sh -c '...'`"
+        )
+    if not words or shutil.which(words[0]) is None:
+        first = words[0] if words else ""
+        raise ConfigurationError(
+            f"there is no command `{first}`; write a line of the shell as `sh -c '...'`"
+        )
+    return words
+
+
 def _show_learning(console: Console, results: Sequence[LearningResult], repairs: bool) -> bool:
     """Print the results on recorded runs; returns whether some code still fails."""
     if rows := [_make_row(result) for result in results if result.score]:
@@ -179,7 +196,13 @@ def _show_command_repair(console: Console, done: Sequence[CommandRepairResult]) 
     for result in done:
         if result.trouble or result.rationale:
             console.note(f"{result.hole.name}: {result.trouble or result.rationale}")
-    return not any(result.after and result.after.result.has_passed for result in done)
+    has_passed = any(result.after and result.after.result.has_passed for result in done)
+    if not has_passed and sum(result.replies > 0 for result in done) > 1:
+        console.note(
+            "no change in one block makes the command pass; if several are wrong, repair them one after the other "
+            "with tests of one block each"
+        )
+    return not has_passed
 
 
 def _make_row(result: LearningResult) -> tuple[str, ...]:

@@ -2,8 +2,9 @@
 
     NJC_TRACE_BLOCK={"file": "/tmp/x/shop.py", "first": 12, "last": 20, "folder": "/tmp/y"}
 
-When the process ends or is interrupted, the steps are in a file of the folder. A `sitecustomize` of the program's own
-is imported before. A process that is killed writes nothing.
+When the process ends, by an exit, `os._exit`, an interrupt or SIGTERM, the steps are in a file of the folder; so are
+those of processes that it forks. A `sitecustomize` of the program's own is imported before. A process that another signal
+ends writes nothing.
 """
 
 from __future__ import annotations
@@ -16,6 +17,7 @@ import signal
 import sys
 from contextlib import suppress
 from types import CodeType, FrameType
+from typing import NoReturn
 
 VARIABLE = "NJC_TRACE_BLOCK"
 
@@ -34,14 +36,13 @@ def record_block(settings: str) -> None:
     recorder = StepRecorder(
         is_traced, has_calls=True, lines=range(block["first"], block["last"] + 1)
     )
-    process = os.getpid()
 
     @atexit.register
     def write() -> None:
         recorder.stop()
         trace = recorder.make_trace()
-        if trace.reached and os.getpid() == process:
-            path = os.path.join(block["folder"], f"{process}.json")
+        if trace.reached:
+            path = os.path.join(block["folder"], f"{os.getpid()}.json")
             with suppress(OSError), open(path, "w", encoding="utf-8") as file:
                 json.dump(trace.to_json(), file)
 
@@ -49,7 +50,20 @@ def record_block(settings: str) -> None:
         write()
         signal.default_int_handler(number, frame)
 
+    def terminate(number: int, frame: FrameType | None) -> None:
+        write()
+        signal.signal(number, signal.SIG_DFL)
+        os.kill(os.getpid(), number)
+
+    leave = os._exit  # as processes of `multiprocessing` and of pytest-xdist end
+
+    def write_and_leave(status: int) -> NoReturn:
+        write()
+        leave(status)
+
+    os._exit = write_and_leave
     signal.signal(signal.SIGINT, interrupt)
+    signal.signal(signal.SIGTERM, terminate)
     recorder.start()
 
 
