@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import asyncio
+import contextvars
 import json
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +16,7 @@ import njrt
 from njc.compiler import compile_source
 from njc.frontend.source import SourceFile
 from njrt.errors import ServerError
-from njrt.messages import Request, UserMessage
+from njrt.messages import ModelMessage, Reply, Request, Usage, UserMessage
 from njrt.models.scripted import Said
 from njrt.prediction import Prediction
 from njrt.session.prediction import find_ending_mismatch, find_mismatches, is_same_text
@@ -134,6 +136,92 @@ def test_a_prediction_that_fails_is_no_surprise_and_does_not_fail_the_block() ->
         assert effect.prediction.problem
         assert (watch.totals.predicted, watch.totals.surprises) == (0, 0)
         assert watch.runs[0].outcome == "completed"
+
+
+class FailingModel:
+    """A model of the program's own that fails in its own ways."""
+
+    name, protocol = "failing", "text"
+
+    def __init__(self, answer: Callable[[], Any]) -> None:
+        self.answer = answer
+
+    def ask(self, request: Request) -> Any:
+        return self.answer()
+
+    async def aask(self, request: Request) -> Any:
+        return self.answer()
+
+
+class BadError(Exception):
+    """An error without a text."""
+
+    def __str__(self) -> str:
+        raise RuntimeError("no text")
+
+
+def fail(error: BaseException) -> Callable[[], Any]:
+    def answer() -> Any:
+        raise error
+
+    return answer
+
+
+def say(text: Any) -> Callable[[], Any]:
+    return lambda: Reply(ModelMessage(text), Usage(input=7, output=3))
+
+
+FAILURES = {
+    "an error of the server": (fail(ServerError("down")), "no prediction: down"),
+    "an error of its code": (fail(KeyError("x")), "no prediction: KeyError"),
+    "a time limit of its own": (fail(TimeoutError()), "no prediction: TimeoutError"),
+    "an error without a text": (fail(BadError("x")), "no prediction: BadError"),
+    "no reply": (lambda: None, "no prediction: AttributeError"),
+    "a reply without a text": (say(None), "no prediction: TypeError"),
+    "an empty reply": (say(""), "the reply has no prediction"),
+    "a talkative reply": (say("It will add up. " * 9), "the reply has no prediction"),
+    "a reply of brackets": (say("spent = " + "[" * 50_000), ""),
+    "a reply of blanks": (say("spent = 1" + " `" * 200_000 + "x\n"), ""),
+    "a reply of quotes": (say("spent = " + "'\\'" * 50_000), ""),
+    "a number of many digits": (say("spent = " + "9" * 15_000), ""),
+    "a null": (say("spent = \0\nEND: \0"), ""),
+    "surrogates": (say("spent = '\ud800'\nEND: \ud800"), ""),
+}
+"""What a predicting model does, and the beginning of the problem that is noted; empty for a surprise."""
+
+
+@pytest.mark.parametrize("name", FAILURES)
+def test_no_failure_of_the_predicting_model_disturbs_a_block(name: str, tmp_path: Path) -> None:
+    answer, problem = FAILURES[name]
+    model = njrt.Scripted(lambda request: ADD, protocol="text")
+    total = "```python\nspent = sum(prices)\n```"
+    amodel = njrt.Scripted(lambda request: total, protocol="text")
+    program, predictor, trace = load(), FailingModel(answer), tmp_path / "trace.jsonl"
+
+    def call_all() -> list[Any]:
+        with njrt.using(model=model):
+            found = [program["spend"]([3, 4, 50], 10)]
+        with njrt.using(model=amodel):
+            return [*found, asyncio.run(program["aspend"]([3, 4], 10))]
+
+    with njrt.using(predict=predictor, trace=str(trace)), njrt.watch() as watch:
+        assert call_all() == [7, 7]
+        with ThreadPoolExecutor(1) as pool:
+            assert pool.submit(contextvars.copy_context().run, call_all).result() == [7, 7]
+    predictions = [effect.prediction for run in watch.runs for effect in run.effects]
+    assert len(predictions) == 8
+    for found in predictions:
+        assert found is not None
+        assert found.problem.startswith(problem) if problem else found.is_surprise
+    lines = [json.loads(line) for line in trace.read_text().splitlines()]
+    assert sum("prediction" in line for line in lines) == 8
+
+
+def test_an_interrupt_of_a_prediction_ends_the_block() -> None:
+    model = njrt.Scripted(lambda request: ADD, protocol="text")
+    predictor = FailingModel(fail(KeyboardInterrupt()))
+    with njrt.using(model=model, predict=predictor), pytest.raises(KeyboardInterrupt):
+        load()["spend"]([3], 10)
 
 
 def test_secrets_are_not_shown_to_the_predictor() -> None:

@@ -38,10 +38,11 @@ line `NAME = VALUE`, in Python, for each variable that is new or different, and 
 
 MAX_VALUE_CHARS = 300
 MAX_REPLY_TOKENS = 512
+MAX_REPLY_CHARS = 20_000
 GOES_ON = "goes on"
-_CHANGE = re.compile(r"^[`\s]*([^\W\d]\w*)\s*=\s*(.+?)[`\s]*$")
+_CHANGE = re.compile(r"([^\W\d]\w*)\s*=\s*(.+)")
 _STRING = re.compile(r"'(?:[^'\\]|\\.)*'|\"(?:[^\"\\]|\\.)*\"")
-_ENDING = re.compile(r"^[`\s]*END:\s*(.+?)[`\s]*$")
+_ENDING = re.compile(r"END:\s*(.+)")
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,19 +62,20 @@ class EffectPredictor:
         self._redactor = Redactor(True if rule is None else rule)
 
     def predict(self, effect: Effect) -> Generator[PredictionRequest, Reply, OpenPrediction]:
-        """Ask the model; its errors are a problem of the prediction, never one of the block."""
-        before = self._render_variables()
-        began = time.monotonic()
+        """Ask the model; errors, also those of a model's code, are a problem of the prediction, never one of the block."""
         try:
-            reply = yield PredictionRequest(self._model, self._make_request(effect, before))
-        except NaturalError as error:
-            return OpenPrediction(Prediction(problem=f"no prediction: {error}"), before)
-        prediction = replace(
-            read_prediction(reply.message.text),
-            input_tokens=reply.usage.input,
-            output_tokens=reply.usage.output,
-            seconds=time.monotonic() - began,
-        )
+            before = self._render_variables()
+            request = self._make_request(effect, before)
+            began = time.monotonic()
+            reply = yield PredictionRequest(self._model, request)
+            prediction = replace(
+                read_prediction(reply.message.text),
+                input_tokens=reply.usage.input,
+                output_tokens=reply.usage.output,
+                seconds=time.monotonic() - began,
+            )
+        except Exception as error:
+            return OpenPrediction(Prediction(problem=f"no prediction: {_describe(error)}"), {})
         return OpenPrediction(prediction, before)
 
     def compare(self, opened: OpenPrediction, result: EffectResult) -> Prediction:
@@ -83,10 +85,13 @@ class EffectPredictor:
             return prediction
         if isinstance(result, Refusal | NeedsCode):
             return replace(prediction, problem="the effect was refused")
-        mismatches = [
-            *find_mismatches(prediction.expected, opened.before, self._render_variables()),
-            *find_ending_mismatch(prediction.ending, self._describe_ending(result)),
-        ]
+        try:
+            mismatches = [
+                *find_mismatches(prediction.expected, opened.before, self._render_variables()),
+                *find_ending_mismatch(prediction.ending, self._describe_ending(result)),
+            ]
+        except Exception as error:
+            return replace(prediction, problem=f"not compared: {_describe(error)}")
         return replace(prediction, mismatches=tuple(mismatches))
 
     def _render_variables(self) -> dict[str, str]:
@@ -135,11 +140,16 @@ class EffectPredictor:
         )
 
 
+def _describe(error: Exception) -> str:
+    return str(error) if isinstance(error, NaturalError) else write_brief(error, MAX_VALUE_CHARS)
+
+
 def read_prediction(text: str) -> Prediction:
-    """The prediction in a reply; lines that say nothing of it are left out."""
+    """The prediction in a reply; lines that say nothing of it are left out, and so is the end of a long reply."""
     expected: dict[str, str] = {}
     ending = ""
-    for line in text.splitlines():
+    for line in text[:MAX_REPLY_CHARS].splitlines():
+        line = line.strip().strip("`").strip()
         if found := _ENDING.match(line):
             ending = found[1]
         elif found := _CHANGE.match(line):
