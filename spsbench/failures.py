@@ -33,25 +33,23 @@ FailureCategory = Literal[
     "unsayable",
     "unclassified",
 ]
-"""Why a trial failed, by its first case that failed."""
+"""Why a trial failed, by its first case that failed.
 
-FAILURE_CATEGORIES: Mapping[FailureCategory, str] = {
-    "wrong result": "nothing was raised, but a check fails "
-    "(the paper's Reasoning and Hallucination)",
-    "incorrect state operation": "the program raised an exception on the state that the model left "
-    "(the paper's Incorrect State Op)",
-    "gave up": "the model raised an exception, or ended a block on an error (the paper's Give Up)",
-    "no answer": "no reply could be parsed, or had the right type, in all attempts",
-    "limit": "a block reached its limit of effects, calls, seconds or tokens",
-    "generated code": "the generated code of a block raised an exception",
-    "not built": "no code for a block passed the checks of the static mode",
-    "timeout": "the trial reached its limit of seconds and was killed",
-    "crash": "the process died by a signal or ended itself",
-    "rejected": "the model's server refused the request, mostly because it is too long",
-    "server": "the model's server is down, or does not accept the key or the model: not a result",
-    "unsayable": "the effect set cannot express the code (scripted models only)",
-    "unclassified": "none of these",
-}
+    wrong result                 nothing was raised, but a check fails (the paper's Reasoning and Hallucination)
+    incorrect state operation    the program raised an exception on the state that the model left
+                                 (the paper's Incorrect State Op)
+    gave up                      the model raised an exception, or ended a block on an error (the paper's Give Up)
+    no answer                    no reply could be parsed, or had the right type, in all attempts
+    limit                        a block reached its limit of effects, calls, seconds or tokens
+    generated code               the generated code of a block raised an exception
+    not built                    no code for a block passed the checks of the static mode
+    timeout                      the trial reached its limit of seconds and was killed
+    crash                        the process died by a signal or ended itself
+    rejected                     the model's server refused the request, mostly because it is too long
+    server                       the model's server is down, or does not accept the key or the model: not a result
+    unsayable                    the effect set cannot express the code (scripted models only)
+    unclassified                 none of these
+"""
 
 ErrorCategory = Literal[
     "state op error",

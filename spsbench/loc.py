@@ -13,7 +13,7 @@ from __future__ import annotations
 import ast
 import io
 import tokenize
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
 from statistics import mean
 
@@ -45,7 +45,7 @@ def compute_percent_change(new: float, old: float) -> float:
     return 100 * (new - old) / old
 
 
-def count_lengths(names: Iterable[str] = TASK_NAMES) -> tuple[Length, ...]:
+def count_lengths() -> tuple[Length, ...]:
     """Count the two programs of each task."""
     return tuple(
         Length(
@@ -53,7 +53,7 @@ def count_lengths(names: Iterable[str] = TASK_NAMES) -> tuple[Length, ...]:
             count_lines_of_code(read_program_source(name, "natural.njpy")),
             count_lines_of_code(read_program_source(name, "manual.py")),
         )
-        for name in names
+        for name in TASK_NAMES
     )
 
 

@@ -49,6 +49,7 @@ from njc.timeline.happenings import (
     Stopped,
 )
 from njrt.errors import NaturalError
+from njrt.typed_json import describe_validation_error
 
 _FAILURES = (NaturalError, ChannelClosedError)
 """The controller cannot do what was asked, or the program has ended meanwhile."""
@@ -405,7 +406,5 @@ class Adapter:
 
 def _describe_error(error: Exception) -> str:
     if isinstance(error, ValidationError):
-        first = error.errors(include_url=False)[0]
-        place = ".".join(map(str, first["loc"]))
-        return f"{place}: {first['msg']}" if place else str(first["msg"])
+        return describe_validation_error(error)
     return str(error)

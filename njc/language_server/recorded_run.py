@@ -29,21 +29,18 @@ async def run_on_recording(
     place: str,
     recording: Path,
     environ: Mapping[str, str],
-    seconds: float = RUN_SECONDS,
 ) -> str:
     """Run a program on a recording, with no model, and return the steps of the block at `place` as text."""
     with tempfile.TemporaryDirectory(prefix="njc-lsp-") as folder:
         trace = Path(folder) / "trace.jsonl"
         environment = {**environ, "NJC_RECORD": f"none:{recording}", "NJC_TRACE": str(trace)}
         output = await _run(
-            [sys.executable, "-m", "njc", "run", str(file)], file.parent, environment, seconds
+            [sys.executable, "-m", "njc", "run", str(file)], file.parent, environment
         )
         return "\n".join([*_describe_last_run(trace, place), *output])
 
 
-async def _run(
-    command: list[str], folder: Path, environment: Mapping[str, str], seconds: float
-) -> list[str]:
+async def _run(command: list[str], folder: Path, environment: Mapping[str, str]) -> list[str]:
     """Run a command to its end; return what it wrote to standard error, if it failed."""
     process = await asyncio.create_subprocess_exec(
         *command,
@@ -55,9 +52,9 @@ async def _run(
         start_new_session=True,
     )
     try:
-        _, errors = await asyncio.wait_for(process.communicate(), seconds)
+        _, errors = await asyncio.wait_for(process.communicate(), RUN_SECONDS)
     except TimeoutError:
-        return ["", f"the program was ended after {seconds:g} seconds"]
+        return ["", f"the program was ended after {RUN_SECONDS:g} seconds"]
     finally:  # also where the request is cancelled
         with suppress(OSError):
             os.killpg(process.pid, signal.SIGKILL)

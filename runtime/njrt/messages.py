@@ -176,3 +176,13 @@ class Reply:
     source: Literal["model", "cache", "recording", "script"] = "model"
     attempts: tuple[CallAttempt, ...] = ()
     agreement: float | None = None
+
+
+def make_object_schema(properties: Mapping[str, Json]) -> dict[str, Any]:
+    """The schema of an object with these properties, all required, and no others."""
+    return {
+        "type": "object",
+        "properties": dict(properties),
+        "required": list(properties),
+        "additionalProperties": False,
+    }

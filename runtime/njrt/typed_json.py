@@ -13,6 +13,7 @@ import functools
 from typing import Any
 
 from njrt.message_json import format_json_line
+from njrt.values.adapters import format_validation_errors
 
 
 class InvalidJsonError(ValueError):
@@ -53,8 +54,6 @@ def _build_adapter(expected: Any) -> Any:
 
 def describe_validation_error(error: Any) -> str:
     """The first problem that pydantic found, with its field."""
-    problem = error.errors(include_url=False, include_context=False)[0]
-    if problem["type"] == "json_invalid":
+    if error.errors(include_url=False)[0]["type"] == "json_invalid":
         return "not JSON"
-    field = ".".join(map(str, problem["loc"]))
-    return f"{field}: {problem['msg']}" if field else str(problem["msg"])
+    return format_validation_errors(error, most=1)

@@ -222,7 +222,7 @@ def compute_pass_rate(
 
 
 def compute_bootstrap_interval(
-    programs: Sequence[Sequence[float]], uniform: Uniform, rounds: int = BOOTSTRAP_ROUNDS
+    programs: Sequence[Sequence[float]], uniform: Uniform
 ) -> tuple[float, float]:
     """The middle 95 % of the means of programs drawn with replacement, each with repeats drawn with replacement."""
     sums = sorted(
@@ -230,9 +230,9 @@ def compute_bootstrap_interval(
             sum(sample_with_replacement(repeats, uniform)) / len(repeats)
             for repeats in sample_with_replacement(programs, uniform)
         )
-        for _ in range(rounds)
+        for _ in range(BOOTSTRAP_ROUNDS)
     )
-    cut = round(rounds * 0.025)
+    cut = round(BOOTSTRAP_ROUNDS * 0.025)
     return sums[cut] / len(programs), sums[-1 - cut] / len(programs)
 
 

@@ -11,11 +11,11 @@ from typing import Any, Literal, NamedTuple, TypedDict
 import pytest
 
 from anthropic_server import AnthropicServer, message, tool_use
-from njrt.messages import ModelMessage, Reply, Request, UserMessage
+from njrt.messages import ModelMessage, Reply, Request, UserMessage, make_object_schema
 from njrt.models.anthropic import Anthropic
 from njrt.models.openai import OpenAI
 from njrt.models.strict_schema import make_strict_schema, restore_reply, restore_strict_reply
-from njrt.values.json_forms import make_json_form, make_object_schema
+from njrt.values.json_forms import make_json_form
 from openai_server import KEY, OpenAIServer, says, schema_complaints
 
 pytest.importorskip("openai")

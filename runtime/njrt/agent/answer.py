@@ -34,15 +34,11 @@ from njrt.effects import (
     ReturnAnswer,
 )
 from njrt.errors import ConfigurationError
-from njrt.messages import Json, Reply
+from njrt.messages import Json, Reply, make_object_schema
 from njrt.scope.scope import Bound, Scope
 from njrt.values.introspection import is_exception_class
-from njrt.values.json_forms import (
-    JsonForm,
-    describe_object,
-    make_json_form,
-    make_object_schema,
-)
+from njrt.values.json_forms import JsonForm, make_json_form
+from njrt.values.schema_text import describe_object
 
 UNTYPED = bool | int | float | str | list[bool | int | float | str] | None
 """What an output without a declared type may be."""

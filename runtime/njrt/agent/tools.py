@@ -30,7 +30,7 @@ from njrt.effects import (
     Run,
     SetRef,
 )
-from njrt.messages import Json, Tool, ToolCall
+from njrt.messages import Json, Tool, ToolCall, make_object_schema
 from njrt.options import EffectSet
 
 
@@ -55,24 +55,9 @@ class Operation:
 
 
 TEXT_SCHEMA: Json = {"type": "string"}
-REFERENCE_SCHEMA: Json = {
-    "type": "object",
-    "properties": {
-        "type": {"enum": ["Ref"]},
-        "addr": {"type": "integer"},
-    },
-    "required": ["type", "addr"],
-    "additionalProperties": False,
-}
-
-
-def _make_object_schema(**properties: Json) -> dict[str, Any]:
-    return {
-        "type": "object",
-        "properties": properties,
-        "required": list(properties),
-        "additionalProperties": False,
-    }
+REFERENCE_SCHEMA: Json = make_object_schema(
+    {"type": {"enum": ["Ref"]}, "addr": {"type": "integer"}}
+)
 
 
 # A recursive schema, so that any value can be sent although strict mode knows no free-form objects. A pair of a key
@@ -86,11 +71,11 @@ WIRE_DEFINITIONS: Json = {
             _SCALAR,
             REFERENCE_SCHEMA,
             _VALUES,
-            _make_object_schema(type={"enum": ["tuple", "set", "dict"]}, items=_VALUES),
-            _make_object_schema(
-                type={"enum": ["Object"]}, **{"class": TEXT_SCHEMA}, attributes=_VALUES
+            make_object_schema({"type": {"enum": ["tuple", "set", "dict"]}, "items": _VALUES}),
+            make_object_schema(
+                {"type": {"enum": ["Object"]}, "class": TEXT_SCHEMA, "attributes": _VALUES}
             ),
-            _make_object_schema(key=WIRE_SCHEMA, value=WIRE_SCHEMA),
+            make_object_schema({"key": WIRE_SCHEMA, "value": WIRE_SCHEMA}),
         ]
     },
 }
@@ -189,8 +174,8 @@ def make_tools(effects: EffectSet) -> tuple[Tool, ...]:
 
 def make_arguments_schema(operation: Operation) -> Json:
     """The strict JSON schema of an operation's arguments: every property required, no others allowed."""
-    schema = _make_object_schema(
-        **{parameter.name: parameter.schema for parameter in operation.parameters}
+    schema = make_object_schema(
+        {parameter.name: parameter.schema for parameter in operation.parameters}
     )
     if any(parameter.schema is WIRE_SCHEMA for parameter in operation.parameters):
         schema["$defs"] = WIRE_DEFINITIONS

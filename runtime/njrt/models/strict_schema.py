@@ -20,7 +20,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from njrt.messages import Json, ModelMessage, Reply
+from njrt.messages import Json, ModelMessage, Reply, make_object_schema
 from njrt.models.response import MalformedReplyError, parse_json
 from njrt.values.json_choices import (
     JsonValue,
@@ -29,7 +29,6 @@ from njrt.values.json_choices import (
     list_constants,
     resolve_reference,
 )
-from njrt.values.json_forms import make_object_schema
 
 REPLY = "reply"
 """The property of the root object that holds the reply."""

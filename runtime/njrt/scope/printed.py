@@ -11,12 +11,13 @@ from __future__ import annotations
 import builtins
 from typing import Any
 
+MAX_CHARS = 4_000
+
 
 class Transcript:
-    """The text printed since it was last taken, of at most `most` characters; `last` is what was last taken."""
+    """The text printed since it was last taken, of at most `MAX_CHARS`; `last` is what was last taken."""
 
-    def __init__(self, most: int = 4000) -> None:
-        self.most = most
+    def __init__(self) -> None:
         self._parts: list[str] | None = []
         self._length = 0
         self.last = ""
@@ -36,7 +37,7 @@ class Transcript:
         """The text so far, cut if it was long; the transcript is then empty."""
         if self._parts is None:
             return ""
-        text, left_out = "".join(self._parts), self._length - self.most
+        text, left_out = "".join(self._parts), self._length - MAX_CHARS
         self._parts, self._length = [], 0
         self.last = text if left_out <= 0 else f"{text}… ({left_out} more characters printed)\n"
         return self.last
@@ -46,7 +47,7 @@ class Transcript:
         self._parts = None
 
     def _record(self, text: str) -> None:
-        room = self.most - self._length
+        room = MAX_CHARS - self._length
         self._length += len(text)
         if room > 0 and self._parts is not None:
             self._parts.append(text[:room])

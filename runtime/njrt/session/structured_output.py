@@ -17,10 +17,10 @@ import re
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from njrt.messages import Json
+from njrt.messages import Json, make_object_schema
 from njrt.outcome import UserValue
 from njrt.packages import require_packages
-from njrt.values.json_forms import get_adapter, make_object_schema
+from njrt.values.adapters import format_validation_errors, get_adapter
 
 AnswerType = Any
 """What is asked for: a type that pydantic knows, or a JSON schema as a dict."""
@@ -151,15 +151,7 @@ def convert_answer(answer: UserValue, wanted: AnswerType) -> UserValue:
     try:
         return get_adapter(wanted).validate_json(json.dumps(answer))
     except ValidationError as error:
-        raise ValueError(_format_errors(error)) from None
-
-
-def _format_errors(error: Any, most: int = 3) -> str:
-    details = error.errors(include_url=False, include_context=False)[:most]
-    return "; ".join(
-        f"{'.'.join(map(str, detail['loc'])) or 'the answer'}: {detail['msg']}"
-        for detail in details
-    )
+        raise ValueError(format_validation_errors(error, "the answer")) from None
 
 
 def _check_against_schema(answer: UserValue, schema: Json) -> None:

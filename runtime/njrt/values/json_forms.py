@@ -4,7 +4,6 @@
     make_json_form(Color)                  schema {"enum": ["RED", "BLUE"], ...}; "RED" decodes to Color.RED
     make_json_form(list[date])             schema {"type": "array", "items": {"type": "string", "format": "date"}}
     make_json_form(Callable[[], int])      TypeError: JSON does not carry functions
-    describe_schema(form.schema)           '"RED" | "BLUE"', for models that read no schemas
 
 Scalars, literals, enums (by name), dataclasses, named tuples, TypedDicts, pydantic models, unions, collections,
 dates and the like have a form. Functions, iterators, `Any` and classes without declared fields have none.
@@ -13,19 +12,15 @@ dates and the like have a form. Functions, iterators, `Any` and classes without 
 from __future__ import annotations
 
 import enum
-import json
-import sys
-import typing
-from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from itertools import permutations
-from types import UnionType
-from typing import Any, Union
+from typing import Any
 
 from njrt.messages import Json
 from njrt.outcome import UserValue
+from njrt.values.adapters import DeclaredType, format_validation_errors, get_adapter
 from njrt.values.json_alternatives import find_equal_alternatives
 from njrt.values.json_choices import (
     CONTAINER,
@@ -35,9 +30,6 @@ from njrt.values.json_choices import (
     list_alternatives,
     read_choices,
 )
-
-DeclaredType = Any
-"""A Python type or annotation."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -251,178 +243,3 @@ def _clean_part(value: JsonValue) -> JsonValue:
     if isinstance(value, list) and value and isinstance(value[0], Mapping):
         return [_clean(inner) for inner in value]
     return value
-
-
-def describe_schema(schema: Json) -> str:
-    """A schema as an example that people, and small models, read at once: `{"name": string}`.
-
-    Definitions that are used more than once follow it by name; `= VALUE` is the default of what may be left out.
-    """
-    definitions = schema.get("$defs", {})
-    shared = {
-        name: text
-        for name, count in Counter(_list_references(schema)).items()
-        if count > 1
-        and name in definitions
-        and name not in _list_references(definitions[name])
-        and len(text := _describe(definitions[name], definitions, 0)) > _MIN_SHARED
-    }
-    kept = {name: part for name, part in definitions.items() if name not in shared}
-    text = _describe(schema, kept, 0)
-    named = [f"{name} is {_describe(definitions[name], kept, 0)}" for name in shared]
-    return f"{text}, where {'; '.join(named)}" if named else text
-
-
-def _list_references(schema: JsonValue) -> list[str]:
-    """The names of the definitions that a schema refers to, each as often as it does."""
-    if isinstance(schema, list):
-        return [name for part in schema for name in _list_references(part)]
-    if not isinstance(schema, Mapping):
-        return []
-    own = [schema["$ref"].rpartition("/")[2]] if isinstance(schema.get("$ref"), str) else []
-    return own + [name for part in schema.values() for name in _list_references(part)]
-
-
-_MIN_SHARED = 40
-"""Characters from which the description of a definition is not repeated."""
-
-_MAX_DEPTH = 4
-# Not in quotes: small models copy what they can.
-_SCALAR_DESCRIPTIONS = {
-    "string": "string",
-    "integer": "integer",
-    "number": "number",
-    "boolean": "true | false",
-    "null": "null",
-}
-_FORMAT_DESCRIPTIONS = {
-    "date": '"YYYY-MM-DD"',
-    "time": '"HH:MM:SS"',
-    "date-time": '"YYYY-MM-DDTHH:MM:SS"',
-    "duration": '"a duration such as PT1H30M"',
-}
-
-
-def _describe(schema: Json, definitions: Json, depth: int) -> str:
-    if "enum" in schema or "const" in schema:
-        choices = schema.get("enum") or [schema["const"]]
-        return " | ".join(json.dumps(choice, ensure_ascii=False) for choice in choices)
-    for key in ("anyOf", "oneOf"):
-        if key in schema:
-            found = (_describe(choice, definitions, depth) for choice in schema[key])
-            return " | ".join(dict.fromkeys(found))
-    if "$ref" in schema:
-        name = schema["$ref"].rpartition("/")[2]
-        is_shown = depth < _MAX_DEPTH and name in definitions
-        return _describe(definitions[name], definitions, depth + 1) if is_shown else name
-    match schema.get("type"):
-        case "object" if "properties" in schema:
-            parts = schema["properties"].items()
-            inner = [
-                f'"{name}": {_describe(part, definitions, depth)}{_format_default(part)}'
-                for name, part in parts
-            ]
-            return f"{{{', '.join(inner)}}}"
-        case "object":
-            others = schema.get("additionalProperties")
-            inner_text = (
-                _describe(others, definitions, depth)
-                if isinstance(others, Mapping)
-                else "any value"
-            )
-            return f"{{string: {inner_text}, ...}}"
-        case "array" if "prefixItems" in schema:
-            fixed = [_describe(part, definitions, depth) for part in schema["prefixItems"]]
-            return f"[{', '.join(fixed)}]"
-        case "array":
-            return f"[{_describe(schema.get('items', {}), definitions, depth)}, ...]"
-        case "string" if schema.get("format") in _FORMAT_DESCRIPTIONS:
-            return _FORMAT_DESCRIPTIONS[schema["format"]]
-        case kind:
-            return _SCALAR_DESCRIPTIONS.get(str(kind), "any value")
-
-
-def _format_default(schema: Json) -> str:
-    """The default of a field that may be left out, ` = "medium"`."""
-    if "default" not in schema or "const" in schema:
-        return ""
-    return f" = {json.dumps(schema['default'], ensure_ascii=False)}"
-
-
-def describe_object(forms: Mapping[str, JsonForm]) -> str:
-    """An object whose properties have these forms, as `describe_schema` writes it."""
-    properties = {name: form.schema_with_members for name, form in forms.items()}
-    definitions: dict[str, Json] = {}
-    for schema in properties.values():
-        definitions |= schema.get("$defs", {})
-    parts = {
-        name: {key: part for key, part in schema.items() if key != "$defs"}
-        for name, schema in properties.items()
-    }
-    return describe_schema({"type": "object", "properties": parts, "$defs": definitions})
-
-
-def make_object_schema(properties: Mapping[str, Json]) -> dict[str, Any]:
-    """The schema of an object with these properties, all required, and no others."""
-    return {
-        "type": "object",
-        "properties": dict(properties),
-        "required": list(properties),
-        "additionalProperties": False,
-    }
-
-
-@lru_cache(maxsize=256)
-def _make_adapter(declared: DeclaredType) -> Any:
-    from pydantic import ConfigDict, PydanticUserError, TypeAdapter
-
-    checked = convert_typed_dicts(declared) if sys.version_info < (3, 12) else declared
-    try:
-        return TypeAdapter(checked)
-    except PydanticUserError:
-        return TypeAdapter(checked, config=ConfigDict())
-
-
-def get_adapter(declared: DeclaredType) -> Any:
-    """The `TypeAdapter` of a type; one for each type."""
-    try:
-        return _make_adapter(declared)
-    except TypeError:  # unhashable, such as Annotated[int, []]
-        return _make_adapter.__wrapped__(declared)
-
-
-def convert_typed_dicts(declared: DeclaredType) -> DeclaredType:
-    """The type with each TypedDict made by typing_extensions: before 3.12 pydantic accepts no other."""
-    if typing.is_typeddict(declared):
-        from typing_extensions import TypedDict, get_type_hints
-
-        presence: tuple[Any, ...] = (typing.Required, typing.NotRequired)
-        keys = {}
-        for key, hint in get_type_hints(declared, include_extras=True).items():
-            said: Any = typing.Required if key in declared.__required_keys__ else typing.NotRequired
-            if typing.get_origin(hint) in presence:  # not in `__required_keys__`, where it is text
-                said = typing.get_origin(hint)
-                (hint,) = typing.get_args(hint)
-            keys[key] = said[convert_typed_dicts(hint)]
-        return TypedDict(declared.__name__, keys)  # type: ignore[operator]
-    origin: Any = typing.get_origin(declared)
-    arguments = typing.get_args(declared)
-    converted = tuple(
-        convert_typed_dicts(part) if isinstance(part, type) or typing.get_origin(part) else part
-        for part in arguments
-    )
-    if all(new is old for new, old in zip(converted, arguments, strict=True)):
-        return declared
-    if origin in (Union, UnionType):
-        return Union[converted]  # noqa: UP007
-    return origin[converted] if origin is not None else declared
-
-
-def format_validation_errors(error: Any, most: int = 3) -> str:
-    """The first few errors of a pydantic `ValidationError`, each with its place, on one line."""
-    found = error.errors(include_url=False, include_context=False)
-    places = [".".join(map(str, problem["loc"])) for problem in found[:most]]
-    return "; ".join(
-        f"{place}: {problem['msg']}" if place else str(problem["msg"])
-        for place, problem in zip(places, found, strict=False)
-    )
