@@ -19,6 +19,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Literal
 
+from njc.analysis.class_members import find_field_type, list_base_names
 from njc.analysis.inference import TypeReader
 from njc.analysis.json_forms import (
     find_json_problem,
@@ -221,7 +222,10 @@ def _find_input_obstacle(block: NaturalBlock, path: str, types: TypeReader) -> I
         typed = part
     owner = typed
     for attribute in attributes:
-        owner, typed = typed, types.field_type(typed, attribute) if typed is not None else None
+        owner, typed = (
+            typed,
+            find_field_type(typed, attribute, types) if typed is not None else None,
+        )
     if typed is not None:
         if not is_read_only(typed, types):
             yield Obstacle(f"it may change `{path}: {typed}`", _suggest_type(path, typed, types))
@@ -250,7 +254,7 @@ def _find_exception_obstacle(
 ) -> Iterator[Obstacle]:
     """An exception of this file that is not made of a message alone."""
     found = types.class_of_type(Typed(ast.Name(name, ast.Load()), block.scope))
-    if found is None or not any(map(is_exception_name, types.bases_of(found))):
+    if found is None or not any(map(is_exception_name, list_base_names(found, types))):
         return
     for statement in found[0].body:
         if isinstance(statement, ast.FunctionDef) and statement.name == "__init__":
@@ -262,13 +266,14 @@ def _find_exception_obstacle(
 
 
 def _is_type(name: str, block: NaturalBlock, types: TypeReader) -> bool:
-    if types.class_of(name, block.scope) or types.alias_of(name, block.scope):
+    typed = Typed(ast.Name(name, ast.Load()), block.scope)
+    if types.class_of_type(typed) or types.alias_of(name, block.scope):
         return True
     home = resolve_name(name, block.scope, types.outputs)
     if isinstance(home, Global) and not home.known:
         return isinstance(getattr(builtins, name, None), type)
     if isinstance(home, Local | Global):
-        imported = types.name_of(Typed(ast.Name(name, ast.Load()), block.scope))
+        imported = types.name_of(typed)
         leaf = imported.rpartition(".")[2]
         return imported in SCALARS or (
             leaf.endswith(("Error", "Exception", "Warning")) and leaf[:1].isupper()

@@ -16,6 +16,11 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property, partial
 
+from njc.analysis.class_members import (
+    find_field_type,
+    find_method_result,
+    list_base_names,
+)
 from njc.analysis.json_forms import is_read_only
 from njc.analysis.types import (
     MAX_DEPTH,
@@ -331,7 +336,7 @@ class TypeReader(TypeDefinitions):
         match function:
             case ast.Name(id=name) if name in _BUILTIN_RESULTS and self.is_builtin(name, scope):
                 return make_builtin_type(_BUILTIN_RESULTS[name], scope)
-            case ast.Name(id=name) if self.class_of(name, scope) is not None:
+            case ast.Name() if self.class_of_type(Typed(function, scope)) is not None:
                 return Typed(function, scope)
             case ast.Name(id=name):
                 definition = self._function_of(name, scope)
@@ -356,7 +361,7 @@ class TypeReader(TypeDefinitions):
         if name == "pathlib.Path" and method == "read_text":
             return make_builtin_type("str", scope)
         found = self.class_of_type(self.expand(typed))
-        return self.find_method_result(found, method) if found is not None else None
+        return find_method_result(found, method, self) if found is not None else None
 
     def _function_of(
         self, name: str, scope: NameScope
@@ -418,12 +423,14 @@ class TypeReader(TypeDefinitions):
         if self._is_enum(owner, scope):
             return Typed(owner, scope)
         typed = self.infer(owner, scope, depth + 1)
-        return self.field_type(typed, attribute) if typed else None
+        return find_field_type(typed, attribute, self) if typed else None
 
     def _is_enum(self, owner: ast.expr, scope: NameScope) -> bool:
         """Whether an expression is the name of an enum of this file."""
         found = self.class_of_type(Typed(owner, scope))
-        return found is not None and any(base.startswith("enum.") for base in self.bases_of(found))
+        return found is not None and any(
+            name.startswith("enum.") for name in list_base_names(found, self)
+        )
 
 
 def _unknown(depth: int) -> Typed | None:

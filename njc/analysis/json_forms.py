@@ -17,8 +17,8 @@ from dataclasses import dataclass, field
 from itertools import permutations
 from typing import Any
 
-from njc.analysis.types import SCALARS, Typed, TypeDefinitions
-from njc.frontend.names import NameScope
+from njc.analysis.class_members import find_unresolved_name, list_base_names, list_fields
+from njc.analysis.types import SCALARS, ClassDefinition, Typed, TypeDefinitions
 
 _WITHOUT_JSON = frozenset({"complex", "fractions.Fraction"})
 _ABSTRACT_COLLECTIONS = frozenset(
@@ -72,7 +72,7 @@ def _is_part_read_only(typed: Typed, types: TypeDefinitions) -> bool:
     found = types.class_of_type(typed)
     if found is None:
         return False
-    bases = set(types.bases_of(found))
+    bases = set(list_base_names(found, types))
     is_data = bool(bases & (_ENUM_BASES | _FLAG_BASES)) or "typing.NamedTuple" in bases
     return is_data or any(map(is_exception_name, bases)) or _is_frozen(found[0], bases)
 
@@ -227,11 +227,9 @@ class _FormReader:
             return frozenset({("open" if is_open else "fixed", *forms)})
         return frozenset({("array", *forms)})
 
-    def read_class(
-        self, typed: Typed, found: tuple[ast.ClassDef, NameScope]
-    ) -> _Form | JsonProblem:
+    def read_class(self, typed: Typed, found: ClassDefinition) -> _Form | JsonProblem:
         node, _ = found
-        bases = set(self.types.bases_of(found))
+        bases = set(list_base_names(found, self.types))
         known = bases & (_ENUM_BASES | _DATA_BASES)
         if bases & _FLAG_BASES:
             return JsonProblem(f"JSON does not carry combinations of `{node.name}`")
@@ -245,7 +243,7 @@ class _FormReader:
                 f"njc does not see the fields of `{strange}`",
                 'write `effects="answer"` on the block, if JSON carries them',
             )
-        if not bases & _MODEL_BASES and (local := self.types.find_unresolved_name(found)):
+        if not bases & _MODEL_BASES and (local := find_unresolved_name(found, self.types)):
             return JsonProblem(
                 f"`{local}`, in the fields of `{node.name}`, is not found at run time",
                 f"define `{local}` at the top level of the module",
@@ -253,7 +251,7 @@ class _FormReader:
         self.around.append((node.name, True))
         try:
             fields: list[tuple[str, _Form]] = []
-            for name, field_type in self.types.fields_of(found):
+            for name, field_type in list_fields(found, self.types):
                 is_private = bases & _MODEL_BASES and name.startswith("_")
                 if is_private or name == "_" or name in _list_computed(node):
                     continue
@@ -268,7 +266,7 @@ class _FormReader:
         kind = "named" if "typing.NamedTuple" in bases else "object"
         return frozenset({(kind, *sorted(fields, key=lambda pair: pair[0]))})
 
-    def find_strange_base(self, found: tuple[ast.ClassDef, NameScope]) -> str | None:
+    def find_strange_base(self, found: ClassDefinition) -> str | None:
         """A base of a class whose fields are not known."""
         known = _DATA_BASES | _NEUTRAL_BASES
         for base in found[0].bases:

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import ast
 import builtins
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -88,6 +88,10 @@ class Typed:
         return Typed(annotation, self.scope)
 
 
+ClassDefinition = tuple[ast.ClassDef, NameScope]
+"""The statement of a class, and the scope around it."""
+
+
 @dataclass(frozen=True)
 class TypeDefinitions:
     """The types of one module: what their names mean, and what they are made of."""
@@ -97,16 +101,6 @@ class TypeDefinitions:
     """The text of the module, which tells what need not be looked for."""
 
     # ── names ────────────────────────────────────────────────────────────────────────────────────
-
-    def class_of(self, name: str, scope: NameScope) -> ast.ClassDef | None:
-        """The class statement that a name means, if it means one class of this file."""
-        if (home := self.find_home(name, scope)) is None:
-            return None
-        statements = self.find_statements_binding(name, home)
-        match statements:
-            case [ast.ClassDef() as found]:
-                return found
-        return None
 
     def find_home(self, name: str, scope: NameScope) -> NameScope | None:
         """The scope that binds a name as `scope` sees it; None for builtins and type parameters."""
@@ -255,21 +249,6 @@ class TypeDefinitions:
         found_names = (self.find_name_for_checkers(typed.inside(part)) for part in parts)
         return next(filter(None, found_names), None)
 
-    def find_unresolved_name(self, found: tuple[ast.ClassDef, NameScope]) -> str | None:
-        """A local name in the fields of a class whose annotations are texts, which mean names of the module."""
-        node, scope = found
-        are_texts = "from __future__ import annotations" in self.text
-        for statement in node.body if scope.parent is not None else ():
-            if isinstance(statement, ast.AnnAssign):
-                annotation = statement.annotation
-                quoted = unquote(annotation)
-                for part in ast.walk(quoted) if are_texts or quoted is not annotation else ():
-                    match part:
-                        case ast.Name(id=name) if (home := self.find_home(name, scope)) is not None:
-                            if home.parent is not None:
-                                return name
-        return None
-
     def _list_for_checkers(self, scope: NameScope) -> frozenset[int]:
         """The ids of the statements of a scope that only type checkers read."""
         if scope not in self._for_checkers_by_scope:
@@ -287,13 +266,12 @@ class TypeDefinitions:
     def _for_checkers_by_scope(self) -> dict[NameScope, frozenset[int]]:
         return {}
 
-    def class_of_type(self, typed: Typed) -> tuple[ast.ClassDef, NameScope] | None:
-        """The class of this file that a type names, with the scope around it."""
+    def class_of_type(self, typed: Typed) -> ClassDefinition | None:
+        """The class that a type names, if it names one class of this file, with the scope around it."""
         match typed.annotation:
-            case ast.Name(id=name):
-                found = self.class_of(name, typed.scope)
-                match resolve_name(name, typed.scope, self.outputs):
-                    case Local(home) | Global(home, True) if found is not None:
+            case ast.Name(id=name) if (home := self.find_home(name, typed.scope)) is not None:
+                match self.find_statements_binding(name, home):
+                    case [ast.ClassDef() as found]:
                         return found, home
         return None
 
@@ -352,35 +330,6 @@ class TypeDefinitions:
         is_known = "." in name or self.class_of_type(origin) is not None
         return is_known or hasattr(builtins, name)
 
-    def bases_of(self, found: tuple[ast.ClassDef, NameScope], depth: int = 0) -> Iterator[str]:
-        """The dotted names of the bases of a class, through classes of this file."""
-        node, scope = found
-        for base in node.bases:
-            typed = Typed(base, scope)
-            yield self.name_of(typed)
-            inner = self.class_of_type(typed)
-            if inner is not None and depth < MAX_DEPTH:
-                yield from self.bases_of(inner, depth + 1)
-
-    def fields_of(
-        self, found: tuple[ast.ClassDef, NameScope], depth: int = 0
-    ) -> Iterator[tuple[str, Typed]]:
-        """The annotated fields of a class, those of its bases in this file first."""
-        node, scope = found
-        for base in node.bases:
-            inner = self.class_of_type(Typed(base, scope))
-            if inner is not None and depth < MAX_DEPTH:
-                yield from self.fields_of(inner, depth + 1)
-        for statement in node.body:
-            match statement:
-                case ast.AnnAssign(target=ast.Name(id=name), annotation=annotation):
-                    typed = Typed(unquote(annotation), scope)
-                    if self.name_of(typed) != "typing.ClassVar":
-                        yield name, typed
-                case ast.FunctionDef(name="__init__"):
-                    for name, annotation in _list_attributes_set(statement):
-                        yield name, Typed(unquote(annotation), scope)
-
     def element_type(self, typed: Typed) -> Typed | None:
         typed = self.expand(typed)
         if self.name_of(typed) == "str":
@@ -408,45 +357,6 @@ class TypeDefinitions:
                 return typed.inside(parts[index])
         return None
 
-    def field_type(self, typed: Typed, attribute: str) -> Typed | None:
-        """The declared type of a field of a class of this file."""
-        found = self.class_of_type(self.expand(typed))
-        if found is None:
-            return None
-        fields = dict(self.fields_of(found))
-        return fields.get(attribute) or self.find_property_type(found, attribute)
-
-    def find_property_type(self, found: tuple[ast.ClassDef, NameScope], name: str) -> Typed | None:
-        """What a property of a class of this file says that it returns."""
-        for method, scope in self.find_methods(found, name):
-            kinds = [ast.unparse(part) for part in method.decorator_list]
-            if kinds in (["property"], ["cached_property"], ["functools.cached_property"]):
-                return Typed(unquote(method.returns), scope) if method.returns else None
-        return None
-
-    def find_method_result(self, found: tuple[ast.ClassDef, NameScope], name: str) -> Typed | None:
-        """What a method of a class of this file says that it returns, or what awaiting it gives."""
-        for method, scope in self.find_methods(found, name):
-            is_plain = not method.decorator_list and method.returns is not None
-            return Typed(unquote(method.returns), scope) if is_plain and method.returns else None
-        return None
-
-    def find_methods(
-        self, found: tuple[ast.ClassDef, NameScope], name: str, depth: int = 0
-    ) -> Iterator[tuple[ast.FunctionDef | ast.AsyncFunctionDef, NameScope]]:
-        """The functions of this name in a class and in its bases in this file, with the scope around their class."""
-        node, scope = found
-        for statement in node.body:
-            match statement:
-                case ast.FunctionDef(name=defined) | ast.AsyncFunctionDef(name=defined) if (
-                    defined == name
-                ):
-                    yield statement, scope
-        for base in node.bases:
-            inner = self.class_of_type(Typed(base, scope))
-            if inner is not None and depth < MAX_DEPTH:
-                yield from self.find_methods(inner, name, depth + 1)
-
 
 def make_builtin_type(name: str, scope: NameScope) -> Typed:
     """The type of a builtin name, in the module, where nothing but the module can hide it."""
@@ -461,25 +371,6 @@ def unquote(annotation: ast.expr) -> ast.expr:
         case ast.Constant(value=str(text)):
             return parse_type(text) or annotation
     return annotation
-
-
-def _list_attributes_set(init: ast.FunctionDef) -> Iterator[tuple[str, ast.expr]]:
-    """The attributes that `__init__` sets, with their annotations or those of the parameters that they are set to."""
-    arguments = [*init.args.posonlyargs, *init.args.args, *init.args.kwonlyargs]
-    parameters = {
-        argument.arg: argument.annotation for argument in arguments if argument.annotation
-    }
-    for statement in init.body:
-        match statement:
-            case ast.AnnAssign(
-                target=ast.Attribute(value=ast.Name(id="self"), attr=name), annotation=annotation
-            ):
-                yield name, annotation
-            case ast.Assign(
-                targets=[ast.Attribute(value=ast.Name(id="self"), attr=name)],
-                value=ast.Name(id=parameter),
-            ) if parameter in parameters:
-                yield name, parameters[parameter]
 
 
 def _canonical(name: str) -> str:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import ast
 
+from njc.analysis.class_members import find_field_type
 from njc.language_server.documents import Document, Reading
 from njc.language_server.name_index import Occurrence
 
@@ -56,7 +57,7 @@ def _find_field(reading: Reading, offset: int) -> list[Span]:
         root, *attributes = reference.path.split(".")
         typed = types.infer(ast.Name(root, ast.Load()), block.scope)
         for attribute in attributes[: parts - 1]:
-            typed = types.field_type(typed, attribute) if typed is not None else None
+            typed = find_field_type(typed, attribute, types) if typed is not None else None
         found = types.class_of_type(types.expand(typed)) if typed is not None else None
         if found is not None and 0 < parts <= len(attributes):
             return _find_member(reading, found[0], attributes[parts - 1])

@@ -14,6 +14,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
+from njc.analysis.class_members import find_field_type, list_fields
 from njc.frontend.blocks import NaturalBlock
 from njc.frontend.names import NameScope, list_visible_names
 from njc.language_server.documents import Reading
@@ -102,11 +103,11 @@ def list_members(reading: Reading, block: NaturalBlock, path: str) -> Iterator[V
         root, block.scope
     )
     for attribute in attributes:
-        typed = types.field_type(typed, attribute) if typed is not None else None
+        typed = find_field_type(typed, attribute, types) if typed is not None else None
     found = types.class_of_type(types.expand(typed)) if typed is not None else None
     if found is None:
         return
-    for name, field in dict(types.fields_of(found)).items():
+    for name, field in dict(list_fields(found, types)).items():
         yield VisibleName(name, "field", str(field))
     for statement in found[0].body:
         match statement:

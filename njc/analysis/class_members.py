@@ -1,0 +1,126 @@
+"""What the classes of a file declare: their bases, fields, properties and methods.
+
+    @dataclass                              list_fields(Row)                    ("name", str)
+    class Row(Base):                        list_base_names(Row)                "Base", and the bases of `Base`
+        name: str                           find_field_type(Row, "name")        str
+
+Not seen: bases of other modules, and what decorators and metaclasses add.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+
+from njc.analysis.types import MAX_DEPTH, ClassDefinition, Typed, TypeDefinitions, unquote
+from njc.frontend.names import NameScope
+
+
+def list_base_names(found: ClassDefinition, types: TypeDefinitions) -> Iterator[str]:
+    """The dotted names of the bases of a class, through classes of this file."""
+    for node, scope in _walk_bases(found, types):
+        for base in node.bases:
+            yield types.name_of(Typed(base, scope))
+
+
+def list_fields(
+    found: ClassDefinition, types: TypeDefinitions, depth: int = 0
+) -> Iterator[tuple[str, Typed]]:
+    """The annotated fields of a class, those of its bases in this file first."""
+    node, scope = found
+    for base in _find_bases(found, types) if depth < MAX_DEPTH else ():
+        yield from list_fields(base, types, depth + 1)
+    for statement in node.body:
+        match statement:
+            case ast.AnnAssign(target=ast.Name(id=name), annotation=annotation):
+                typed = Typed(unquote(annotation), scope)
+                if types.name_of(typed) != "typing.ClassVar":
+                    yield name, typed
+            case ast.FunctionDef(name="__init__"):
+                for name, annotation in _list_attributes_set(statement):
+                    yield name, Typed(unquote(annotation), scope)
+
+
+def find_field_type(typed: Typed, attribute: str, types: TypeDefinitions) -> Typed | None:
+    """The declared type of a field or a property of a class of this file."""
+    found = types.class_of_type(types.expand(typed))
+    if found is None:
+        return None
+    return dict(list_fields(found, types)).get(attribute) or _find_property_type(
+        found, attribute, types
+    )
+
+
+def _find_property_type(found: ClassDefinition, name: str, types: TypeDefinitions) -> Typed | None:
+    for method, scope in _find_methods(found, name, types):
+        kinds = [ast.unparse(part) for part in method.decorator_list]
+        if kinds in (["property"], ["cached_property"], ["functools.cached_property"]):
+            return Typed(unquote(method.returns), scope) if method.returns else None
+    return None
+
+
+def find_method_result(found: ClassDefinition, name: str, types: TypeDefinitions) -> Typed | None:
+    """What a method of a class of this file says that it returns, or what awaiting it gives."""
+    for method, scope in _find_methods(found, name, types):
+        is_plain = method.returns and not method.decorator_list
+        return Typed(unquote(method.returns), scope) if is_plain else None
+    return None
+
+
+def find_unresolved_name(found: ClassDefinition, types: TypeDefinitions) -> str | None:
+    """A local name in the fields of a class whose annotations are texts, which mean names of the module."""
+    node, scope = found
+    are_texts = "from __future__ import annotations" in types.text
+    for statement in node.body if scope.parent is not None else ():
+        if isinstance(statement, ast.AnnAssign):
+            annotation = statement.annotation
+            quoted = unquote(annotation)
+            for part in ast.walk(quoted) if are_texts or quoted is not annotation else ():
+                home = types.find_home(part.id, scope) if isinstance(part, ast.Name) else None
+                if home is not None and home.parent is not None:
+                    return part.id
+    return None
+
+
+def _find_methods(
+    found: ClassDefinition, name: str, types: TypeDefinitions
+) -> Iterator[tuple[ast.FunctionDef | ast.AsyncFunctionDef, NameScope]]:
+    """The functions of this name in a class and in its bases in this file, with the scope around their class."""
+    for node, scope in _walk_bases(found, types):
+        for statement in node.body:
+            is_function = isinstance(statement, ast.FunctionDef | ast.AsyncFunctionDef)
+            if is_function and statement.name == name:
+                yield statement, scope
+
+
+def _walk_bases(
+    found: ClassDefinition, types: TypeDefinitions, depth: int = 0
+) -> Iterator[ClassDefinition]:
+    """A class, and then its bases in this file."""
+    yield found
+    for base in _find_bases(found, types) if depth < MAX_DEPTH else ():
+        yield from _walk_bases(base, types, depth + 1)
+
+
+def _find_bases(found: ClassDefinition, types: TypeDefinitions) -> Iterator[ClassDefinition]:
+    node, scope = found
+    return filter(None, (types.class_of_type(Typed(base, scope)) for base in node.bases))
+
+
+def _list_attributes_set(init: ast.FunctionDef) -> Iterator[tuple[str, ast.expr]]:
+    """The attributes that `__init__` sets, with their annotations or those of the parameters that they are set to."""
+    arguments = [*init.args.posonlyargs, *init.args.args, *init.args.kwonlyargs]
+    parameters = {
+        argument.arg: argument.annotation for argument in arguments if argument.annotation
+    }
+    for statement in init.body:
+        match statement:
+            case ast.AnnAssign(
+                target=ast.Attribute(value=ast.Name(id="self"), attr=name), annotation=annotation
+            ):
+                yield name, annotation
+            case ast.Assign(
+                targets=[ast.Attribute(value=ast.Name(id="self"), attr=name)],
+                value=ast.Name(id=parameter),
+            ) if parameter in parameters:
+                yield name, parameters[parameter]
