@@ -274,10 +274,7 @@ def _is_type(name: str, block: NaturalBlock, types: TypeReader) -> bool:
         return isinstance(getattr(builtins, name, None), type)
     if isinstance(home, Local | Global):
         imported = types.name_of(typed)
-        leaf = imported.rpartition(".")[2]
-        return imported in SCALARS or (
-            leaf.endswith(("Error", "Exception", "Warning")) and leaf[:1].isupper()
-        )
+        return imported in SCALARS or is_exception_name(imported)
     return False
 
 
