@@ -101,7 +101,7 @@ EDGE = """
     njc.commands.terminal console flags repeat sandbox_flags status_line trace_status
     njc.dap             adapter requests stop_view
     njc.debug           commands session stop_report trace_walk
-    njc.language_server recorded_run server workspace_files
+    njc.language_server.serving recorded_run server workspace_files
     njc.notebook        extension
     spsbench            journal
     spsbench.trials     answering building collecting command executing interpreter interpreter_process machine playing running trial workers

@@ -62,8 +62,9 @@ def _find_property_type(found: ClassDefinition, name: str, types: TypeDefinition
 def find_method_result(found: ClassDefinition, name: str, types: TypeDefinitions) -> Typed | None:
     """What a method of a class of this file says that it returns, or what awaiting it gives."""
     for method, scope in _find_methods(found, name, types):
-        is_plain = method.returns and not method.decorator_list
-        return Typed(unquote(method.returns), scope) if is_plain else None
+        if method.returns is None or method.decorator_list:
+            return None
+        return Typed(unquote(method.returns), scope)
     return None
 
 
@@ -76,9 +77,10 @@ def find_unresolved_name(found: ClassDefinition, types: TypeDefinitions) -> str 
             annotation = statement.annotation
             quoted = unquote(annotation)
             for part in ast.walk(quoted) if are_texts or quoted is not annotation else ():
-                home = types.find_home(part.id, scope) if isinstance(part, ast.Name) else None
-                if home is not None and home.parent is not None:
-                    return part.id
+                match part:
+                    case ast.Name(id=name) if (home := types.find_home(name, scope)) is not None:
+                        if home.parent is not None:
+                            return name
     return None
 
 
@@ -88,9 +90,11 @@ def _find_methods(
     """The functions of this name in a class and in its bases in this file, with the scope around their class."""
     for node, scope in _walk_bases(found, types):
         for statement in node.body:
-            is_function = isinstance(statement, ast.FunctionDef | ast.AsyncFunctionDef)
-            if is_function and statement.name == name:
-                yield statement, scope
+            match statement:
+                case ast.FunctionDef(name=defined) | ast.AsyncFunctionDef(name=defined) if (
+                    defined == name
+                ):
+                    yield statement, scope
 
 
 def _walk_bases(

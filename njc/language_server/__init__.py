@@ -1,6 +1,8 @@
 """A language server for natural programs: `njc lsp`.
 
-    documents  ─>  analysis of one text  ─>  completion, hover, rename, ...  ─>  the protocol (server.py)
+    texts/         an open text, and what is known of it             Document
+    answers/       completion, hover, rename, ...                    functions of a `Document` and an offset
+    serving/       the Language Server Protocol, by pygls            make_server
 
-The modules that answer are pure functions of a `Document` and an offset; only server.py knows the protocol and pygls.
+Only `serving` knows the protocol.
 """

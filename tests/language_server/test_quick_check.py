@@ -9,7 +9,12 @@ import pytest
 from language_programs import PROGRAMS, edit_at_random, name_program
 
 from njc.frontend.source import SourceFile
-from njc.language_server.quick_check import analyze_always, check_change, check_text, find_change
+from njc.language_server.texts.quick_check import (
+    analyze_always,
+    check_change,
+    check_text,
+    find_change,
+)
 
 EDITS = 30
 

@@ -15,7 +15,7 @@ from pathlib import Path
 from pygls.uris import to_fs_path
 
 from njc.frontend.source import SourceFile
-from njc.language_server.lenses import BlockCost, add_costs
+from njc.language_server.answers.lenses import BlockCost, add_costs
 from njc.project.config import Project, find_project, list_project_files
 from njc.project.units import SUFFIX, make_unit, read_header, walk_files
 from njc.trace_view.index import RunSummary, read_index

@@ -14,8 +14,8 @@ from dataclasses import dataclass
 
 from njc.frontend.diagnostics import CODES, Diagnostic
 from njc.frontend.references import Reference
-from njc.language_server.documents import Document, Reading, TextEdit
-from njc.language_server.navigation import Span
+from njc.language_server.answers.navigation import Span
+from njc.language_server.texts.documents import Document, Reading, TextEdit
 
 
 @dataclass(frozen=True, slots=True)

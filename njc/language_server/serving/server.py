@@ -27,13 +27,13 @@ from pygls.lsp.server import LanguageServer
 from njc import __version__
 from njc.frontend.diagnostics import Diagnostic
 from njc.frontend.source import SourceFile
-from njc.language_server.conversion import Converter
-from njc.language_server.documents import MAX_CHARACTERS, Document, split_mark
-from njc.language_server.positions import PositionEncoding
-from njc.language_server.protocol import NaturalProtocol, answer_errors, log, make_converter
-from njc.language_server.quick_check import CheckedText, carry_over, check_change, check_text
-from njc.language_server.transport import ByteReader, read_messages
-from njc.language_server.workspace_files import WorkspaceFiles, get_file
+from njc.language_server.serving.conversion import Converter
+from njc.language_server.serving.protocol import NaturalProtocol, answer_errors, log, make_converter
+from njc.language_server.serving.transport import ByteReader, read_messages
+from njc.language_server.serving.workspace_files import WorkspaceFiles, get_file
+from njc.language_server.texts.documents import MAX_CHARACTERS, Document, split_mark
+from njc.language_server.texts.positions import PositionEncoding
+from njc.language_server.texts.quick_check import CheckedText, carry_over, check_change, check_text
 from njc.project.config import Project
 from njc.project.units import SUFFIX
 from njrt.errors import ConfigurationError

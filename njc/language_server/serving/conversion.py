@@ -8,11 +8,11 @@ from dataclasses import dataclass
 from lsprotocol import types as lsp
 
 from njc.frontend.diagnostics import Diagnostic
-from njc.language_server.actions import Correction, get_span
-from njc.language_server.completion import Suggestion, SuggestionKind
-from njc.language_server.documents import Document, TextEdit
-from njc.language_server.outline import PartKind, ProgramPart
-from njc.language_server.positions import PositionEncoding
+from njc.language_server.answers.actions import Correction, get_span
+from njc.language_server.answers.completion import Suggestion, SuggestionKind
+from njc.language_server.answers.outline import PartKind, ProgramPart
+from njc.language_server.texts.documents import Document, TextEdit
+from njc.language_server.texts.positions import PositionEncoding
 
 _SEVERITIES = {
     "error": lsp.DiagnosticSeverity.Error,

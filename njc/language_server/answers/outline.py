@@ -14,8 +14,8 @@ from typing import Literal
 
 from njc.frontend.blocks import NaturalBlock
 from njc.frontend.names import list_suites
-from njc.language_server.documents import Document, Reading
-from njc.language_server.navigation import Span
+from njc.language_server.answers.navigation import Span
+from njc.language_server.texts.documents import Document, Reading
 
 PartKind = Literal["class", "function", "method", "block"]
 MAX_TITLE = 60

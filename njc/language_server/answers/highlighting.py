@@ -13,8 +13,8 @@ from dataclasses import dataclass
 from njc.frontend.blocks import NaturalBlock
 from njc.frontend.markers import match_opening
 from njc.frontend.references import Reference
-from njc.language_server.documents import Document, Reading
-from njc.language_server.positions import LineIndex, PositionEncoding, count_units
+from njc.language_server.texts.documents import Document, Reading
+from njc.language_server.texts.positions import LineIndex, PositionEncoding, count_units
 
 TOKEN_TYPES = ("keyword", "string", "variable", "property", "type", "operator", "parameter")
 TOKEN_MODIFIERS = ("modification", "readonly", "defaultLibrary")

@@ -13,10 +13,10 @@ from dataclasses import dataclass
 from njc.analysis.authority import Authority, decide_authority
 from njc.frontend.blocks import NaturalBlock
 from njc.frontend.markers import match_opening
-from njc.language_server.documents import Document, Reading
-from njc.language_server.name_index import Occurrence, Variable
-from njc.language_server.stand_ins import NoStandIn, make_stand_in
-from njc.language_server.visible_names import describe_name
+from njc.language_server.answers.stand_ins import NoStandIn, make_stand_in
+from njc.language_server.answers.visible_names import describe_name
+from njc.language_server.texts.documents import Document, Reading
+from njc.language_server.texts.name_index import Occurrence, Variable
 from njrt.options import DEFAULTS, OPTION_NAMES, Options, merge_option_layers
 from njrt.rendering.describe import describe_variable
 from njrt.rendering.one_line import write_brief

@@ -1,6 +1,6 @@
 """Each request of the protocol, with the function that answers it; `make_server` puts them together.
 
-textDocument/hover          _hover              njc.language_server.hover
+textDocument/hover          _hover              njc.language_server.answers.hover
 njc/compiledText            _get_compiled_text  the compiled text and its line map, for a server of Python
 njc.runOnRecording          the command of a lens: runs the program of a block on its recording
 """
@@ -15,25 +15,25 @@ from lsprotocol import types as lsp
 from pygls.exceptions import JsonRpcException, JsonRpcInvalidParams
 
 from njc.codegen.linemap import LineMap
-from njc.language_server.actions import list_corrections
-from njc.language_server.completion import complete
-from njc.language_server.conversion import Converter, choose_encoding
-from njc.language_server.documents import ContentChange, Document, apply_changes
-from njc.language_server.highlighting import (
+from njc.language_server.answers.actions import list_corrections
+from njc.language_server.answers.completion import complete
+from njc.language_server.answers.highlighting import (
     TOKEN_MODIFIERS,
     TOKEN_TYPES,
     encode_tokens,
     list_tokens,
 )
-from njc.language_server.hover import describe_place
-from njc.language_server.lenses import list_lenses
-from njc.language_server.navigation import find_definitions, find_references
-from njc.language_server.outline import list_folds, list_parts
-from njc.language_server.protocol import answer_errors
-from njc.language_server.recorded_run import run_on_recording
-from njc.language_server.rename import RenameRefused, find_renamed, rename
-from njc.language_server.server import NaturalLanguageServer
-from njc.language_server.workspace_files import get_file
+from njc.language_server.answers.hover import describe_place
+from njc.language_server.answers.lenses import list_lenses
+from njc.language_server.answers.navigation import find_definitions, find_references
+from njc.language_server.answers.outline import list_folds, list_parts
+from njc.language_server.answers.rename import RenameRefused, find_renamed, rename
+from njc.language_server.serving.conversion import Converter, choose_encoding
+from njc.language_server.serving.protocol import answer_errors
+from njc.language_server.serving.recorded_run import run_on_recording
+from njc.language_server.serving.server import NaturalLanguageServer
+from njc.language_server.serving.workspace_files import get_file
+from njc.language_server.texts.documents import ContentChange, Document, apply_changes
 from njc.project.units import SUFFIX
 
 RUN_COMMAND = "njc.runOnRecording"

@@ -9,8 +9,8 @@ from __future__ import annotations
 import ast
 
 from njc.analysis.class_members import find_field_type
-from njc.language_server.documents import Document, Reading
-from njc.language_server.name_index import Occurrence
+from njc.language_server.texts.documents import Document, Reading
+from njc.language_server.texts.name_index import Occurrence
 
 Span = tuple[int, int]
 """The start and the end of a part of the text."""

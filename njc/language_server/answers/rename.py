@@ -23,8 +23,8 @@ from collections.abc import Iterable, Iterator, Sequence
 from njc.analysis.authority import decide_authority
 from njc.frontend.references import NearTag
 from njc.frontend.source import SourceFile
-from njc.language_server.documents import Document, Reading, TextEdit, apply_edits
-from njc.language_server.name_index import NameIndex, Occurrence, Variable, VariableScope
+from njc.language_server.texts.documents import Document, Reading, TextEdit, apply_edits
+from njc.language_server.texts.name_index import NameIndex, Occurrence, Variable, VariableScope
 from njrt.private_names import mangle
 
 

@@ -19,14 +19,14 @@ from typing import Literal
 from njc.frontend.blocks import NaturalBlock
 from njc.frontend.diagnostics import CODES
 from njc.frontend.markers import OPENING
-from njc.language_server.documents import Document, Reading
-from njc.language_server.visible_names import (
+from njc.language_server.answers.visible_names import (
     NameKind,
     VisibleName,
     list_members,
     list_names_at,
     list_type_names,
 )
+from njc.language_server.texts.documents import Document, Reading
 from njrt.options import DEFAULTS, OPTION_CHOICES, OPTION_NAMES
 
 SuggestionKind = Literal[NameKind, "option", "value", "code"]

@@ -17,8 +17,8 @@ from typing import Literal
 from njc.analysis.class_members import find_field_type, list_fields
 from njc.frontend.blocks import NaturalBlock
 from njc.frontend.names import NameScope, list_visible_names
-from njc.language_server.documents import Reading
-from njc.language_server.name_index import Occurrence, VariableScope
+from njc.language_server.texts.documents import Reading
+from njc.language_server.texts.name_index import Occurrence, VariableScope
 
 NameKind = Literal[
     "variable", "parameter", "function", "class", "module", "field", "method", "output"

@@ -10,7 +10,7 @@ from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 
 from njc.frontend.blocks import NaturalBlock
-from njc.language_server.documents import Document
+from njc.language_server.texts.documents import Document
 
 
 @dataclass(frozen=True, slots=True)

@@ -19,7 +19,7 @@ from njc.frontend.blocks import NaturalBlock
 from njc.frontend.parse import Module, parse_quietly
 from njc.frontend.references import Reference, find_expression_end, find_fields
 from njc.frontend.source import SourceFile, find_string_tokens
-from njc.language_server.name_index import (
+from njc.language_server.texts.name_index import (
     NameIndex,
     Occurrence,
     Role,

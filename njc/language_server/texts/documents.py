@@ -18,11 +18,11 @@ from njc.frontend.diagnostics import Diagnostic
 from njc.frontend.names import BlockOutputs
 from njc.frontend.parse import Module, can_hold_blocks
 from njc.frontend.source import SourceDecodeError, SourceFile
-from njc.language_server.name_collector import index_names
-from njc.language_server.name_index import NameIndex
-from njc.language_server.positions import LineIndex, PositionEncoding
-from njc.language_server.quick_check import analyze_always
-from njc.language_server.recovery import recover
+from njc.language_server.texts.name_collector import index_names
+from njc.language_server.texts.name_index import NameIndex
+from njc.language_server.texts.positions import LineIndex, PositionEncoding
+from njc.language_server.texts.quick_check import analyze_always
+from njc.language_server.texts.recovery import recover
 from njc.project.config import Project
 from njrt.options import Options
 

@@ -1,0 +1,1 @@
+"""What an editor is answered: functions of an open text and a place in it."""

@@ -1,0 +1,1 @@
+"""The protocol: reading messages, answering requests, publishing findings."""
