@@ -12,13 +12,23 @@ themselves without a class between; limits and validators.
 from __future__ import annotations
 
 import ast
-from collections.abc import Sequence
+import sys
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import permutations
-from typing import Any
 
 from njc.analysis.class_members import find_unresolved_name, list_base_names, list_fields
 from njc.analysis.types import SCALARS, ClassDefinition, Typed, TypeDefinitions
+from njrt.messages import Json
+from njrt.values.json_alternatives import FormComparer
+from njrt.values.json_choices import (
+    CONTAINER,
+    KEYS,
+    MEMBERS,
+    JsonValue,
+    flatten_alternatives,
+    list_constants,
+)
 
 _WITHOUT_JSON = frozenset({"complex", "fractions.Fraction"})
 _ABSTRACT_COLLECTIONS = frozenset(
@@ -36,8 +46,22 @@ _MODEL_BASES = frozenset({"pydantic.BaseModel", "pydantic.main.BaseModel"})
 _DATA_BASES = _MODEL_BASES | {"typing.NamedTuple", "typing.TypedDict"}
 _NEUTRAL_BASES = frozenset({"object", "abc.ABC", "str", "int", "float"})
 """Bases that add no fields; the last three are those of enums."""
-_TELLING_TEXTS = frozenset({"date", "datetime", "time", "timedelta", "UUID"})
-"""Types whose texts are told from other text."""
+_TEXT: Json = {"type": "string"}
+_SCALAR_FORMS: Mapping[str, Json] = {
+    "None": {"type": "null"},
+    "bool": {"type": "boolean"},
+    "int": {"type": "integer"},
+    "float": {"type": "number"},
+    "Decimal": {"anyOf": [{"type": "number"}, {"type": "string", "format": "decimal"}]},
+    **{
+        name: {"type": "string", "format": form}
+        for name, form in (
+            *(("date", "date"), ("datetime", "date-time"), ("time", "time")),
+            *(("timedelta", "duration"), ("UUID", "uuid")),
+        )
+    },
+}
+"""The forms of scalars; that of all others is text."""
 _OF_FROZEN_CLASSES = ("dataclass", "define", "attrs", "s", "mutable")
 _NEVER_JSON = frozenset({"typing.Any", "object", "typing.Callable", "type"})
 
@@ -119,22 +143,24 @@ def _has_frozen(keywords: Sequence[ast.keyword]) -> bool:
 
 def find_json_problem(typed: Typed, types: TypeDefinitions) -> JsonProblem | None:
     """Say why JSON does not carry all values of a type; None if it does."""
-    found = _FormReader(types).read(typed)
-    return found if isinstance(found, JsonProblem) else None
-
-
-_Form = frozenset[tuple[Any, ...]]
-"""The alternatives of a JSON form: `("text",)`, `("array", form)`, `("object", ((name, form), ...))` and so on."""
+    reader = _FormReader(types)
+    found = reader.read(typed)
+    return found if isinstance(found, JsonProblem) else reader.find_equal()
 
 
 @dataclass(slots=True)
 class _FormReader:
+    """Reads the JSON schemas of types, with members, as njrt.values.json_forms has them."""
+
     types: TypeDefinitions
     around: list[tuple[str, bool]] = field(default_factory=list)
     """The aliases and classes that a type stands in, and whether each is a class."""
+    definitions: dict[str, Json] = field(default_factory=dict)
+    """The schemas of the aliases and classes, to which those that stand in themselves refer."""
+    unions: list[tuple[Sequence[Typed], Sequence[Json]]] = field(default_factory=list)
     parts_read: int = 0
 
-    def read(self, typed: Typed) -> _Form | JsonProblem:
+    def read(self, typed: Typed) -> Json | JsonProblem:
         if hidden := self.types.find_name_for_checkers(typed):
             return JsonProblem(
                 f"`{hidden}` is there for type checkers only",
@@ -148,49 +174,57 @@ class _FormReader:
         try:
             found = self.types.union_parts(expanded)
             parts = [*{(str(part), part.scope): part for part in found}.values()]
-            forms: list[_Form] = []
+            forms: list[Json] = []
             for part in parts:
                 form = self.read_part(part)
                 if isinstance(form, JsonProblem):
                     return form
                 forms.append(form)
-            return self.find_equal(parts, forms) or frozenset().union(*forms)
         finally:
             self.around.pop()
+        self.unions.append((parts, forms))
+        return self.define(alias, forms[0] if len(forms) == 1 else {"anyOf": forms})
 
-    def find_around(self, name: str) -> _Form | JsonProblem | None:
+    def find_around(self, name: str) -> Json | JsonProblem | None:
         """The form of a name that stands in its own definition; None if it does not."""
         for index, (outer, is_class) in enumerate(self.around):
             if outer == name:
                 if is_class or any(inner for _, inner in self.around[index:]):
-                    return frozenset({("around", index)})
+                    self.define(name, {})  # until it has been read
+                    return {"$ref": _escape(name)}
                 return JsonProblem(f"the alias `{name}` refers to itself")
         return None
 
-    def find_equal(self, parts: Sequence[Typed], forms: Sequence[_Form]) -> JsonProblem | None:
+    def define(self, name: str, form: Json) -> Json:
+        self.definitions[_escape(name)] = form
+        return form
+
+    def find_equal(self) -> JsonProblem | None:
         """Say which parts of a union no JSON value tells apart."""
-        for one, other in permutations(range(len(parts)), 2):
-            if _is_hidden(forms[one], forms[other]):
-                pair = [parts[index] for index in sorted((one, other))]
-                are_classes = all(self.types.class_of_type(part) for part in pair)
-                tag = f'`kind: Literal["{str(pair[0]).lower()}"]`'
-                return JsonProblem(
-                    f"JSON does not tell `{pair[0]}` and `{pair[1]}` apart",
-                    f"give each a field that says which it is, such as {tag}"
-                    if are_classes
-                    else "",
-                )
+        comparer = FormComparer({"$defs": self.definitions})
+        for parts, forms in self.unions:
+            for one, other in permutations(range(len(parts)), 2):
+                if comparer.is_hidden(forms[one], forms[other]):
+                    pair = [parts[index] for index in sorted((one, other))]
+                    are_classes = all(self.types.class_of_type(part) for part in pair)
+                    tag = f'`kind: Literal["{str(pair[0]).lower()}"]`'
+                    return JsonProblem(
+                        f"JSON does not tell `{pair[0]}` and `{pair[1]}` apart",
+                        f"give each a field that says which it is, such as {tag}"
+                        if are_classes
+                        else "",
+                    )
         return None
 
-    def read_part(self, typed: Typed) -> _Form | JsonProblem:
+    def read_part(self, typed: Typed) -> Json | JsonProblem:
         self.parts_read += 1
         if self.parts_read > MAX_PARTS:
             return JsonProblem(f"the type has more than {MAX_PARTS:,} parts, `{typed}` among them")
         name = self.types.name_of(typed)
         if name in SCALARS and name not in _WITHOUT_JSON:
-            return _read_scalar(name)
+            return _SCALAR_FORMS.get(name.rpartition(".")[2], _TEXT)
         if name == "typing.Literal" and isinstance(typed.annotation, ast.Subscript):
-            return _read_literal(typed.annotation.slice)
+            return self.read_literal(typed, typed.annotation.slice)
         if isinstance(typed.annotation, ast.Subscript) and name in _JSON_CONTAINERS:
             return self.read_container(name, typed, typed.annotation.slice)
         found = self.types.class_of_type(typed)
@@ -208,34 +242,73 @@ class _FormReader:
             )
         return self.find_around(found[0].name) or self.read_class(typed, found)
 
-    def read_container(self, name: str, typed: Typed, inner: ast.expr) -> _Form | JsonProblem:
+    def read_literal(self, typed: Typed, inner: ast.expr) -> Json | JsonProblem:
+        values: list[JsonValue] = []
+        members: dict[str, object] = {}
+        for part in inner.elts if isinstance(inner, ast.Tuple) else [inner]:
+            match part:
+                case ast.Attribute(value=owner, attr=name):
+                    found = self.types.class_of_type(typed.inside(owner))
+                    members[name] = found[0] if found else sys.intern(ast.unparse(owner))
+                case ast.Constant(value=value):
+                    values.append(value)
+                case ast.UnaryOp(op=ast.USub(), operand=ast.Constant(value=int(number))):
+                    values.append(-number)
+                case _:
+                    values.append(part)
+        if any(isinstance(value, bytes) for value in values):
+            return JsonProblem("JSON does not carry bytes in a Literal")
+        if len(set(values)) < len(values):
+            return JsonProblem(f"values of `Literal[{ast.unparse(inner)}]` are equal")
+        forms = [_make_members_form(members)] * bool(members) + [{"enum": values}] * bool(values)
+        return forms[0] if len(forms) == 1 else {"anyOf": forms}
+
+    def read_container(self, name: str, typed: Typed, inner: ast.expr) -> Json | JsonProblem:
         parts = inner.elts if isinstance(inner, ast.Tuple) else [inner]
         is_open = isinstance(parts[-1:][0] if parts else None, ast.Constant) and (
             getattr(parts[-1], "value", None) is ...
         )
-        forms: list[_Form] = []
+        forms: list[Json] = []
         for part in parts[:-1] if is_open else parts:
             form = self.read(typed.inside(part))
             if isinstance(form, JsonProblem):
                 return form
             forms.append(form)
         if name in _MAPPINGS:
-            if len(forms) != 2 or not _are_texts(forms[0]):
+            if len(forms) != 2 or not self.are_texts(forms[0]):
                 return JsonProblem(f"names in JSON do not stand for the keys of `{typed}`")
-            return frozenset({("dict", *forms)})
-        if name == "tuple":
-            return frozenset({("open" if is_open else "fixed", *forms)})
-        return frozenset({("array", *forms)})
+            keys, values = forms
+            return {
+                "type": "object",
+                "propertyNames": keys,
+                "additionalProperties": values,
+                KEYS: True,
+            }
+        if name == "tuple" and not is_open:
+            return {"type": "array", "prefixItems": forms, CONTAINER: tuple}
+        container = {CONTAINER: tuple} if name == "tuple" else {}
+        return {"type": "array", "items": forms[0] if forms else {}, **container}
 
-    def read_class(self, typed: Typed, found: ClassDefinition) -> _Form | JsonProblem:
+    def are_texts(self, keys: Json) -> bool:
+        """Whether the names of a JSON object stand for all keys."""
+        parts = [*flatten_alternatives([keys], {"$defs": self.definitions})]
+        if all(map(list_constants, parts)):
+            return all(isinstance(value, str) for part in parts for value in list_constants(part))
+        if any(map(list_constants, parts)):
+            return False
+        kinds = {(part.get("type"), part.get("format")) for part in parts}
+        is_decimal = kinds == {("number", None), ("string", "decimal")}
+        are_simple = all(kind in ("string", "integer", "number", "boolean") for kind, _ in kinds)
+        return are_simple and (len(kinds) == 1 or is_decimal)
+
+    def read_class(self, typed: Typed, found: ClassDefinition) -> Json | JsonProblem:
         node, _ = found
         bases = set(list_base_names(found, self.types))
         known = bases & (_ENUM_BASES | _DATA_BASES)
         if bases & _FLAG_BASES:
             return JsonProblem(f"JSON does not carry combinations of `{node.name}`")
         if bases & _ENUM_BASES:
-            names = [name for name, _ in _list_members(node)]
-            return frozenset({("members", node.name, frozenset(names))})
+            return _make_members_form(dict.fromkeys(_list_members(node), node))
         if not (known or is_dataclass(node)):
             return JsonProblem(f"JSON does not carry `{typed}`, which declares no fields")
         if strange := self.find_strange_base(found):
@@ -250,7 +323,7 @@ class _FormReader:
             )
         self.around.append((node.name, True))
         try:
-            fields: list[tuple[str, _Form]] = []
+            fields: dict[str, Json] = {}
             for name, field_type in list_fields(found, self.types):
                 is_private = bases & _MODEL_BASES and name.startswith("_")
                 if is_private or name == "_" or name in _list_computed(node):
@@ -258,13 +331,14 @@ class _FormReader:
                 form = self.read(field_type)
                 if isinstance(form, JsonProblem):
                     return form
-                fields.append((name, form))
+                fields[name] = form
         finally:
             self.around.pop()
         if not fields:
             return JsonProblem(f"JSON does not carry `{typed}`, which declares no fields")
-        kind = "named" if "typing.NamedTuple" in bases else "object"
-        return frozenset({(kind, *sorted(fields, key=lambda pair: pair[0]))})
+        is_tuple = "typing.NamedTuple" in bases
+        container = {CONTAINER: tuple} if is_tuple else {}
+        return self.define(node.name, {"type": "object", "properties": fields, **container})
 
     def find_strange_base(self, found: ClassDefinition) -> str | None:
         """A base of a class whose fields are not known."""
@@ -280,27 +354,19 @@ class _FormReader:
         return None
 
 
-def _read_scalar(name: str) -> _Form:
-    leaf = name.rpartition(".")[2]
-    if leaf == "Decimal":
-        return frozenset({("float",), ("text",)})
-    is_own = leaf in _TELLING_TEXTS or leaf in ("int", "float", "bool", "None")
-    return frozenset({(leaf if is_own else "text",)})
+def _escape(name: str) -> str:
+    """A name as a part of a JSON pointer (RFC 6901), where `/` separates parts."""
+    return name.replace("/", "~1")
 
 
-def _read_literal(inner: ast.expr) -> _Form | JsonProblem:
-    parts = inner.elts if isinstance(inner, ast.Tuple) else [inner]
-    values = [part.value for part in parts if isinstance(part, ast.Constant)]
-    if any(isinstance(value, bytes) for value in values):
-        return JsonProblem("JSON does not carry bytes in a Literal")
-    if len(set(values)) < len(values):
-        return JsonProblem(f"values of `Literal[{ast.unparse(inner)}]` are equal")
-    return frozenset(("constant", ast.unparse(part)) for part in parts)
+def _make_members_form(members: Mapping[str, object]) -> Json:
+    """The form of members of enums, which are written by their names."""
+    return {"type": "string", "enum": [*members], MEMBERS: members}
 
 
-def _list_members(node: ast.ClassDef) -> list[tuple[str, ast.expr]]:
+def _list_members(node: ast.ClassDef) -> list[str]:
     return [
-        (target.id, statement.value)
+        target.id
         for statement in node.body
         if isinstance(statement, ast.Assign)
         for target in statement.targets
@@ -321,62 +387,6 @@ def _list_computed(node: ast.ClassDef) -> list[str]:
             for keyword in statement.value.keywords
         )
     ]
-
-
-def _are_texts(keys: _Form) -> bool:
-    """Whether the names of a JSON object stand for all keys."""
-    kinds = {alternative[0] for alternative in keys}
-    if kinds <= {"constant", "members"}:
-        constants = [str(part[1]) for part in keys if part[0] == "constant"]
-        return all(text.startswith(("'", '"')) for text in constants)
-    is_decimal = kinds == {"float", "text"}
-    simple = {"text", "int", "float", "bool"} | _TELLING_TEXTS
-    return kinds <= simple and (len(kinds) == 1 or is_decimal)
-
-
-def _is_hidden(one: _Form, other: _Form) -> bool:
-    """Whether each form of one alternative is a form of the other, or names of their members are the same."""
-    kinds = {alternative[0] for alternative in one | other}
-    if kinds == {"members"}:
-        return any(
-            first[1] != second[1] and first[2] & second[2] for first in one for second in other
-        )
-    if kinds <= {"fixed", "open", "named"}:
-        return True  # a named tuple is made of an array, too
-    numbers = {("constant", "0"), ("constant", "1")}
-    if one & numbers and other & {("bool",), ("constant", "True"), ("constant", "False")}:
-        return True  # 1 == True
-    if any(alternative[0] in ("constant", "None") for alternative in one):
-        return False
-    return _is_covered(one, other)
-
-
-def _is_covered(one: _Form, other: _Form) -> bool:
-    return all(any(_is_alternative_covered(part, form) for form in other) for part in one)
-
-
-def _is_alternative_covered(one: tuple[Any, ...], other: tuple[Any, ...]) -> bool:
-    """Whether all JSON values of one form have the other."""
-    if one == other:
-        return True
-    kinds = one[0], other[0]
-    parts, forms = one[1:], other[1:]
-    if kinds == ("named", "object"):  # whatever else it is given, the class ignores
-        fields = dict(parts)
-        return all(name in fields and _is_covered(fields[name], form) for name, form in forms)
-    if {*kinds} <= {"object", "named"}:
-        names = [[pair[0] for pair in fields] for fields in (parts, forms)]
-        inner = [[pair[1] for pair in fields] for fields in (parts, forms)]
-        return names[0] == names[1] and all(map(_is_covered, *inner))
-    if kinds[0] in ("object", "named") and kinds[1] == "dict":
-        return all(_is_covered(part[1], forms[1]) for part in parts)
-    if {*kinds} <= {"open", "array"}:
-        return _is_covered(parts[0], forms[0])
-    if kinds[0] == "fixed" and kinds[1] in ("array", "open"):
-        return all(_is_covered(part, forms[0]) for part in parts)
-    if kinds[0] == kinds[1] and kinds[0] in ("array", "dict", "fixed") and len(one) == len(other):
-        return all(map(_is_covered, parts, forms))
-    return False
 
 
 def is_dataclass(node: ast.ClassDef) -> bool:

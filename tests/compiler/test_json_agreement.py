@@ -114,6 +114,24 @@ Formula = Union[Number, Sum]
 class Tree:
     name: str
     parts: "list[Tree]"
+
+class Tint(enum.Enum):
+    RED = 5
+
+@dataclass
+class Node:
+    value: int
+    next: "Node | None"
+
+@dataclass
+class Twin:
+    value: int
+    next: "Node | None"
+
+@dataclass
+class Tinted:
+    color: Literal["RED", "BLUE"]
+    size: int
 '''  # fmt: skip
 
 MODULE = ModuleType("module_of_answers")
@@ -224,6 +242,24 @@ def test_a_union_that_a_block_may_answer_tells_the_values_of_its_parts_apart() -
                 check_value(union, kind)
         else:
             assert not has_form(union), union
+
+
+INNER = (
+    *("Color", "Shade", "Tint", "Literal[Color.RED]", "Literal[Tint.RED]", 'Literal["RED"]', "str"),
+    *("Node", "Twin", "Painted", "Tinted", "Point", "dict[Color, int]", "dict[Tint, int]"),
+)
+KEYS = ("str", "int", "float", "decimal.Decimal", "Color", 'Literal["a"]', "Literal[Color.RED]")
+
+
+def test_parts_of_types_are_told_apart_as_at_run_time() -> None:
+    unions = [f"Union[list[{one}], list[{other}]]" for one, other in combinations(INNER, 2)]
+    dicts = [f"dict[Union[{one}, {other}], int]" for one, other in combinations(KEYS, 2)]
+    declared = [*unions, *dicts]
+    assert dict(zip(declared, decide(declared), strict=True)) == {
+        text: has_form(text) for text in declared
+    }
+    form = make_json_form(evaluate("dict[Literal[Color.BLUE], bool]"))
+    assert form.decode({"BLUE": True}) == evaluate("{Color.BLUE: True}")
 
 
 @pytest.mark.parametrize(

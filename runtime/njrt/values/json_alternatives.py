@@ -29,7 +29,7 @@ from njrt.values.json_choices import (
 
 def find_equal_alternatives(schema: Json) -> tuple[str, str] | None:
     """Two alternatives of a union, by their names, where no JSON value means the first alone; None if there are none."""
-    comparer = _Comparer(schema)
+    comparer = FormComparer(schema)
     for union in _list_unions(schema):
         parts = [part for part in union if part.get("type") != "null"]
         for one, other in permutations(parts, 2):
@@ -53,7 +53,9 @@ def _list_unions(schema: JsonValue) -> Iterator[Sequence[Json]]:
 
 
 @dataclass(frozen=True, slots=True)
-class _Comparer:
+class FormComparer:
+    """Compares the forms of alternatives of one schema."""
+
     root: Json
 
     def get_name(self, part: Json) -> str:
