@@ -13,7 +13,6 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterable
 from pathlib import Path
-from types import TracebackType
 from typing import Generic, TypeVar
 
 from njrt.typed_json import to_json
@@ -62,12 +61,7 @@ class Journal(Generic[ContentsT]):
             raise
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         if self._handle >= 0:
             os.close(self._handle)
 

@@ -13,7 +13,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from pathlib import Path
-from types import TracebackType
 
 import spsbench
 from njc.worker import Worker
@@ -40,12 +39,7 @@ class Interpreter:
     def __enter__(self) -> Interpreter:
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self.close()
 
     def run(self, code: str) -> InterpreterOutput:
