@@ -96,8 +96,8 @@ class StepRecorder:
         Args:
             is_traced: the code whose lines are recorded.
             has_calls: also record the arguments of calls, at the head of the function, and returned values.
-            lines: only these lines of all files; each time they are entered, the record starts anew.
-            starts: a line event of another frame for which this holds starts the record anew.
+            lines: only these lines of all files; each time they are entered, the record starts again.
+            starts: a line event of another frame for which this holds starts the record again.
             max_steps: the steps that are kept.
         """
         self._is_traced, self._has_calls = is_traced, has_calls

@@ -76,7 +76,7 @@ NO_OPTIONS = Options()
 
 
 def load_natural_program(name: str, options: Options = NO_OPTIONS) -> ModuleType:
-    """The natural program, compiled anew; it may not have a single diagnostic."""
+    """The natural program, compiled again; it may not have a single diagnostic."""
     from njc.compiler import compile_source
     from njc.frontend.source import SourceFile
 

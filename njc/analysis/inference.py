@@ -134,7 +134,7 @@ class TypeReader(TypeDefinitions):
 
     @cached_property
     def _rebound_elsewhere(self) -> frozenset[str]:
-        """The names that some function declares global or nonlocal, and so may bind anew."""
+        """The names that some function declares global or nonlocal, and so may bind again."""
         if not re.search(r"\b(?:global|nonlocal)\b", self.text):
             return frozenset()
         trees = {

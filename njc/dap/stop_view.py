@@ -57,7 +57,7 @@ class StopView:
         self._texts: list[str] = []
 
     def forget(self) -> None:
-        """Begin anew, at another stop; texts of code remain."""
+        """Begin again, at another stop; texts of code remain."""
         self._frames, self._handles = [], []
 
     def list_frames(self, arguments: requests.StackTraceArguments) -> Any:

@@ -84,7 +84,7 @@ def _is_continued(source: SourceFile, start: int) -> bool:
 
 
 def _get_indent(line: str) -> str:
-    """The blanks at the head of a line; a form feed starts the count anew, as in the tokenizer."""
+    """The blanks at the head of a line; a form feed starts the count again, as in the tokenizer."""
     return line[: len(line) - len(line.lstrip(" \t\f"))].rpartition("\f")[2]
 
 

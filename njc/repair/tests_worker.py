@@ -5,7 +5,7 @@
                 "trace": {...}}
 
 The program and its tests are modules. The tests are right if they raise nothing; the first failed statement ends
-them. The steps are those of this statement alone: a statement of the tests starts the record anew.
+them. The steps are those of this statement alone: a statement of the tests starts the record again.
 
 The process has limits of time, memory and file size, and an audit hook that refuses networks, processes and changes
 of files. The hook stops accidents; it is not a sandbox, and hostile code gets around it.

@@ -85,7 +85,7 @@ def converse(
     """Carry out a block: ask the model, serve the effects that it requests, until one ends the block.
 
     The opening is shown with the `attachments`. With the effect set `answer` the replies have the `form`, and the
-    model may end it by asking for code. `reopen` writes the opening anew, with the values of now: where a mistake is
+    model may end it by asking for code. `reopen` writes the opening again, with the values of now: where a mistake is
     repeated, and the model has seen nothing else, it begins again from there, without the code that failed.
     """
     effects = block.options.effects or "direct"

@@ -3,7 +3,7 @@
     canaries = CanaryStore(store)
     canaries.add_result("shop.njpy:fill 51f0a2c37d8e4b66", result, rule)     CanaryState(runs=41, alarm=Alarm(...))
     canaries.list_states()                                                   for `njc canary`
-    canaries.clear("shop.njpy:fill 51f0a2c37d8e4b66")                        the code is used again, the test begins anew
+    canaries.clear("shop.njpy:fill 51f0a2c37d8e4b66")                        the code is used again, the test begins again
 
 A block is named as in njc.lock, with the digest of its instruction and code: other code has a state of its own. Each
 change is one atomic step, so that processes and machines share the test. After an alarm nothing more is counted.
@@ -125,7 +125,7 @@ class CanaryStore:
         return [split_store_key(key)[1] for key in self.store.list_keys(KEY_PREFIX)]
 
     def clear(self, block: str) -> bool:
-        """Forget a block: its code is used again, and the test begins anew. Whether there was a state."""
+        """Forget a block: its code is used again, and the test begins again. Whether there was a state."""
         return self.store.clear(make_store_key("canary", block)) > 0
 
 

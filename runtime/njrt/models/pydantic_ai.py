@@ -271,7 +271,7 @@ class PydanticAI(RemoteModel):
         return Reply(message, parse_stop_reason(response), used, response.model_name or self.name)
 
     def _get_model(self) -> AIModel:
-        """The model object; one of a name is made anew in a forked process, which has not its connections."""
+        """The model object; one of a name is made again in a forked process, which cannot use its connections."""
         if not isinstance(self._given, str):
             return self._given
         if self._connected is None or self._connected[0] != os.getpid():

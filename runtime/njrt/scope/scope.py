@@ -243,7 +243,7 @@ class Scope:
         return path not in self.types and declare is not None and is_declared(path, declare)
 
     def watch_outputs(self, names: Iterable[str]) -> None:
-        """Require outputs that are bound already to be bound anew, or their objects to be changed."""
+        """Require outputs that are bound already to be bound again, or their objects to be changed."""
         for name in (mangle(name, self.class_name) for name in names):
             if isinstance(found := self._read_binding(name), Bound):
                 self._earlier[name] = found.value, _render_for_comparison(found.value)
