@@ -1,0 +1,210 @@
+"""The types of expressions, where constants, annotations and builtins tell them.
+
+    len(ticket)                 int
+    tickets[0]                  str, where `tickets` is a Sequence[str]
+    find(ticket)                what `find` says that it returns
+
+Not seen: operators that classes define, and functions and classes of other modules.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from njc.analysis.class_members import find_field_type, find_method_result, list_base_names
+from njc.analysis.json_forms import is_read_only
+from njc.analysis.types import (
+    MAX_DEPTH,
+    SCALARS,
+    Typed,
+    TypeDefinitions,
+    make_builtin_type,
+    unquote,
+)
+from njc.frontend.names import NameScope
+
+_STRING_METHODS = frozenset(
+    {
+        *("strip", "lstrip", "rstrip", "lower", "upper", "title", "capitalize", "casefold"),
+        *("replace", "join", "format", "removeprefix", "removesuffix", "zfill", "center"),
+    }
+)
+_CONSTRUCTORS: Mapping[str, tuple[str, ...]] = {
+    "datetime.date": ("today", "fromisoformat", "fromtimestamp"),
+    "datetime.datetime": ("now", "fromisoformat", "fromtimestamp", "strptime"),
+    "pathlib.Path": ("cwd", "home"),
+}
+"""The methods of classes that make an instance."""
+_BUILTIN_RESULTS: Mapping[str, str] = {
+    **{name: name for name in ("str", "int", "float", "bool", "bytes", "range")},
+    **dict.fromkeys(("repr", "input", "chr", "format", "ascii", "hex"), "str"),
+    **dict.fromkeys(("len", "ord", "hash", "round"), "int"),
+    **dict.fromkeys(("any", "all", "isinstance", "callable"), "bool"),
+}
+
+
+@dataclass(frozen=True)
+class ExpressionReader(TypeDefinitions):
+    """Reads the types of the expressions of one module."""
+
+    def type_of(self, name: str, scope: NameScope, depth: int = 0) -> Typed | None:
+        """The type of a variable as `scope` sees it; None where it is not known."""
+        raise NotImplementedError
+
+    def infer(self, value: ast.expr, scope: NameScope, depth: int = 0) -> Typed | None:
+        """The type of an expression, where constants, annotations and builtins tell it."""
+        if depth > MAX_DEPTH:
+            return None
+        match value:
+            case ast.Constant(value=constant) if constant is not ...:
+                return make_builtin_type(
+                    "None" if constant is None else type(constant).__name__, scope
+                )
+            case ast.JoinedStr():
+                return make_builtin_type("str", scope)
+            case ast.Compare() | ast.UnaryOp(op=ast.Not()):
+                return make_builtin_type("bool", scope)
+            case ast.UnaryOp(operand=inner):
+                return self.infer(inner, scope, depth + 1)
+            case ast.BinOp(left=left, right=right):
+                typed, other = (
+                    self.infer(left, scope, depth + 1),
+                    self.infer(right, scope, depth + 1),
+                )
+                both_scalar = all(part and self.name_of(part) in SCALARS for part in (typed, other))
+                return typed if both_scalar else None
+            case ast.Tuple(elts=parts):
+                inner_types = [self.infer(part, scope, depth + 1) for part in parts]
+                return make_builtin_type("tuple", scope) if all(inner_types) else None
+            case ast.IfExp(body=body, orelse=orelse):
+                first, second = (
+                    self.infer(body, scope, depth + 1),
+                    self.infer(orelse, scope, depth + 1),
+                )
+                return first if first and second and str(first) == str(second) else None
+            case ast.BoolOp(values=operands):
+                known = [self.infer(part, scope, depth + 1) for part in operands]
+                found = [part for part in known if part is not None]
+                is_known = len(found) == len(known) and all(is_read_only(p, self) for p in found)
+                return found[-1] if is_known else None
+            case ast.Name(id=name):
+                return self._type_of_self(name, scope) or self.type_of(name, scope, depth + 1)
+            case ast.Attribute(value=owner, attr=attribute):
+                return self._field_of(owner, attribute, scope, depth)
+            case ast.Subscript(value=owner, slice=ast.Slice()):
+                return self.infer(owner, scope, depth + 1)
+            case ast.Subscript(value=owner):
+                return self.mapping_part(owner, scope, 1, depth) or self.element_of(
+                    owner, scope, depth
+                )
+            case ast.Call(func=function):
+                return self._result_of(function, scope, depth)
+            case ast.Await(value=ast.Call(func=function)):
+                return self._result_of(function, scope, depth)
+        return None
+
+    def _result_of(self, function: ast.expr, scope: NameScope, depth: int) -> Typed | None:
+        match function:
+            case ast.Name(id=name) if name in _BUILTIN_RESULTS and self.is_builtin(name, scope):
+                return make_builtin_type(_BUILTIN_RESULTS[name], scope)
+            case ast.Name() if self.class_of_type(Typed(function, scope)) is not None:
+                return Typed(function, scope)
+            case ast.Name(id=name):
+                definition = self._function_of(name, scope)
+                if definition is not None and definition[0].returns is not None:
+                    return Typed(unquote(definition[0].returns), definition[1])
+            case ast.Attribute(value=owner, attr=method):
+                return self._result_of_method(owner, method, scope, depth)
+        return None
+
+    def _result_of_method(
+        self, owner: ast.expr, method: str, scope: NameScope, depth: int
+    ) -> Typed | None:
+        made = self.name_of(Typed(owner, scope))
+        if method in _CONSTRUCTORS.get(made, ()):
+            return Typed(owner, scope)
+        typed = self.infer(owner, scope, depth + 1)
+        if typed is None:
+            return None
+        name = self.name_of(typed)
+        if name == "str" and method in _STRING_METHODS:
+            return typed
+        if name == "pathlib.Path" and method == "read_text":
+            return make_builtin_type("str", scope)
+        found = self.class_of_type(self.expand(typed))
+        return find_method_result(found, method, self) if found is not None else None
+
+    def _function_of(
+        self, name: str, scope: NameScope
+    ) -> tuple[ast.FunctionDef | ast.AsyncFunctionDef, NameScope] | None:
+        if (home := self.find_home(name, scope)) is None:
+            return None
+        found = self.find_statements_binding(name, home)
+        match found:
+            case [ast.FunctionDef() | ast.AsyncFunctionDef() as definition]:
+                is_plain = not definition.decorator_list and not _is_generator(definition)
+                return (definition, home) if is_plain else None
+        return None
+
+    def element_of(self, iterable: ast.expr, scope: NameScope, depth: int = 0) -> Typed | None:
+        """The type of the elements of an iterable."""
+        if depth > MAX_DEPTH:
+            return None
+        match iterable:
+            case ast.Call(func=ast.Name(id="range")):
+                return make_builtin_type("int", scope)
+            case ast.Call(
+                func=ast.Name(id="sorted" | "list" | "tuple" | "set" | "reversed"), args=[inner, *_]
+            ):
+                return self.element_of(inner, scope, depth + 1)
+            case ast.Call(func=ast.Attribute(value=owner, attr="split" | "splitlines")):
+                typed = self.infer(owner, scope, depth + 1)
+                return typed if typed and self.name_of(typed) == "str" else None
+            case ast.List(elts=[_, *_]) | ast.Tuple(elts=[_, *_]) | ast.Set(elts=[_, *_]):
+                parts = [self.infer(part, scope, depth + 1) for part in iterable.elts]
+                return parts[0] if len({str(part) for part in parts}) == 1 else None
+        if self._is_enum(iterable, scope):
+            return Typed(iterable, scope)
+        typed = self.infer(iterable, scope, depth + 1)
+        return self.element_type(typed) if typed else None
+
+    def mapping_part(
+        self, mapping: ast.expr, scope: NameScope, index: int, depth: int
+    ) -> Typed | None:
+        typed = self.infer(mapping, scope, depth + 1)
+        return self.mapping_part_type(typed, index) if typed else None
+
+    def _type_of_self(self, name: str, scope: NameScope) -> Typed | None:
+        """The class of a method's first parameter, where no annotation says more."""
+        around = scope.parent
+        if (
+            around is None
+            or around.kind != "class"
+            or isinstance(scope.node, ast.Module | ast.ClassDef)
+        ):
+            return None
+        first = [*scope.node.args.posonlyargs, *scope.node.args.args][:1]
+        if not first or first[0].arg != name or first[0].annotation or scope.node.decorator_list:
+            return None
+        return Typed(ast.Name(around.name, ast.Load()), around.parent or around)
+
+    def _field_of(
+        self, owner: ast.expr, attribute: str, scope: NameScope, depth: int
+    ) -> Typed | None:
+        if self._is_enum(owner, scope):
+            return Typed(owner, scope)
+        typed = self.infer(owner, scope, depth + 1)
+        return find_field_type(typed, attribute, self) if typed else None
+
+    def _is_enum(self, owner: ast.expr, scope: NameScope) -> bool:
+        """Whether an expression is the name of an enum of this file."""
+        found = self.class_of_type(Typed(owner, scope))
+        return found is not None and any(
+            name.startswith("enum.") for name in list_base_names(found, self)
+        )
+
+
+def _is_generator(function: ast.FunctionDef | ast.AsyncFunctionDef) -> bool:
+    return any(isinstance(node, ast.Yield | ast.YieldFrom) for node in ast.walk(function))
