@@ -7,15 +7,23 @@
 Values of Python's own types are rendered as Python writes them, so that the text of a whole value can be read by
 `ast.literal_eval`. A text that ends in `...` is cut. The elements of a set are sorted by their text.
 
-Not shown: what a property would compute, and the state of iterators, files and other objects in C.
+Not shown: what a property would compute, and the state of iterators, views, slices, files and most other objects in C.
 """
 
 from __future__ import annotations
 
+import re
+from array import array
 from collections import Counter, OrderedDict, defaultdict, deque
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from datetime import date, datetime, time, timedelta, timezone
+from decimal import Decimal
+from enum import Enum
+from fractions import Fraction
+from pathlib import PosixPath, PurePosixPath, PureWindowsPath, WindowsPath
 from types import FunctionType, ModuleType
 from typing import Any
+from uuid import UUID
 
 from njrt.values.introspection import get_class_name, get_mro, is_a, read_attributes
 
@@ -51,7 +59,7 @@ def _write(value: Any, limit: int, outer: tuple[int, ...]) -> Pieces:
     cls = type(value)
     if id(value) in outer or len(outer) == MAX_DEPTH:
         yield CUT
-    elif write := _WRITERS.get(id(cls)):
+    elif write := _WRITERS.get(id(cls)) or _EXACT_WRITERS.get(id(cls)):
         yield from write(value, limit, (*outer, id(value)))
     elif is_a(value, type):
         yield f"<class {get_class_name(value)}>"
@@ -73,6 +81,8 @@ def _write_object(value: Any, limit: int, outer: tuple[int, ...]) -> Pieces:
         yield from _write_tuple(
             BaseException.__dict__["args"].__get__(value), limit, outer, single=""
         )
+    elif is_a(value, Enum) and type(attributes.get("_name_")) is str:
+        yield f"{get_class_name(cls)}.{attributes['_name_']}"
     elif attributes:
         yield f"{get_class_name(cls)}("
         yield from _join((f"{name}=", held) for name, held in attributes.items())(limit, outer)
@@ -180,6 +190,23 @@ def _write_deque(value: Any, limit: int, outer: tuple[int, ...]) -> Pieces:
     yield "]"
 
 
+def _write_array(value: array[Any], limit: int, outer: tuple[int, ...]) -> Pieces:
+    yield f"array({value.typecode!r}, ["
+    yield from _join(("", item) for item in value)(limit, outer)
+    yield "])"
+
+
+def _write_time(value: datetime | time, limit: int, outer: tuple[int, ...]) -> Pieces:
+    """A time of day, whose time zone may be an object of the program."""
+    text = repr(value.replace(tzinfo=None))
+    if value.tzinfo is None:
+        yield text
+    else:
+        yield f"{text[:-1]}, tzinfo="
+        yield from _write(value.tzinfo, limit, outer)
+        yield ")"
+
+
 def _write_function(value: FunctionType, limit: int, outer: tuple[int, ...]) -> Pieces:
     yield f"<function {value.__name__}>"
 
@@ -208,6 +235,20 @@ _WRITERS_BY_CLASS: Mapping[type, WriteValue] = {
     FunctionType: _write_function,
     ModuleType: _write_module,
 }
+
+_EXACT_WRITERS = {
+    **{
+        id(cls): _make_repr_writer(cls)
+        for cls in (
+            *(Decimal, Fraction, UUID, date, timedelta, timezone, re.Pattern, re.Match),
+            *(PosixPath, PurePosixPath, PureWindowsPath, WindowsPath),
+        )
+    },
+    id(datetime): _write_time,
+    id(time): _write_time,
+    id(array): _write_array,
+}
+"""Not for objects of their subclasses, whose methods a `__repr__` may call."""
 
 _WRITERS = {id(cls): write for cls, write in _WRITERS_BY_CLASS.items()}
 """By identity: the metaclass of a program's class may have a `__hash__`."""

@@ -8,7 +8,7 @@ import json
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import pytest
 
@@ -141,7 +141,8 @@ def test_a_prediction_that_fails_is_no_surprise_and_does_not_fail_the_block() ->
 class FailingModel:
     """A model of the program's own that fails in its own ways."""
 
-    name, protocol = "failing", "text"
+    name = "failing"
+    protocol: Literal["tools", "text"] = "text"
 
     def __init__(self, answer: Callable[[], Any]) -> None:
         self.answer = answer
@@ -168,7 +169,7 @@ def fail(error: BaseException) -> Callable[[], Any]:
 
 
 def say(text: Any) -> Callable[[], Any]:
-    return lambda: Reply(ModelMessage(text), Usage(input=7, output=3))
+    return lambda: Reply(ModelMessage(text), usage=Usage(input=7, output=3))
 
 
 FAILURES = {

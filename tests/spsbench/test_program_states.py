@@ -3,10 +3,17 @@
 from __future__ import annotations
 
 import ast
+import datetime
+import decimal
+import enum
 import json
 import os
+import re
 import sys
+import uuid
+from array import array
 from collections import Counter, OrderedDict, defaultdict, deque
+from fractions import Fraction
 from pathlib import Path
 from random import Random
 from typing import Any
@@ -332,6 +339,19 @@ class Odd(metaclass=Meta):
     pass
 
 
+class LoudDecimal(decimal.Decimal):
+    __repr__ = __str__ = Loud.fail  # type: ignore[assignment]
+
+
+class LoudZone(datetime.tzinfo):
+    utcoffset = dst = tzname = __repr__ = Loud.fail  # type: ignore[assignment]
+
+
+class Color(enum.Enum):
+    RED = 1
+    __repr__ = __str__ = Loud.fail  # type: ignore[assignment]
+
+
 CYCLE: list[Any] = [1]
 CYCLE.append(CYCLE)
 
@@ -362,6 +382,23 @@ VALUES = [
     (Odd, "<class Odd>"),
     (Odd(), "<Odd>"),
     ([Loud(), Odd], "[Loud(x=1), <class Odd>]"),
+    (decimal.Decimal("1.50"), "Decimal('1.50')"),
+    (LoudDecimal(1), "<LoudDecimal>"),
+    (Fraction(1, 3), "Fraction(1, 3)"),
+    (Path("a/b"), "PosixPath('a/b')"),
+    (datetime.date(2024, 1, 2), "datetime.date(2024, 1, 2)"),
+    (datetime.timedelta(1), "datetime.timedelta(days=1)"),
+    (datetime.time(3, tzinfo=datetime.UTC), "datetime.time(3, 0, tzinfo=datetime.timezone.utc)"),
+    (
+        datetime.datetime(2024, 1, 2, tzinfo=LoudZone()),
+        "datetime.datetime(2024, 1, 2, 0, 0, tzinfo=<LoudZone>)",
+    ),
+    (uuid.UUID(int=1), "UUID('00000000-0000-0000-0000-000000000001')"),
+    (array("i", [1, 2]), "array('i', [1, 2])"),
+    (re.match("b", "bc"), "<re.Match object; span=(0, 1), match='b'>"),
+    (re.compile("a+"), "re.compile('a+')"),
+    ([Color.RED], "[Color.RED]"),
+    (array("b", bytes(10**6)), "array('b', [" + "0, " * 129 + "0..."),
     (10**3000, "<int of 9966 bits>"),
     ([0] * 10**6, "[" + "0, " * 133 + "..."),
     ("a" * 10**6, "'" + "a" * 399 + "..."),
