@@ -92,11 +92,14 @@ class Media:
             raise TypeError(
                 f"{name} needs bytes, not {type(self.data).__name__}; for a file use {name}.from_path"
             )
+        for what, text in (("URL", self.url), ("media type", self.media_type)):
+            if not isinstance(text, str):
+                raise TypeError(f"the {what} of {name} must be a text, not {type(text).__name__}")
+        if self.url and not _is_web_url(self.url):
+            raise ValueError(f"{name} needs a URL with http or https, not {self.url[:80]!r}")
         data = bytes(self.data)
         if bool(data) == bool(self.url):
             raise ValueError(f"{name} needs either the bytes of a file or its URL")
-        if self.url and urlsplit(self.url).scheme not in ("http", "https"):
-            raise ValueError(f"{name} needs a URL with http or https, not {self.url[:80]!r}")
         given = _OTHER_NAMES.get(self.media_type.lower(), self.media_type.lower())
         found = find_media_type(data)
         media_type = (
@@ -137,12 +140,17 @@ class Media:
     @classmethod
     def from_url(cls, url: str, media_type: str = "") -> Self:
         """A file behind a URL, which the model's vendor downloads; the bytes of a `data:` URL are decoded here."""
-        if not url.startswith("data:"):
+        if not isinstance(url, str) or url[:5].lower() != "data:":
             return cls(url=url, media_type=media_type)
-        head, comma, text = url.removeprefix("data:").partition(",")
+        head, comma, text = url[5:].partition(",")
         if not comma:
             raise ValueError("a data URL needs a comma before its data")
-        data = base64.b64decode(text) if head.endswith(";base64") else unquote_to_bytes(text)
+        data = unquote_to_bytes(text)
+        if head.lower().endswith(";base64"):
+            try:
+                data = base64.b64decode(b"".join(data.split()), validate=True)
+            except ValueError as error:
+                raise ValueError(f"the data of this data URL is not base64: {error}") from None
         return cls(data, media_type or head.partition(";")[0])
 
     @cached_property
@@ -206,6 +214,11 @@ class Attachment:
 
 
 _EXAMPLES: dict[MediaKind, str] = {"image": "image/png", "document": "application/pdf", "audio": "audio/wav"}  # fmt: skip
+
+
+def _is_web_url(url: str) -> bool:
+    parts = urlsplit(url)
+    return parts.scheme in ("http", "https") and bool(parts.hostname)
 
 
 def _find_kind(media_type: str) -> MediaKind:

@@ -195,7 +195,13 @@ def test_a_server_that_fails_on_a_file_is_said_to_have_been_sent_it(status):
         (lambda: Image(url="file:///etc/passwd"), "http or https"),
         (lambda: Image(url="ftp://example.org/a.png"), "http or https"),
         (lambda: Image.from_url("data:image/png;base64"), "comma"),
-        (lambda: Image.from_url("data:image/png;base64,####x"), ""),
+        (lambda: Image.from_url("data:image/png;base64,####x"), "not base64"),
+        (lambda: Image.from_url("data:image/png;base64,!!iVBORw0KGgo="), "not base64"),
+        (lambda: Image.from_url("data:image/png;base64,"), "either the bytes"),
+        (lambda: Image.from_url("http://"), "http or https"),
+        (lambda: Image.from_url("https:///a.png"), "http or https"),
+        (lambda: Image.from_url("//example.org/a.png"), "http or https"),
+        (lambda: Image.from_url("http://[::1/a.png"), "Invalid IPv6"),
     ],
 )  # fmt: skip
 def test_what_is_no_file_of_the_class_is_refused(make, words):
@@ -207,6 +213,21 @@ def test_what_is_no_file_of_the_class_is_refused(make, words):
 def test_only_bytes_are_taken_for_bytes(data):
     with pytest.raises(TypeError, match=r"Image\.from_path"):
         Image(data)
+
+
+@pytest.mark.parametrize(
+    "make",
+    [
+        lambda: Image.from_url(None),
+        lambda: Image.from_url(b"https://example.org/a.png"),
+        lambda: Image(url=Path("a.png")),
+        lambda: Image(PNG, 5),
+        lambda: Image(PNG, None),
+    ],
+)
+def test_only_text_is_taken_for_a_url_or_a_type(make):
+    with pytest.raises(TypeError, match="must be a text"):
+        make()
 
 
 def test_any_bytes_are_a_file_of_the_type_that_they_begin_with_or_refused():
@@ -254,6 +275,7 @@ def test_a_path_gives_the_type_by_its_bytes_or_its_name(tmp_path):
 def test_a_data_url_is_decoded_and_no_other():
     assert Image.from_url(f"data:image/png;base64,{base64.b64encode(PNG).decode()}") == Image(PNG)
     assert Document.from_url("data:text/plain,a%20b").data == b"a b"
+    assert Document.from_url("DATA:text/plain;charset=utf-8;BASE64,YSBi%0AK2M%3D").data == b"a b+c"
     assert Image.from_url("https://example.org/a.jpeg").media_type == "image/jpeg"
     assert "s3cret" not in repr(FILES["image by URL"])
 

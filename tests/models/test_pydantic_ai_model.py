@@ -254,6 +254,59 @@ def test_an_error_of_the_programs_own_model_is_kept_as_the_cause():
     assert isinstance(caught.value.__cause__, ZeroDivisionError)
 
 
+@pytest.mark.parametrize(
+    ("error", "kind"),
+    [
+        (KeyboardInterrupt(), KeyboardInterrupt),
+        (SystemExit(3), SystemExit),
+        (asyncio.CancelledError(), ServerError),
+        (StopIteration(), ServerError),
+        (StopAsyncIteration(), ServerError),
+        (TimeoutError(), ServerError),
+        (RecursionError(), ServerError),
+    ],
+    ids=lambda value: type(value).__name__,
+)
+@pytest.mark.parametrize("is_async", [False, True])
+def test_whatever_the_programs_own_model_raises_the_next_call_is_made(error, kind, is_async, ask):
+    async def fail_async(messages: Any, info: AgentInfo) -> ModelResponse:
+        raise error
+
+    def fail(messages: Any, info: AgentInfo) -> ModelResponse:
+        raise error
+
+    model = PydanticAI(FunctionModel(fail_async if is_async else fail))
+    with pytest.raises(kind):
+        # Inside of an event loop of the test, these exceptions would end that loop too.
+        (ask if kind is ServerError else PydanticAI.ask)(model, PLAIN)
+    assert ask(PydanticAI(answer(TextPart("hi"))), PLAIN).message.text == "hi"
+
+
+ENDLESS: dict[str, Any] = {}
+ENDLESS["self"] = ENDLESS
+
+NO_REPLIES = {
+    "none": None,
+    "a text": "text",
+    "arguments that are no JSON": ModelResponse([ToolCallPart("run", {"code": {1, 2}}, "a")]),
+    "arguments that hold themselves": ModelResponse([ToolCallPart("run", ENDLESS, "a")]),
+    "keys that are no text": ModelResponse([ToolCallPart("run", {(1, 2): 3}, "a")]),
+    "a text that is none": ModelResponse([TextPart(b"bytes")]),  # type: ignore[arg-type]
+    "parts that are none": ModelResponse(["text"]),  # type: ignore[list-item]
+    "negative counts": ModelResponse([TextPart("x")], usage=RequestUsage(input_tokens=-5)),
+    "counts that are none": ModelResponse([TextPart("x")], usage=RequestUsage(input_tokens="7")),  # type: ignore[arg-type]
+}
+
+
+@pytest.mark.parametrize("given", NO_REPLIES)
+@pytest.mark.parametrize("is_streamed", [False, True])
+def test_what_is_no_reply_of_the_programs_own_model_is_an_error(given, is_streamed):
+    on_text = (lambda text: None) if is_streamed else None
+    model = PydanticAI(FunctionModel(lambda messages, info: NO_REPLIES[given]))
+    with pytest.raises(ServerError, match=r"failed to reply|unreadable"):
+        model.ask(replace(PLAIN, on_text=on_text))
+
+
 def test_a_model_that_blocks_the_network_thread_is_an_error_and_no_deadlock():
     inner = PydanticAI(answer(TextPart("hi")))
 

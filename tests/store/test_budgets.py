@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import os
 import random
 import signal
 import subprocess
@@ -24,7 +25,7 @@ from loopback import Drop, Status
 from njrt.budgets.budget import Budget, find_period, format_budget, parse_budgets
 from njrt.budgets.budgeted import Budgeted, open_budget, settle_unsettled
 from njrt.budgets.estimate import estimate_call
-from njrt.budgets.ledger import NANO, Account, Amount, Hold, Ledger
+from njrt.budgets.ledger import NANO, Account, Amount, Hold, Ledger, shorten_name
 from njrt.errors import (
     BudgetError,
     ConfigurationError,
@@ -370,6 +371,17 @@ def test_each_call_of_a_model_that_asks_several_is_counted(
 # --- whose budget
 
 
+@given(st.lists(st.text(max_size=400) | st.integers(1, 3000).map("日".__mul__), unique=True))
+def test_tenants_of_any_names_have_budgets_of_their_own(tenants: list[str]) -> None:
+    ledger, model = Ledger(MemoryStore()), PricedModel()
+    budget = Budget(tokens=1000, per="hour", each="tenant", name="予" * 100, zone="Asia/Tokyo")
+    for tenant in tenants:
+        put_on_budget(model, ledger, budget, tenant=tenant).ask(REQUEST)
+    found = {account.owner: account.state.tokens for account in ledger.list_accounts()}
+    assert found == {shorten_name(tenant): 50 for tenant in tenants}
+    assert len(found) == len(tenants)
+
+
 def test_tenants_have_budgets_of_their_own(ledger: Ledger) -> None:
     budget = Budget(tokens=1000, per="day", each="tenant")
     model = PricedModel(answer=lambda: reply(900))
@@ -539,6 +551,51 @@ def test_what_could_not_be_counted_is_counted_later_and_once(when: str) -> None:
     settle_unsettled()
     state = read_only_account(ledger)
     assert (state.tokens, state.calls, state.held) == (50, 1, {})
+
+
+UNSETTLED = """
+import os, sys, time
+from njrt.budgets.budget import Budget
+from njrt.budgets.budgeted import Budgeted, open_budget
+from njrt.budgets.ledger import Ledger
+from njrt.errors import StoreError
+from njrt.messages import ModelMessage, Reply, Request, Usage, UserMessage
+from njrt.models.model import LayeredModel
+from njrt.persistence.sqlite_store import SqliteStore
+
+class FailingStore(SqliteStore):
+    fails = False
+    def swap(self, *arguments):
+        if self.fails:
+            raise StoreError("the store fails")
+        return super().swap(*arguments)
+
+class Model:
+    name, protocol = "openai/gpt-4.1", "text"
+    def ask(self, request):
+        store.fails = True
+        return Reply(ModelMessage("3"), usage=Usage(50, 0))
+
+store = FailingStore(sys.argv[1])
+model, ledger = Model(), Ledger(store)
+layer = Budgeted((open_budget(Budget(per="total")),), lambda: ledger, lambda: model)
+LayeredModel(model, (layer,)).ask(Request("Answer.", (UserMessage("?"),)))
+store.fails = False
+store.now = lambda: time.time() + 1e6  # reservations are over: settling again would count again
+if child := os.fork():
+    assert os.waitpid(child, 0)[1] == 0
+"""
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
+def test_what_could_not_be_counted_is_counted_at_the_end_and_not_by_a_forked_child(
+    tmp_path: Path,
+) -> None:
+    path = tmp_path / "store.sqlite3"
+    command = [sys.executable, "-c", UNSETTLED, str(path)]
+    subprocess.run(command, check=True, timeout=HANG_SECONDS)
+    state = read_only_account(Ledger(get_store(str(path), {})))
+    assert (state.tokens, state.calls) == (50, 1)
 
 
 def test_an_account_that_cannot_be_read_allows_nothing(ledger: Ledger) -> None:

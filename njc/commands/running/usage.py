@@ -16,7 +16,7 @@ from njc.commands.terminal.flags import console_flags, pass_console
 from njc.project.report import format_count
 from njc.trace_view.tables import TableColumn, format_table
 from njrt.budgets.budget import Budget, find_period
-from njrt.budgets.ledger import NANO, Ledger, StoredAccount
+from njrt.budgets.ledger import NANO, Ledger, StoredAccount, shorten_name
 from njrt.errors import ConfigurationError
 from njrt.persistence.open_store import get_store
 
@@ -65,7 +65,8 @@ def command(
     found = [
         account
         for account in ledger.list_accounts()
-        if name in (None, account.name) and owner in (None, account.owner)
+        if (name is None or shorten_name(name) == account.name)
+        and (owner is None or shorten_name(owner) == account.owner)
     ]
     if forget is not None:
         if shows_all or as_json:

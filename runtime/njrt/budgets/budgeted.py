@@ -11,6 +11,7 @@ the store fails is settled with the next call, or forgotten at that time.
 
 from __future__ import annotations
 
+import atexit
 import hashlib
 import math
 import os
@@ -227,6 +228,17 @@ _unsettled: list[Unsettled] = []
 _unsettled_lock = threading.Lock()
 
 
+def _forget_after_fork() -> None:
+    """Leave what is not settled to the parent."""
+    global _unsettled_lock
+    _unsettled_lock = threading.Lock()
+    _unsettled.clear()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_forget_after_fork)
+
+
 def _settle(item: Unsettled) -> bool:
     reservation = item.reservation
     try:
@@ -249,6 +261,9 @@ def settle_unsettled() -> None:
             with _unsettled_lock:
                 _unsettled.extend(items[number + 1 :])
             return
+
+
+atexit.register(settle_unsettled)
 
 
 def _release_all(reservations: Iterable[CallReservation]) -> None:

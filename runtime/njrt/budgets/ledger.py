@@ -13,9 +13,11 @@ that still counts. Settling twice counts once.
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from datetime import datetime
+from urllib.parse import quote
 
 from njrt.budgets.budget import Budget
 from njrt.errors import BudgetError, StoreError
@@ -26,6 +28,9 @@ NANO = 1_000_000_000
 """Billionths of a dollar in a dollar."""
 
 KEY_PREFIX = "budget/"
+
+MAX_NAME_CHARS = 180
+"""The longest name of a budget or an owner in a key, in characters of the key."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,9 +57,8 @@ class Account:
     def key(self) -> str:
         """The key of the account in the store."""
         budget = self.budget
-        return make_store_key(
-            "budget", budget.name, budget.per, budget.each, self.owner, self.period
-        )
+        name, owner = shorten_name(budget.name), shorten_name(self.owner)
+        return make_store_key("budget", name, budget.per, budget.each, owner, self.period)
 
 
 @dataclass(frozen=True, slots=True)
@@ -235,6 +239,15 @@ def format_amount(amount: Amount, units: list[str]) -> str:
     """An amount in those of the units `usd` and `tokens` that are wanted."""
     texts = {"usd": f"${amount.usd / NANO:,.4f}", "tokens": f"{amount.tokens:,} tokens"}
     return " and ".join(texts[unit] for unit in units)
+
+
+def shorten_name(name: str) -> str:
+    """A name as keys have it: one that would take too much of a key ends with its digest."""
+    encoded = name.encode("utf-8", "surrogatepass")
+    if len(quote(encoded, safe="")) <= MAX_NAME_CHARS:
+        return name
+    beginning = encoded[: MAX_NAME_CHARS // 3 - 20].decode("utf-8", "ignore")
+    return f"{beginning}~{hashlib.sha256(encoded).hexdigest()[:16]}"
 
 
 def to_nano(usd: float) -> int:

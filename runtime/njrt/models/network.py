@@ -17,6 +17,7 @@ import threading
 from collections.abc import Callable, Coroutine
 from concurrent.futures import Future
 from contextlib import suppress
+from dataclasses import dataclass
 from typing import Any, Protocol, TypeVar
 
 T = TypeVar("T")
@@ -52,13 +53,13 @@ class Network:
             )
         future = self._start(exchange)
         try:
-            return future.result()
+            return _get_result(future.result())
         finally:
             future.cancel()
 
     async def arun(self, exchange: Coroutine[Any, Any, T]) -> T:
         """Run `exchange` on the network's loop without blocking the caller's."""
-        return await asyncio.wrap_future(self._start(exchange))
+        return _get_result(await asyncio.wrap_future(self._start(exchange)))
 
     def get_client(self, owner: object, connect: Callable[[], Client]) -> Any:
         """The client of `owner`, made by `connect` when first needed. Call it on the network's loop."""
@@ -75,8 +76,8 @@ class Network:
         if not self._thread.is_alive():
             self._loop.close()
 
-    def _start(self, exchange: Coroutine[Any, Any, T]) -> Future[T]:
-        return asyncio.run_coroutine_threadsafe(exchange, self._loop)
+    def _start(self, exchange: Coroutine[Any, Any, T]) -> Future[T | _Exit]:
+        return asyncio.run_coroutine_threadsafe(_catch_exit(exchange), self._loop)
 
     async def _close_clients(self) -> None:
         others = asyncio.all_tasks() - {asyncio.current_task()}
@@ -85,6 +86,26 @@ class Network:
         await asyncio.gather(*others, return_exceptions=True)
         for client in self._clients.values():
             await client.close()
+
+
+@dataclass(frozen=True, slots=True)
+class _Exit:
+    """An exception that would end the loop, on its way to the caller."""
+
+    error: BaseException
+
+
+async def _catch_exit(exchange: Coroutine[Any, Any, T]) -> T | _Exit:
+    try:
+        return await exchange
+    except (KeyboardInterrupt, SystemExit) as error:  # of a model that the program has written
+        return _Exit(error)
+
+
+def _get_result(result: T | _Exit) -> T:
+    if isinstance(result, _Exit):
+        raise result.error
+    return result
 
 
 _network_lock = threading.Lock()

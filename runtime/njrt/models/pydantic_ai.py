@@ -14,6 +14,7 @@ such as signed thinking, goes back to the same model exactly as it came (`Vendor
 
 from __future__ import annotations
 
+import asyncio
 import os
 import time
 from dataclasses import replace
@@ -143,12 +144,22 @@ class PydanticAI(RemoteModel):
             reason = shorten_message(str(error))
             rejected = RejectedRequestError(f"{self.name} cannot be sent this: {reason}")
             raise add_file_hint(rejected, request) from None
+        except asyncio.CancelledError as error:
+            task = asyncio.current_task()
+            if task is None or task.cancelling():
+                raise
+            raise self._explain_other(error) from None  # the model has cancelled itself
         except Exception as error:  # of the provider's SDK, or of the program's own model
             raise self._explain_other(error) from self._choose_cause(error)
-        reply = self._make_reply(response, len(request.messages))
+        try:
+            reply = self._make_reply(response, len(request.messages))
+        except MalformedReplyError:
+            raise
+        except Exception as error:  # the program's own model may reply with any objects
+            raise self._explain_other(error) from self._choose_cause(error)
         return reply if request.schema is None else restore_strict_reply(reply, request.schema)
 
-    def _explain_other(self, error: Exception) -> ModelError:
+    def _explain_other(self, error: BaseException) -> ModelError:
         return ServerError(f"{self.name} failed to reply ({type(error).__name__})")
 
     def _choose_cause(self, error: Exception) -> Exception | None:
