@@ -18,6 +18,8 @@ from pytest_lsp import ClientServerConfig, LanguageClient
 from njc.compiler import compile_source
 from njc.frontend.source import SourceFile
 
+pytest_plugins = ["pytest_lsp"]  # other tests start a second earlier without it
+
 ROOT = Path(__file__).parents[2]
 SERVER = [sys.executable, "-m", "njc", "lsp"]
 SECONDS = 90
