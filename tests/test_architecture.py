@@ -75,7 +75,7 @@ EDGE = """
     njrt.agent          references
     njrt.approval       approvals_file manifest terminal
     njrt.budgets        budget budgeted ledger
-    njrt.durable        effects
+    njrt.durable        effects executor_lock
     njrt.execution      interruptions source_cache tracebacks
     njrt.execution.guard effects
     njrt.models         anthropic breaker named network openai pydantic_ai rate_limit remote retry scripted sends streaming wrapped

@@ -1,25 +1,29 @@
-"""Workflows whose process was killed: effects in doubt, other machines, other versions of the program, random kills."""
+"""Workflows whose process was killed: effects in doubt, other machines, processes and versions, random kills."""
 
 from __future__ import annotations
 
 import json
 import os
+import signal
 import sys
 import threading
 import types
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
 import kills
 import pytest
 from asking import ask, wait_for_questions
-from forked_runs import ForkRun, die
+from forked_runs import RUN_SECONDS, ForkRun, die
 
 from njrt import durable
 from njrt.decisions import Accept
+from njrt.durable import executor_lock
 from njrt.durable.versions import find_version
+from services import find_postgres, start_postgres
+from waiting import wait_until
 
 
 @pytest.mark.parametrize(
@@ -141,6 +145,39 @@ def test_another_machine_takes_over(url: str, fork_run: ForkRun) -> None:
     first = fork_run(lambda: call(url, is_killed=True, executor_id="machine-1"))
     assert first == "killed"
     assert fork_run(lambda: call(url, executor_id="machine-2", take_over="machine-1")) == ["paid"]
+
+
+@pytest.fixture(params=["sqlite", "postgres"])
+def shared_url(request: pytest.FixtureRequest, url: str) -> Iterator[str]:
+    """A database for several processes."""
+    if request.param == "sqlite":
+        yield url
+        return
+    if find_postgres() is None:
+        pytest.skip("no Postgres: make services")
+    with start_postgres() as postgres:
+        yield postgres.url
+
+
+def test_two_processes_of_one_id_do_not_run_the_same_workflows(
+    shared_url: str, tmp_path: Path, fork_run: ForkRun, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(executor_lock, "LOST_SECONDS", 0.1)
+    first = os.fork()
+    if not first:
+        signal.alarm(RUN_SECONDS)
+        durable.launch(shared_url)
+        (tmp_path / "launched").touch()
+        signal.pause()
+    try:
+        wait_until((tmp_path / "launched").exists)
+        refused = fork_run(lambda: launch(shared_url))
+        assert refused.startswith("ConfigurationError: another process"), refused
+        assert fork_run(lambda: launch(shared_url, executor_id="machine-2")) == []
+    finally:
+        os.kill(first, signal.SIGKILL)
+        os.waitpid(first, 0)
+    assert fork_run(lambda: launch(shared_url)) == []
 
 
 def make_asking() -> Callable[[], str]:

@@ -18,6 +18,7 @@ from contextvars import ContextVar
 from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar, cast
 
 from njrt.durable.calls import BlockSteps
+from njrt.durable.executor_lock import hold_executor, release_executor
 from njrt.durable.failures import failure_from_json, failure_to_json
 from njrt.durable.steps import check_installed, get_dbos
 from njrt.durable.stored_json import normalize_argument, normalize_result
@@ -28,6 +29,7 @@ from njrt.durable.versions import (
     find_version,
     note_function,
 )
+from njrt.errors import ConfigurationError
 from njrt.session.settings import open_steps
 
 if TYPE_CHECKING:
@@ -146,6 +148,7 @@ def launch(url: str, *, name: str = "njc", version: str | None = None, **options
     Call it once, after all modules are imported. Only workflows of the same `version` are taken up; by default it is a digest of
     the program (`njrt.durable.versions`), and a `VersionWarning` names the others. Other `options` are those of
     `dbos.DBOSConfig`; processes that run at the same time need an `executor_id` each, which is the same after a restart.
+    Raises ConfigurationError if another process has that of this one.
     """
     check_installed()
     from dbos import DBOS, DBOSPortableJSONSerializer
@@ -160,7 +163,14 @@ def launch(url: str, *, name: str = "njc", version: str | None = None, **options
         **options,  # type: ignore[typeddict-item]
     }
     DBOS(config=config)
+    try:
+        is_held = hold_executor(url, DBOS.executor_id)
+    except ConfigurationError:
+        DBOS.destroy()
+        raise
     DBOS.launch()
+    if not is_held:  # the database was not there yet
+        hold_executor(url, DBOS.executor_id)
     for workflow_id, other in find_other_versions(version).items():
         message = (
             f"version {version} does not take up the workflow {workflow_id} of version {other}"
@@ -183,6 +193,7 @@ def shut_down() -> None:
     from dbos import DBOS
 
     DBOS.destroy()
+    release_executor()
 
 
 @contextmanager
