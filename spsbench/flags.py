@@ -51,6 +51,17 @@ def seconds_option(meaning: str) -> OptionDecorator[Any]:
     )
 
 
+def reply_seconds_option(default: float) -> OptionDecorator[Any]:
+    """`--seconds S` of one reply."""
+    return click.option(
+        "--seconds",
+        type=POSITIVE_FLOAT,
+        default=default,
+        show_default=True,
+        help="Limit of wall time for one reply.",
+    )
+
+
 def temperature_option() -> OptionDecorator[Any]:
     """`--temperature T`; by default the vendor's."""
     return click.option(

@@ -77,13 +77,7 @@ EXISTING_FILE = click.Path(path_type=Path, exists=True, dir_okay=False)
     show_default=True,
     help="Replies on one path.",
 )
-@click.option(
-    "--seconds",
-    type=flags.POSITIVE_FLOAT,
-    default=120.0,
-    show_default=True,
-    help="Limit of wall time for one reply.",
-)
+@flags.reply_seconds_option(default=120.0)
 @click.option(
     "--executor",
     type=click.Choice(["threads", "dask"]),

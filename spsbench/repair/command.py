@@ -61,6 +61,7 @@ EXIT_UNFINISHED = 1
     help="Longest reply.",
 )
 @flags.temperature_option()
+@flags.reply_seconds_option(default=600.0)
 @click.option(
     "--test-seconds",
     type=flags.POSITIVE_FLOAT,
@@ -201,6 +202,7 @@ def _build_plan(
         rationales,
         writer,
         values["note"],
+        values["seconds"],
     )
     return plan, chosen
 

@@ -55,6 +55,8 @@ class RepairPlan:
     """By problem."""
     rationale_model: str = ""
     note: str = ""
+    seconds: float = 600.0
+    """For one reply."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,7 +116,7 @@ def make_job(trial: RepairTrial, problem: RepairProblem, plan: RepairPlan) -> Re
     rationale = (
         (plan.rationales or {}).get(trial.problem, "") if trial.condition == "rationale" else ""
     )
-    return RepairJob(trial, problem, plan.settings, plan.base_url, rationale)
+    return RepairJob(trial, problem, plan.settings, plan.base_url, rationale, plan.seconds)
 
 
 def refuse_other_settings(plan: RepairPlan, results: RepairResults) -> None:

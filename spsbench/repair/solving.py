@@ -37,9 +37,6 @@ from spsbench.studies.study_command import load_study_model
 from spsbench.trials.machine import read_timestamp
 from spsbench.trials.workers import LostTrial
 
-CALL_SECONDS = 600.0
-"""The limit of one model call."""
-
 
 @dataclass(frozen=True, slots=True)
 class RepairJob:
@@ -51,6 +48,8 @@ class RepairJob:
     base_url: str | None = None
     rationale: str = ""
     """That of another model, for the condition `rationale`."""
+    seconds: float = 600.0
+    """For one reply."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,7 +88,9 @@ class ProgramRepair:
     problem: RepairProblem
     condition: Condition
     settings: RepairSettings
-    rationale: str = ""
+    rationale: str
+    seconds: float
+    """For one reply."""
 
     def evaluate(self, code: str) -> ProgramEvaluation:
         """Run the tests."""
@@ -122,7 +123,7 @@ class ProgramRepair:
             (UserMessage(prompt),),
             temperature=temperature,
             max_reply_tokens=self.settings.reply_tokens,
-            timeout=CALL_SECONDS,
+            timeout=self.seconds,
             place=self.problem.name,
             turn=turn,
         )
@@ -142,7 +143,7 @@ def execute_repair(job: RepairJob, stop: threading.Event | None = None) -> Repai
     started = read_timestamp()
     began = time.monotonic()
     settings = job.settings
-    repair = ProgramRepair(job.problem, job.trial.condition, settings, job.rationale)
+    repair = ProgramRepair(job.problem, job.trial.condition, settings, job.rationale, job.seconds)
     budget = RepairBudget(settings.calls, settings.tokens, settings.temperature)
     error, repaired = "", None
     try:

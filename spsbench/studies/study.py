@@ -196,8 +196,12 @@ def run_study(
 
 
 def format_study_error(error: Exception) -> str:
-    """An exception on one line, without the address of a server, because results are published."""
+    """An exception on one line, without the address of a server, because results are published.
+
+    The option for the limit of a call is that of the commands.
+    """
     line = f"{type(error).__name__}: {error}".split("\n")[0]
+    line = line.replace("raise `max_call_seconds`", "raise --seconds")
     return re.sub(r" at https?://\S+", "", line)[:300]
 
 

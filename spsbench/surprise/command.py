@@ -23,6 +23,7 @@ EXIT_UNFINISHED = 1
 @flags.model_option()
 @click.option("--sample", type=flags.POSITIVE_INT, metavar="N", help="Only N effects, at random.")
 @click.option("--seed", type=int, default=0, show_default=True, help="Seed of sample and mistakes.")
+@flags.reply_seconds_option(default=600.0)
 @click.option("--jobs", type=flags.POSITIVE_INT, metavar="N", help="Predictions at a time.")
 @click.option(
     "--out",
@@ -39,6 +40,7 @@ def command(
     model: str | None,
     sample: int | None,
     seed: int,
+    seconds: float,
     jobs: int | None,
     out: Path,
     scheduler: str | None,
@@ -67,7 +69,7 @@ def command(
     chosen = sample_effects(effects, sample, Random(seed).random)
     base_url = os.environ.get("NJC_BASE_URL")
     plan = SurprisePlan(
-        model, len(effects), sample, seed, out, base_url, Workers(jobs, scheduler), note
+        model, len(effects), sample, seed, out, base_url, Workers(jobs, scheduler), note, seconds
     )
     try:
         if load_study_model(model, os.environ) is None:

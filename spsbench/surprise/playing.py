@@ -29,7 +29,6 @@ STRATA = "kind of mistake"
 """What a sample has its share of."""
 NOT_CHOSEN = "this effect is not predicted"
 MAX_CODE_SECONDS = 10.0
-MAX_CALL_SECONDS = 900.0
 _turn = threading.Lock()
 """Cases of one process take turns: modules and the standard output belong to the process."""
 
@@ -97,7 +96,9 @@ class OneEffectModel:
         return self.ask(request)
 
 
-def play_effect(effect: PlantedEffect, is_wrong: bool, model: Model) -> Prediction | None:
+def play_effect(
+    effect: PlantedEffect, is_wrong: bool, model: Model, seconds_per_reply: float = 600.0
+) -> Prediction | None:
     """Play the case of an effect, which is predicted; with `is_wrong`, it has its mistake.
 
     The case is played twice, for the request and with the reply, so that it does not run while the model is asked.
@@ -110,7 +111,7 @@ def play_effect(effect: PlantedEffect, is_wrong: bool, model: Model) -> Predicti
     if probe.request is None:
         return None
     began = time.monotonic()
-    reply = model.ask(replace(probe.request, timeout=MAX_CALL_SECONDS))
+    reply = model.ask(replace(probe.request, timeout=seconds_per_reply))
     seconds = time.monotonic() - began
     answering = OneEffectModel(model.protocol, model.name, effect.piece, reply)
     predictions = _play_case(effect, is_wrong, answering)

@@ -49,6 +49,8 @@ class SurprisePlan:
     base_url: str | None
     workers: Workers
     note: str
+    seconds: float
+    """For one reply."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,6 +70,8 @@ class SurpriseJob:
     trial: SurpriseTrial
     effect: PlantedEffect
     base_url: str | None
+    seconds: float
+    """For one reply."""
 
 
 def answer_surprise(
@@ -77,7 +81,7 @@ def answer_surprise(
     trial, started = job.trial, read_timestamp()
     predictor = choose_model(Options(model=trial.model, base_url=job.base_url), os.environ)
     try:
-        found = play_effect(job.effect, trial.planted != "none", predictor)
+        found = play_effect(job.effect, trial.planted != "none", predictor, job.seconds)
     except ModelError as error:
         if not is_prompt_too_long(error):
             return LostTrial(trial, format_study_error(error))
@@ -104,6 +108,7 @@ def run_surprises(
             SurpriseTrial(effect.program, effect.case, effect.piece, planted, plan.model),
             effect,
             plan.base_url,
+            plan.seconds,
         )
         for effect in effects
         for planted in ("none", effect.mutation.kind)
