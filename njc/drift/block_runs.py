@@ -18,10 +18,14 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from njrt.message_json import parse_json_lines
+from njrt.models.conditions import extract_json
 from njrt.rendering.writer import clip
 
 MAX_SHOWN_CHARS = 200
 """Characters shown of an effect that differs."""
+
+CHARS_BEFORE = 40
+"""Characters shown before the first difference of long effects."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,6 +62,7 @@ class _OpenTrace:
     place: str
     shown: str = ""
     effects: list[str] = field(default_factory=list)
+    last_text: str = ""
 
 
 def read_runs(lines: Iterable[str]) -> list[TracedRun]:
@@ -73,6 +78,7 @@ def read_runs(lines: Iterable[str]) -> list[TracedRun]:
                 run.shown = json.dumps(event["shown"], sort_keys=True)
             case "replied" if run is not None:
                 run.effects += describe_reply(event["reply"])
+                run.last_text = "\n".join(event["reply"].get("text", ())).strip()
             case "ended" if run is not None:
                 del opened[event["run"]]
                 if run.effects:
@@ -83,9 +89,9 @@ def read_runs(lines: Iterable[str]) -> list[TracedRun]:
 
 
 def _close(run: _OpenTrace, event: Mapping[str, Any]) -> TracedRun:
-    state = event.get("digest") or run.effects[-1]
+    state = event["digest"][:40] if event.get("digest") else run.last_text
     error = f": {event['error']}" if event.get("error") else ""
-    outcome = f"{event['outcome']}{error} [{state[:40]}]"
+    outcome = f"{event['outcome']}{error} [{state}]"
     return TracedRun(run.place, run.shown, tuple(run.effects), outcome)
 
 
@@ -108,7 +114,7 @@ def describe_reply(reply: Mapping[str, Any]) -> list[str]:
 
 def _normalize_text(text: str) -> str:
     try:
-        return json.dumps(json.loads(text), sort_keys=True, ensure_ascii=False)
+        return json.dumps(json.loads(extract_json(text)), sort_keys=True, ensure_ascii=False)
     except (ValueError, RecursionError):
         return _normalize_code(text)
 
@@ -180,19 +186,21 @@ def format_difference(difference: RunDifference) -> list[str]:
             min(len(old.effects), len(new.effects)),
         )
         lines.append(f"effect {at + 1}")
-        lines += [
-            f"  {side}: {_show(run.effects, at)}" for side, run in (("old", old), ("new", new))
-        ]
+        shown = ("; ".join(run.effects[at : at + 1]) or "(no more)" for run in (old, new))
+        lines += _show_both(*shown)
     if old.outcome != new.outcome:
-        lines += [
-            "outcome",
-            f"  old: {clip(old.outcome, MAX_SHOWN_CHARS)}",
-            f"  new: {clip(new.outcome, MAX_SHOWN_CHARS)}",
-        ]
+        lines += ["outcome", *_show_both(old.outcome, new.outcome)]
     return lines
 
 
-def _show(effects: Sequence[str], at: int) -> str:
-    return (
-        clip(effects[at].replace("\n", "; "), MAX_SHOWN_CHARS) if at < len(effects) else "(no more)"
+def _show_both(old: str, new: str) -> list[str]:
+    """Two texts that differ, from shortly before their first difference on."""
+    pairs = enumerate(zip(old, new, strict=False))
+    shorter = min(len(old), len(new))
+    equal = next((at for at, (one, other) in pairs if one != other), shorter)
+    start = max(0, equal - CHARS_BEFORE) if equal > MAX_SHOWN_CHARS // 2 else 0
+    before = "…" if start else ""
+    texts = (
+        before + clip(text[start:].replace("\n", "; "), MAX_SHOWN_CHARS) for text in (old, new)
     )
+    return [f"  {side}: {text}" for side, text in zip(("old", "new"), texts, strict=True)]

@@ -15,7 +15,7 @@ from click.testing import CliRunner, Result
 import njrt
 from loopback import Answer, Seen
 from njc.commands import njc as njc_command
-from njc.drift.block_runs import compare_runs, describe_reply, read_runs
+from njc.drift.block_runs import compare_runs, describe_reply, format_difference, read_runs
 from openai_server import OpenAIServer, says
 
 pytest.importorskip("openai")
@@ -168,6 +168,9 @@ EQUAL = [
     ({"text": ["```python", "x = 1", "```"]}, {"text": ["x  =  1"]}),
     ({"calls": [{"name": "bind", "arguments": {"a": 1, "b": 2}}]}, {"calls": [{"name": "bind", "arguments": {"b": 2, "a": 1}}]}),
 ]  # fmt: skip
+EQUAL += [
+    ({"text": ["```json", '{"a": 1, "b": 2}', "```"]}, {"text": ['{"b": 2, "a": 1}']}),
+]
 DIFFERENT = [
     ({"calls": [{"name": "run", "code": ["x = 1"]}]}, {"calls": [{"name": "run", "code": ["x = 2"]}]}),
     ({"text": ['{"a": 1}']}, {"text": ['{"a": 2}']}),
@@ -184,6 +187,33 @@ def test_layout_is_no_difference(one: dict[str, object], other: dict[str, object
 @pytest.mark.parametrize(("one", "other"), DIFFERENT)
 def test_meaning_is_a_difference(one: dict[str, object], other: dict[str, object]) -> None:
     assert describe_reply(one) != describe_reply(other)
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        ("Dear customer, we are sorry for the late delivery. Yes.",) * 2,
+        ("x" * 300 + " yes", "x" * 300 + " no"),
+        ("'yes'", '"yes"'),
+        ("1_000", "1000"),
+        ("yes # maybe", "yes"),
+        ("yes", "yes "),
+    ],
+)
+def test_the_outcome_of_a_question_is_its_whole_reply(tmp_path: Path, old: str, new: str) -> None:
+    """Also where the replies begin alike, or would be the same code."""
+    traces = []
+    for number, text in enumerate((old, new)):
+        trace = tmp_path / f"{number}.jsonl"
+        with njrt.using(model=njrt.Scripted([text]), trace=trace):
+            njrt.llm("Question?")
+        traces.append(read_runs(trace.read_text().splitlines()))
+    (block,) = compare_runs(*traces)
+    is_same = old.strip() == new.strip()
+    assert block.same_outcome == is_same
+    for difference in block.differences:
+        *_, first, second = format_difference(difference)
+        assert first.removeprefix("  old: ") != second.removeprefix("  new: ")
 
 
 def test_runs_are_paired_by_what_they_were_shown(tmp_path: Path) -> None:
