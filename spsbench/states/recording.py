@@ -11,8 +11,7 @@ The states end early, and are marked as cut, at the maximum of states, near the 
 
 Not seen: other threads; code in C; the insides of comprehensions and generator expressions; a change of a variable
 by the last line before a return; names that begin and end with two underscores; what an asynchronous generator yields.
-A comprehension of several lines, or one that an exception ends, has other states on Python 3.12 and later, which runs
-it as a part of its function. Before Python 3.13, an object whose last variable is deleted lives until the next state.
+A comprehension is one line, that of its begin, except for those with `await`. Before Python 3.13, an object whose last variable is deleted lives until the next state.
 """
 
 from __future__ import annotations
@@ -36,6 +35,8 @@ COMPREHENSIONS = (ast.ListComp, ast.SetComp, ast.DictComp)
 
 Position = tuple[int, int]
 """A line, from 1, and a column in bytes, from 0."""
+Span = tuple[Position, Position]
+"""A begin and an end."""
 Backend = Literal["monitoring", "settrace"]
 KeepState = Callable[[ProgramState], None]
 """Is given a state."""
@@ -54,6 +55,12 @@ class _Activation:
     line: int = 0
     """Of its last `line`."""
     has_raised: bool = False
+    offset: int = -1
+    """Of the instruction with the last line event, also one that is no state."""
+    event_line: int = 0
+    """The line of this event."""
+    comprehension: Span | None = None
+    """The comprehension that this instruction is in."""
 
 
 class StateRecorder:
@@ -76,7 +83,11 @@ class StateRecorder:
         self.is_cut = False
         self._ends_program = ends_program
         self._file = file
-        self._comprehensions = find_comprehensions(source)
+        nodes = list(ast.walk(ast.parse(source)))
+        self._comprehensions = [
+            _get_span(node) for node in nodes if isinstance(node, COMPREHENSIONS)
+        ]
+        self._lambdas = [_get_span(node) for node in nodes if isinstance(node, ast.Lambda)]
         self._max_states = max_states
         self.states: list[ProgramState] = []
         self._keep = keep
@@ -121,9 +132,9 @@ class StateRecorder:
             if event == "call":
                 return
         if event == "line":
-            if self._is_in_comprehension(frame):
+            if not self._begins_line(frame):
                 return
-            self._stack[-1].line = frame.f_lineno
+            self._stack[-1].line = self._get_line(frame)
         self._append(event, frame, value)
         if event == "exception":
             self._stack[-1].has_raised = True
@@ -133,17 +144,48 @@ class StateRecorder:
     def is_unwinding(self, frame: FrameType) -> bool:
         """Whether an exception leaves a generator at a `yield`, where it was raised: no line follows, or that of a `with`."""
         last = self._stack[-1]
-        is_behind = last.has_raised and last.line not in (0, frame.f_lineno)
+        is_behind = last.has_raised and last.line not in (0, self._get_line(frame))
         return is_behind or self.states[-1].event == "exception"
 
-    def _is_in_comprehension(self, frame: FrameType) -> bool:
-        """Whether a line event is not the first of a comprehension that runs as a part of its function."""
-        last = self._stack[-1].line
-        around = [pair for pair in self._comprehensions if pair[0][0] <= last <= pair[1][0]]
-        if not around:
-            return False
-        start, end = _list_positions(frame.f_code)[frame.f_lasti // 2]
-        return any(first <= start and end <= close for first, close in around)
+    def _begins_line(self, frame: FrameType) -> bool:
+        """Whether a line event is a state: a comprehension is one line, that of its begin.
+
+        Python 3.12 and later run it as a part of the function, with line events of its own, from its iterable on.
+        """
+        last, offset = self._stack[-1], frame.f_lasti
+        is_forward, last.offset = offset > last.offset, offset
+        line_before, last.event_line = last.event_line, frame.f_lineno
+        before, last.comprehension = last.comprehension, self._find_comprehension(frame)
+        if (here := last.comprehension) is None:
+            is_rest_of_line = before is not None and before[0][0] == frame.f_lineno != line_before
+            return not (is_rest_of_line and is_forward)
+        (first, _), (final, _) = here
+        if offset == _find_first_offset(frame.f_code, here):
+            return not (last.line == first and is_forward)
+        return before != here and last.line != 0 and not first <= last.line <= final
+
+    def _find_comprehension(self, frame: FrameType) -> Span | None:
+        """The outermost comprehension around the instruction of a frame that belongs to the same function."""
+        if not self._comprehensions:
+            return None
+        at = _list_positions(frame.f_code)[max(frame.f_lasti, 0) // 2]
+        if at[0] == at[1]:  # the begin of a function has no columns
+            return None
+        within: Span | None = None
+        if frame.f_code.co_name == "<lambda>":
+            within = max((span for span in self._lambdas if _is_within(at, span)), default=None)
+        return min(
+            (
+                span
+                for span in self._comprehensions
+                if _is_within(at, span) and (within is None or _is_within(span, within))
+            ),
+            default=None,
+        )
+
+    def _get_line(self, frame: FrameType) -> int:
+        found = self._find_comprehension(frame)
+        return found[0][0] if found else max(1, frame.f_lineno or frame.f_code.co_firstlineno)
 
     def _append(self, event: StateEvent, frame: FrameType, value: str | None) -> None:
         if len(self.states) == self._max_states:
@@ -159,28 +201,33 @@ class StateRecorder:
             before, activation.shown = activation.shown, now
             changed = {name: text for name, text in now.items() if before.get(name) != text}
             removed = tuple(sorted(before.keys() - now.keys()))
-        line = max(1, frame.f_lineno or frame.f_code.co_firstlineno)
+        line = self._get_line(frame)
         state = ProgramState(event, line, len(self._stack) - 1, changed, removed, value)
         if self._keep is not None:
             self._keep(state)
         self.states.append(state)
 
 
-def find_comprehensions(source: str) -> list[tuple[Position, Position]]:
-    """Where the comprehensions of a program begin and end."""
-    return [
-        ((node.lineno, node.col_offset), (node.end_lineno or 0, node.end_col_offset or 0))
-        for node in ast.walk(ast.parse(source))
-        if isinstance(node, COMPREHENSIONS)
-    ]
+def _get_span(node: ast.expr) -> Span:
+    return (node.lineno, node.col_offset), (node.end_lineno or 0, node.end_col_offset or 0)
+
+
+def _is_within(inner: Span, outer: Span) -> bool:
+    return outer[0] <= inner[0] and inner[1] <= outer[1]
 
 
 @functools.lru_cache(maxsize=256)
-def _list_positions(code: CodeType) -> list[tuple[Position, Position]]:
+def _list_positions(code: CodeType) -> list[Span]:
     return [
         ((line or 0, column or 0), (end_line or 0, end_column or 0))
         for line, end_line, column, end_column in code.co_positions()
     ]
+
+
+@functools.lru_cache(maxsize=256)
+def _find_first_offset(code: CodeType, span: Span) -> int:
+    """The offset of the first instruction of a part of the program."""
+    return 2 * next(n for n, at in enumerate(_list_positions(code)) if _is_within(at, span))
 
 
 def _render_locals(frame: FrameType) -> dict[str, str]:
