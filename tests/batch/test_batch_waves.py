@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import re
+import signal
 import time
 import tracemalloc
 from collections import Counter
@@ -20,6 +21,7 @@ from njc.batch.rows import read_rows
 from njc.batch.store import open_batch_store
 from njc.batch.target import load_target
 from njc.batch.waves import Waves, make_vendor
+from waiting import HANG_SECONDS, wait_until
 
 pytest.importorskip("openai")
 pytest.importorskip("anthropic")
@@ -204,6 +206,26 @@ def test_a_lost_response_does_not_make_a_second_batch(here: BatchWorkplace, vend
     with SERVERS[vendor](reply, faults) as server:
         here.batch(*flags(vendor), environ=environ(server, vendor))
     assert server.creations == 2
+    assert set(server.asked.values()) == {1}
+
+
+def test_a_terminated_command_leaves_its_batches_with_the_vendor(here: BatchWorkplace) -> None:
+    here.write_program()
+    here.write_rows(mails(2))
+    with SERVERS["openai"](reply, BatchFaults(polls=9)) as server:
+        settings = environ(server, "openai")
+        command = here.start("--vendor-batch", "openai", "--poll", "90", environ=settings)
+        try:
+            wait_until(lambda: server.checks)
+            command.send_signal(signal.SIGTERM)
+            _, printed = command.communicate(timeout=HANG_SECONDS)
+        finally:
+            command.kill()
+            command.wait(HANG_SECONDS)
+        assert (command.returncode, here.read_results()) == (130, [])
+        assert "interrupted; the same command continues" in printed
+        here.batch(*flags("openai"), environ=settings)
+    assert [line["result"] for line in here.read_results()] == [expect(n) for n in range(2)]
     assert set(server.asked.values()) == {1}
 
 
