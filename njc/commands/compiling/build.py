@@ -21,11 +21,10 @@ from njc.commands.terminal.flags import (
     OUTPUT_FORMAT,
     SOURCES,
     WATCH,
-    console_flags,
-    pass_console,
     project_flags,
     resolve_project,
     selection_flags,
+    with_console,
 )
 from njc.commands.terminal.repeat import watch_sources
 from njc.project.build import (
@@ -64,8 +63,7 @@ from njc.project.units import (
 @OUTPUT_FORMAT
 @selection_flags
 @project_flags
-@console_flags
-@pass_console
+@with_console
 @click.pass_context
 def command(
     ctx: click.Context,

@@ -20,11 +20,10 @@ from njc.commands.terminal.flags import (
     OUTPUT_FORMAT,
     SOURCES,
     WATCH,
-    console_flags,
-    pass_console,
     project_flags,
     resolve_project,
     selection_flags,
+    with_console,
 )
 from njc.commands.terminal.repeat import watch_sources
 from njc.frontend.source import SourceFile
@@ -62,8 +61,7 @@ _STDIN_FILENAME = Path(f"stdin{SUFFIX}")
 )
 @selection_flags
 @project_flags
-@console_flags
-@pass_console
+@with_console
 @click.pass_context
 def command(
     ctx: click.Context,

@@ -12,10 +12,9 @@ from njc.commands.terminal.console import Console
 from njc.commands.terminal.flags import (
     OUT,
     SOURCES,
-    console_flags,
-    pass_console,
     project_flags,
     resolve_project,
+    with_console,
 )
 from njc.project.outputs import (
     find_compiled_files,
@@ -36,8 +35,7 @@ from njc.project.units import choose_places, format_path, list_output_folders
 @click.option("--force", is_flag=True, help="Remove edited files too.")
 @click.option("--dry-run", is_flag=True, help="Remove nothing; show what would be removed.")
 @project_flags
-@console_flags
-@pass_console
+@with_console
 @click.pass_context
 def command(
     ctx: click.Context,

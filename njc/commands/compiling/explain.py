@@ -9,7 +9,7 @@ import click
 from click.shell_completion import CompletionItem
 
 from njc.commands.terminal.console import Console
-from njc.commands.terminal.flags import console_flags, pass_console
+from njc.commands.terminal.flags import with_console
 from njc.frontend.diagnostics import CODES
 from njrt.errors import ConfigurationError
 
@@ -26,8 +26,7 @@ def _complete_code(
 
 @click.command("explain")
 @click.argument("code", required=False, shell_complete=_complete_code)
-@console_flags
-@pass_console
+@with_console
 def command(console: Console, code: str | None) -> None:
     """Explain the finding CODE; without CODE, list all of them."""
     if code is None:

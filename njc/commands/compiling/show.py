@@ -13,10 +13,9 @@ from njc.commands.terminal.console import Console
 from njc.commands.terminal.flags import (
     SOURCE,
     TEXT_OR_JSON,
-    console_flags,
-    pass_console,
     project_flags,
     resolve_project,
+    with_console,
 )
 from njc.compiler import Compilation, compile_source
 from njc.frontend.blocks import describe_block
@@ -37,8 +36,7 @@ CompilerStage = Literal["blocks", "lower"]
 )
 @TEXT_OR_JSON
 @project_flags
-@console_flags
-@pass_console
+@with_console
 @click.pass_context
 def command(
     ctx: click.Context,

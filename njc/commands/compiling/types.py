@@ -9,7 +9,7 @@ from pathlib import Path
 import click
 
 from njc.commands.terminal.console import Console
-from njc.commands.terminal.flags import SOURCES, console_flags, pass_console, resolve_project
+from njc.commands.terminal.flags import SOURCES, resolve_project, with_console
 from njc.project.report import format_findings
 from njc.type_check.checker import check_types
 
@@ -32,8 +32,7 @@ class CommandAfterDashes(click.Command):
 
 @click.command("types", cls=CommandAfterDashes)
 @SOURCES
-@console_flags
-@pass_console
+@with_console
 @click.pass_context
 def command(ctx: click.Context, console: Console, /, sources: Sequence[Path]) -> None:
     """Run a type checker (mypy, pyright) on natural code.

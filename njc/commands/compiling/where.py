@@ -10,10 +10,9 @@ import click
 from njc.commands.terminal.console import Console
 from njc.commands.terminal.flags import (
     OUT,
-    console_flags,
-    pass_console,
     project_flags,
     resolve_project,
+    with_console,
 )
 from njc.project.units import format_path
 from njc.project.where import find_counterpart
@@ -24,8 +23,7 @@ from njrt.errors import ConfigurationError
 @click.argument("places", nargs=-1, required=True, metavar="FILE:LINE...")
 @OUT
 @project_flags
-@console_flags
-@pass_console
+@with_console
 def command(console: Console, /, places: tuple[str, ...], **flags: Any) -> None:
     """Map a compiled line to its source line, or the reverse."""
     for place in places:

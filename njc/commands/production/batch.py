@@ -22,7 +22,7 @@ from njc.batch.store import BatchCounts, BatchStore, discard_batch, open_batch_s
 from njc.batch.target import BatchTarget, get_target
 from njc.batch.waves import WaveProgress, Waves, make_vendor
 from njc.commands.terminal.console import Console
-from njc.commands.terminal.flags import console_flags, pass_console
+from njc.commands.terminal.flags import with_console
 from njc.commands.terminal.status_line import is_status_shown
 from njc.project.load import NaturalSyntaxError
 from njc.project.report import format_findings
@@ -75,8 +75,7 @@ _EXECUTORS = click.Choice(["async", "threads", "processes", "dask", "ray"])
 )
 @click.option("--retry", is_flag=True, help="Call again for rows that have failed.")
 @click.option("--fresh", is_flag=True, help="Discard the results of an earlier run.")
-@console_flags
-@pass_console
+@with_console
 @click.pass_context
 def command(
     ctx: click.Context,

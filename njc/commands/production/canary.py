@@ -12,7 +12,7 @@ from typing import Any
 import click
 
 from njc.commands.terminal.console import Console
-from njc.commands.terminal.flags import console_flags, pass_console
+from njc.commands.terminal.flags import with_console
 from njc.project.report import format_count
 from njc.trace_view.tables import TableColumn, format_table
 from njrt.canary.block_state import CanaryState, CanaryStore, describe_alarm
@@ -35,8 +35,7 @@ _COLUMNS = (
     "--store", "url", envvar="NJC_STORE", metavar="URL", help="The store (docs/storage.md)."
 )
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
-@console_flags
-@pass_console
+@with_console
 @click.pass_context
 def command(
     ctx: click.Context,

@@ -15,7 +15,7 @@ from pathlib import Path
 import click
 
 from njc.commands.terminal.console import Console
-from njc.commands.terminal.flags import console_flags, pass_console
+from njc.commands.terminal.flags import with_console
 from njc.commands.terminal.trace_status import show_status_of_trace
 from njc.comparison.text import format_text_table
 from njc.drift.block_runs import ComparedBlock, compare_runs, format_difference, read_runs
@@ -41,8 +41,7 @@ _HEADINGS = ("block", "runs", "same effects", "same outcome")
 @click.argument("words", nargs=-1, metavar="[-- COMMAND...]", type=click.UNPROCESSED)
 @click.option("--write", is_flag=True, help="Replace the recordings by those of NEW.")
 @click.option("--fresh", is_flag=True, help="Ask NEW again.")
-@console_flags
-@pass_console
+@with_console
 @click.pass_context
 def command(
     ctx: click.Context,

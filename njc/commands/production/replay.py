@@ -15,7 +15,7 @@ from pathlib import Path
 import click
 
 from njc.commands.terminal.console import Console
-from njc.commands.terminal.flags import console_flags, pass_console
+from njc.commands.terminal.flags import with_console
 from njc.project.units import format_path
 from njrt.errors import ConfigurationError
 from njrt.persistence.recording_place import is_stored
@@ -24,8 +24,7 @@ from njrt.persistence.recording_place import is_stored
 @click.command("replay", context_settings={"allow_interspersed_args": False})
 @click.argument("words", nargs=-1, metavar="[-- COMMAND...]", type=click.UNPROCESSED)
 @click.option("--drift", is_flag=True, help="Go on where a recording does not match.")
-@console_flags
-@pass_console
+@with_console
 @click.pass_context
 def command(ctx: click.Context, console: Console, /, words: Sequence[str], drift: bool) -> None:
     """Run COMMAND (pytest -q) on recordings; ask no model.

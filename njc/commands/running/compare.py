@@ -19,10 +19,9 @@ from njc.commands.terminal.console import Console
 from njc.commands.terminal.flags import (
     ATTEMPTS,
     JOBS,
-    console_flags,
-    pass_console,
     project_flags,
     resolve_project,
+    with_console,
 )
 from njc.commands.terminal.status_line import show_status
 from njc.commands.terminal.trace_status import show_status_of_trace
@@ -84,8 +83,7 @@ _FILE = click.Path(path_type=Path, dir_okay=False)
 @ATTEMPTS
 @JOBS
 @project_flags
-@console_flags
-@pass_console
+@with_console
 @click.pass_context
 def command(
     ctx: click.Context,

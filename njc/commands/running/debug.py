@@ -13,7 +13,7 @@ from typing import Any
 import click
 
 from njc.commands.terminal.console import Console
-from njc.commands.terminal.flags import console_flags, parse_set_flags, pass_console
+from njc.commands.terminal.flags import parse_set_flags, with_console
 from njc.debug.plain import PlainDebugger
 from njc.debug.session import DebugSession
 from njc.debug.stop_report import DebuggedRun
@@ -53,8 +53,7 @@ from njrt.packages import require_packages
 @click.option(
     "--set", "options", multiple=True, metavar="KEY=VALUE", help="Set an option of all blocks."
 )
-@console_flags
-@pass_console
+@with_console
 @click.pass_context
 def command(
     ctx: click.Context,

@@ -12,11 +12,10 @@ import click
 from njc.commands.terminal.console import Console
 from njc.commands.terminal.flags import (
     SOURCE,
-    console_flags,
     parse_set_flags,
-    pass_console,
     project_flags,
     resolve_project,
+    with_console,
 )
 from njc.commands.terminal.sandbox_flags import (
     SANDBOX_SETTINGS,
@@ -48,8 +47,7 @@ _INTERRUPTED_EXIT_CODE = 130
 @click.option("--trace", metavar="FILE", help="Append every event of every block to FILE.")
 @sandbox_flags
 @project_flags
-@console_flags
-@pass_console
+@with_console
 @click.pass_context
 def command(
     ctx: click.Context,

@@ -13,7 +13,7 @@ from typing import Any
 import click
 
 from njc.commands.terminal.console import Console
-from njc.commands.terminal.flags import console_flags, pass_console
+from njc.commands.terminal.flags import with_console
 from njc.project.units import format_path
 from njc.trace_view.comparison import RunPair
 from njc.trace_view.index import RunSummary, TraceIndex, read_index
@@ -42,8 +42,7 @@ from njrt.persistence.stored_trace import PLACE_PREFIX, make_trace_key
     metavar="OUT",
     help="Write one page that opens offline.",
 )
-@console_flags
-@pass_console
+@with_console
 def command(
     console: Console, /, files: Sequence[str], run: str | None, html: Path | None, **flags: Any
 ) -> None:

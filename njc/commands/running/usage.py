@@ -12,7 +12,7 @@ from typing import Any
 import click
 
 from njc.commands.terminal.console import Console
-from njc.commands.terminal.flags import console_flags, pass_console
+from njc.commands.terminal.flags import with_console
 from njc.project.report import format_count
 from njc.trace_view.tables import TableColumn, format_table
 from njrt.budgets.budget import Budget, find_period
@@ -49,8 +49,7 @@ _COLUMNS = (
     metavar="DAYS",
     help="Delete accounts unchanged for DAYS days.",
 )
-@console_flags
-@pass_console
+@with_console
 def command(
     console: Console,
     url: str | None,

@@ -11,7 +11,7 @@ from typing import Literal
 import click
 
 from njc.commands.terminal.console import Console
-from njc.commands.terminal.flags import TEXT_OR_JSON, console_flags, pass_console
+from njc.commands.terminal.flags import TEXT_OR_JSON, console_flags, with_console
 from njc.project.report import format_count
 from njc.project.units import format_path
 from njrt.errors import ConfigurationError
@@ -49,8 +49,7 @@ def command() -> None:
 @_FOLDER_FLAG
 @_STORE_FLAG
 @TEXT_OR_JSON
-@console_flags
-@pass_console
+@with_console
 def stats(
     console: Console, folder: Path | None, url: str | None, format: Literal["text", "json"]
 ) -> None:
@@ -70,8 +69,7 @@ def stats(
 @command.command("clear")
 @_FOLDER_FLAG
 @_STORE_FLAG
-@console_flags
-@pass_console
+@with_console
 def clear(console: Console, folder: Path | None, url: str | None) -> None:
     """Delete all replies; programs may run meanwhile."""
     cache = _find_cache(folder, url)

@@ -15,10 +15,9 @@ import click
 from njc.commands.terminal.console import Console
 from njc.commands.terminal.flags import (
     TEXT_OR_JSON,
-    console_flags,
     parse_set_flags,
-    pass_console,
     project_flags,
+    with_console,
 )
 from njc.doctor import HostEnvironment, diagnose
 from njc.project.config import find_project
@@ -34,8 +33,7 @@ _PROBE_TIMEOUT_SECONDS = 10.0
 @click.option("--offline", is_flag=True, help="Do not use the network.")
 @TEXT_OR_JSON
 @project_flags
-@console_flags
-@pass_console
+@with_console
 @click.pass_context
 def command(
     ctx: click.Context,

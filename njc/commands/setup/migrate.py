@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 import click
 
 from njc.commands.terminal.console import Console
-from njc.commands.terminal.flags import OUT, console_flags, pass_console
+from njc.commands.terminal.flags import OUT, with_console
 from njc.frontend.diagnostics import render_diagnostic
 from njc.frontend.source import SourceFile
 from njc.project.outputs import write_all
@@ -32,8 +32,7 @@ if TYPE_CHECKING:
 @click.option("--check", is_flag=True, help="Write nothing; exit 1 if a file would change.")
 @click.option("--diff", is_flag=True, help="Write nothing; show the changes to each file.")
 @click.option("--force", is_flag=True, help=f"Overwrite existing {SUFFIX} files.")
-@console_flags
-@pass_console
+@with_console
 @click.pass_context
 def command(
     ctx: click.Context,

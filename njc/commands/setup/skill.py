@@ -12,7 +12,7 @@ from pathlib import Path
 import click
 
 from njc.commands.terminal.console import Console
-from njc.commands.terminal.flags import console_flags, pass_console
+from njc.commands.terminal.flags import with_console
 from njc.project.outputs import write_all
 from njc.project.units import format_path
 from njrt.errors import ConfigurationError
@@ -24,8 +24,7 @@ NAME = "natural-code"
 @click.command("skill")
 @click.option("--into", metavar="DIR", type=click.Path(path_type=Path), help="Write it below DIR.")
 @click.option("--force", is_flag=True, help="Overwrite a file that differs.")
-@console_flags
-@pass_console
+@with_console
 def command(console: Console, into: Path | None, force: bool) -> None:
     """Print the guide to natural code for coding agents."""
     text = files("njc").joinpath("skill", "SKILL.md").read_text(encoding="utf-8")

@@ -23,10 +23,9 @@ from njc.commands.terminal.flags import (
     ATTEMPTS,
     JOBS,
     MODE,
-    console_flags,
-    pass_console,
     project_flags,
     resolve_project,
+    with_console,
 )
 from njc.project.config import Project
 from njc.project.report import format_count, format_findings
@@ -76,8 +75,7 @@ from njrt.persistence.open_store import get_store
 @ATTEMPTS
 @JOBS
 @project_flags
-@console_flags
-@pass_console
+@with_console
 @click.pass_context
 def command(
     ctx: click.Context,

@@ -21,10 +21,9 @@ from njc.commands.terminal.console import Console
 from njc.commands.terminal.flags import (
     ATTEMPTS,
     MODE,
-    console_flags,
-    pass_console,
     project_flags,
     resolve_project,
+    with_console,
 )
 from njc.commands.terminal.status_line import show_status
 from njc.comparison.text import format_text_table
@@ -72,8 +71,7 @@ _SHELL_OPERATORS = ("&&", "||", "|", ";", "&", ">", ">>", "<", "2>&1")
 @MODE
 @ATTEMPTS
 @project_flags
-@console_flags
-@pass_console
+@with_console
 @click.pass_context
 def command(
     ctx: click.Context,

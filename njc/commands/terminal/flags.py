@@ -38,7 +38,7 @@ def _complete_setting(ctx: click.Context, parameter: click.Parameter, incomplete
     return [setting for setting in settings if setting.startswith(incomplete)]
 
 
-pass_console = click.make_pass_decorator(Console, ensure=True)
+_pass_console = click.make_pass_decorator(Console, ensure=True)
 SOURCES = click.argument("sources", nargs=-1, metavar="[SRC]...", type=click.Path(path_type=Path))
 SOURCE = click.argument("source", metavar="FILE", type=click.Path(path_type=Path))
 OUT = click.option(
@@ -139,6 +139,11 @@ def console_flags(command: CommandFunction) -> CommandFunction:
             help="Color the output (default: on terminals).",
         ),
     )
+
+
+def with_console(command: Callable[..., Any]) -> Callable[..., Any]:
+    """Add the flags of the console, and pass it to the command first."""
+    return console_flags(_pass_console(command))
 
 
 def project_flags(command: CommandFunction) -> CommandFunction:
