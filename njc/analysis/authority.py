@@ -21,12 +21,7 @@ from typing import Literal
 
 from njc.analysis.class_members import find_field_type, list_base_names
 from njc.analysis.inference import TypeReader
-from njc.analysis.json_forms import (
-    find_json_problem,
-    is_dataclass,
-    is_exception_name,
-    is_read_only,
-)
+from njc.analysis.json_forms import find_json_problem, is_dataclass, is_exception_name, is_read_only
 from njc.analysis.types import SCALARS, Typed, unquote
 from njc.frontend.blocks import NaturalBlock
 from njc.frontend.diagnostics import Diagnostic, make_diagnostic

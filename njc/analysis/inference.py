@@ -18,12 +18,7 @@ from functools import cached_property, partial
 
 from njc.analysis.expressions import ExpressionReader
 from njc.analysis.json_forms import is_read_only
-from njc.analysis.types import (
-    MAX_DEPTH,
-    Typed,
-    make_builtin_type,
-    unquote,
-)
+from njc.analysis.types import MAX_DEPTH, Typed, make_builtin_type, unquote
 from njc.frontend.blocks import NaturalBlock
 from njc.frontend.names import NameScope, list_bound_names, walk_outwards, walk_statements
 from njc.frontend.references import parse_type

@@ -40,11 +40,7 @@ from njc.debug.session import (
     get_effect,
     get_step,
 )
-from njc.debug.stop_report import (
-    clean_text,
-    find_decision,
-    format_position,
-)
+from njc.debug.stop_report import clean_text, find_decision, format_position
 from njc.timeline.breakpoints import BREAKPOINT_FORMS, describe_breakpoint, parse_breakpoint
 from njc.timeline.controller import RunControlError
 from njc.timeline.effect_text import format_effect, read_effect_text

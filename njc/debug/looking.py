@@ -8,13 +8,7 @@ from __future__ import annotations
 
 import re
 
-from njc.debug.session import (
-    CommandResult,
-    DebugSession,
-    Said,
-    get_controller,
-    get_step,
-)
+from njc.debug.session import CommandResult, DebugSession, Said, get_controller, get_step
 from njc.debug.stop_report import (
     clean_text,
     describe_stop,

@@ -21,11 +21,7 @@ from collections.abc import Iterator
 from njc.debug.commands import edit_effect, run_command
 from njc.debug.looking import number_lines
 from njc.debug.session import DebugSession, EditWanted, Moved, QuitWanted, Said
-from njc.debug.stop_report import (
-    clean_text,
-    describe_missing_reply,
-    format_variable,
-)
+from njc.debug.stop_report import clean_text, describe_missing_reply, format_variable
 from njc.debug.streamed_text import StreamedLines
 from njc.timeline.channel import ChannelClosedError
 from njc.timeline.happenings import (

@@ -26,10 +26,7 @@ from njc.timeline.controller import RunController
 from njc.timeline.effect_text import format_effect, format_messages, format_reply, name_effect
 from njc.timeline.places import find_block_lines, find_source
 from njc.timeline.steps import Position, Step, Timeline, Variables
-from njc.trace_view.steps import (
-    format_differences,
-    name_prediction,
-)
+from njc.trace_view.steps import format_differences, name_prediction
 from njrt.rendering.writer import escape_unprintable
 
 DebuggedRun = RunController | TraceWalk

@@ -11,12 +11,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from njc.learning.sandboxed_run import (
-    ProgramValue,
-    WorkerTask,
-    execute_once,
-    make_recorder,
-)
+from njc.learning.sandboxed_run import ProgramValue, WorkerTask, execute_once, make_recorder
 from njc.repair.time_limit import TimeLimitError
 from njrt.rendering.one_line import write_brief
 from njrt.session.examples import RETURN_VALUE, Example

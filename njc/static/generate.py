@@ -13,12 +13,7 @@ from dataclasses import dataclass, field
 
 from njc.static.extract import extract_code
 from njc.static.holes import Hole
-from njc.static.prompt import (
-    EXAMPLE_MESSAGES,
-    NO_CODE,
-    SYSTEM_PROMPT,
-    make_refusal_messages,
-)
+from njc.static.prompt import EXAMPLE_MESSAGES, NO_CODE, SYSTEM_PROMPT, make_refusal_messages
 from njrt.messages import Message, Reply, Request, UserMessage
 
 MAX_ATTEMPTS = 4

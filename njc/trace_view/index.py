@@ -32,13 +32,7 @@ from njc.timeline.trace_lines import (
     UnreadableLine,
     parse_trace_line,
 )
-from njc.trace_view.steps import (
-    JUMPS,
-    TraceStep,
-    build_steps,
-    format_comparable,
-    read_cost,
-)
+from njc.trace_view.steps import JUMPS, TraceStep, build_steps, format_comparable, read_cost
 from njrt.errors import ConfigurationError
 
 _CLOCK_TOLERANCE = 0.05

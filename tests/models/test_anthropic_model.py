@@ -19,12 +19,7 @@ from anthropic_server import (
 )
 from conversations import CONVERSATIONS, PLAIN, TOOLS, result
 from loopback import Drop, Hang, Raw, Status, Trickle
-from njrt.errors import (
-    AuthenticationError,
-    ModelNotFoundError,
-    RejectedRequestError,
-    ServerError,
-)
+from njrt.errors import AuthenticationError, ModelNotFoundError, RejectedRequestError, ServerError
 from njrt.messages import Request, ToolMessage, Usage, UserMessage
 from njrt.models.anthropic import Anthropic
 from waiting import HANG_SECONDS

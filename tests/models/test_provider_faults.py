@@ -29,13 +29,7 @@ from njrt.message_json import (
     reply_from_json,
     reply_to_json,
 )
-from njrt.messages import (
-    Reply,
-    Request,
-    ToolMessage,
-    ToolResult,
-    UserMessage,
-)
+from njrt.messages import Reply, Request, ToolMessage, ToolResult, UserMessage
 from njrt.models.anthropic import Anthropic, make_message_body
 from njrt.models.openai import OpenAI, make_completion_body
 from njrt.models.remote import RemoteModel

@@ -28,12 +28,7 @@ from spsbench.replay.programs import (
     load_suite_program,
     require_compiled_code,
 )
-from spsbench.replay.replaying import (
-    ReplayResult,
-    SkippedTrace,
-    keep_last_runs,
-    replay_trace,
-)
+from spsbench.replay.replaying import ReplayResult, SkippedTrace, keep_last_runs, replay_trace
 from spsbench.replay.traces import (
     CheckOutcomes,
     Trace,

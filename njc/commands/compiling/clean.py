@@ -9,13 +9,7 @@ from typing import Any
 import click
 
 from njc.commands.terminal.console import Console
-from njc.commands.terminal.flags import (
-    OUT,
-    SOURCES,
-    project_flags,
-    resolve_project,
-    with_console,
-)
+from njc.commands.terminal.flags import OUT, SOURCES, project_flags, resolve_project, with_console
 from njc.project.outputs import (
     find_compiled_files,
     find_leftovers,

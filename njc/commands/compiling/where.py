@@ -8,12 +8,7 @@ from typing import Any
 import click
 
 from njc.commands.terminal.console import Console
-from njc.commands.terminal.flags import (
-    OUT,
-    project_flags,
-    resolve_project,
-    with_console,
-)
+from njc.commands.terminal.flags import OUT, project_flags, resolve_project, with_console
 from njc.project.units import format_path
 from njc.project.where import find_counterpart
 from njrt.errors import ConfigurationError

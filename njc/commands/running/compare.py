@@ -16,13 +16,7 @@ from typing import Any
 import click
 
 from njc.commands.terminal.console import Console
-from njc.commands.terminal.flags import (
-    ATTEMPTS,
-    JOBS,
-    project_flags,
-    resolve_project,
-    with_console,
-)
+from njc.commands.terminal.flags import ATTEMPTS, JOBS, project_flags, resolve_project, with_console
 from njc.commands.terminal.status_line import show_status
 from njc.commands.terminal.trace_status import show_status_of_trace
 from njc.comparison.gate import PassGate, check_gate, format_gate_results, parse_gate

@@ -13,12 +13,7 @@ from typing import Any, Literal
 import click
 
 from njc.commands.terminal.console import Console
-from njc.commands.terminal.flags import (
-    TEXT_OR_JSON,
-    parse_set_flags,
-    project_flags,
-    with_console,
-)
+from njc.commands.terminal.flags import TEXT_OR_JSON, parse_set_flags, project_flags, with_console
 from njc.doctor import HostEnvironment, diagnose
 from njc.project.config import find_project
 from njc.project.units import format_path

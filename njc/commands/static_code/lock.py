@@ -12,12 +12,7 @@ from typing import Any
 
 import click
 
-from njc.authority import (
-    collect_needs,
-    find_block_keys,
-    remove_stale_authority,
-    widen_authority,
-)
+from njc.authority import collect_needs, find_block_keys, remove_stale_authority, widen_authority
 from njc.commands.terminal.console import Console
 from njc.commands.terminal.flags import (
     ATTEMPTS,

@@ -18,13 +18,7 @@ import click
 
 from njc.commands.static_code.lock import find_named_hole
 from njc.commands.terminal.console import Console
-from njc.commands.terminal.flags import (
-    ATTEMPTS,
-    MODE,
-    project_flags,
-    resolve_project,
-    with_console,
-)
+from njc.commands.terminal.flags import ATTEMPTS, MODE, project_flags, resolve_project, with_console
 from njc.commands.terminal.status_line import show_status
 from njc.comparison.text import format_text_table
 from njc.learning.by_command import (

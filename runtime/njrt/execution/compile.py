@@ -20,19 +20,12 @@ from functools import lru_cache, partial
 from types import CellType, CodeType, TracebackType
 
 from njrt.effects import Refusal
-from njrt.execution.checks import (
-    MODULE_NAMES,
-    find_snippet_refusal,
-)
+from njrt.execution.checks import MODULE_NAMES, find_snippet_refusal
 from njrt.execution.guard.check import find_guard_refusal, list_program_modules
 from njrt.execution.guard.effects import allow_effects, names_effects
 from njrt.execution.guard.rewrite import CHECKS
 from njrt.execution.guard.runtime import CHECKED_BUILTINS
-from njrt.execution.interruptions import (
-    select_catchable,
-    wrap_async_manager,
-    wrap_manager,
-)
+from njrt.execution.interruptions import select_catchable, wrap_async_manager, wrap_manager
 from njrt.execution.lowering import (
     ASYNC_MANAGER_NAME,
     BOUND_NAME,

@@ -20,17 +20,7 @@ from dataclasses import dataclass, field, replace
 from njrt.context import Around
 from njrt.effects import Answer, Effect, EffectResult, NeedsCode, Refusal
 from njrt.errors import BudgetError, NaturalError, NotAskedError
-from njrt.events import (
-    Asked,
-    Began,
-    Compared,
-    Ended,
-    Event,
-    Performed,
-    Replied,
-    RunId,
-    Unanswered,
-)
+from njrt.events import Asked, Began, Compared, Ended, Event, Performed, Replied, RunId, Unanswered
 from njrt.messages import CallAttempt, Reply, Request, Usage, UserMessage
 from njrt.outcome import Broke, Completed, Continued, Outcome, Raised, Returned
 from njrt.prediction import Prediction

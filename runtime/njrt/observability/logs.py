@@ -14,17 +14,7 @@ import sys
 from functools import cache
 from typing import TYPE_CHECKING
 
-from njrt.events import (
-    Asked,
-    Began,
-    Compared,
-    Ended,
-    Event,
-    Performed,
-    Replied,
-    RunId,
-    Unanswered,
-)
+from njrt.events import Asked, Began, Compared, Ended, Event, Performed, Replied, RunId, Unanswered
 from njrt.observability.accounts import format_error_line, name_ending, summarize_result
 
 if TYPE_CHECKING:

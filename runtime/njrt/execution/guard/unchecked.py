@@ -13,11 +13,7 @@ import ast
 from collections.abc import Iterator, Sequence
 from types import ModuleType
 
-from njrt.execution.guard.allowed import (
-    DIRECT_CALL_FUNCTIONS,
-    FORMAT_METHODS,
-    REFUSED_ATTRIBUTES,
-)
+from njrt.execution.guard.allowed import DIRECT_CALL_FUNCTIONS, FORMAT_METHODS, REFUSED_ATTRIBUTES
 from njrt.execution.guard.check import (
     find_assignments,
     find_modules,
