@@ -14,7 +14,6 @@ import difflib
 import sys
 from collections.abc import Collection, Iterator, Sequence
 
-from njrt.effects import Refusal
 from njrt.execution.lowering import HostJump, find_host_jumps, is_bare_super
 from njrt.execution.symbols import SnippetNames, format_line_prefix
 from njrt.private_names import unmangle
@@ -25,20 +24,6 @@ MODULE_NAMES = frozenset({"__name__", "__file__", "__doc__", "__debug__"})
 """Names that every module has; a block may read them without a reference."""
 
 
-def find_snippet_refusal(
-    tree: ast.Module,
-    nodes: Sequence[ast.AST],
-    names: SnippetNames,
-    scope: Scope,
-    labels: Collection[str],
-    is_async: bool,
-) -> Refusal | None:
-    """Return the first reason why this snippet cannot run in its block, or None; `nodes` are all nodes of `tree`."""
-    for problem in find_snippet_problems(tree, nodes, names, scope, labels, is_async):
-        return Refusal(problem)
-    return None
-
-
 def find_snippet_problems(
     tree: ast.Module,
     nodes: Sequence[ast.AST],
@@ -47,7 +32,7 @@ def find_snippet_problems(
     labels: Collection[str],
     is_async: bool,
 ) -> Iterator[str]:
-    """Yield every reason why this snippet cannot run in its block, with its line."""
+    """Yield every reason why this snippet cannot run in its block, with its line; `nodes` are all nodes of `tree`."""
     yield from (f"{format_line_prefix(node)}a block cannot yield" for node in names.yields)
     if not is_async or scope.namespace is not None:
         for node in names.awaits:

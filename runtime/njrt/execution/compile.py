@@ -20,7 +20,7 @@ from functools import lru_cache, partial
 from types import CellType, CodeType, TracebackType
 
 from njrt.effects import Refusal
-from njrt.execution.checks import MODULE_NAMES, find_snippet_refusal
+from njrt.execution.checks import MODULE_NAMES, find_snippet_problems
 from njrt.execution.guard.check import find_guard_refusal, list_program_modules
 from njrt.execution.guard.effects import allow_effects, names_effects
 from njrt.execution.guard.rewrite import CHECKS
@@ -177,8 +177,8 @@ def _check_and_compile(
         tree, nodes, names, _ = analyze(source, scope.class_name, scope.future_flags)
     if expression and not (len(tree.body) == 1 and isinstance(tree.body[0], ast.Expr)):
         return Refusal("this must be one expression; statements are not possible here")
-    if refusal := find_snippet_refusal(tree, nodes, names, scope, labels, is_async):
-        return refusal
+    for problem in find_snippet_problems(tree, nodes, names, scope, labels, is_async):
+        return Refusal(problem)
     if policy == "guarded" and (refusal := find_guard_refusal(nodes, names, scope)):
         return refusal
     _provide_cells(names, scope, policy)

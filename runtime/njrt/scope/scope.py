@@ -183,12 +183,8 @@ class Scope:
         name = mangle(name, self.class_name)
         if name in self.bindable or not self.is_referenced(name):
             self._bind(name, value)
-        elif (cell := self.find_cell(name)) is not None:
-            cell.cell_contents = value
-        elif name in self.own and self.namespace is not None:
-            self.namespace[name] = value
         else:
-            self.module[name] = value
+            self._store(name, value)
 
     def unbind(self, name: str) -> None:
         """Leave `name` unbound, as `del` would; nothing happens if it is not bound."""
@@ -326,7 +322,12 @@ class Scope:
         self.note_binding(name)
         if name not in self.bindable:
             self.ensure_own_cell(name).cell_contents = value
-        elif (cell := self.find_cell(name)) is not None:
+        else:
+            self._store(name, value)
+
+    def _store(self, name: str, value: UserValue) -> None:
+        """Bind a variable of the program where it lives."""
+        if (cell := self.find_cell(name)) is not None:
             cell.cell_contents = value
         elif name in self.own and self.namespace is not None:
             self.namespace[name] = value
