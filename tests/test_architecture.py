@@ -107,7 +107,7 @@ EDGE = """
     spsbench.trials     answering building collecting command executing interpreter interpreter_process machine playing running trial workers
     spsbench.studies    graph_command gsm8k_command study study_command
     spsbench.replay     command programs
-    spsbench.states     command process process_child programs
+    spsbench.states     command process process_child programs values
     spsbench.export     command
     spsbench.repair     command running solving
     spsbench.surprise   command playing running
