@@ -11,7 +11,8 @@ The states end early, and are marked as cut, at the maximum of states, near the 
 
 Not seen: other threads; code in C; the insides of comprehensions and generator expressions; a change of a variable
 by the last line before a return; names that begin and end with two underscores; what an asynchronous generator yields.
-A comprehension is one line, that of its begin, except for those with `await`. Before Python 3.13, an object whose last variable is deleted lives until the next state.
+A comprehension is one line, that of its begin, except for those with `await`. Before Python 3.13, an object whose last
+variable is deleted lives until the next state.
 """
 
 from __future__ import annotations

@@ -236,7 +236,7 @@ _WRITERS_BY_CLASS: Mapping[type, WriteValue] = {
     ModuleType: _write_module,
 }
 
-_EXACT_WRITERS = {
+_EXACT_WRITERS: Mapping[int, WriteValue] = {
     **{
         id(cls): _make_repr_writer(cls)
         for cls in (
