@@ -71,13 +71,15 @@ def measure(vendor: str, faults: str, count: int, folder: Path) -> str:
         )
     seconds = time.monotonic() - began
     lines = [json.loads(line) for line in (folder / "out.jsonl").read_text().splitlines()]
-    right = sum(line.get("result") == expect(line["index"]) for line in lines)
+    wrong = [line for line in lines if line.get("result") != expect(line["index"])]
     doubled = sum(times - 1 for times in server.answered.values())
     ratio = sum(server.asked.values()) / len(server.answered)
     peak = int(re.findall(r"peak\s+(\d+)", done.stderr)[-1]) / 1024
     waves = re.findall(r"([\d,]+) batches, ([\d,]+) waves", done.stderr)[-1]
+    for line in wrong[:3]:
+        print(json.dumps(line), file=sys.stderr)
     return (
-        f"{vendor:9}  {faults:6}  {count:6,}  {right:6,}  {count - len(lines):4}  {doubled:7}  {ratio:18.3f}  "
+        f"{vendor:9}  {faults:6}  {count:6,}  {len(lines) - len(wrong):6,}  {count - len(lines):4}  {doubled:7}  {ratio:18.3f}  "
         f"{waves[0]:>7}  {waves[1]:>5}  {find_fewest_waves(server.asked):6}  {peak:7.0f}  {seconds:7.1f}"
     )
 
