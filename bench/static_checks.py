@@ -63,7 +63,7 @@ def main() -> None:
         for key, entry in lock.entries.items()
     }
     if "--write" in sys.argv:
-        save_lock(StaticLock(entries), LOCK)
+        save_lock(StaticLock(entries), lock, LOCK)
     elif "--check" in sys.argv and entries != lock.entries:
         sys.exit(f"{LOCK} has other counts; run `python bench/static_checks.py --write`")
 

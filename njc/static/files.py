@@ -19,7 +19,14 @@ from njc.static.build import HoleRequest, StaticBuild, fill_holes
 from njc.static.fit import StaticFile, make_static_file
 from njc.static.generate import MAX_ATTEMPTS, Generated, GenerationFailed
 from njc.static.holes import Hole
-from njc.static.lock import LOCK_FILE_NAME, StaticLock, format_lock, read_lock
+from njc.static.lock import (
+    LOCK_FILE_NAME,
+    StaticLock,
+    format_lock,
+    read_lock,
+    transfer_changes,
+)
+from njrt.errors import ConfigurationError
 
 
 def find_lock_file(units: Sequence[Unit], project: Project) -> Path:
@@ -48,21 +55,21 @@ def fill_units(
     """Fill the holes of all units, and save new code in the lock; `only` selects what models are asked for."""
     files = find_static_files(units, project)
     file = find_lock_file(units, project)
+    lock = read_lock(file) if files else StaticLock()
     request = HoleRequest(
         locked,
         learned,
         attempts,
         jobs,
         lambda: time.strftime("%Y-%m-%d"),
-        lambda lock: save_lock(lock, file),
+        lambda written: save_lock(written, lock, file),
         lambda hole, result: keep_attempts(hole, result, file.parent),
         notify,
         only,
     )
-    lock = read_lock(file) if files else StaticLock()
     build = fill_holes(files, lock, request)
     if build.lock != lock and not locked:
-        save_lock(build.lock, file)
+        save_lock(build.lock, lock, file)
     return build
 
 
@@ -84,9 +91,19 @@ def format_finding_messages(findings: Iterable[Finding]) -> str:
     return "; ".join(f"{found.path}:{found.line}: {found.message}" for found in diagnostics)
 
 
-def save_lock(lock: StaticLock, file: Path) -> None:
-    """Write the whole lock file, if it changes."""
-    text = format_lock(lock).encode()
+def save_lock(lock: StaticLock, before: StaticLock, file: Path) -> None:
+    """Write what differs between a lock and what it was made of into the file, which may have been changed meanwhile.
+
+    Raises:
+        ConfigurationError: the file can no longer be read; the whole lock is in `njc.lock.new` beside it.
+    """
+    try:
+        current = read_lock(file)
+    except ConfigurationError as error:
+        aside = file.with_name(f"{file.name}.new")
+        write_all({aside: format_lock(lock).encode()}, {})
+        raise ConfigurationError(f"{error}; the code written meanwhile is in {aside}") from None
+    text = format_lock(transfer_changes(before, lock, current)).encode()
     if not file.exists() or file.read_bytes() != text:
         write_all({file: text}, {})
 

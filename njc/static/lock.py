@@ -31,7 +31,7 @@ import tomllib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
-from typing import Literal
+from typing import Literal, TypeVar
 
 from njrt.approval.manifest import BlockAuthority, BlockKey
 from njrt.errors import ConfigurationError
@@ -130,6 +130,9 @@ class LockEntry:
         return self.digest != hash_code(self.code)
 
 
+Key = TypeVar("Key")
+Value = TypeVar("Value")
+
 LockKey = tuple[str, str]
 """The name of a block, and the mode."""
 
@@ -171,6 +174,26 @@ def remove_entries(lock: StaticLock, keys: Iterable[LockKey]) -> StaticLock:
     gone = set(keys)
     kept = {key: entry for key, entry in lock.entries.items() if key not in gone}
     return replace(lock, entries=kept)
+
+
+def transfer_changes(before: StaticLock, after: StaticLock, current: StaticLock) -> StaticLock:
+    """`current` with all that differs between two other locks, except for code that has been edited in it since."""
+    edited = {
+        key: entry
+        for key, entry in current.entries.items()
+        if entry.is_edited and entry != before.entries.get(key)
+    }
+    entries = _transfer_items(before.entries, after.entries, current.entries)
+    authority = _transfer_items(before.authority, after.authority, current.authority)
+    return StaticLock({**entries, **edited}, authority)
+
+
+def _transfer_items(
+    before: Mapping[Key, Value], after: Mapping[Key, Value], current: Mapping[Key, Value]
+) -> dict[Key, Value]:
+    changed = {key: value for key, value in after.items() if before.get(key) != value}
+    removed = before.keys() - after.keys()
+    return {key: value for key, value in {**current, **changed}.items() if key not in removed}
 
 
 def describe_authors(entries: Sequence[LockEntry]) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import tomllib
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -20,6 +21,7 @@ from njc.static.lock import (
     format_lock,
     hash_code,
     read_lock,
+    transfer_changes,
 )
 from njrt.errors import ConfigurationError
 
@@ -153,3 +155,32 @@ def test_who_wrote_the_code_of_a_file(entries: list[LockEntry], words: str) -> N
 def test_the_counts_of_checks_are_kept(checks: CheckCounts | None, tmp_path: Path) -> None:
     lock = add_entries(StaticLock(), [entry(checks=checks)])
     assert read(format_lock(lock), tmp_path).entries[("a.njpy:f", "static")].checks == checks
+
+
+A, B, C = entry("a", "a = 1\n"), entry("b", "b = 1\n"), entry("c", "c = 1\n")
+NEW_A = entry("a", "a = 2\n")
+EDITED_A = replace(A, code="a = 3\n")
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "current", "merged"),
+    [
+        pytest.param([A], [A, B], [A], [A, B], id="one added"),
+        pytest.param([A], [A, B], [A, C], [A, B, C], id="each added another"),
+        pytest.param([A, B], [B], [A, B, C], [B, C], id="one removed, another added"),
+        pytest.param([A, B], [NEW_A, B], [A], [NEW_A], id="one changed, another removed"),
+        pytest.param([A], [NEW_A], [EDITED_A], [EDITED_A], id="edited meanwhile"),
+        pytest.param([EDITED_A], [NEW_A], [EDITED_A], [NEW_A], id="edited before"),
+        pytest.param([A], [], [EDITED_A], [EDITED_A], id="removed, edited meanwhile"),
+        pytest.param([], [A], [EDITED_A], [EDITED_A], id="edited after it was written"),
+        pytest.param([], [A], [], [A], id="no file"),
+    ],
+)
+def test_changes_are_transferred_to_a_lock_that_was_changed_meanwhile(
+    before: list[LockEntry],
+    after: list[LockEntry],
+    current: list[LockEntry],
+    merged: list[LockEntry],
+) -> None:
+    locks = [add_entries(StaticLock(), entries) for entries in (before, after, current)]
+    assert transfer_changes(*locks) == add_entries(StaticLock(), merged)

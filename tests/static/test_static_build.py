@@ -380,3 +380,38 @@ def test_the_lock_names_the_model_that_was_asked(
     assert built.exit_code == 0, built.output
     (entry,) = read_lock(studio.folder / "njc.lock").entries.values()
     assert entry.model == locked
+
+
+def edit_lock(studio: Studio, old: str, new: str) -> None:
+    studio.write({"njc.lock": studio.read("njc.lock").replace(old, new)})
+
+
+def test_an_edit_of_the_lock_while_a_model_is_asked_is_kept(studio: Studio) -> None:
+    studio.write({"shop.njpy": SHOP})
+    studio.njc("build", ".", "--mode", "static", replies=[GOOD])
+
+    def reply(request: Request) -> str:
+        edit_lock(studio, "    break\n", "    break  # enough\n")
+        return "```python\ndone = True\n```"
+
+    studio.write(
+        {"other.njpy": 'def end():\n    """natural\n    Set <:done>.\n    """\n    return done\n'}
+    )
+    result = studio.njc("build", ".", "--mode", "static", replies=reply)
+    assert result.exit_code == 0, result.output
+    assert "break  # enough" in studio.read("njc.lock")
+    assert "done = True" in studio.read("njc.lock")
+
+
+def test_code_that_was_written_while_the_lock_was_broken_is_beside_it(studio: Studio) -> None:
+    studio.write({"shop.njpy": SHOP, "njc.lock": "version = 1\n"})
+
+    def reply(request: Request) -> str:
+        studio.write({"njc.lock": "version = 1\n[[block]\n"})
+        return GOOD
+
+    result = studio.njc("build", ".", "--mode", "static", replies=reply)
+    assert result.exit_code != 0
+    assert "njc.lock.new" in result.output
+    assert "spent += price" in studio.read("njc.lock.new")
+    assert studio.read("njc.lock") == "version = 1\n[[block]\n"

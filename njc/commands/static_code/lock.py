@@ -109,13 +109,13 @@ def command(
     lock = read_lock(file)
     find_unused = partial(_find_unused_in_units, units=units, project=project)
     if keep:
-        save_lock(_keep_code(lock, chosen or holes), file)
+        save_lock(_keep_code(lock, chosen or holes), lock, file)
     elif update:
         removed = [
             (hole.name, hole.mode + kind) for hole in chosen for kind in ("", LEARNED_SUFFIX)
         ]
         removed = removed or [(entry.name, entry.mode) for entry in find_unused(lock)]
-        save_lock(remove_entries(lock, removed), file)
+        save_lock(remove_entries(lock, removed), lock, file)
         names = {hole.name for hole in chosen or holes}
         build = fill_units(
             units,
@@ -155,7 +155,7 @@ def _lock_authority(
     diff = list(unified_diff(before, after, str(file), str(file), lineterm=""))
     console.result("\n".join(diff))
     if not check:
-        save_lock(changed, file)
+        save_lock(changed, lock, file)
     console.note(f"{format_count(len(changed.authority), 'block')} in the manifest of {file}")
     return int(check and bool(diff))
 

@@ -103,15 +103,15 @@ def command(
     files = find_static_files(units, project)
     holes = [hole for found in files for hole in found.holes]
     chosen = {find_named_hole(place, holes).name for place in places if ":" in place}
+    lock = read_lock(file)
     request = HoleRequest(
         attempts=attempts,
         today=lambda: time.strftime("%Y-%m-%d"),
-        keep=lambda lock: save_lock(lock, file),
+        keep=lambda written: save_lock(written, lock, file),
         keep_attempts=lambda hole, result: keep_attempts(hole, result, file.parent),
         notify=console.note,
         only=lambda hole: not chosen or hole.name in chosen,
     )
-    lock = read_lock(file)
     if words:
         program = TestedProgram(
             tuple(files),
