@@ -66,10 +66,15 @@ class CommandResult:
     def __str__(self) -> str:
         if not self.was_killed:
             return f"exit code {self.exit_code}"
-        try:
-            return signal.Signals(-self.exit_code).name
-        except ValueError:  # a real-time signal has no name
-            return f"signal {-self.exit_code}"
+        return name_signal(-self.exit_code)
+
+
+def name_signal(number: int) -> str:
+    """The name of a signal, or its number where it has none, as real-time signals."""
+    try:
+        return signal.Signals(number).name
+    except ValueError:
+        return f"signal {number}"
 
 
 def run_test_command(

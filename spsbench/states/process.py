@@ -26,6 +26,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
+from njc.repair.command import name_signal
 from njrt.typed_json import from_json, to_json
 from spsbench.states.recording import MAX_STATES
 from spsbench.states.trace import ProgramState, StateTrace
@@ -147,5 +148,5 @@ def _describe_missing_end(task: ProgramTask, exit_code: int | None, has_states: 
     if exit_code is None:
         return ProgramEnd("late" if task.call and not has_states else "timed_out")
     if exit_code < 0:
-        return ProgramEnd("lost", message=f"by the signal {signal.Signals(-exit_code).name}")
+        return ProgramEnd("lost", message=f"by {name_signal(-exit_code)}")
     return ProgramEnd("lost", message=f"with exit code {exit_code}")

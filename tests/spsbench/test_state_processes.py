@@ -47,13 +47,17 @@ PROGRAMS = {
     "exits at once": ("import os\nos._exit(3)\n", "lost with exit code 3"),
     "is killed": (
         "import os\nos.kill(os.getpid(), 15)\nimport time; time.sleep(60)\n",
-        "lost by the signal SIGTERM",
+        "lost by SIGTERM",
+    ),
+    "is ended by a signal without a name": (
+        "import os\nos.kill(os.getpid(), 40)\nimport time; time.sleep(60)\n",
+        "lost by signal 40",
     ),
     "runs another program": (
         "import os\nos.execv('/bin/true', ['true'])\n",
         "lost with exit code 0",
     ),
-    "crashes": ("import ctypes\nctypes.string_at(0)\n", "lost by the signal SIGSEGV"),
+    "crashes": ("import ctypes\nctypes.string_at(0)\n", "lost by SIGSEGV"),
     "is doubled": ("import os\nfor i in range(2):\n    os.fork()\nx = 1\n", "ran"),
 }
 
