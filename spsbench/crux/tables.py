@@ -31,7 +31,7 @@ from spsbench.report.by_problem import (
 from spsbench.report.files import SEED, make_uniform
 from spsbench.report.forms import format_table_as_text
 from spsbench.report.measures import BOOTSTRAP_ROUNDS
-from spsbench.report.results_report import describe_machine, format_sample, render_template
+from spsbench.report.results_report import describe_machines, format_sample, render_template
 from spsbench.report.tables import Cell, Table, TableRow
 
 INTERVAL_NOTE = "Interval: Wilson, 95 %, over problems."
@@ -307,7 +307,7 @@ def list_crux_facts(results: CruxResultSet) -> Iterator[tuple[str, str]]:
         yield "Measured", dates[0] if len(dates) == 1 else f"{dates[0]} to {dates[-1]}"
         yield (
             "Machine",
-            "; ".join(dict.fromkeys(describe_machine(run, "questions") for run in runs)),
+            describe_machines(runs, "questions"),
         )
         yield "Versions", f"Python {last.python}, {versions}"
         for note in dict.fromkeys(run.note for run in runs if run.note):

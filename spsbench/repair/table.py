@@ -19,7 +19,7 @@ from spsbench.repair.results import RepairResult, RepairResults
 from spsbench.report.by_problem import format_difference, format_rate
 from spsbench.report.files import SEED, make_uniform
 from spsbench.report.measures import BOOTSTRAP_ROUNDS
-from spsbench.report.results_report import describe_machine, format_sample, render_template
+from spsbench.report.results_report import describe_machines, format_sample, render_template
 
 SUMMARY_HEADINGS = (
     *("model", "condition", "problems", "samples", "pass@1", "95 %", "pass@k", "95 %"),
@@ -119,7 +119,7 @@ def list_run_facts(results: RepairResults) -> Iterator[tuple[str, str]]:
                 f"{settings.calls} calls{tokens}, {settings.reply_tokens:,} tokens a reply, temperature "
                 f"{temperature}, {settings.test_seconds:g} s for the tests",
             ),
-            ("Machine", describe_machine(run, "repairs")),
+            ("Machine", describe_machines(alike, "repairs")),
             ("Versions", f"Python {run.python}, {versions}"),
             ("Measured", run.started[:10]),
         )

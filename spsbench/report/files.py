@@ -18,7 +18,7 @@ from random import Random
 
 from spsbench.report.data import ReportData, collect_data
 from spsbench.report.measures import BOOTSTRAP_ROUNDS, Uniform
-from spsbench.report.results_report import compute_digest, describe_machine
+from spsbench.report.results_report import compute_digest, describe_machines
 from spsbench.report.writing import build_report, render_report, render_report_text
 from spsbench.results import split_lines
 from spsbench.suite import TASK_NAMES, load_task
@@ -80,7 +80,6 @@ def describe_difference(path: Path, text: str) -> str:
 def list_run_facts(data: ReportData) -> Iterator[tuple[str, str]]:
     """Where, when and with which limits the trials ran, as recorded in the results."""
     for setting, runs in data.runs.items():
-        machines = dict.fromkeys(describe_machine(run, "trials") for run in runs)
         limits = dict.fromkeys(
             f"{run.limits.seconds:g} s, {run.limits.effects} effects and {run.limits.calls} model calls a block"
             for run in runs
@@ -98,7 +97,7 @@ def list_run_facts(data: ReportData) -> Iterator[tuple[str, str]]:
         yield "Trials", f"{len(trials)}, {max(run.repeats for run in runs)} repeats requested"
         if dates:
             yield "Measured", dates[0] if len(dates) == 1 else f"{dates[0]} to {dates[-1]}"
-        yield "Machine", "; ".join(machines)
+        yield "Machine", describe_machines(runs, "trials")
         yield "Limits of a trial", "; ".join(limits)
         yield "Versions", "; ".join(versions)
     if data.remarks:

@@ -101,12 +101,21 @@ class MachineRun(Protocol):
         """What it ran in, such as `threads`."""
 
 
-def describe_machine(run: MachineRun, noun: str) -> str:
-    """The hardware of a run, and how many `noun` it made at a time."""
-    hardware = run.hardware
-    return (
-        f"{hardware.cpu}, {hardware.cores} cores, {hardware.memory_gib:.0f} GiB, {run.system}; "
-        f"{noun} at a time: {run.jobs} ({run.executor})"
+def describe_machines(runs: Iterable[MachineRun], noun: str) -> str:
+    """The hardware of runs, and how many `noun` they made at a time: `..., 2 cores; trials at a time: 1, 4 (threads)`."""
+    machines: dict[str, dict[str, dict[int, None]]] = {}
+    for run in runs:
+        hardware = run.hardware
+        machine = (
+            f"{hardware.cpu}, {hardware.cores} cores, {hardware.memory_gib:.0f} GiB, {run.system}"
+        )
+        machines.setdefault(machine, {}).setdefault(run.executor, {})[run.jobs] = None
+    return "; ".join(
+        f"{machine}; {noun} at a time: "
+        + "; ".join(
+            f"{', '.join(map(str, sorted(jobs)))} ({executor})" for executor, jobs in kinds.items()
+        )
+        for machine, kinds in machines.items()
     )
 
 

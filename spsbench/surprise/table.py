@@ -21,7 +21,7 @@ from njc.comparison.results import compute_pass_interval
 from njc.comparison.text import format_text_table
 from spsbench.report.files import SEED, make_uniform
 from spsbench.report.measures import BOOTSTRAP_ROUNDS, Uniform, compute_bootstrap_interval
-from spsbench.report.results_report import describe_machine, format_sample, render_template
+from spsbench.report.results_report import describe_machines, format_sample, render_template
 from spsbench.surprise.results import SurpriseResult, SurpriseResults
 
 PLANTED_HEADINGS = ("model", "planted", "effects", "not compared", "alarms", "share", "95 %")
@@ -176,7 +176,7 @@ def list_surprise_facts(found: SurpriseResults) -> Iterator[tuple[str, str]]:
         facts = (
             ("Model", f"{run.model}{f' ({run.note})' if run.note else ''}"),
             ("Effects", drawn),
-            ("Machine", describe_machine(run, "predictions")),
+            ("Machine", describe_machines(alike, "predictions")),
             ("Versions", f"Python {run.python}, {versions}"),
             ("Measured", run.started[:10]),
         )

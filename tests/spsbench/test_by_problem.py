@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+from dataclasses import dataclass
 from random import Random
 from statistics import fmean
 
@@ -16,6 +17,8 @@ from spsbench.report.by_problem import (
     format_difference,
     format_rate,
 )
+from spsbench.report.results_report import describe_machines
+from spsbench.results import Hardware
 
 
 def test_pass_at_k_is_the_share_of_subsets_with_a_pass() -> None:
@@ -82,3 +85,24 @@ def test_a_difference_is_paired_by_problem() -> None:
     assert alike is not None
     assert format_difference(alike) == ("4", "+0.000", "-", "0", "0")
     assert compare_rates({"a": [True]}, {"b": [True]}, Random(1).random) is None
+
+
+@dataclass(frozen=True)
+class MachineRun:
+    jobs: int
+    executor: str
+    hardware: Hardware
+    system: str = "Linux"
+
+
+def test_a_machine_is_named_once() -> None:
+    small, large = Hardware("A", 2, 24.0), Hardware("B", 16, 127.6)
+    runs = [
+        *(MachineRun(jobs, "threads", small) for jobs in (6, 1, 6)),
+        MachineRun(3, "dask", small),
+        MachineRun(1, "threads", large),
+    ]
+    assert describe_machines(runs, "trials") == (
+        "A, 2 cores, 24 GiB, Linux; trials at a time: 1, 6 (threads); 3 (dask); "
+        "B, 16 cores, 128 GiB, Linux; trials at a time: 1 (threads)"
+    )
