@@ -104,4 +104,4 @@ class BatchWorkplace:
 
     def read_results(self) -> list[dict[str, Any]]:
         text = (self.folder / "out.jsonl").read_text()
-        return [json.loads(line) for line in text.splitlines()]
+        return [json.loads(line) for line in text.split("\n") if line]

@@ -179,8 +179,12 @@ class RemoteModel(CallLister, ABC):
                 refused_stream = get_status(failure) in REJECTED_FIELD_STATUSES
                 if not refused_stream:
                     raise
-            except BrokenStreamError:
-                await sends.count_lost()
+            except BrokenStreamError as failure:
+                if not await sends.count_lost():
+                    place = format_model_location(self.name, self.server)
+                    raise ServerError(
+                        f"the stream of {place} broke off ({failure}), and the limits allow no other call"
+                    ) from None
         call = api.with_raw_response.create
         response = await sends.run(partial(self.call_server, call, **body, timeout=request.timeout))
         self.can_stream = self.can_stream and not refused_stream

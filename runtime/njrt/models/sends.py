@@ -25,7 +25,7 @@ from dataclasses import replace
 from email.utils import parsedate_to_datetime
 from typing import TypeVar
 
-from njrt.errors import ModelError, NaturalError
+from njrt.errors import LimitError, ModelError, NaturalError
 from njrt.messages import CallAttempt, Reply, Request, Usage, add_usage
 
 T = TypeVar("T")
@@ -71,20 +71,25 @@ class Sends:
                     raise
                 self._retries -= 1
                 wanted = read_retry_after(read_headers(failure), time.time())
-                if is_billed and get_status(failure) is None and was_sent(failure):
-                    await self.count_lost()
+                is_lost = is_billed and get_status(failure) is None and was_sent(failure)
+                if is_lost and not await self.count_lost():
+                    raise
             if wanted is None or not 0 < wanted <= LONGEST_WANTED_WAIT:
                 wanted = self._wait * (1 - random.random() / 4)
             await asyncio.sleep(wanted)
             self._wait = min(2 * self._wait, LONGEST_WAIT)
 
-    async def count_lost(self) -> None:
-        """Count the last request as a call without a reply; raises a `LimitError` if none may follow."""
+    async def count_lost(self) -> bool:
+        """Count the last request as a call without a reply; whether another may follow, by the limits and budgets."""
         self._lost.append(self._make_attempt("ServerError", Usage(usd=0.0)))
         self._began = None
         if self._before_call is not None:
             # It may write to a store; the network's loop does not wait for that.
-            await asyncio.to_thread(self._before_call, Usage(usd=0.0))
+            try:
+                await asyncio.to_thread(self._before_call, Usage(usd=0.0))
+            except LimitError:
+                return False
+        return True
 
     def note_unusable(self, used: Usage | None) -> None:
         """Note what a response used that is no reply; None if it does not say."""
