@@ -45,7 +45,7 @@ types: $(VENV)/.dev ## check the types (mypy), those of the compiled files too (
 	$(BIN)/pyright --pythonpath $(BIN)/python
 
 # Tests that trace code in their own process: Python 3.11 can crash on that in a process that has run many others.
-TRACING := tests/runtime/test_code_lines.py
+TRACING := tests/runtime/test_code_lines.py tests/spsbench/test_state_versions.py
 TRACING_PROGRAMS := tests/spsbench/test_crux.py tests/spsbench/test_program_states.py
 TRACING_COMMANDS := tests/spsbench/test_bad_input.py tests/spsbench/test_collecting.py tests/spsbench/test_reply_seconds.py
 

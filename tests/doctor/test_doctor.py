@@ -290,7 +290,10 @@ def test_variables_with_wrong_names_or_values(
 
 
 @pytest.mark.parametrize("name", [*ENVIRONMENT_VARIABLES, *PROJECT_VARIABLES, *RUNTIME_VARIABLES])
-def test_known_variables_are_no_finding(name: str) -> None:
+def test_known_variables_are_no_finding(
+    name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)  # `error` is a file where the variable names a store
     assert not [
         found
         for found in diagnose(here(environ={name: "error"}), None)
