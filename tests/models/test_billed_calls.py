@@ -206,7 +206,9 @@ def test_a_call_that_may_be_billed_is_sent_again_only_if_limits_allow(number: in
             assert len(server.seen) == 1
         (account,) = ledger.list_accounts()
         assert (account.state.spent.tokens, len(account.state.held)) == (0, 1)
-        assert [attempt.outcome for attempt in caught.value.attempts] in ([], ["ServerError"])
+        # A response that comes whole but cannot be read is never sent again: one call is not listed.
+        listed = [] if number in (5, 6, 7) else ["ServerError"]
+        assert [attempt.outcome for attempt in caught.value.attempts] == listed
 
 
 @pytest.mark.parametrize(("vendor", "is_streamed"), [("openai", False), ("anthropic", True)])

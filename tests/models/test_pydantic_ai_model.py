@@ -16,13 +16,14 @@ from conversations import CONVERSATIONS, PLAIN, TOOLS
 from loopback import Drop, Garbage, Hang, Raw, Response, Status, Stream
 from njrt.errors import (
     AuthenticationError,
+    CallLimitError,
     ConfigurationError,
     ModelError,
     ModelNotFoundError,
     RejectedRequestError,
     ServerError,
 )
-from njrt.messages import Request, UserMessage
+from njrt.messages import Request, Usage, UserMessage
 from njrt.models.choose import choose_model
 from njrt.options import Options
 from njrt.session.drive import run
@@ -146,14 +147,29 @@ def test_streamed_text_comes_in_pieces():
     assert reply.usage.input == 1000
 
 
+STREAM_BEGIN = {
+    "id": "1",
+    "model": "gpt-4.1",
+    "choices": [{"index": 0, "delta": {"content": "be"}}],
+}
+
+
 def test_a_stream_that_breaks_off_is_asked_for_once_more_as_a_whole():
-    events = [
-        {"id": "1", "model": "gpt-4.1", "choices": [{"index": 0, "delta": {"content": "be"}}]}
-    ]
-    with LenientServer([Stream(events, then="cut"), says("whole")]) as server:
+    with LenientServer([Stream([STREAM_BEGIN], then="cut"), says("whole")]) as server:
         reply = connect(server).ask(replace(PLAIN, on_text=lambda text: None))
         assert reply.message.text == "whole"
         assert len(server.seen) == 2
+
+
+def test_a_stream_that_breaks_off_is_not_asked_for_again_where_limits_refuse():
+    def refuse(used: Usage) -> None:
+        raise CallLimitError("no more calls")
+
+    with LenientServer([Stream([STREAM_BEGIN], then="cut")]) as server:
+        request = replace(PLAIN, on_text=lambda text: None, before_call=refuse)
+        with pytest.raises(ServerError, match="the limits allow no other call"):
+            connect(server).ask(request)
+        assert len(server.seen) == 1
 
 
 def test_a_model_that_cannot_stream_is_asked_without():

@@ -15,7 +15,6 @@ signatures (`VendorContent`).
 from __future__ import annotations
 
 import json
-from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import Any, assert_never
 
@@ -132,10 +131,8 @@ class Anthropic(RemoteModel):
         )
 
     def read_usage(self, response: Any) -> Usage | None:
-        with suppress(MalformedReplyError):
-            counted = validate_reply(response, CountedMessage).usage
-            return self._price(*parse_message_usage(counted)) if counted is not None else None
-        return None
+        counted = validate_reply(response, CountedMessage).usage
+        return self._price(*parse_message_usage(counted)) if counted is not None else None
 
     def _price(self, usage: Usage, cache_writes: int, is_batch: bool = False) -> Usage:
         return replace(usage, usd=compute_cost(self.name, usage, cache_writes, is_batch=is_batch))

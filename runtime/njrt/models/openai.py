@@ -17,7 +17,6 @@ from __future__ import annotations
 import asyncio
 import json
 from collections.abc import Iterator, Mapping
-from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, ClassVar, Literal, assert_never
@@ -170,10 +169,8 @@ class OpenAI(RemoteModel):
         return restore_strict_reply(reply, request.schema)
 
     def read_usage(self, response: Any) -> Usage | None:
-        with suppress(MalformedReplyError):
-            counted = validate_reply(response, CountedCompletion).usage
-            return self._price(*parse_completion_usage(counted)) if counted is not None else None
-        return None
+        counted = validate_reply(response, CountedCompletion).usage
+        return self._price(*parse_completion_usage(counted)) if counted is not None else None
 
     async def _find_first_model(self, client: Any, sends: Sends) -> str:
         list_models = partial(self.call_server, client.models.with_raw_response.list)

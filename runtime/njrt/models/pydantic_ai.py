@@ -131,7 +131,11 @@ class PydanticAI(RemoteModel):
         from pydantic_ai.exceptions import ContentFilterError
 
         request = replace(request, system=escape_surrogates(request.system))
-        known: tuple[type[Exception], ...] = (*self.get_failure_types(), MalformedReplyError)
+        known: tuple[type[Exception], ...] = (
+            *self.get_failure_types(),
+            MalformedReplyError,
+            ServerError,
+        )
         try:
             response = await self._ask_or_stream(request, sends)
         except ContentFilterError as error:
@@ -179,7 +183,7 @@ class PydanticAI(RemoteModel):
                 streamed = await sends.run(partial(ask, model, messages, settings, parameters))
                 if streamed is not None:
                     return streamed
-                await sends.count_lost()
+                await sends.count_broken_stream(self.name, "no end")
             except (NotImplementedError, AssertionError):  # a model that cannot stream
                 refused_stream = True
             except self.get_failure_types() as failure:

@@ -120,7 +120,10 @@ class RemoteModel(CallLister, ABC):
         raise ConfigurationError(f"{self.name} has no Batch API that is known")
 
     def read_usage(self, response: Any) -> Usage | None:
-        """What a response says that it used, also one that is no reply; None if it does not say."""
+        """What a response says that it used, also one that is no reply; None if it does not say.
+
+        Raises MalformedReplyError if that cannot be read.
+        """
         return None
 
     def call_client(self, call: Callable[[Any], Awaitable[T]], seconds: float) -> T:
@@ -180,11 +183,8 @@ class RemoteModel(CallLister, ABC):
                 if not refused_stream:
                     raise
             except BrokenStreamError as failure:
-                if not await sends.count_lost():
-                    place = format_model_location(self.name, self.server)
-                    raise ServerError(
-                        f"the stream of {place} broke off ({failure}), and the limits allow no other call"
-                    ) from None
+                place = format_model_location(self.name, self.server)
+                await sends.count_broken_stream(place, str(failure))
         call = api.with_raw_response.create
         response = await sends.run(partial(self.call_server, call, **body, timeout=request.timeout))
         self.can_stream = self.can_stream and not refused_stream
@@ -194,7 +194,8 @@ class RemoteModel(CallLister, ABC):
         try:
             return self.read_response(response, request)
         except MalformedReplyError:
-            sends.note_unusable(self.read_usage(response))
+            with suppress(MalformedReplyError):
+                sends.note_unusable(self.read_usage(response))
             raise
 
     async def _stream(
@@ -259,9 +260,7 @@ class RemoteModel(CallLister, ABC):
         return make_model_error(failure, self.name, self.server, self._key)
 
     async def _exchange_with_timeout(self, request: Request) -> Reply:
-        self.check_server()
-        failures = self.get_failure_types()
-        sends = Sends(self.name, request, failures, self._retries, self.first_wait)
+        sends = Sends(self.name, request, self.get_failure_types, self._retries, self.first_wait)
         call = partial(self.exchange, request, sends)
         try:
             return sends.finish(await self._call_with_errors(call, request.timeout, request))

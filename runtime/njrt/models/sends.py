@@ -1,6 +1,6 @@
 """Sending a request to a model's server, again where it fails, with an account of what may be billed.
 
-    sends = Sends("openai/gpt-4.1", request, failures=(openai.OpenAIError,), retries=3)
+    sends = Sends("openai/gpt-4.1", request, lambda: (openai.OpenAIError,), retries=3)
     reply = sends.finish(read(await sends.run(send)))
 
     HTTP 429, wait, HTTP 200                  one call: what a server refuses by its status is not billed
@@ -25,7 +25,7 @@ from dataclasses import replace
 from email.utils import parsedate_to_datetime
 from typing import TypeVar
 
-from njrt.errors import LimitError, ModelError, NaturalError
+from njrt.errors import LimitError, ModelError, NaturalError, ServerError
 from njrt.messages import CallAttempt, Reply, Request, Usage, add_usage
 
 T = TypeVar("T")
@@ -46,13 +46,13 @@ class Sends:
         self,
         model: str,
         request: Request,
-        failures: tuple[type[Exception], ...],
+        get_failures: Callable[[], tuple[type[Exception], ...]],
         retries: int = 0,
         first_wait: float = FIRST_WAIT,
     ) -> None:
         self._model = model
         self._before_call = request.before_call
-        self._failures = failures
+        self._get_failures = get_failures
         self._retries = retries
         self._wait = first_wait
         self._lost: list[CallAttempt] = []
@@ -66,20 +66,27 @@ class Sends:
                 self._began = time.monotonic()
             try:
                 return await send()
-            except self._failures as failure:
+            except self._get_failures() as failure:
                 if self._retries < 1 or not may_pass(failure):
                     raise
                 self._retries -= 1
                 wanted = read_retry_after(read_headers(failure), time.time())
                 is_lost = is_billed and get_status(failure) is None and was_sent(failure)
-                if is_lost and not await self.count_lost():
+                if is_lost and not await self._count_lost():
                     raise
             if wanted is None or not 0 < wanted <= LONGEST_WANTED_WAIT:
                 wanted = self._wait * (1 - random.random() / 4)
             await asyncio.sleep(wanted)
             self._wait = min(2 * self._wait, LONGEST_WAIT)
 
-    async def count_lost(self) -> bool:
+    async def count_broken_stream(self, model: str, reason: str) -> None:
+        """Count a stream that broke off as a lost call; raises ServerError if no other call may follow."""
+        if not await self._count_lost():
+            raise ServerError(
+                f"the stream of {model} broke off ({reason}), and the limits allow no other call"
+            )
+
+    async def _count_lost(self) -> bool:
         """Count the last request as a call without a reply; whether another may follow, by the limits and budgets."""
         self._lost.append(self._make_attempt("ServerError", Usage(usd=0.0)))
         self._began = None
