@@ -33,8 +33,8 @@ RETRIED_STATUSES = frozenset({408, 409, 425, 429})
 class BatchStatus:
     """What a vendor says of a batch.
 
-    `done` counts its finished requests, `answered` those whose answers are in the results; `files` are the ids under which its results can be fetched. `is_too_large`
-    marks a failed batch that asks for more tokens than the vendor queues.
+    `done` counts its finished requests, `answered` those whose answers are in the results; `files` are the ids under
+    which its results can be fetched. `is_too_large` marks a failed batch that asks for more tokens than the vendor queues.
     """
 
     state: Literal["running", "ended", "failed", "cancelled"]

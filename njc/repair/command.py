@@ -115,11 +115,11 @@ def _run(words: Sequence[str], environment: dict[str, str], seconds: float) -> t
         exit_code = process.wait(seconds)
     except subprocess.TimeoutExpired:
         exit_code = TIMEOUT_EXIT_CODE
-        _signal_group(process, "SIGINT")
+        signal_group(process, "SIGINT")
         with suppress(subprocess.TimeoutExpired):
             process.wait(INTERRUPT_SECONDS)
     finally:
-        _signal_group(process, "SIGKILL")
+        signal_group(process, "SIGKILL")
         process.kill()
         process.wait()
         reader.join(INTERRUPT_SECONDS)  # a process that left the group may keep the pipe open
@@ -134,8 +134,9 @@ def _keep_tail(stream: IO[bytes], tail: bytearray) -> None:
             del tail[:-MAX_OUTPUT_BYTES]
 
 
-def _signal_group(process: subprocess.Popen[bytes], name: str) -> None:
-    with suppress(OSError, AttributeError):  # there are no groups on Windows
+def signal_group(process: subprocess.Popen[bytes], name: str) -> None:
+    """Send a signal, by its name, to a process that leads a group, and to its group."""
+    with suppress(OSError, AttributeError):  # it has ended; there are no groups on Windows
         os.killpg(process.pid, getattr(signal, name))
 
 

@@ -1,7 +1,7 @@
 """Recording a program in a process of its own, which ends also where the program does not.
 
-    record_in_process(ProgramTask("prog.py", ("one",)), seconds=10)
-        ->  ProcessRecording(StateTrace(...), ProgramEnd("ran", "ValueError", "bad"), timed_out=False)
+    record_in_process(ProgramTask("prog.py", source, ("one",), seconds=10))
+        ->  ProcessRecording(StateTrace(...), ProgramEnd("ran", "ValueError", "bad"))
 
 The child, `spsbench.states.process_child`, writes each state to a file when it is recorded, and at the end how the program
 ended. So the states are there whatever happens to the process: a crash, `os._exit`, another program in its place, a
@@ -15,18 +15,16 @@ input is a terminal, which has to be that of the session.
 from __future__ import annotations
 
 import os
-import signal
 import subprocess
 import sys
 import tempfile
 import time
 from collections.abc import Iterator
-from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
-from njc.repair.command import name_signal
+from njc.repair.command import name_signal, signal_group
 from njrt.typed_json import from_json, to_json
 from spsbench.states.recording import MAX_STATES
 from spsbench.states.trace import ProgramState, StateTrace
@@ -106,11 +104,6 @@ def _run_child(folder: Path, seconds: float | None) -> int | None:
         stdout=2,
         start_new_session=leads_session,
     )
-
-    def send(name: str) -> None:
-        with suppress(OSError, AttributeError):  # it has ended; there are no groups on Windows
-            os.killpg(process.pid, getattr(signal, name))
-
     interrupts, deadline = 0, None
     try:
         while interrupts < 2 and (deadline is None or time.monotonic() < deadline):
@@ -123,9 +116,9 @@ def _run_child(folder: Path, seconds: float | None) -> int | None:
             except KeyboardInterrupt:
                 interrupts += 1
                 if leads_session:
-                    send("SIGINT")
+                    signal_group(process, "SIGINT")
         if leads_session:
-            send("SIGKILL")
+            signal_group(process, "SIGKILL")
         return None
     finally:
         process.kill()
