@@ -1,6 +1,6 @@
 """Why trials fail, by rule: the categories of the paper's appendix F, as far as a program can distinguish them.
 
-    classify_failure("UnboundLocalError: ...")        "incorrect state operation"
+    classify_failure("UnboundLocalError: ...")        "program raised"
     classify_failure("EffectLimitError: ...")         "limit"
     classify_failure(None)                            "wrong result"
 
@@ -21,6 +21,7 @@ from typing import Literal
 FailureCategory = Literal[
     "wrong result",
     "incorrect state operation",
+    "program raised",
     "gave up",
     "no answer",
     "limit",
@@ -36,8 +37,10 @@ FailureCategory = Literal[
 """Why a trial failed, by its first case that failed.
 
     wrong result                 nothing was raised, but a check fails (the paper's Reasoning and Hallucination)
-    incorrect state operation    the program raised an exception on the state that the model left
-                                 (the paper's Incorrect State Op)
+    incorrect state operation    a check of the operation on the state fails: another kind of object was bound, or
+                                 an object was copied or replaced (the paper's Incorrect State Op)
+    program raised               the program raised an exception on the state that the model left (the paper's
+                                 authors label most of these Reasoning)
     gave up                      the model raised an exception, or ended a block on an error (the paper's Give Up)
     no answer                    no reply could be parsed, or had the right type, in all attempts
     limit                        a block reached its limit of effects, calls, seconds or tokens
@@ -113,21 +116,29 @@ _CATEGORY_BY_TYPE: Mapping[str, FailureCategory] = {
 
 
 def classify_failure(
-    error: str | None, *, raised: Collection[str] = (), gave_up: bool = False, is_code: bool = False
+    error: str | None,
+    *,
+    raised: Collection[str] = (),
+    gave_up: bool = False,
+    is_code: bool = False,
+    is_operation: bool = False,
 ) -> FailureCategory:
     """The category of a case that failed.
 
     `error` is its exception, if any; `raised` are those that its blocks raised on purpose, as `Type: message` or
     `Type('message')`. `gave_up`: a block ended right after a refused effect. `is_code`: its blocks are generated code.
+    `is_operation`: a check of the operation on the state fails.
     """
     if error is None:
-        return "gave up" if gave_up else "wrong result"
+        if gave_up:
+            return "gave up"
+        return "incorrect state operation" if is_operation else "wrong result"
     kind = parse_error_type(error)
     if kind in _CATEGORY_BY_TYPE:
         return _CATEGORY_BY_TYPE[kind]
     if kind in map(parse_error_type, raised):
         return "gave up"
-    return "generated code" if is_code else "incorrect state operation"
+    return "generated code" if is_code else "program raised"
 
 
 def parse_error_type(error: str) -> str:

@@ -1,6 +1,7 @@
 """The methods that the tables compare: which program is run, and how its prompts are executed.
 
 METHODS["direct"]          natural.njpy, live, with the effects of that name
+METHODS["rewritten"]       rewritten.njpy of the eight tasks that have one, else natural.njpy
 METHODS["static"]          natural.njpy, its blocks written as Python by a model when it is built
 METHODS["manual"]          manual.py, whose prompts see no state
 
@@ -12,11 +13,9 @@ from __future__ import annotations
 import difflib
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Literal
 
 from njrt.options import EffectSet, Mode, Options
-
-ProgramFile = Literal["natural.njpy", "manual.py"]
+from spsbench.suite import ProgramFile
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,6 +40,11 @@ class Method:
         if self.effects is None:
             return Options()
         return Options(authority="code", jumps="named" if self.effects == "direct" else "all")
+
+    @property
+    def is_natural(self) -> bool:
+        """Whether the program has natural blocks."""
+        return self.file != "manual.py"
 
     @property
     def is_static(self) -> bool:
@@ -86,6 +90,12 @@ METHODS: Mapping[str, Method] = {
             "natural",
             "natural.njpy",
             "answers with data where no code is needed, else as direct: the default of njc",
+            None,
+        ),
+        Method(
+            "rewritten",
+            "rewritten.njpy",
+            "as natural, in eight programs rewritten so that blocks judge and Python changes the state",
             None,
         ),
         Method(

@@ -103,6 +103,8 @@ class TrialResult(Trial):
     """None where all checks hold."""
     started: str
     """ISO 8601, UTC."""
+    digest: str = ""
+    """Of the program and its checks; empty in results that were written before there were digests."""
     reused_calls: int = 0
     """Those of `calls` and `build_calls` that a cache answered, without tokens and cost."""
     effect_errors: tuple[EffectError, ...] = ()

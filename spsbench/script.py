@@ -6,13 +6,14 @@
     )
 
 `answers` are the return values of the manual program's `llm`, call by call. `code` is what the natural program's
-blocks run, one piece for each block run in order; a jump, if any, is the last statement of its piece.
+blocks run, one piece for each block run in order; a jump, if any, is the last statement of its piece. `rewritten` is
+the same for the rewritten program, if its pieces differ.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from njrt.errors import ModelError
@@ -32,10 +33,15 @@ class UnsupportedCodeError(ModelError):
 
 @dataclass(frozen=True, slots=True)
 class CaseScript:
-    """The replies in one case: to the manual program and to the natural one."""
+    """The replies in one case: to the manual program, the natural one and the rewritten one."""
 
     answers: tuple[ScriptAnswer, ...]
     code: tuple[str, ...]
+    rewritten: tuple[str, ...] = ()
+
+    def use_rewritten(self) -> CaseScript:
+        """Return the same case with the code of the rewritten program."""
+        return replace(self, code=self.rewritten or self.code)
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,21 +2,30 @@
 
 load_task("menu")                 Task("menu", cases=...)
 load_script("menu")               Script(...), the perfect model of the task
-read_program_source("menu", "manual.py")     the text of one of its files
+read_program_source("menu", "manual.py")     the text of one of its programs
 load_manual_program("menu")       the manual program, as a module
 load_natural_program("menu")      the natural program, compiled by njc in memory, as a module
+digest_program("menu", "natural.njpy")       "5c1f0e...", of the program and its checks
+
+Eight tasks have a second natural program, `rewritten.njpy`: its blocks only judge, and Python changes the state.
+The rewritten suite is these eight and the natural programs of the other tasks.
 """
 
 from __future__ import annotations
 
+import hashlib
 import importlib
 import sys
+from dataclasses import replace
 from importlib.resources import files
 from types import ModuleType
+from typing import Literal
 
 from njrt.options import Options
 from spsbench.script import Script
 from spsbench.task import Task
+
+ProgramFile = Literal["natural.njpy", "rewritten.njpy", "manual.py"]
 
 TASK_NAMES = (
     "average_of_three",
@@ -45,6 +54,16 @@ TASK_NAMES = (
     "tiny_bookshop",
     "wordle_solver",
 )
+REWRITTEN_TASK_NAMES = (
+    "battle",
+    "calendar",
+    "fact_checking",
+    "get_enemy",
+    "health_data",
+    "menu",
+    "pos_tagging",
+    "task_completion",
+)
 PROGRAMS_PACKAGE = "spsbench.programs"
 
 
@@ -55,37 +74,57 @@ def load_task(name: str) -> Task:
     return task
 
 
-def load_script(name: str) -> Script:
-    """The replies of a perfect model in this task."""
+def load_script(name: str, file: ProgramFile = "natural.njpy") -> Script:
+    """Return the replies of a perfect model in this task, to the natural program in `file`."""
     script = importlib.import_module(f"{PROGRAMS_PACKAGE}.{name}.script").SCRIPT
     assert isinstance(script, Script)
-    return script
+    if choose_program_file(name, file) != "rewritten.njpy":
+        return script
+    lines = {case: lines.use_rewritten() for case, lines in script.lines.items()}
+    return Script(lines, replace(script.slip, lines=script.slip.lines.use_rewritten()))
 
 
-def read_program_source(name: str, file: str) -> str:
-    """The text of `natural.njpy`, `manual.py`, or another file of a task."""
-    return files(PROGRAMS_PACKAGE).joinpath(name, file).read_text(encoding="utf-8")
+def choose_program_file(name: str, file: ProgramFile) -> ProgramFile:
+    """Return the file of a task's program: `natural.njpy` if the task has no rewritten program."""
+    is_missing = file == "rewritten.njpy" and name not in REWRITTEN_TASK_NAMES
+    return "natural.njpy" if is_missing else file
+
+
+def read_program_source(name: str, file: ProgramFile) -> str:
+    """Return the text of a task's program."""
+    path = files(PROGRAMS_PACKAGE).joinpath(name, choose_program_file(name, file))
+    return path.read_text(encoding="utf-8")
+
+
+def digest_program(name: str, file: ProgramFile) -> str:
+    """Return a digest of a task's program and checks; trials with different digests are not compared."""
+    checks = files(PROGRAMS_PACKAGE).joinpath(name, "task.py").read_text(encoding="utf-8")
+    text = f"{read_program_source(name, file)}\0{checks}"
+    return hashlib.sha256(text.encode()).hexdigest()[:16]
 
 
 def load_manual_program(name: str) -> ModuleType:
-    """The manual program."""
+    """Return the manual program."""
     return importlib.import_module(f"{PROGRAMS_PACKAGE}.{name}.manual")
 
 
 NO_OPTIONS = Options()
 
 
-def load_natural_program(name: str, options: Options = NO_OPTIONS) -> ModuleType:
-    """The natural program, compiled again; it may not have a single diagnostic."""
+def load_natural_program(
+    name: str, options: Options = NO_OPTIONS, file: ProgramFile = "natural.njpy"
+) -> ModuleType:
+    """Compile and load the natural program; ValueError if it has an error."""
     from njc.compiler import compile_source
     from njc.frontend.source import SourceFile
 
-    path = f"{name}/natural.njpy"
-    source = SourceFile(path, read_program_source(name, "natural.njpy").encode())
+    path = f"{name}/{choose_program_file(name, file)}"
+    source = SourceFile(path, read_program_source(name, file).encode())
     compilation = compile_source(source, project=options)
     if compilation.diagnostics or compilation.output is None:
         raise ValueError(f"{path} does not compile: {compilation.diagnostics}")
-    return make_program_module(f"{PROGRAMS_PACKAGE}.{name}.natural", compilation.output, path)
+    module = f"{PROGRAMS_PACKAGE}.{path.removesuffix('.njpy').replace('/', '.')}"
+    return make_program_module(module, compilation.output, path)
 
 
 def make_program_module(name: str, code: bytes, path: str) -> ModuleType:

@@ -27,6 +27,8 @@ class Check:
 
     text: str
     holds: Callable[[Observed], bool]
+    is_operation: bool = False
+    """Whether it checks the operation on the state (kind and identity of objects), not the values."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,7 +4,8 @@
         ReportData(trials={Setting("openai/local"): (TrialResult(...), ...)}, asked=(GraphResult(...), ...), ...)
 
 A file may hold lines of any kind. Where two lines are about the same trial, the later one counts. Trials that
-were cut off by a limit on cost are no results; a remark counts them.
+were cut off by a limit on cost are no results; a remark counts them. Results of two versions of a program are
+not reported together.
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
+from spsbench.methods import METHODS
 from spsbench.report.measures import Setting
 from spsbench.results import (
     BenchmarkRun,
@@ -25,6 +27,7 @@ from spsbench.results import (
     TrialUsage,
     read_results,
 )
+from spsbench.suite import choose_program_file
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,6 +48,7 @@ def collect_data(files: Mapping[str, Sequence[str]]) -> ReportData:
     asked: dict[GraphTrial, GraphResult] = {}
     solved: dict[Gsm8kTrial, Gsm8kResult] = {}
     remarks: list[str] = []
+    versions: dict[str, tuple[str, str]] = {}
     for name, lines in files.items():
         try:
             found = read_results(lines)
@@ -59,6 +63,7 @@ def collect_data(files: Mapping[str, Sequence[str]]) -> ReportData:
         for result in found.results:
             setting = Setting(result.model, temperatures.get(result.model))
             if result.is_final:
+                refuse_other_version(result, name, versions)
                 trials.setdefault(setting, {})[result.trial] = result
         if cut := sum(not result.is_final for result in found.results):
             remarks.append(
@@ -71,6 +76,25 @@ def collect_data(files: Mapping[str, Sequence[str]]) -> ReportData:
         tuple(solved.values()),
         tuple(remarks),
     )
+
+
+def refuse_other_version(
+    result: TrialResult, name: str, versions: dict[str, tuple[str, str]]
+) -> None:
+    """Raise `DamagedResultsError` if another result is of another version of the same program.
+
+    `versions` has the digest of each program so far, with the file of its first result.
+    """
+    method = METHODS.get(result.method)
+    if method is None:
+        return
+    program = f"{result.program}/{choose_program_file(result.program, method.file)}"
+    digest, first = versions.setdefault(program, (result.digest, name))
+    if digest != result.digest:
+        places = name if name == first else f"{first} and {name}"
+        raise DamagedResultsError(
+            f"{places}: results of two versions of {program} or its checks; report them apart"
+        )
 
 
 def to_trial_result(solved: Gsm8kResult) -> TrialResult:

@@ -133,14 +133,14 @@ SUITE_COLUMNS: Mapping[str, Callable[[MethodSummary], Cell]] = {
 
 def is_compiled(method: str) -> bool:
     """Whether njc compiles the method's program."""
-    return method not in METHODS or METHODS[method].file == "natural.njpy"
+    return method not in METHODS or METHODS[method].is_natural
 
 
 def has_effects(method: str) -> bool:
     """Whether the method has effects, or uses of an interpreter."""
     return method not in METHODS or (
         METHODS[method].has_interpreter
-        or (METHODS[method].file == "natural.njpy" and METHODS[method].mode in ("live", "auto"))
+        or (METHODS[method].is_natural and METHODS[method].mode in ("live", "auto"))
     )
 
 

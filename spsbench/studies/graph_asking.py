@@ -70,6 +70,6 @@ def load_graph_program(file: str) -> ModuleType:
 
 def make_graph_model(question: GraphQuestion, method: Method) -> Model:
     """A model that knows the answer, to measure the time of our own code."""
-    if method.file == "manual.py":
+    if not method.is_natural:
         return Scripted(make_manual_replies(question.perfect))
     return make_perfect_model(question.perfect, method.effects)

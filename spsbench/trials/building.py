@@ -1,7 +1,7 @@
 """Builds the program of a trial for its method.
 
 manual                  manual.py, as it is
-direct, baseline, ...   natural.njpy, compiled
+direct, baseline, ...   natural.njpy, compiled (rewritten: rewritten.njpy)
 static, auto, ...       natural.njpy, its blocks written by a model; the lock stays in the folder
 
     build_program("menu", METHODS["static"], folder)     the module; NotBuiltError where no code was accepted
@@ -33,12 +33,12 @@ class NotBuiltError(Exception):
 
 def build_program(program: str, method: Method, folder: Path) -> ModuleType:
     """A program's module; in the static modes the model of `njrt.using` writes code for it."""
-    if method.file == "manual.py":
+    if not method.is_natural:
         return load_manual_program(program)
     return (
         _build_static_program(program, method, folder)
         if method.is_static
-        else load_natural_program(program, method.compile_options)
+        else load_natural_program(program, method.compile_options, method.file)
     )
 
 
@@ -47,7 +47,7 @@ def _build_static_program(program: str, method: Method, folder: Path) -> ModuleT
 
     file = folder / program / f"natural{SUFFIX}"
     file.parent.mkdir(parents=True)
-    file.write_text(read_program_source(program, file.name), encoding="utf-8")
+    file.write_text(read_program_source(program, "natural.njpy"), encoding="utf-8")
     project = Project(src=(folder,), options=Options(mode=method.mode))
     unit = make_unit(file, project)
     build = fill_units([unit], project)

@@ -104,7 +104,7 @@ class TrialRunner:
             name = f"{type(error).__name__}: " if isinstance(error, NaturalError) else ""
             write_line(BuildFailed(f"{name}{error}", time.monotonic() - began))
             return None
-        is_compiled = self.method.file == "natural.njpy"
+        is_compiled = self.method.is_natural
         write_line(ProgramBuilt(time.monotonic() - began if is_compiled else 0.0))
         return program
 
@@ -123,7 +123,7 @@ class TrialRunner:
     def play(self, number: int, case: Case, program: ModuleType) -> tuple[CheckResult, ...]:
         """Play a case and check it."""
         trace = self.folder / make_case_trace_name(number)
-        if self.method.file == "manual.py":
+        if not self.method.is_natural:
             with use_model(self.make_manual_model(case, trace)):
                 return check_case(case, program)
         model = LayeredModel(self.model or self.make_script_model(case), self.layers)
@@ -145,8 +145,8 @@ class TrialRunner:
 
     def make_script_model(self, case: Case) -> Model:
         """The model that replies by the case's script."""
-        lines = load_script(self.job.trial.program).lines[case.name]
-        if self.method.file == "manual.py":
+        lines = load_script(self.job.trial.program, self.method.file).lines[case.name]
+        if not self.method.is_natural:
             return Scripted(make_manual_replies(lines))
         return make_perfect_model(lines, self.method.effects)
 

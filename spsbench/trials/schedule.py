@@ -11,9 +11,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from spsbench.methods import Method
+from spsbench.methods import METHODS, Method
 from spsbench.results import ResultSet, Trial, TrialLimits, TrialResult
 from spsbench.script import SCRIPTED
+from spsbench.suite import choose_program_file, digest_program
 
 
 class OtherConditionsError(ValueError):
@@ -51,7 +52,8 @@ def list_remaining_trials(
 def refuse_other_conditions(
     results: ResultSet, model: str, limits: TrialLimits, temperature: float | None
 ) -> None:
-    """Raise `OtherConditionsError` where the trials of a file cannot be compared with new ones."""
+    """Raise `OtherConditionsError` if the trials of a file cannot be compared with new ones."""
+    refuse_other_programs(results.results)
     for run in results.runs:
         requested = {"model": model, "temperature": temperature, **_map_limits_to_flags(limits)}
         recorded = {
@@ -66,6 +68,19 @@ def refuse_other_conditions(
             )
             raise OtherConditionsError(
                 f"the file has trials with {text}; name another file by --out, or use the same settings"
+            )
+
+
+def refuse_other_programs(results: Iterable[TrialResult]) -> None:
+    """Raise `OtherConditionsError` if a result is of another version of its program or checks."""
+    for result in results:
+        if (method := METHODS.get(result.method)) is None:
+            continue
+        file = method.file
+        if result.digest != digest_program(result.program, file):
+            raise OtherConditionsError(
+                f"the file has trials of another version of {result.program}/{choose_program_file(result.program, file)} "
+                "or its checks; name another file by --out"
             )
 
 

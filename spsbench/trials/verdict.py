@@ -13,6 +13,7 @@ from dataclasses import asdict, dataclass, replace
 from spsbench.failures import classify_failure
 from spsbench.methods import METHODS, Method
 from spsbench.results import Failure, Trial, TrialEnding, TrialResult
+from spsbench.suite import digest_program
 from spsbench.tally import TraceCounts
 from spsbench.task import Task
 from spsbench.trials.report import BuildFailed, TrialReport
@@ -71,6 +72,7 @@ def build_trial_result(trial: Trial, task: Task, output: TrialOutput) -> TrialRe
         cost=together.cost,
         failure=None,
         started=output.started,
+        digest=digest_program(trial.program, METHODS[trial.method].file),
         reused_calls=together.reused,
         effect_errors=running.errors,
     )
@@ -111,20 +113,23 @@ def find_failure(result: TrialResult, task: Task, output: TrialOutput) -> Failur
                 return Failure("server", truncate_first_line(error))
     for case, counts in zip(task.cases, output.cases, strict=True):
         played = output.report.cases[case.name]
-        failed = [text for text, holds in played.checks.items() if not holds]
+        failed = [check for check in case.checks if not played.checks.get(check.text, False)]
         if failed:
-            return _make_case_failure(f"{case.name}: {failed[0]}", played.error, counts, method)
+            is_operation = any(check.is_operation for check in failed)
+            check = f"{case.name}: {failed[0].text}"
+            return _make_case_failure(check, played.error, counts, method, is_operation)
     return None
 
 
 def _make_case_failure(
-    check: str, error: str | None, counts: TraceCounts, method: Method
+    check: str, error: str | None, counts: TraceCounts, method: Method, is_operation: bool
 ) -> Failure:
     category = classify_failure(
         error,
         raised=counts.raised,
         gave_up=counts.has_given_up,
         is_code=method.is_static and counts.calls == 0,
+        is_operation=is_operation,
     )
     return Failure(category, truncate_first_line(error or f"check failed: {check}"))
 

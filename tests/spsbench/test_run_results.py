@@ -14,6 +14,7 @@ from njrt.typed_json import to_json
 from spsbench.failures import EffectError, FailureCategory
 from spsbench.journal import Journal, JournalInUseError
 from spsbench.methods import METHODS, parse_methods
+from spsbench.report.data import collect_data
 from spsbench.results import (
     BenchmarkRun,
     DamagedResultsError,
@@ -25,6 +26,7 @@ from spsbench.results import (
     TrialUsage,
     read_results,
 )
+from spsbench.suite import digest_program
 from spsbench.trials.progress import RunProgress, format_time_left
 from spsbench.trials.schedule import (
     OtherConditionsError,
@@ -162,6 +164,36 @@ def test_other_conditions_are_refused(
     with pytest.raises(OtherConditionsError) as caught:
         refuse_other_conditions(read, model, limits, temperature)
     assert told in str(caught.value)
+
+
+@pytest.mark.parametrize("digest", ["", "0123456789abcdef"])
+def test_trials_of_another_version_of_a_program_are_not_continued(digest: str) -> None:
+    conditions = (RUN.model, RUN.limits, RUN.temperature)
+    now = digest_program("menu", "natural.njpy")
+    refuse_other_conditions(read_results(lines(RUN, result(digest=now))), *conditions)
+    mixed = read_results(lines(RUN, result(digest=now), result(2, digest=digest)))
+    with pytest.raises(OtherConditionsError, match=r"another version of menu/natural\.njpy"):
+        refuse_other_conditions(mixed, *conditions)
+
+
+def test_results_of_two_versions_of_a_program_are_not_reported_together() -> None:
+    one, other = lines(RUN, result(digest="1")), lines(RUN, result(2, digest="2"))
+    manual = lines(RUN, result(method="manual", digest="2"))
+    assert len(collect_data({"a": one, "b": manual}).trials) == 1
+    with pytest.raises(DamagedResultsError, match=r"a and b: results of two versions of menu/"):
+        collect_data({"a": one, "b": other})
+    with pytest.raises(DamagedResultsError, match=r"^a: results of two versions"):
+        collect_data({"a": [*one, *other]})
+
+
+def test_the_digest_covers_program_and_checks() -> None:
+    digests = {
+        digest_program(name, file)
+        for name in ("menu", "battle", "gsm8k")
+        for file in ("natural.njpy", "rewritten.njpy", "manual.py")
+    }
+    assert len(digests) == 8  # gsm8k has no rewritten program
+    assert digest_program("gsm8k", "rewritten.njpy") == digest_program("gsm8k", "natural.njpy")
 
 
 def test_a_journal_goes_on_after_a_cut_line(tmp_path: Path) -> None:

@@ -123,7 +123,8 @@ def test_a_trace_that_a_kill_cut_off_counts_as_far_as_it_goes() -> None:
     [
         (None, {}, "wrong result"),
         (None, {"gave_up": True}, "gave up"),
-        ("UnboundLocalError: x", {}, "incorrect state operation"),
+        ("UnboundLocalError: x", {}, "program raised"),
+        (None, {"is_operation": True}, "incorrect state operation"),
         ("KeyError: 'x'", {"is_code": True}, "generated code"),
         ("KeyError: 'x'", {"raised": ["KeyError('x')"]}, "gave up"),
         ("EffectLimitError: too many", {}, "limit"),

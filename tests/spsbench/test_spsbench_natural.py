@@ -1,4 +1,4 @@
-"""Each natural program passes its checks under scripted effects, in every effect set that can say them."""
+"""Each natural and rewritten program passes its checks under scripted effects, in each effect set that can say them."""
 
 from __future__ import annotations
 
@@ -11,18 +11,23 @@ from njrt.options import EffectSet
 from spsbench.checks import check_case
 from spsbench.perfect import make_perfect_model
 from spsbench.script import CaseScript
-from spsbench.suite import TASK_NAMES, load_natural_program, load_script, load_task
+from spsbench.suite import (
+    REWRITTEN_TASK_NAMES,
+    TASK_NAMES,
+    ProgramFile,
+    load_natural_program,
+    load_script,
+    load_task,
+)
 from spsbench.task import Case
 
 natural = functools.cache(load_natural_program)
 
-WITHOUT_STATEMENTS = {"enemy", "stores", "stream_generator"}
+WITHOUT_STATEMENTS = {"enemy", "get_enemy", "stores", "stream_generator"}
 WITHOUT_PYTHON = WITHOUT_STATEMENTS | {
-    "battle",
     "calendar",
     "character_builder",
     "coffeeshop",
-    "get_enemy",
     "pos_tagging",
 }
 UNSAYABLE: dict[EffectSet, set[str]] = {
@@ -36,12 +41,16 @@ UNSAYABLE: dict[EffectSet, set[str]] = {
 
 
 def failures(
-    name: str, case: Case, lines: CaseScript, effects: EffectSet = "direct"
+    name: str,
+    case: Case,
+    lines: CaseScript,
+    effects: EffectSet = "direct",
+    file: ProgramFile = "natural.njpy",
 ) -> dict[str, str | None]:
     """Play a case of the natural program by a script: the failed checks and what was raised, if anything."""
     model = make_perfect_model(lines, effects)
     with njrt.using(model=model, effects=effects):
-        results = check_case(case, natural(name))
+        results = check_case(case, natural(name, file=file))
     assert len(results) == len(case.checks)
     failed = {result.check: result.error for result in results if not result.passed}
     if not any(failed.values()):
@@ -60,6 +69,16 @@ def test_a_perfect_model_passes_every_check_that_it_can_say(effects: EffectSet, 
     }
     assert (raised != set()) == (name in UNSAYABLE[effects])
     assert all(error is not None and error.startswith("UnsupportedCodeError") for error in raised)
+
+
+@pytest.mark.parametrize("name", REWRITTEN_TASK_NAMES)
+def test_a_rewritten_program_passes_with_its_own_script(name: str) -> None:
+    script = load_script(name, "rewritten.njpy")
+    for case in load_task(name).cases:
+        assert failures(name, case, script.lines[case.name], file="rewritten.njpy") == {}
+        if case.name == script.slip.case:
+            failed = failures(name, case, script.slip.lines, file="rewritten.njpy")
+            assert set(failed) == set(script.slip.fails)
 
 
 @pytest.mark.parametrize("name", TASK_NAMES)

@@ -1,6 +1,5 @@
-# compiled by njc 0.2.0 from battle/natural.njpy (sha256 46308b887b22a982, abi 1)
+# compiled by njc 0.2.0 from battle/natural.njpy (sha256 8db6a8b993cb4f75, abi 1)
 # do not edit: change battle/natural.njpy and build again
-# pyright: reportUnboundVariable=false
 """A turn in a game: the player says what they do, and the enemies feel it."""
 
 import njrt as _nj
@@ -14,33 +13,15 @@ class Enemy:
     stunned: bool = False
 
 
-@dataclass(frozen=True)
-class Hit:
-    enemy: str
-    damage: int
-    stuns: bool
-
-
 def take_turn(enemies: list[Enemy], action: str) -> None:
-    names: tuple[str, ...] = tuple(enemy.name for enemy in enemies)
-    hits: list[Hit]
     _nj.run(
         """natural
-    The player's <action> happens to the enemies of these <names>. List in <:hits: list[Hit]> those that it meets,
-    each by its name, with the damage and whether it is stunned.
+    The player's <action> happens to the <enemies>. Take the damage from the health of those it meets,
+    note who is stunned by it, and remove from the list, in place, those with no health left.
     """,
-        lambda: (action, names, hits),
-        writes="hits",
-        types=lambda: {"hits": list[Hit]},
-        at="battle/natural.njpy:22",
-        effects="answer",
+        lambda: (action, enemies),
+        at="battle/natural.njpy:14",
     )
-    for enemy in enemies:
-        for hit in hits:
-            if hit.enemy == enemy.name:
-                enemy.health -= hit.damage
-                enemy.stunned |= hit.stuns
-    enemies[:] = [enemy for enemy in enemies if enemy.health > 0]
 
 
-# njc lines 1=1 4:1 6=3 7:3 27=22 29:23 32=22 38:26 44=32 sha256 0db96368931208b5
+# njc lines 1=1 3:1 5=3 6:3 18=14 19:15 22=14 25=18 sha256 6cb6e7407d215fcb

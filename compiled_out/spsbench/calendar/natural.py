@@ -1,4 +1,4 @@
-# compiled by njc 0.2.0 from calendar/natural.njpy (sha256 d1b531a3837f9f75, abi 1)
+# compiled by njc 0.2.0 from calendar/natural.njpy (sha256 98b775da96e8cce5, abi 1)
 # do not edit: change calendar/natural.njpy and build again
 """A calendar that does what it is asked: each request becomes calls of its public methods."""
 
@@ -37,16 +37,14 @@ class Calendar:
 
 
 def attend_to(calendar: Calendar, request: str, now: datetime) -> None:
-    events = calendar.events()
     _nj.run(
         """natural
-    It is <now>, and these are the <events> in the <calendar>. Do what the <request> asks, by calling public methods
-    of the calendar and nothing else. Times are <datetime> objects; titles are short, such as "Dentist"; guests are
-    first names.
+    It is <now>. Do what the <request> asks, by calling public methods of the <calendar> and nothing else.
+    Times are <datetime> objects; titles are short, such as "Dentist"; guests are first names.
     """,
-        lambda: (now, events, calendar, request, datetime),
-        at="calendar/natural.njpy:38",
+        lambda: (now, request, calendar, datetime),
+        at="calendar/natural.njpy:37",
     )
 
 
-# njc lines 1=1 3:1 5=3 6:3 42=38 43:39 47=38 50=43 sha256 97652f1b80362896
+# njc lines 1=1 3:1 5=3 6:3 41=37 42:38 45=37 48=41 sha256 823a0691a5a2a002

@@ -1,4 +1,4 @@
-# compiled by njc 0.2.0 from fact_checking/natural.njpy (sha256 8184d96d5adc8623, abi 1)
+# compiled by njc 0.2.0 from fact_checking/natural.njpy (sha256 e1a2b39048f1842f, abi 1)
 # do not edit: change fact_checking/natural.njpy and build again
 # pyright: reportUnboundVariable=false
 """Check the facts of a text, and add what is found to a list that others read too."""
@@ -26,18 +26,13 @@ def check_facts(text: str, results: list[FactCheck]) -> None:
         effects="answer",
     )
     for claim in claims:
-        is_true: bool
         _nj.run(
             """natural
-        Decide whether this <claim> is true, and say so in <:is_true: bool>.
+        Append a <FactCheck> of this <claim> to <results>.
         """,
-            lambda: (claim, is_true),
-            writes="is_true",
-            types=lambda: {"is_true": bool},
+            lambda: (FactCheck, claim, results),
             at="fact_checking/natural.njpy:17",
-            effects="answer",
         )
-        results.append({"claim": claim, "is_true": is_true})
 
 
-# njc lines 1=1 4:1 6=3 7:3 17=12 19:13 22=12 28:16 30=17 32:18 34=17 40:20 41=21 sha256 6b2e3eb714b05d2a
+# njc lines 1=1 4:1 6=3 7:3 17=12 19:13 22=12 28:16 30=17 31:18 33=17 36=20 sha256 78d41539b3c7ad7c

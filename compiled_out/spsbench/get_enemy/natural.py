@@ -1,32 +1,30 @@
-# compiled by njc 0.2.0 from get_enemy/natural.njpy (sha256 1eff41ff94dc4596, abi 1)
+# compiled by njc 0.2.0 from get_enemy/natural.njpy (sha256 1a7623261c0cbcb1, abi 1)
 # do not edit: change get_enemy/natural.njpy and build again
 # pyright: reportUnboundVariable=false
 """An encounter: a function that knows an enemy which nobody wrote down."""
 
 import njrt as _nj
 from collections.abc import Callable
-from dataclasses import dataclass
+from typing import Any
 
 
-@dataclass(frozen=True)
-class Enemy:
-    name: str
-    description: str
-
-
-def encounter() -> Callable[[], Enemy]:
-    get_enemy: Callable[[], Enemy]
-    _nj.run(
-        """natural
-    Invent an <Enemy> for the player to fight, and define a function <:get_enemy: Callable[[], Enemy]> without
-    parameters whose result is always this very object.
+def encounter() -> Callable[[], Any]:
+    get_enemy: Callable[[], Any]
+    try:
+        _nj.run(
+            """natural
+    Invent an enemy for the player to fight: one object with a `name` and a `description`, both strings.
+    Define a function <:get_enemy> without parameters that returns this very object at every call.
     """,
-        lambda: (Enemy, get_enemy),
-        writes="get_enemy",
-        types=lambda: {"get_enemy": Callable[[], Enemy]},
-        at="get_enemy/natural.njpy:14",
-    )
+            lambda: (get_enemy,),
+            writes="get_enemy",
+            types=lambda: {"return": Callable[[], Any]},
+            labels="return",
+            at="get_enemy/natural.njpy:8",
+        )
+    except _nj.Return as _nj_r:
+        return _nj_r.value
     return get_enemy
 
 
-# njc lines 1=1 4:1 6=3 7:3 19=14 21:15 24=14 29:18 30=19 sha256 3114cad8daf2f26f
+# njc lines 1=1 4:1 6=3 7:3 13=8 16:9 19=8 27:12 28=13 sha256 011aa220106703ae

@@ -1,26 +1,18 @@
-# compiled by njc 0.2.0 from menu/natural.njpy (sha256 5d09bad6d3c0ad14, abi 1)
+# compiled by njc 0.2.0 from menu/natural.njpy (sha256 e2037c4a7824691b, abi 1)
 # do not edit: change menu/natural.njpy and build again
-# pyright: reportUnboundVariable=false, reportAttributeAccessIssue=false
 """Take orders in a restaurant, as long as there is something left."""
 
 import njrt as _nj
 
 
 def sell(order: str, inventory: dict[str, int]) -> None:
-    dishes: tuple[str, ...] = tuple(inventory)
-    sold: dict[str, int]
     _nj.run(
         """natural
-    Find out how many of each of the <dishes> the customer's <order> takes: <:sold: dict[str, int]>.
+    Subtract from <inventory>, in place, what the customer's <order> takes.
     """,
-        lambda: (dishes, order, sold),
-        writes="sold",
-        types=lambda: {"sold": dict[str, int]},
-        at="menu/natural.njpy:6",
-        effects="answer",
+        lambda: (inventory, order),
+        at="menu/natural.njpy:5",
     )
-    for dish, quantity in sold.items():
-        inventory[dish] -= quantity
 
 
-# njc lines 1=1 4:1 5=2 7:2 12=6 14:7 16=6 22:9 24=11 sha256 0bba8d33898b7469
+# njc lines 1=1 3:1 4=2 6:2 10=5 11:6 13=5 16=8 sha256 1f3029d4bb848820

@@ -1,4 +1,4 @@
-# compiled by njc 0.2.0 from pos_tagging/natural.njpy (sha256 eea56166ab6f710f, abi 1)
+# compiled by njc 0.2.0 from pos_tagging/natural.njpy (sha256 366871f90d684876, abi 1)
 # do not edit: change pos_tagging/natural.njpy and build again
 # pyright: reportUnboundVariable=false
 """Taggers made to measure: show a text, get a function that tags and translates its language."""
@@ -33,16 +33,21 @@ def tag(sentence: str, language: str) -> list[Word]:
 
 def tagger_for(sample: str) -> Callable[[str], list[Word]]:
     tagger: Callable[[str], list[Word]]
-    _nj.run(
-        """natural
-    In which language is the <sample> written? Define <:tagger>, which takes a sentence and calls <tag> with it and
-    that language.
+    try:
+        _nj.run(
+            """natural
+    Find out which language the <sample> is written in, and define a function <:tagger> that takes
+    a sentence of that language and returns what <tag> gives for it.
     """,
-        lambda: (sample, tagger, tag),
-        writes="tagger",
-        at="pos_tagging/natural.njpy:23",
-    )
+            lambda: (sample, tagger, tag),
+            writes="tagger",
+            types=lambda: {"return": Callable[[str], list[Word]]},
+            labels="return",
+            at="pos_tagging/natural.njpy:23",
+        )
+    except _nj.Return as _nj_r:
+        return _nj_r.value
     return tagger
 
 
-# njc lines 1=1 4:1 6=3 7:3 19=14 21:15 25=14 31:19 36=23 38:24 41=23 45:27 46=28 sha256 083a24ebc3aa59d4
+# njc lines 1=1 4:1 6=3 7:3 19=14 21:15 25=14 31:19 36=23 39:24 42=23 50:27 51=28 sha256 a8933673375ce1c1

@@ -1,6 +1,5 @@
-# compiled by njc 0.2.0 from task_completion/natural.njpy (sha256 ce8d23a273149e63, abi 1)
+# compiled by njc 0.2.0 from task_completion/natural.njpy (sha256 d6e22fa9daf4bc0c, abi 1)
 # do not edit: change task_completion/natural.njpy and build again
-# pyright: reportUnboundVariable=false
 """A list of things to do, ticked off by telling what one has done."""
 
 import njrt as _nj
@@ -14,20 +13,13 @@ class Task:
 
 
 def tick_off(tasks: list[Task], message: str) -> None:
-    titles: tuple[str, ...] = tuple(task.title for task in tasks)
-    completed: list[str]
     _nj.run(
         """natural
-    Choose from these <titles> the tasks that, according to the <message>, are completed: <:completed: list[str]>.
+    Mark as done those of the <tasks> that, according to the <message>, are completed.
     """,
-        lambda: (titles, message, completed),
-        writes="completed",
-        types=lambda: {"completed": list[str]},
-        at="task_completion/natural.njpy:14",
-        effects="answer",
+        lambda: (tasks, message),
+        at="task_completion/natural.njpy:13",
     )
-    for task in tasks:
-        task.done |= task.title in completed
 
 
-# njc lines 1=1 4:1 6=3 7:3 19=14 21:15 23=14 29:17 31=19 sha256 3a936ca159ad0313
+# njc lines 1=1 3:1 5=3 6:3 17=13 18:14 20=13 23=16 sha256 9332d5d89439f2a8

@@ -9,8 +9,12 @@ def lines(**verdicts: bool) -> CaseScript:
         (claims, *verdicts.values()),
         (
             f"claims = {claims!r}",
-            *(f"is_true = {verdict}" for verdict in verdicts.values()),
+            *(
+                f"results.append({{'claim': claim, 'is_true': {verdict}}})"
+                for verdict in verdicts.values()
+            ),
         ),
+        (f"claims = {claims!r}", *(f"is_true = {verdict}" for verdict in verdicts.values())),
     )
 
 

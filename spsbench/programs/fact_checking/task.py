@@ -54,7 +54,11 @@ TASK = Task(
             "biology",
             biology,
             (
-                Check("what was there is still there", lambda seen: seen[0][0] is seen[1]),
+                Check(
+                    "what was there is still there",
+                    lambda seen: seen[0][0] is seen[1],
+                    is_operation=True,
+                ),
                 Check("two results are new", lambda seen: len(seen[0]) == 3),
                 Check("they are judged right", lambda seen: verdicts(seen[0][1:]) == [True, False]),
             ),

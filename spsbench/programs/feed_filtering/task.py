@@ -36,6 +36,7 @@ def reader(name: str, preference: str, wanted: set[int]) -> Case:
             Check(
                 "the feed itself is left alone",
                 lambda seen: seen[1] == list(FEED) and seen[0] is not seen[1],
+                is_operation=True,
             ),
         ),
     )

@@ -27,18 +27,32 @@ TASK = Task(
             "one",
             met,
             (
-                Check("the function can be called", lambda seen: callable(seen[0])),
+                Check(
+                    "the function can be called", lambda seen: callable(seen[0]), is_operation=True
+                ),
                 Check("the enemy has a name", lambda seen: is_text(seen[1].name)),
                 Check("the enemy has a description", lambda seen: is_text(seen[1].description)),
-                Check("it is the same enemy at every call", lambda seen: seen[1] is seen[2]),
+                Check(
+                    "it is the same enemy at every call",
+                    lambda seen: seen[1] is seen[2],
+                    is_operation=True,
+                ),
             ),
         ),
         Case(
             "two",
             met_twice,
             (
-                Check("each encounter has a function", lambda seen: seen[0] is not seen[1]),
-                Check("each encounter has an enemy", lambda seen: seen[0]() is not seen[1]()),
+                Check(
+                    "each encounter has a function",
+                    lambda seen: seen[0] is not seen[1],
+                    is_operation=True,
+                ),
+                Check(
+                    "each encounter has an enemy",
+                    lambda seen: seen[0]() is not seen[1](),
+                    is_operation=True,
+                ),
             ),
         ),
     ),

@@ -33,6 +33,13 @@ def talk(kilograms: float) -> CaseScript:
             entry(finished=True),
         ),
         (
+            'record.conditions.append("asthma")\ncontinue',
+            'record.medications["ibuprofen"] = None\nquestion = "How much ibuprofen do you take?"',
+            'record.medications["ibuprofen"] = "400 mg"\ncontinue',
+            f"record.weight_kg = {kilograms}\ncontinue",
+            "break",
+        ),
+        (
             news('["asthma"]', "{}", None),
             news("[]", '{"ibuprofen": None}', None),
             'question = "How much ibuprofen do you take?"',

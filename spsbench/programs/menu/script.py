@@ -5,7 +5,8 @@ from spsbench.script import CaseScript, Mistake, Script
 
 def sold(**quantities: int) -> CaseScript:
     nothing = {"sushi": 0, "ramen": 0, "sashimi": 0, "salad": 0}
-    return CaseScript((nothing | quantities,), (f"sold = {quantities}",))
+    code = "\n".join(f"inventory[{dish!r}] -= {number}" for dish, number in quantities.items())
+    return CaseScript((nothing | quantities,), (code,), (f"sold = {quantities}",))
 
 
 SCRIPT = Script(

@@ -15,7 +15,11 @@ def language(name: str, sample: str, sentence: str, tags: list[str], nouns: set[
         name,
         play,
         (
-            Check("the tagger is a new function", lambda seen: isinstance(seen[0], FunctionType)),
+            Check(
+                "the tagger is a new function",
+                lambda seen: isinstance(seen[0], FunctionType),
+                is_operation=True,
+            ),
             Check(
                 "its words have the right tags",
                 lambda seen: (

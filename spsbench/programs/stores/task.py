@@ -34,10 +34,12 @@ TASK = Task(
                 Check(
                     "each is a Store",
                     lambda seen: all(isinstance(store, seen[0]) for store in seen[1]),
+                    is_operation=True,
                 ),
                 Check(
                     "each is of a class of its own",
                     lambda seen: len({type(store) for store in seen[1]} - {seen[0]}) == 3,
+                    is_operation=True,
                 ),
                 Check(
                     "they have their names",

@@ -18,7 +18,11 @@ def stream(name: str, description: str, first: list[Any]) -> Case:
         name,
         play,
         (
-            Check("it is a generator", lambda seen: isinstance(seen[0], GeneratorType)),
+            Check(
+                "it is a generator",
+                lambda seen: isinstance(seen[0], GeneratorType),
+                is_operation=True,
+            ),
             Check(f"it begins with {first}", lambda seen: seen[1] == first),
         ),
     )

@@ -6,8 +6,9 @@ TITLES = ("water the plants", "call the landlord", "buy stamps")
 
 
 def done(*numbers: int) -> CaseScript:
+    code = "\n".join(f"tasks[{number}].done = True" for number in numbers) or "pass"
     completed = [TITLES[number] for number in numbers]
-    return CaseScript((list(numbers),), (f"completed = {completed}",))
+    return CaseScript((list(numbers),), (code,), (f"completed = {completed}",))
 
 
 SCRIPT = Script(
