@@ -15,7 +15,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from njrt.options import EffectSet, Mode, Options
-from spsbench.suite import ProgramFile
+from spsbench.task import ProgramFile
 
 
 @dataclass(frozen=True, slots=True)

@@ -19,13 +19,10 @@ import sys
 from dataclasses import replace
 from importlib.resources import files
 from types import ModuleType
-from typing import Literal
 
 from njrt.options import Options
 from spsbench.script import Script
-from spsbench.task import Task
-
-ProgramFile = Literal["natural.njpy", "rewritten.njpy", "manual.py"]
+from spsbench.task import ProgramFile, Task
 
 TASK_NAMES = (
     "average_of_three",

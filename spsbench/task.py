@@ -15,7 +15,10 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from types import ModuleType
-from typing import Any
+from typing import Any, Literal
+
+ProgramFile = Literal["natural.njpy", "rewritten.njpy", "manual.py"]
+"""The programs of a task; only some tasks have a rewritten one."""
 
 Observed = Any
 """What the checks of a case look at: values that the program made or changed."""

@@ -57,8 +57,8 @@ LAYERS: Mapping[str, str] = {
         __main__
     """,
     "spsbench": """
-        __init__ failures flags llm methods published script task
-        checks expressions mirror results suite
+        __init__ failures flags llm published script task
+        checks expressions methods mirror results suite
         journal loc perfect replay sampling states tally
         trials
         studies
@@ -98,7 +98,7 @@ EDGE = """
     njc.commands.setup  cache doctor init migrate skill
     njc.commands.static_code lock static
     njc.commands.production batch canary migrate_model replay
-    njc.commands.terminal console flags repeat sandbox_flags status_line trace_status
+    njc.commands.terminal console console_flags flags repeat sandbox_flags status_line trace_status
     njc.dap             adapter requests stop_view
     njc.debug           commands session stop_report trace_walk
     njc.language_server.serving recorded_run server workspace_files

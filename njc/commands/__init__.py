@@ -2,50 +2,143 @@
 
     njc check src        imports njc.commands.compiling.check and calls its `command`
 
-A new command is a new module here and its name in `COMMANDS`; one in a subfolder is also in `MODULES`.
+A new command is a module in one of the folders here and an entry in `COMMAND_GROUPS`.
 """
 
 from __future__ import annotations
 
 import difflib
 import importlib
+from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import Any
 
 import click
 
 from njc import __version__
 from njc.commands.terminal.console import Console
-from njc.commands.terminal.flags import console_flags
+from njc.commands.terminal.console_flags import console_flags
 from njrt.errors import NaturalError
 
-COMMANDS = {
-    "build": "compiling",
-    "check": "compiling",
-    "types": "compiling",
-    "run": "running",
-    "show": "compiling",
-    "trace": "running",
-    "debug": "running",
-    "where": "compiling",
-    "clean": "compiling",
-    "static": "static_code",
-    "lock": "static_code",
-    "compare": "running",
-    "batch": "production",
-    "migrate-model": "production",
-    "replay": "production",
-    "canary": "production",
-    "migrate": "setup",
-    "doctor": "setup",
-    "cache": "setup",
-    "usage": "running",
-    "explain": "compiling",
-    "init": "setup",
-    "skill": "setup",
-    "dap": "editors",
-    "lsp": "editors",
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """A command in the list of the help, which imports none of them."""
+
+    folder: str
+    summary: str
+    """The first sentence of its help."""
+    example: str
+    """A call, shown at the end of its help."""
+
+
+COMMAND_GROUPS: Mapping[str, Mapping[str, Entry]] = {
+    "Compile": {
+        "build": Entry(
+            "compiling",
+            "Compile each x.njpy to x.py; on an error, write nothing.",
+            "njc build src -o compiled_out",
+        ),
+        "check": Entry(
+            "compiling", "Report all findings; exit 1 if one is an error.", "njc check src --hints"
+        ),
+        "show": Entry(
+            "compiling",
+            "Show the natural blocks of FILE, or its compiled form.",
+            "njc show src/mail.njpy",
+        ),
+        "explain": Entry(
+            "compiling",
+            "Explain the finding CODE; without CODE, list all of them.",
+            "njc explain NJ201",
+        ),
+        "where": Entry(
+            "compiling",
+            "Map a compiled line to its source line, or the reverse.",
+            "njc where compiled_out/mail.py:40",
+        ),
+        "types": Entry(
+            "compiling", "Run a type checker (mypy, pyright) on natural code.", "njc types src"
+        ),
+        "clean": Entry("compiling", "Remove compiled files that have no source.", "njc clean src"),
+        "init": Entry(
+            "setup", "Create a project in DIR with a test that passes offline.", "njc init shop"
+        ),
+    },
+    "Run": {
+        "run": Entry(
+            "running",
+            "Compile FILE in memory and run it; flags go before FILE.",
+            "njc run mail.njpy inbox.txt",
+        ),
+        "trace": Entry(
+            "running",
+            "Show the runs in a trace, the steps of one, or two traces.",
+            "njc trace trace.jsonl",
+        ),
+        "debug": Entry(
+            "running",
+            "Step through the effects of blocks, forward and back.",
+            "njc debug mail.njpy",
+        ),
+        "replay": Entry(
+            "production", "Run COMMAND (pytest -q) on recordings; ask no model.", "njc replay"
+        ),
+        "usage": Entry(
+            "running", "Show what was spent of each budget, or delete old accounts.", "njc usage"
+        ),
+        "cache": Entry("setup", "Show or empty the cache of models' replies.", "njc cache stats"),
+        "doctor": Entry(
+            "setup", "Check the installation, and ask the model a question.", "njc doctor"
+        ),
+    },
+    "Static code": {
+        "static": Entry(
+            "static_code", "Test static code, and repair what fails.", "njc static src"
+        ),
+        "lock": Entry(
+            "static_code",
+            "Show static blocks in njc.lock; write or keep their code.",
+            "njc lock src --mode static",
+        ),
+        "compare": Entry(
+            "running",
+            "Build in each mode, run COMMAND on each build, and compare.",
+            "njc compare -- pytest -q",
+        ),
+    },
+    "Production": {
+        "batch": Entry(
+            "production",
+            "Call FUNCTION for every row of the file ROWS.",
+            "njc batch mail.njpy:classify rows.jsonl --out results.jsonl",
+        ),
+        "canary": Entry("production", "Show how canaries of static code have done.", "njc canary"),
+        "migrate-model": Entry(
+            "production",
+            "Ask the model NEW what OLD was asked, and compare.",
+            "njc migrate-model openai/gpt-4.1 openai/gpt-5 -- pytest -q",
+        ),
+    },
+    "Editors and agents": {
+        "lsp": Entry(
+            "editors", "Serve an editor by the Language Server Protocol on stdio.", "njc lsp"
+        ),
+        "dap": Entry(
+            "editors", "Serve an editor by the Debug Adapter Protocol on stdio.", "njc dap"
+        ),
+        "skill": Entry("setup", "Print the guide to natural code for coding agents.", "njc skill"),
+        "migrate": Entry(
+            "setup",
+            "Convert each x.py that uses nightjarpy to x.njpy.",
+            "njc migrate nightjar_programs -o src",
+        ),
+    },
 }
-"""The commands, in the order of the help, and the folder of the module of each."""
+"""The commands by the heading of their group, in the order of the help."""
+COMMANDS: Mapping[str, Entry] = {
+    name: entry for group in COMMAND_GROUPS.values() for name, entry in group.items()
+}
 
 
 class Commands(click.Group):
@@ -59,10 +152,21 @@ class Commands(click.Group):
         """Import the command that is called."""
         if cmd_name not in COMMANDS:
             return None
-        module = f"njc.commands.{COMMANDS[cmd_name]}.{cmd_name.replace('-', '_')}"
+        entry = COMMANDS[cmd_name]
+        module = f"njc.commands.{entry.folder}.{cmd_name.replace('-', '_')}"
         command = importlib.import_module(module).command
         assert isinstance(command, click.Command)
+        command.epilog = command.epilog or f"Example: {entry.example}"
         return command
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """Write the commands by group."""
+        width = max(map(len, COMMANDS))
+        for heading, entries in COMMAND_GROUPS.items():
+            with formatter.section(heading):
+                formatter.write_dl(
+                    [(name.ljust(width), entry.summary) for name, entry in entries.items()]
+                )
 
     def resolve_command(
         self, ctx: click.Context, args: list[str]

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import shlex
 import sys
 from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 
 import click
@@ -35,6 +37,30 @@ def test_help_names_every_command(here: Workplace) -> None:
         assert f"\n  {name} " in top
         assert here.njc(name, "--help").stdout.startswith(f"Usage: njc {name} ")
     assert "_NJC_COMPLETE=bash_source" in top
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_the_list_of_commands_agrees_with_the_commands(name: str) -> None:
+    context = click.Context(njc_command)
+    command, entry = njc_command.get_command(context, name), COMMANDS[name]
+    assert command
+    assert entry.summary == command.get_short_help_str(200)
+    assert f"Example: {entry.example}" in command.get_help(click.Context(command))
+    program, called, *arguments = shlex.split(entry.example)
+    assert (program, called) == ("njc", name)
+    with suppress(click.BadParameter):  # a file of the example does not exist here
+        command.make_context(name, arguments, parent=context)
+
+
+def test_the_help_imports_no_command(here: Workplace) -> None:
+    program = (
+        "import sys; sys.argv = ['njc', '--help'];"
+        "import atexit; atexit.register(lambda: print([name for name in sys.modules"
+        " if name.startswith('njc.') and not name.startswith('njc.commands')]));"
+        "from njc.cli import main; main()"
+    )
+    shown = here.python("-c", program).stdout
+    assert shown.splitlines()[-1] == "['njc.cli']"
 
 
 def list_commands(

@@ -14,12 +14,11 @@ from spsbench.script import CaseScript
 from spsbench.suite import (
     REWRITTEN_TASK_NAMES,
     TASK_NAMES,
-    ProgramFile,
     load_natural_program,
     load_script,
     load_task,
 )
-from spsbench.task import Case
+from spsbench.task import Case, ProgramFile
 
 natural = functools.cache(load_natural_program)
 

@@ -11,7 +11,8 @@ from typing import Literal
 import click
 
 from njc.commands.terminal.console import Console
-from njc.commands.terminal.flags import TEXT_OR_JSON, console_flags, with_console
+from njc.commands.terminal.console_flags import console_flags
+from njc.commands.terminal.flags import TEXT_OR_JSON, with_console
 from njc.project.report import format_count
 from njc.project.units import format_path
 from njrt.errors import ConfigurationError

@@ -1,17 +1,18 @@
-"""Flags that several commands share: output, settings of the project, selection of sources."""
+"""Flags that several commands share: settings of the project, selection of sources."""
 
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any
 
 import click
 
 from njc import __version__
-from njc.commands.terminal.console import Console
+from njc.commands.terminal.console_flags import CommandFunction, add_options
+from njc.commands.terminal.console_flags import with_console as with_console
 from njc.project.config import Project, check_required_version, find_project
 from njc.project.report import REPORT_FORMATS
 from njrt.errors import ConfigurationError
@@ -24,7 +25,6 @@ from njrt.options import (
     parse_option,
 )
 
-CommandFunction = TypeVar("CommandFunction", bound=Callable[..., Any])
 FlagValue = Any
 """The value of a flag as click reads it."""
 
@@ -38,7 +38,6 @@ def _complete_setting(ctx: click.Context, parameter: click.Parameter, incomplete
     return [setting for setting in settings if setting.startswith(incomplete)]
 
 
-_pass_console = click.make_pass_decorator(Console, ensure=True)
 SOURCES = click.argument("sources", nargs=-1, metavar="[SRC]...", type=click.Path(path_type=Path))
 SOURCE = click.argument("source", metavar="FILE", type=click.Path(path_type=Path))
 OUT = click.option(
@@ -111,49 +110,14 @@ _SETTING_NAMES = ("out", "include", "exclude", "warnings", "required_version")
 """The flags that override a field of the project."""
 
 
-def console_flags(command: CommandFunction) -> CommandFunction:
-    """Add -q, -v and --color; they may stand before or after the command's name."""
-    return _add_options(
-        command,
-        click.option(
-            "-q",
-            "--quiet",
-            count=True,
-            expose_value=False,
-            callback=_decrease_verbosity,
-            help="Print less.",
-        ),
-        click.option(
-            "-v",
-            "--verbose",
-            count=True,
-            expose_value=False,
-            callback=_increase_verbosity,
-            help="Print more.",
-        ),
-        click.option(
-            "--color",
-            type=click.Choice(["auto", "always", "never"]),
-            expose_value=False,
-            callback=_set_color,
-            help="Color the output (default: on terminals).",
-        ),
-    )
-
-
-def with_console(command: Callable[..., Any]) -> Callable[..., Any]:
-    """Add the flags of the console, and pass it to the command first."""
-    return console_flags(_pass_console(command))
-
-
 def project_flags(command: CommandFunction) -> CommandFunction:
     """Add the flags that override the project's settings; `resolve_project` takes them as a mapping."""
-    return _add_options(command, *_SETTINGS)
+    return add_options(command, *_SETTINGS)
 
 
 def selection_flags(command: CommandFunction) -> CommandFunction:
     """Add the flags that choose among sources."""
-    return _add_options(command, *_SELECTION)
+    return add_options(command, *_SELECTION)
 
 
 def resolve_project(places: Sequence[Path], flags: Mapping[str, FlagValue]) -> Project:
@@ -186,29 +150,3 @@ def parse_set_flags(settings: Sequence[str]) -> Options:
         name = key.strip().replace("-", "_")
         values[name] = parse_option(name, text)
     return make_options(values, "--set")
-
-
-def _add_options(
-    command: CommandFunction, *options: Callable[[CommandFunction], CommandFunction]
-) -> CommandFunction:
-    for option in reversed(options):
-        command = option(command)
-    return command
-
-
-def _decrease_verbosity(ctx: click.Context, parameter: click.Parameter, count: int) -> None:
-    ctx.ensure_object(Console).verbosity -= count
-
-
-def _increase_verbosity(ctx: click.Context, parameter: click.Parameter, count: int) -> None:
-    ctx.ensure_object(Console).verbosity += count
-
-
-def _set_color(ctx: click.Context, parameter: click.Parameter, when: str | None) -> None:
-    """Choose colors by the flag, the variables NO_COLOR and FORCE_COLOR, and the terminal, in this order."""
-    if when is not None and when != "auto":
-        ctx.color = when == "always"
-    elif ctx.color is None and os.environ.get("NO_COLOR"):
-        ctx.color = False
-    elif ctx.color is None and os.environ.get("FORCE_COLOR"):
-        ctx.color = True

@@ -11,7 +11,7 @@ from typing import Any
 import click
 
 from njc.commands.terminal.console import Console
-from njc.commands.terminal.flags import CommandFunction
+from njc.commands.terminal.console_flags import CommandFunction
 from njc.compiler import compile_source
 from njc.project.build import read_source
 from njc.project.config import Project
