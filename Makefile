@@ -3,7 +3,7 @@ VENV   ?= .venv
 BIN    := $(VENV)/bin
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-all format lint types tests suite tracing fresh bench bench-service bench-peers walk stress services durable-kills durable-temporal release-check site clean
+.PHONY: help demo test test-slow test-all limits quick slow constraints format lint types tests tracing fresh bench bench-service bench-peers walk stress services durable-kills durable-temporal release-check site clean
 
 help: ## list the targets
 	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' Makefile | expand -t 12
@@ -20,19 +20,24 @@ $(VENV)/.live: $(BIN)/python pyproject.toml runtime/pyproject.toml
 	$(BIN)/pip install --quiet --disable-pip-version-check -e '.[openai,anthropic]'
 	@touch $@
 
-# The pip of older Pythons takes twice as long as the newest, which is optional. compileall takes all cores, where pip
+# .ci/constraints.txt has the versions that the gate uses (`make constraints` writes it). The pip of older Pythons takes twice as long as the newest, which is optional. compileall takes all cores, where pip
 # takes one; it leaves out what is never imported, and adds this repository.
-$(VENV)/.dev: $(BIN)/python pyproject.toml runtime/pyproject.toml
+$(VENV)/.dev: $(BIN)/python pyproject.toml runtime/pyproject.toml .ci/constraints.txt
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --upgrade pip || true
-	$(BIN)/pip install --quiet --disable-pip-version-check --no-compile -e '.[dev]'
+	$(BIN)/pip install --quiet --disable-pip-version-check --no-compile -c .ci/constraints.txt -e '.[dev]'
 	@$(BIN)/python -m compileall -qq -j 0 -x '/(tests|debugpy|mypyc?|pip)/' $(VENV)/lib njc runtime/njrt spsbench || true
 	@touch $@ $(VENV)/.base $(VENV)/.live
+
+constraints: $(VENV)/.dev ## write the versions of the packages of development that are installed here
+	$(BIN)/pip freeze --exclude-editable > .ci/constraints.txt
 
 demo: $(VENV)/$(if $(LIVE),.live,.base) ## build the examples and run one on recorded replies (LIVE=1: on a model)
 	@$(BIN)/njc build examples -o compiled_out/examples
 	@LIVE=$(LIVE) $(BIN)/python examples/demo.py
 
-test: format lint suite types tracing fresh ## run everything that the gate checks
+test: format lint limits quick ## run the quick tests and the checks of style: a few minutes with the installation
+
+test-slow: types slow tracing fresh ## run all other tests: processes, kills, databases, browsers, wheels
 
 format: $(VENV)/.dev ## check the formatting (ruff)
 	$(BIN)/ruff format --check .
@@ -49,11 +54,17 @@ TRACING := tests/runtime/test_code_lines.py tests/spsbench/test_state_versions.p
 TRACING_PROGRAMS := tests/spsbench/test_crux.py tests/spsbench/test_program_states.py
 TRACING_COMMANDS := tests/spsbench/test_bad_input.py tests/spsbench/test_collecting.py tests/spsbench/test_reply_seconds.py
 
-tests: suite tracing ## run the tests (pytest)
+limits: $(VENV)/.dev ## check the limits of lines and of wording (.ci/source_limits.json)
+	$(BIN)/python .ci/source_limits.py
 
-# On two cores three processes are quicker than two, because many tests wait.
-suite: $(VENV)/.dev
-	$(BIN)/pytest -n 3 --dist worksteal $(addprefix --ignore=,$(TRACING) $(TRACING_PROGRAMS) $(TRACING_COMMANDS))
+tests: quick slow tracing ## run the tests (pytest)
+
+quick: $(VENV)/.dev
+	$(BIN)/pytest -n 2 --dist worksteal -m 'not slow' --durations=10
+
+# On two cores three processes are quicker than two, because many of these tests wait.
+slow: $(VENV)/.dev
+	$(BIN)/pytest -n 3 --dist worksteal -m slow --durations=30 $(addprefix --ignore=,$(TRACING) $(TRACING_PROGRAMS) $(TRACING_COMMANDS))
 
 tracing: $(VENV)/.dev
 	$(BIN)/pytest $(TRACING)

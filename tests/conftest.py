@@ -12,6 +12,8 @@ from collections.abc import Generator
 import pytest
 from hypothesis import HealthCheck, settings
 
+from slow_tests import list_slow_files
+
 pytest_plugins = ["pytester"]
 
 THOROUGH = bool(os.environ.get("NJC_THOROUGH"))
@@ -40,6 +42,13 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         action="store_true",
         help="write what the compiler says today into the expected outputs under tests/cases",
     )
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    slow = list_slow_files()
+    for item in items:
+        if item.path in slow:
+            item.add_marker(pytest.mark.slow)
 
 
 @pytest.hookimpl(wrapper=True)
