@@ -77,8 +77,11 @@ def main() -> None:
 
 
 def prepare_page(text: str, path: Path) -> str:
-    """Remove the comments for tests, and turn links that leave docs into links within the site."""
+    """Remove the comments for tests, name the language of natural code, and keep links within the site."""
     text = re.sub(r"^<!-- .*?-->\n", "", text, flags=re.MULTILINE | re.DOTALL)
+    text = re.sub(
+        r"^```python\n(?=(?:(?!^```).*\n)*?.*\"\"\"natural)", "```njpy\n", text, flags=re.MULTILINE
+    )
     here = path.parent
 
     def rewrite(match: re.Match[str]) -> str:
