@@ -46,7 +46,7 @@ LAYERS: Mapping[str, str] = {
         codegen
         compiler
         project migrate
-        static type_check doctor hook hatch_plugin setuptools_plugin
+        static type_check doctor hook hatch_plugin pygments_lexer setuptools_plugin
         repair
         learning run
         timeline

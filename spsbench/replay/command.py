@@ -28,13 +28,11 @@ import click
     metavar="FILE",
     help="Results published with the traces, to compare with.",
 )
-@click.option("--estimate", is_flag=True, help="Count blocks that need no code; runs nothing.")
 @click.option("--export", is_flag=True, help="Convert a trace of njrt to published form.")
 def command(
     traces: Iterable[str],
     programs: Path | None,
     results: Iterable[str] | None,
-    estimate: bool,
     export: bool,
 ) -> None:
     """Replay published traces, and compare answers and checks.
@@ -48,8 +46,6 @@ def command(
     try:
         if export:
             click.echo(export_traces(traces), nl=False)
-        elif estimate:
-            click.echo(estimate_traces(traces))
         else:
             click.echo(replay_traces(traces, programs, results or ()))
     except TraceError as problem:
@@ -66,15 +62,6 @@ def replay_traces(lines: Iterable[str], programs: Path | None, results: Iterable
     evaluations = parse_evaluations(results)
     traces = keep_last_runs(parse_traces(lines))
     return format_replay_table([replay_trace(trace, find, evaluations) for trace in traces])
-
-
-def estimate_traces(lines: Iterable[str]) -> str:
-    """Estimate what an answer, or one piece of code, would have carried of each program's blocks."""
-    from spsbench.replay.estimate import format_estimate_table
-    from spsbench.replay.replaying import keep_last_runs
-    from spsbench.replay.traces import parse_traces
-
-    return format_estimate_table(keep_last_runs(parse_traces(lines)))
 
 
 def export_traces(lines: Iterable[str]) -> str:
