@@ -19,13 +19,20 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Literal
 
-from njc.analysis.class_members import find_field_type, list_base_names
+from njc.analysis.class_members import find_field_type, is_dataclass, list_base_names, list_fields
 from njc.analysis.inference import TypeReader
-from njc.analysis.json_forms import find_json_problem, is_dataclass, is_exception_name, is_read_only
-from njc.analysis.types import SCALARS, Typed, unquote
+from njc.analysis.json_forms import find_json_problem
+from njc.analysis.read_only import (
+    find_changeable,
+    find_changeable_class_attribute,
+    infer_class_value,
+    is_exception_name,
+    is_read_only,
+)
+from njc.analysis.types import SCALARS, ClassDefinition, Typed, unquote
 from njc.frontend.blocks import NaturalBlock
 from njc.frontend.diagnostics import Diagnostic, make_diagnostic
-from njc.frontend.names import Global, Local, resolve_name
+from njc.frontend.names import Global, NameScope, resolve_name
 from njc.frontend.source import SourceFile
 from njrt.options import Options, merge_option_layers
 
@@ -209,11 +216,12 @@ _USED_NOT_READ = frozenset(
 
 def _find_input_obstacle(block: NaturalBlock, path: str, types: TypeReader) -> Iterator[Obstacle]:
     root, *attributes = path.split(".")
-    if _is_type(root, block, types):
-        yield from _find_exception_obstacle(path, block, types)
+    scope = block.scope
+    if _is_type(root, scope, types):
+        yield from _find_class_obstacle(root, attributes, block, types)
         return
-    typed = types.infer(ast.Name(root, ast.Load()), block.scope)
-    if typed is None and (part := types.output_type(root, block.scope)) and root in block.binds:
+    typed = types.infer(ast.Name(root, ast.Load()), scope)
+    if typed is None and (part := types.output_type(root, scope)) and root in block.binds:
         typed = part
     owner = typed
     for attribute in attributes:
@@ -222,9 +230,11 @@ def _find_input_obstacle(block: NaturalBlock, path: str, types: TypeReader) -> I
             find_field_type(typed, attribute, types) if typed is not None else None,
         )
     if typed is not None:
-        if not is_read_only(typed, types):
-            yield Obstacle(f"it may change `{path}: {typed}`", _suggest_type(path, typed, types))
-    elif kind := types.find_definition(root, block.scope):
+        if (changeable := find_changeable(typed, types)) is not None:
+            holds = f", which holds `{changeable}`" * (str(changeable) != str(types.expand(typed)))
+            reason = f"it may change `{path}: {typed}`{holds}"
+            yield Obstacle(reason, _suggest_type(path, typed, changeable, types))
+    elif kind := types.find_definition(root, scope):
         remedy = f"{ANSWER_REMEDY}, if it only reads `{path}`" if root.isupper() else ""
         yield Obstacle(f"it may use the {kind} `{root}`", remedy)
     elif root == _find_options_parameter(block):
@@ -237,6 +247,55 @@ def _find_input_obstacle(block: NaturalBlock, path: str, types: TypeReader) -> I
         )
 
 
+def _find_class_obstacle(
+    root: str, attributes: list[str], block: NaturalBlock, types: TypeReader
+) -> Iterator[Obstacle]:
+    """What can be changed through a class, a type of the library or an alias that the text names."""
+    scope = block.scope
+    path = ".".join([root, *attributes])
+    found = types.class_of_type(types.expand(Typed(ast.Name(root, ast.Load()), scope)))
+    if found is None:
+        if attributes and not hasattr(builtins, root):
+            yield Obstacle(f"it may change `{path}`, whose type is not known", "")
+        return
+    yield from _find_exception_obstacle(found, root, types)
+    typed = _find_class_attribute_type(found, attributes, types) if attributes else None
+    changeable = (
+        find_changeable(typed, types)
+        if typed is not None
+        else find_changeable_class_attribute(found, types)
+    )
+    if changeable is not None or (attributes and typed is None):
+        reason = (
+            f"it may change the class attribute `{path}`"
+            if attributes
+            else f"it may change the class `{root}`"
+        )
+        yield Obstacle(reason, f"{ANSWER_REMEDY}, if it only reads `{path}`")
+
+
+def _find_class_attribute_type(
+    found: ClassDefinition, attributes: list[str], types: TypeReader
+) -> Typed | None:
+    """The type of a class attribute, or of a member of an enum; None if it is not known."""
+    node, scope = found
+    name, *inner = attributes
+    typed = None
+    for statement in node.body:
+        match statement:
+            case ast.AnnAssign(target=ast.Name(id=declared), annotation=annotation) if (
+                declared == name
+            ):
+                typed = Typed(unquote(annotation), scope)
+            case ast.Assign(targets=[ast.Name(id=declared)], value=value) if declared == name:
+                is_enum = any(base.startswith("enum.") for base in list_base_names(found, types))
+                itself = Typed(ast.Name(node.name, ast.Load()), scope)
+                typed = itself if is_enum else infer_class_value(value, node, scope, types)
+    for attribute in inner:
+        typed = find_field_type(typed, attribute, types) if typed is not None else None
+    return typed
+
+
 def _find_options_parameter(block: NaturalBlock) -> str | None:
     """The parameter `**options` of the function around a block, whose annotation is that of its values."""
     node = block.scope.node
@@ -245,11 +304,10 @@ def _find_options_parameter(block: NaturalBlock) -> str | None:
 
 
 def _find_exception_obstacle(
-    name: str, block: NaturalBlock, types: TypeReader
+    found: ClassDefinition, name: str, types: TypeReader
 ) -> Iterator[Obstacle]:
     """An exception of this file that is not made of a message alone."""
-    found = types.class_of_type(Typed(ast.Name(name, ast.Load()), block.scope))
-    if found is None or not any(map(is_exception_name, list_base_names(found, types))):
+    if not any(map(is_exception_name, list_base_names(found, types))):
         return
     for statement in found[0].body:
         if isinstance(statement, ast.FunctionDef) and statement.name == "__init__":
@@ -260,34 +318,52 @@ def _find_exception_obstacle(
                 yield Obstacle(f"the exception `{name}` is not made of a message alone")
 
 
-def _is_type(name: str, block: NaturalBlock, types: TypeReader) -> bool:
-    typed = Typed(ast.Name(name, ast.Load()), block.scope)
-    if types.class_of_type(typed) or types.alias_of(name, block.scope):
+def _is_type(name: str, scope: NameScope, types: TypeReader) -> bool:
+    typed = Typed(ast.Name(name, ast.Load()), scope)
+    if types.class_of_type(typed) or types.alias_of(name, scope):
         return True
-    home = resolve_name(name, block.scope, types.outputs)
+    home = resolve_name(name, scope, types.outputs)
     if isinstance(home, Global) and not home.known:
         return isinstance(getattr(builtins, name, None), type)
-    if isinstance(home, Local | Global):
-        imported = types.name_of(typed)
-        return imported in SCALARS or is_exception_name(imported)
-    return False
+    imported = types.name_of(typed)
+    return imported in SCALARS or is_exception_name(imported)
 
 
 _READ_ONLY_FORMS = {"list": "Sequence", "dict": "Mapping", "set": "frozenset"}
 
 
-def _suggest_type(path: str, typed: Typed, types: TypeReader) -> str:
-    """The read-only annotation to write in place of a mutable one."""
-    expanded = types.expand(typed)
-    match expanded.annotation:
-        case ast.Subscript(slice=inner) if types.name_of(expanded) in _READ_ONLY_FORMS:
-            form = _READ_ONLY_FORMS[types.name_of(expanded)]
-            parts = inner.elts if isinstance(inner, ast.Tuple) else [inner]
-            inside = ", ".join(map(ast.unparse, parts))
-            return f"annotate `{path}: {form}[{inside}]`, if the block only reads it"
-    found = types.class_of_type(expanded)
-    if found is not None and is_dataclass(found[0]):
-        return f"make `{found[0].name}` a frozen dataclass, if the block only reads it"
-    if types.name_of(expanded) in _USED_NOT_READ:
+def _suggest_type(path: str, typed: Typed, changeable: Typed, types: TypeReader) -> str:
+    """What to write so that the values of a type can only be read, down to what they hold."""
+    form = make_read_only(types.expand(typed), types)
+    if form is not None and is_read_only(typed.inside(form), types):
+        return f"annotate `{path}: {ast.unparse(form)}`, if the block only reads it"
+    if types.name_of(types.expand(changeable)) in _USED_NOT_READ:
         return ""
+    found = types.class_of_type(types.expand(typed))
+    if found is not None and is_dataclass(found[0]):
+        fields = [
+            (name, field, make_read_only(types.expand(field), types))
+            for name, field in list_fields(found, types)
+            if not is_read_only(field, types)
+        ]
+        if all(form and is_read_only(field.inside(form), types) for _, field, form in fields):
+            forms = [f"`{name}: {ast.unparse(form)}`" for name, _, form in fields if form]
+            with_fields = f" with {' and '.join(forms)}" * bool(forms)
+            remedy = f"make `{found[0].name}` a frozen dataclass{with_fields}"
+            return f"{remedy}, if the block only reads it"
     return f"{ANSWER_REMEDY}, if it only reads `{path}`"
+
+
+def make_read_only(typed: Typed, types: TypeReader) -> ast.expr | None:
+    """The type with `Sequence`, `Mapping` and `frozenset` in place of what can be changed; None if nothing is."""
+    match typed.annotation:
+        case ast.Subscript(value=origin, slice=inner):
+            parts = inner.elts if isinstance(inner, ast.Tuple) else [inner]
+            made = [make_read_only(types.expand(typed.inside(part)), types) for part in parts]
+            name = _READ_ONLY_FORMS.get(types.name_of(typed))
+            if name is None and not any(made):
+                return None
+            written = [new or old for new, old in zip(made, parts, strict=True)]
+            slice_ = ast.Tuple(written, ast.Load()) if len(written) > 1 else written[0]
+            return ast.Subscript(ast.Name(name, ast.Load()) if name else origin, slice_, ast.Load())
+    return None

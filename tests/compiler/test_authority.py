@@ -54,6 +54,10 @@ class Order:
 @dataclass(frozen=True)
 class Frozen:
     name: str
+    tags: Sequence[str]
+
+@dataclass(frozen=True)
+class Holder:
     tags: list[str]
 
 class Plain:
@@ -296,7 +300,7 @@ READ = "Put <x> into <:y: int>."
         *("x: frozenset[str]", "x: Sequence[str]", "x: Mapping[str, int]", "x: Frozen", "x: 'str'"),
         *(
             "x: Optional[str]",
-            "x: Sequence[dict[str, str]]",
+            "x: Sequence[Mapping[str, str]]",
             "x: datetime.date",
             "x: Annotated[str, 1]",
         ),
@@ -317,8 +321,16 @@ def test_what_cannot_be_changed_may_be_read(parameters) -> None:
         ("x: list[str]", "annotate `x: Sequence[str]`, if the block only reads it"),
         ("x: dict[str, int]", "annotate `x: Mapping[str, int]`, if the block only reads it"),
         ("x: set[int]", "annotate `x: frozenset[int]`, if the block only reads it"),
-        ("x: Rows", "annotate `x: Sequence[dict[str, str]]`, if the block only reads it"),
-        ("x: Order", "make `Order` a frozen dataclass, if the block only reads it"),
+        ("x: Rows", "annotate `x: Sequence[Mapping[str, str]]`, if the block only reads it"),
+        (
+            "x: Order",
+            "make `Order` a frozen dataclass with `lines: Sequence[str]`, if the block only reads it",
+        ),
+        (
+            "x: Holder",
+            "make `Holder` a frozen dataclass with `tags: Sequence[str]`, if the block only reads it",
+        ),
+        ("x: Cat", "make `Cat` a frozen dataclass, if the block only reads it"),
         ("x: list[str] | None", ""),
         ("x: Iterator[str]", ""),
         ("x: Movie", ""),
@@ -430,7 +442,7 @@ def test_classes_and_exceptions_may_be_read_and_functions_not(prompt, effects) -
 
 def test_attributes_have_the_types_of_their_class() -> None:
     assert decide_prompt("Put <x.name> into <:y: str>.", "x: Frozen").effects == "answer"
-    assert decide_prompt("Put <x.tags> into <:y: str>.", "x: Frozen").effects == "direct"
+    assert decide_prompt("Put <x.tags> into <:y: str>.", "x: Holder").effects == "direct"
     method = (
         "class Box:\n    def __init__(self, name: str) -> None:\n        self.name = name\n"
         '    def f(self):\n        """natural\n        Put <self.name> into <:y: str>.\n        """\n'
@@ -522,11 +534,11 @@ def test_classes_that_refer_to_each_other_are_read_in_little_time(count) -> None
 ANSWERABLE = {
     "annotate `x`": lambda text: text.replace("(x)", "(x: str)").replace("(*x)", "(*x: str)"),
     "annotate `x: ": lambda text: text.replace("x: list[str]", "x: Sequence[str]").replace(
-        "x: Rows", "x: Sequence[dict[str, str]]"
+        "x: Rows", "x: Sequence[Mapping[str, str]]"
     ),
     "make `Order` a frozen": lambda text: text.replace(
         "@dataclass\nclass Order", "@dataclass(frozen=True)\nclass Order"
-    ),
+    ).replace("lines: list", "lines: Sequence"),
     'write `effects="answer"`': lambda text: text.replace(
         "natural\n", 'natural(effects="answer")\n'
     ),
