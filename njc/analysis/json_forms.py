@@ -250,6 +250,8 @@ class _FormReader:
             return _make_members_form(dict.fromkeys(_list_members(node), node))
         if not (known or is_dataclass(node)):
             return JsonProblem(f"JSON does not carry `{typed}`, which declares no fields")
+        if is_dataclass(node) and _has_own_constructor(node):
+            return JsonProblem(f"`{node.name}` is made by code of its own")
         if strange := self.find_strange_base(found):
             return JsonProblem(
                 f"njc does not see the fields of `{strange}`",
@@ -311,6 +313,18 @@ def _list_members(node: ast.ClassDef) -> list[str]:
         for target in statement.targets
         if isinstance(target, ast.Name)
     ]
+
+
+def _has_own_constructor(node: ast.ClassDef) -> bool:
+    """Whether a dataclass is made by an `__init__` or `__new__` that is not made from its fields."""
+    is_generated = not any(
+        keyword.arg == "init" and ast.unparse(keyword.value) == "False"
+        for decorator in node.decorator_list
+        if isinstance(decorator, ast.Call)
+        for keyword in decorator.keywords
+    )
+    names = {part.name for part in node.body if isinstance(part, ast.FunctionDef)}
+    return not is_generated or not names.isdisjoint({"__init__", "__new__"})
 
 
 def _list_computed(node: ast.ClassDef) -> list[str]:
