@@ -82,7 +82,8 @@ class ExpressionReader(TypeDefinitions):
                     self.infer(body, scope, depth + 1),
                     self.infer(orelse, scope, depth + 1),
                 )
-                return first if first and second and str(first) == str(second) else None
+                is_same = first and second and self.identify(first) == self.identify(second)
+                return first if is_same else None
             case ast.BoolOp(values=operands):
                 known = [self.infer(part, scope, depth + 1) for part in operands]
                 found = [part for part in known if part is not None]
@@ -178,7 +179,8 @@ class ExpressionReader(TypeDefinitions):
                 return typed if typed and self.name_of(typed) == "str" else None
             case ast.List(elts=[_, *_]) | ast.Tuple(elts=[_, *_]) | ast.Set(elts=[_, *_]):
                 parts = [self.infer(part, scope, depth + 1) for part in iterable.elts]
-                return parts[0] if len({str(part) for part in parts}) == 1 else None
+                kinds = {self.identify(part) if part else None for part in parts}
+                return parts[0] if len(kinds) == 1 else None
         if self._is_enum(iterable, scope):
             return Typed(iterable, scope)
         typed = self.infer(iterable, scope, depth + 1)

@@ -163,6 +163,11 @@ class TypeDefinitions:
         home = resolve_name(name, scope, self.outputs)
         return isinstance(home, Global) and not home.known
 
+    def identify(self, typed: Typed) -> tuple[str, tuple[NameScope | None, ...]]:
+        """What two annotations that mean the same type have in common: the text, and where its names live."""
+        names = [node.id for node in ast.walk(typed.annotation) if isinstance(node, ast.Name)]
+        return str(typed), tuple(self.find_home(name, typed.scope) for name in names)
+
     # ── what types are ───────────────────────────────────────────────────────────────────────────
 
     def name_of(self, typed: Typed) -> str:
