@@ -15,11 +15,13 @@ from __future__ import annotations
 import ast
 import builtins
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Literal
 
+from njc.analysis.asked_changes import AskedChange, find_act, find_asked_changes
 from njc.analysis.class_members import find_field_type, is_dataclass, list_base_names, list_fields
+from njc.analysis.control_words import JUMP_LABELS, blank_references, list_named_jumps
 from njc.analysis.inference import TypeReader
 from njc.analysis.json_forms import find_json_problem
 from njc.analysis.read_only import (
@@ -31,20 +33,10 @@ from njc.analysis.read_only import (
 )
 from njc.analysis.types import SCALARS, ClassDefinition, Typed, unquote
 from njc.frontend.blocks import NaturalBlock
-from njc.frontend.diagnostics import Diagnostic, make_diagnostic
 from njc.frontend.names import Global, NameScope, resolve_name
-from njc.frontend.source import SourceFile
 from njrt.options import Options, merge_option_layers
 
 OfferedLabel = Literal["break", "continue", "return", "bare_return"]
-LoopLabel = Literal["break", "continue"]
-
-_JUMP_WORDS = {
-    "break": re.compile(r"\bbr(?:eak(?:s|ing)?|oke|oken)\b", re.IGNORECASE),
-    "continue": re.compile(r"\bcontinu(?:e|es|ed|ing)\b", re.IGNORECASE),
-    "return": re.compile(r"\breturn(?:s|ed|ing)?\b", re.IGNORECASE),
-}
-"""The words by which a text names a jump."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,6 +56,8 @@ class Obstacle:
 
     reason: str
     remedy: str = ""
+    is_missing: bool = False
+    """It is the lack of anything that a block without code could do."""
 
 
 def decide_authority(block: NaturalBlock, types: TypeReader, project: Options) -> Authority:
@@ -88,10 +82,9 @@ def list_offered_labels(block: NaturalBlock, project: Options) -> tuple[OfferedL
     """The jumps that a block may take beyond raise, in fixed order: those that are legal and that its text names."""
     legal = [label for label in block.labels if label not in block.labels_exiting_finally]
     offered: list[OfferedLabel] = []
-    words = blank_references(block)
     takes_all = merge_option_layers(block.options, project).jumps == "all"
-    for label in ("break", "continue", "return"):
-        if label in legal and (takes_all or _JUMP_WORDS[label].search(words)):
+    for label in JUMP_LABELS if takes_all else list_named_jumps(block):
+        if label in legal:
             is_bare = label == "return" and "return_value" not in legal
             offered.append("bare_return" if is_bare else label)
     return tuple(offered)
@@ -108,74 +101,27 @@ def may_reraise(block: NaturalBlock, project: Options) -> bool:
     )
 
 
-_UNMEANT = (
-    r"(?<!\bnot )(?<!\bnever )(?<!n't )(?<!n’t )(?<!\bwithout )(?<!\bnon-)(?<!\bbus )(?<!\bfull )"
-)
-"""What stands before words that mean no jump, as in "do not stop" and "a full stop"."""
-_NEXT = r"(?:one|item|round|iteration|element|entry|line|row|record|step|turn)"
-_IMPLIED_JUMPS: Mapping[LoopLabel, re.Pattern[str]] = {
-    "continue": re.compile(
-        rf"{_UNMEANT}\b(?:skip(?:s|ped|ping)?\b(?![ -]?lists?\b)|next {_NEXT}\b"
-        r"|(?:go|goes|move|moves|carry|pass|passes) on\b|(?:go|move|proceed|jump|advance) to the next\b|pass over\b)",
-        re.IGNORECASE,
-    ),
-    "break": re.compile(
-        rf"{_UNMEANT}\b(?:stop(?:s|ped|ping)?\b(?![ -]?(?:words?|signs?|codons?|watch(?:es)?|loss(?:es)?)\b)"
-        r"|(?:leave|exit|end|quit|terminate|abort|(?:get|jump) out of) th(?:e|is) (?:\w+ )?(?:loop|function)\b"
-        r"|quit\b|abort\b|halt\b|bail out\b|give up\b|(?:hand|give) back\b|(?:exit|finish|end|leave) (?:early|here|now)\b)",
-        re.IGNORECASE,
-    ),
-}
-"""Words that often mean a jump: to the next round, or out of the loop or the function."""
-_QUOTED = re.compile(r"\"[^\"\n]*\"|(?<!\w)'[^'\n]*'(?!\w)|`[^`\n]*`")
-
-
-def blank_references(block: NaturalBlock) -> str:
-    """The words of a prompt; its references, whose names and types name no jump, are blanked."""
-    text = block.words
-    shift = block.end - 3 - len(text)
-    for reference in block.references:
-        begin, end = reference.start - shift, reference.end - shift
-        text = text[:begin] + " " * (end - begin) + text[end:]
-    return text
-
-
-def find_hints(
-    source: SourceFile, block: NaturalBlock, authority: Authority
-) -> Iterator[Diagnostic]:
-    """Say what to write so that a block gets the jump that it means, or needs no code."""
-    start = block.end - 3 - len(block.prompt)
-    text = _QUOTED.sub(lambda quoted: " " * len(quoted[0]), blank_references(block))
-    for jump, words in _IMPLIED_JUMPS.items():
-        names = [name for name in (jump, "return") if name in block.labels]
-        meant = names[:1] if jump == "continue" else names
-        offered = {label.removeprefix("bare_") for label in authority.labels}
-        if meant and not {*meant} & offered and (implied := words.search(text)):
-            at = (start + implied.start(), start + implied.end())
-            choice = " or ".join(f"`{name}`" for name in meant)
-            message = f"`{implied[0]}` may mean a jump that the text does not name"
-            yield make_diagnostic(source, "NJ303", *at, message, f"write {choice} if it does")
-    if authority.remedy:
-        message = f"the block has code: {authority.reason}"
-        yield make_diagnostic(
-            source, "NJ304", block.start, block.start + 10, message, authority.remedy
-        )
-
-
 def find_obstacles(
     block: NaturalBlock, labels: tuple[OfferedLabel, ...], types: TypeReader
 ) -> Iterator[Obstacle]:
     """Say why a block needs code."""
     if not block.writes and not labels:
-        yield Obstacle("it has neither an output nor a jump, so it acts on the program")
+        reason = "it has neither an output nor a jump, so it acts on the program"
+        yield Obstacle(reason, is_missing=True)
     if "return" in labels:
         yield from _find_return_obstacle(block, types)
     for path in block.writes:
         yield from _find_output_obstacle(block, path, types)
     if "super" in block.names:
         yield Obstacle("it reads `super`")
+    if act := find_act(block):
+        yield Obstacle(f"its text says `{act}`, which takes code")
     for path in block.reads:
         yield from _find_input_obstacle(block, path, types)
+    for change in find_fixed_changes(block, types):
+        if not change.is_scalar:
+            path = change.asked.reference.path
+            yield Obstacle(f"its text says to {change.asked.verb} `{path}`, which is only read")
 
 
 def _find_output_obstacle(block: NaturalBlock, path: str, types: TypeReader) -> Iterator[Obstacle]:
@@ -204,6 +150,31 @@ def _find_return_obstacle(block: NaturalBlock, types: TypeReader) -> Iterator[Ob
         yield Obstacle(f"it may return `{typed}`: {problem.reason}", problem.remedy)
 
 
+@dataclass(frozen=True, slots=True)
+class FixedChange:
+    """A change that a text asks for, of what its type says is only read."""
+
+    asked: AskedChange
+    typed: Typed
+    is_scalar: bool
+    """Whether not even code could change it."""
+
+
+def find_fixed_changes(block: NaturalBlock, types: TypeReader) -> Iterator[FixedChange]:
+    """Find what a text asks to change although its type says that it is only read."""
+    for asked in find_asked_changes(block):
+        path = asked.reference.path
+        typed = _find_read_type(path, block, types)[0]
+        if typed is None or find_changeable(typed, types) is not None:
+            continue
+        is_scalar = all(
+            types.name_of(part) in SCALARS or types.name_of(part) == "typing.Literal"
+            for part in types.union_parts(types.expand(typed))
+        )
+        if not (is_scalar and asked.is_sum):
+            yield FixedChange(asked, typed, is_scalar and "." not in path)
+
+
 ANSWER_REMEDY = 'write `effects="answer"` on the block'
 
 
@@ -220,15 +191,7 @@ def _find_input_obstacle(block: NaturalBlock, path: str, types: TypeReader) -> I
     if _is_type(root, scope, types):
         yield from _find_class_obstacle(root, attributes, block, types)
         return
-    typed = types.infer(ast.Name(root, ast.Load()), scope)
-    if typed is None and (part := types.output_type(root, scope)) and root in block.binds:
-        typed = part
-    owner = typed
-    for attribute in attributes:
-        owner, typed = (
-            typed,
-            find_field_type(typed, attribute, types) if typed is not None else None,
-        )
+    typed, owner = _find_read_type(path, block, types)
     if typed is not None:
         if (changeable := find_changeable(typed, types)) is not None:
             holds = f", which holds `{changeable}`" * (str(changeable) != str(types.expand(typed)))
@@ -245,6 +208,21 @@ def _find_input_obstacle(block: NaturalBlock, path: str, types: TypeReader) -> I
             f"it may change `{path}`, whose type is not known",
             f"annotate `{path}`" if can_annotate else f"{ANSWER_REMEDY}, if it only reads `{path}`",
         )
+
+
+def _find_read_type(
+    path: str, block: NaturalBlock, types: TypeReader
+) -> tuple[Typed | None, Typed | None]:
+    """The type of what a path reads, and of what the last attribute of the path belongs to."""
+    root, *attributes = path.split(".")
+    typed = types.infer(ast.Name(root, ast.Load()), block.scope)
+    if typed is None and root in block.binds:
+        typed = types.output_type(root, block.scope)
+    owner = typed
+    for attribute in attributes:
+        owner = typed
+        typed = find_field_type(typed, attribute, types) if typed is not None else None
+    return typed, owner
 
 
 def _find_class_obstacle(

@@ -51,7 +51,6 @@ def check(
             yield problem
         yield from _check_control_words(module.source, block)
         yield from _check_braces(module.source, block, outputs)
-        yield from _check_has_references(module.source, block)
     yield from _check_future_imports(module, blocks)
 
 
@@ -208,17 +207,6 @@ def _check_braces(
             message = f"`{field[0]}` is plain text: the prompt is no f-string"
             replacement = f"<{name}>" if field[0] == f"{{{name}}}" else None
             yield make_diagnostic(source, "NJ210", *at, message, f"write `<{name}>`", replacement)
-
-
-def _check_has_references(source: SourceFile, block: NaturalBlock) -> Iterator[Diagnostic]:
-    """Report a block that names no variable and asks for no jump."""
-    if block.tags or block.is_fstring or any(find_control_words(block)):
-        return
-    if not re.search(r"\braise\b", block.prompt, re.IGNORECASE):
-        at = (block.start, block.start + len('"""natural'))
-        message = "the block refers to no variable, so it neither sees nor changes the program"
-        hint = "name what it reads by `<name>` and what it binds by `<:name>`"
-        yield make_diagnostic(source, "NJ211", *at, message, hint)
 
 
 def _check_control_words(source: SourceFile, block: NaturalBlock) -> Iterator[Diagnostic]:

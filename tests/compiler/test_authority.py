@@ -124,7 +124,8 @@ def make() -> str: ...
 def compile_program(text: str, **options: str) -> Compilation:
     source = SourceFile("p.njpy", (HEAD + textwrap.dedent(text)).encode())
     compilation = compile_source(source, project=Options(**options))  # type: ignore[arg-type]
-    assert compilation.output is not None, compilation.diagnostics
+    errors = {found.code for found in compilation.diagnostics if found.severity == "error"}
+    assert errors <= {"NJ211"}, compilation.diagnostics
     return compilation
 
 
@@ -156,13 +157,17 @@ def decide_prompt(
         ("continuing with the next", ("continue",)),
         ("Return <x>.", ("return",)),
         ("It is returned, or broken off.", ("break", "return")),
+        ("Sort out the broken parts of <x>.", ()),
+        ("Never break. Do not continue, and don't ever return.", ()),
+        ("Do not break or continue.", ()),
+        ("Do not break unless <x> is done; never return before.", ("break", "return")),
         ("break, continue or return", ("break", "continue", "return")),
         ("a coffee break", ("break",)),
         ("the breakfast of the discontinued <x>", ()),
         ("return_value and unbroken", ()),
         ("Put into <:action: Literal['break', 'continue', 'return']> what <x> wants.", ()),
         ("Put <x> into <:return_>.", ()),
-        ("never return, or say 'break'", ("break", "return")),
+        ("never return, or say 'break'", ("break",)),
         ("stop here and skip it", ()),
     ],
 )
@@ -583,7 +588,7 @@ def find_jump_hints(prompt: str, is_loop: bool = True) -> list[tuple[str, str]]:
     compilation = compile_program(f'{head}        """natural\n        {prompt}\n        """\n')
     return [
         (found.message.split("`")[1], found.hint)
-        for found in compilation.hints
+        for found in compilation.diagnostics
         if found.code == "NJ303"
     ]
 
@@ -596,7 +601,8 @@ def find_jump_hints(prompt: str, is_loop: bool = True) -> list[tuple[str, str]]:
             "Proceed to the next line.", "Jump to the next <x>.", "Pass over <x>.")),
         *((words, ["break"]) for words in (
             "Stop here.", "Then it stops.", "Leave the loop.", "Exit this loop.", "Get out of the outer loop.", "Abort.",
-            "Quit, if so.", "Give up.", "Bail out.", "End early.", "Finish now.", "Leave the function.", "Hand back <x>.")),
+            "Quit, if so.", "Give up.", "Bail out.", "End early.", "Finish now.", "Leave the function.", "Hören Sie auf.", "Arrête.", "Termina.", "停止。")),
+        *((words, ["return"]) for words in ("Hand back <x>.", "Gib <x> zurück.", "Devuelve <x>.", "返回 <x>")),
         ("Skip the empty, leave the loop at the end.", ["continue", "break"]),
         ("Skip it: continue.", []),
         ("Stop: break.", []),
@@ -606,7 +612,7 @@ def find_jump_hints(prompt: str, is_loop: bool = True) -> list[tuple[str, str]]:
             "Do not stop.", "It never stops.", "Don't skip any.", "without skipping", "a non-stop train", "a bus stop",
             "a full stop", "without stop words", "a skip list", "Put into <:skip: bool> what <x> is.",
             "Put into <:y: Literal['skip', 'stop']> what <x> says.", 'what "stop" means', "'skip' is a word", "`abort`",
-            "skipper, stopgap, nonstop, halting", "the next day", "the end of the loop", "hören Sie auf, weiter mit dem Nächsten")),
+            "skipper, stopgap, nonstop, halting", "the next day", "the end of the loop", "hören Sie nicht auf")),
     ],
 )  # fmt: skip
 def test_words_that_mean_a_jump_without_naming_it_are_reported(words, jumps) -> None:
