@@ -25,6 +25,7 @@ from njc.analysis.control_words import JUMP_LABELS, blank_references, list_named
 from njc.analysis.inference import TypeReader
 from njc.analysis.json_forms import find_json_problem
 from njc.analysis.read_only import (
+    CONTAINERS,
     find_changeable,
     find_changeable_class_attribute,
     infer_class_value,
@@ -312,20 +313,19 @@ _READ_ONLY_FORMS = {"list": "Sequence", "dict": "Mapping", "set": "frozenset"}
 
 def _suggest_type(path: str, typed: Typed, changeable: Typed, types: TypeReader) -> str:
     """What to write so that the values of a type can only be read, down to what they hold."""
-    form = make_read_only(types.expand(typed), types)
-    if form is not None and is_read_only(typed.inside(form), types):
+    if (form := make_read_only(types.expand(typed), types)) is not None:
         return f"annotate `{path}: {ast.unparse(form)}`, if the block only reads it"
     if types.name_of(types.expand(changeable)) in _USED_NOT_READ:
         return ""
     found = types.class_of_type(types.expand(typed))
     if found is not None and is_dataclass(found[0]):
-        fields = [
-            (name, field, make_read_only(types.expand(field), types))
+        fields = {
+            name: make_read_only(types.expand(field), types)
             for name, field in list_fields(found, types)
             if not is_read_only(field, types)
-        ]
-        if all(form and is_read_only(field.inside(form), types) for _, field, form in fields):
-            forms = [f"`{name}: {ast.unparse(form)}`" for name, _, form in fields if form]
+        }
+        if all(fields.values()):
+            forms = [f"`{name}: {ast.unparse(form)}`" for name, form in fields.items() if form]
             with_fields = f" with {' and '.join(forms)}" * bool(forms)
             remedy = f"make `{found[0].name}` a frozen dataclass{with_fields}"
             return f"{remedy}, if the block only reads it"
@@ -333,15 +333,18 @@ def _suggest_type(path: str, typed: Typed, changeable: Typed, types: TypeReader)
 
 
 def make_read_only(typed: Typed, types: TypeReader) -> ast.expr | None:
-    """The type with `Sequence`, `Mapping` and `frozenset` in place of what can be changed; None if nothing is."""
+    """The type with `Sequence`, `Mapping` and `frozenset` in place of what can be changed; None if that is not enough."""
+    if is_read_only(typed, types):
+        return typed.annotation
     match typed.annotation:
         case ast.Subscript(value=origin, slice=inner):
             parts = inner.elts if isinstance(inner, ast.Tuple) else [inner]
             made = [make_read_only(types.expand(typed.inside(part)), types) for part in parts]
             name = _READ_ONLY_FORMS.get(types.name_of(typed))
-            if name is None and not any(made):
+            is_container = types.name_of(typed) in (*CONTAINERS, "typing.Optional", "typing.Union")
+            written = [part for part in made if part is not None]
+            if len(written) < len(made) or not (name or is_container):
                 return None
-            written = [new or old for new, old in zip(made, parts, strict=True)]
             slice_ = ast.Tuple(written, ast.Load()) if len(written) > 1 else written[0]
             return ast.Subscript(ast.Name(name, ast.Load()) if name else origin, slice_, ast.Load())
     return None

@@ -73,14 +73,17 @@ def _check_tags(
                 message = f"`<{path}>` names no variable and is plain text"
                 hint = f"write `<<{path}>` to say so"
                 written = "<" + source.text[tag.start : tag.end]
-                yield make_diagnostic(source, "NJ203", *at, message, hint, written)
+                replacement = None if is_quoted(block, *at) else written
+                yield make_diagnostic(source, "NJ203", *at, message, hint, replacement)
             case MistypedTag(path=path):
                 message = f"the type of `{path}` is not a Python annotation, so this is plain text"
                 hint = f"write a type such as `<:{path}: str>`, or `<:{path}>` without one"
                 yield make_diagnostic(source, "NJ207", *at, message, hint)
             case NearTag(root=root, writes=writes, reason=reason, hint=hint):
                 if writes or _is_variable(root, block.scope, outputs):
-                    yield make_diagnostic(source, "NJ208", *at, reason, hint, tag.replacement)
+                    code = "NJ207" if writes else "NJ208"
+                    replacement = None if is_quoted(block, *at) else tag.replacement
+                    yield make_diagnostic(source, code, *at, reason, hint, replacement)
             case Reference():
                 for problem in _check_reference(source, block, tag, outputs, suggest):
                     if problem.message not in reported:
@@ -188,6 +191,24 @@ def _is_read_below(name: str, block: NaturalBlock) -> bool:
     )
 
 
+_CODE = re.compile(
+    r"```.*?```|`[^`\n]*`|\"[^\"\n]*\"|(?<!\w)'[^'\n]*'(?!\w)|^[ \t]*>>>.*$", re.S | re.M
+)
+
+
+def is_quoted(block: NaturalBlock, start: int, end: int) -> bool:
+    """Whether a place of a prompt is in quotes or in code, where it may be no reference that went wrong."""
+    shift = block.end - 3 - len(block.prompt)
+    quoted = (code.span() for code in _CODE.finditer(block.prompt))
+    return any(begin <= start - shift and end - shift <= last for begin, last in quoted)
+
+
+def _is_word_alone(text: str, start: int, end: int) -> bool:
+    """Whether blanks and punctuation surround a place, as they do a word."""
+    is_open = text[start - 1 : start].isspace() or text[start - 1 : start] in "(\u2014"
+    return is_open and (text[end : end + 1].isspace() or text[end : end + 1] in ".,;:!?)")
+
+
 _BRACES = re.compile(
     r"(?<!\{)\{(?P<name>[^\W\d]\w*)[\w.]*(?:\[[^\]{}]*\])?(?:![rsa])?(?::[^{}]*)?\}(?!\})"
 )
@@ -205,7 +226,8 @@ def _check_braces(
         if _is_variable(name, block.scope, outputs) and is_defined(name, block.scope, outputs):
             at = (block.start + field.start(), block.start + field.end())
             message = f"`{field[0]}` is plain text: the prompt is no f-string"
-            replacement = f"<{name}>" if field[0] == f"{{{name}}}" else None
+            is_plain = field[0] == f"{{{name}}}" and _is_word_alone(block.literal, *field.span())
+            replacement = f"<{name}>" if is_plain and not is_quoted(block, *at) else None
             yield make_diagnostic(source, "NJ210", *at, message, f"write `<{name}>`", replacement)
 
 

@@ -149,7 +149,8 @@ def find_implied_jumps(
         if jump == "continue" and not names and "return" in legal:
             names = ["return"]
         implied = words.search(text) or _WITHOUT_BLANKS[jump].search(text)
-        if implied and names and offered.isdisjoint(names):
+        is_named = any(_find_names(block, jump))  # where it is not legal, that is reported
+        if implied and names and offered.isdisjoint(names) and not is_named:
             yield implied, names
 
 
@@ -228,6 +229,13 @@ _AFTER = {
 }
 
 
+_OBJECT_FOLLOWS = re.compile(
+    r"return\s+(?:(?:it|them|this|that|its|none|true|false|nothing)\b|<)|(?:break|continue)\s+(?:out of|with)?\s*th(?:e|is) (?:\w+ )?loop\b",
+    re.IGNORECASE,
+)
+"""What only the statement is followed by, whatever word stands before."""
+
+
 def find_control_words(block: NaturalBlock) -> Iterator[re.Match[str]]:
     """Find the words that ask for a jump; offsets are of the block's prompt."""
     text = block.words
@@ -236,5 +244,6 @@ def find_control_words(block: NaturalBlock) -> Iterator[re.Match[str]]:
         assert before, "the pattern matches the empty text"
         begins = not before["word"] or not before["gap"].isspace()
         verb = begins or before["word"].lower() in _VERB_FOLLOWS
+        verb = verb or bool(_OBJECT_FOLLOWS.match(text, word.start()))
         if verb and _AFTER[word["label"].lower()].match(text, word.end()):
             yield word

@@ -35,7 +35,7 @@ ABSTRACT_CONTAINERS = frozenset(
     f"collections.abc.{name}"
     for name in ("Sequence", "Mapping", "Collection", "Set", "Iterable", "Container")
 )
-_CONTAINERS = ABSTRACT_CONTAINERS | {"tuple", "frozenset"}
+CONTAINERS = ABSTRACT_CONTAINERS | {"tuple", "frozenset"}
 _WITHOUT_PARTS = frozenset({"type", "range"})
 _NEUTRAL_BASES = frozenset(
     {"object", "abc.ABC", "str", "int", "float", "typing.NamedTuple", "typing.Generic"}
@@ -72,7 +72,7 @@ def _find_in_part(
     if name == "typing.Literal":
         owners = [part.value for part in inner if isinstance(part, ast.Attribute)]
         return _first(find_changeable(typed.inside(owner), types, around) for owner in owners)
-    if name in _CONTAINERS and inner:
+    if name in CONTAINERS and inner:
         return _first(find_changeable(typed.inside(part), types, around) for part in inner)
     found = types.class_of_type(typed)
     if found is None or found[0] in around:

@@ -181,17 +181,17 @@ CODES: Mapping[str, DiagnosticCode] = {
         fatal=True,
     ),
     "NJ207": DiagnosticCode(
-        "type that is not Python",
-        "warning",
-        "`<:name: type>` takes any Python annotation, such as `<:total: float>` or `<:ids: list[str]>`. "
-        "What stands here is not one, so the angle brackets are plain text and bind nothing. Correct "
-        "the type, or double the first bracket to say that text is meant.",
+        "malformed output",
+        "error",
+        "An output is `<:name>`, `<:name.attribute>` or `<:name: TYPE>` with any Python annotation, such as `<:total: float>` or "
+        "`<:ids: list[str]>`. What stands here is nearly one, so the angle brackets are plain text and bind nothing. "
+        "Correct it, or double the first bracket to say that text is meant.",
     ),
     "NJ208": DiagnosticCode(
         "nearly a reference",
         "warning",
         "The text in angle brackets is nearly a reference: it has blanks beside the name, a subscript, a call, "
-        "several names, a type on a variable that is only read, or a closing `</name>` behind it. A reference is "
+        "several names, a type on a variable that is only read, no closing bracket, or a closing `</name>` behind it. A reference is "
         "`<name>`, `<name.attribute>`, `<:name>` or `<:name: TYPE>`; all else is plain text. `<<` is the text `<`.",
     ),
     "NJ209": DiagnosticCode(
