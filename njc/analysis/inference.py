@@ -17,7 +17,13 @@ from functools import cached_property, partial
 
 from njc.analysis.expressions import ExpressionReader
 from njc.analysis.read_only import is_read_only
-from njc.analysis.types import MAX_DEPTH, Typed, make_builtin_type, unquote
+from njc.analysis.types import (
+    MAX_DEPTH,
+    Typed,
+    find_signature_scope,
+    make_builtin_type,
+    unquote,
+)
 from njc.frontend.blocks import NaturalBlock
 from njc.frontend.names import NameScope, list_bound_names, walk_outwards, walk_statements
 from njc.frontend.references import parse_type
@@ -65,7 +71,7 @@ class TypeReader(ExpressionReader):
             if (annotation := self._typing_annotations(place).get(key)) is not None:
                 return Typed(unquote(annotation), place)
             if (annotation := place.bindings.parameters.get(key)) is not None:
-                return Typed(unquote(annotation), _find_signature_scope(place))
+                return Typed(unquote(annotation), find_signature_scope(place))
             if place.is_function and key in place.bindings.bound:
                 return None
         return None
@@ -120,7 +126,7 @@ class TypeReader(ExpressionReader):
 
     def _find_bindings(self, scope: NameScope) -> Iterator[tuple[str, Binding]]:
         """Each binding of a name in a scope, with a function that reads its type."""
-        rest, around = _find_rest_parameter(scope), _find_signature_scope(scope)
+        rest, around = _find_rest_parameter(scope), find_signature_scope(scope)
         for name, annotation in scope.bindings.parameters.items():
             if rest is not None and name == rest.arg and rest.annotation is not None:
                 yield name, _always(_make_tuple_type(rest.annotation, around))
@@ -233,11 +239,6 @@ def _unknown(depth: int) -> Typed | None:
 def _always(typed: Typed | None) -> Binding:
     """The binding of a known type."""
     return lambda depth: typed
-
-
-def _find_signature_scope(scope: NameScope) -> NameScope:
-    """The scope in which the names of a function's signature mean something."""
-    return scope if scope.bindings.type_parameters else scope.parent or scope
 
 
 def _find_rest_parameter(scope: NameScope) -> ast.arg | None:

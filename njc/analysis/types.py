@@ -422,6 +422,11 @@ class TypeDefinitions:
         return None
 
 
+def find_signature_scope(scope: NameScope) -> NameScope:
+    """The scope in which the names of a function's signature mean something."""
+    return scope if scope.bindings.type_parameters else scope.parent or scope
+
+
 def make_builtin_type(name: str, scope: NameScope) -> Typed:
     """The type of a builtin name, in the module, where nothing but the module can hide it."""
     module = next(place for place in walk_outwards(scope) if place.parent is None)

@@ -6,7 +6,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from njc.frontend.references import KeywordTag, MistypedTag, Reference, blank_fields, find_tags
+from njc.frontend.references import (
+    KeywordTag,
+    MistypedTag,
+    NearTag,
+    Reference,
+    blank_fields,
+    find_tags,
+)
 
 
 @pytest.mark.parametrize(
