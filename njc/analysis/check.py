@@ -82,7 +82,8 @@ def _check_tags(
             case NearTag(root=root, writes=writes, reason=reason, hint=hint):
                 if writes or _is_variable(root, block.scope, outputs):
                     code = "NJ207" if writes else "NJ208"
-                    replacement = None if is_quoted(block, *at) else tag.replacement
+                    is_code = is_quoted(block, *at) or _is_comparison(source, block, *at, outputs)
+                    replacement = None if is_code else tag.replacement
                     yield make_diagnostic(source, code, *at, reason, hint, replacement)
             case Reference():
                 for problem in _check_reference(source, block, tag, outputs, suggest):
@@ -201,6 +202,27 @@ def is_quoted(block: NaturalBlock, start: int, end: int) -> bool:
     shift = block.end - 3 - len(block.prompt)
     quoted = (code.span() for code in _CODE.finditer(block.prompt))
     return any(begin <= start - shift and end - shift <= last for begin, last in quoted)
+
+
+_OPERAND_BEFORE = re.compile(r"([\w.]+|[)\]])\s*\Z")
+_OPERAND_BEHIND = re.compile(r"\s*([\w.]+|[(\[-])")
+
+
+def _is_comparison(
+    source: SourceFile, block: NaturalBlock, start: int, end: int, outputs: BlockOutputs
+) -> bool:
+    """Whether angle brackets with a blank behind the first may compare: `a < x > b`."""
+    if not source.text[start + 1 : start + 2].isspace():
+        return False
+    before = _OPERAND_BEFORE.search(source.text[max(0, start - 80) : start])
+    behind = _OPERAND_BEHIND.match(source.text, end)
+    words = [found[1] for found in (before, behind) if found]
+    return any(
+        len(word) == 1
+        or word[0].isdigit()
+        or _is_variable(word.split(".")[0], block.scope, outputs)
+        for word in words
+    )
 
 
 def _is_word_alone(text: str, start: int, end: int) -> bool:

@@ -141,8 +141,8 @@ def _find_near_tags(text: str, start: int, end: int) -> Iterator[NearTag]:
         if _has_keyword(path):
             continue
         if not after.strip():
-            hint = f"write `<{colon}{path}>`, without blanks"
-            replacement = f"<:{path}>" if colon else None  # `a < x > b` compares
+            replacement = f"<{colon}{path}>"
+            hint = f"write `{replacement}`, without blanks"
         elif after[0] in "[(":
             hint = f"name the variable, `<{colon}{path}>`, and say in words which part is meant"
         elif _MORE_NAMES.fullmatch(after):
