@@ -10,6 +10,7 @@ Shell completion: `eval "$(_NJC_COMPLETE=bash_source njc)"`, or zsh_source, fish
 
 from __future__ import annotations
 
+import errno
 import sys
 
 from njc import __version__
@@ -25,10 +26,15 @@ def main() -> None:
 
         njc.main(prog_name="njc")
     except OSError as error:
-        if not _is_output_broken():
+        is_full = error.filename is None and error.errno in _WRITE_FAILURES
+        if not _is_output_broken() and not is_full:
             raise
         sys.stderr.write(f"error: cannot write the output: {error.strerror}\n")
         sys.exit(2)
+
+
+_WRITE_FAILURES = (errno.ENOSPC, errno.EFBIG, errno.EIO, errno.EDQUOT)
+"""Failures of a write, after which a stream may have dropped what it held and flush without one."""
 
 
 def _is_output_broken() -> bool:

@@ -15,7 +15,8 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 
 from njc import __version__
-from njc.analysis.authority import Authority, decide_authority, find_hints
+from njc.analysis.authority import Authority, decide_authority
+from njc.analysis.block_findings import find_block_findings, find_code_hint
 from njc.analysis.check import check
 from njc.analysis.inference import TypeReader
 from njc.analysis.outputs import check_flow, find_hidden_variables
@@ -32,7 +33,12 @@ from njc.codegen.linemap import (
 from njc.codegen.lower import WrittenBlock, apply_written, choose_aliases, lower, serialize_written
 from njc.frontend.blocks import NaturalBlock, collect_block_outputs, find_blocks
 from njc.frontend.diagnostics import Diagnostic, make_diagnostic
-from njc.frontend.directives import FileDirectives, filter_ignored, read_file_directives
+from njc.frontend.directives import (
+    NO_DIRECTIVES,
+    FileDirectives,
+    filter_ignored,
+    read_file_directives,
+)
 from njc.frontend.names import BlockOutputs
 from njc.frontend.parse import (
     Module,
@@ -58,9 +64,9 @@ class Compilation:
     output: bytes | None
     line_map: LineMap
     authorities: tuple[Authority, ...] = ()
-    """What each block may do, in the order of the blocks; empty where there is no output."""
+    """What each block may do, in the order of the blocks; empty where the analysis has errors."""
     hints: tuple[Diagnostic, ...] = ()
-    """What to write so that a block binds the variable, or gets the jump, that it means, or needs no code."""
+    """What to write so that a block binds the variable that it means, or needs no code."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,6 +81,7 @@ class Analysis:
     blocks: tuple[NaturalBlock, ...] = ()
     outputs: BlockOutputs = field(default_factory=dict)
     diagnostics: tuple[Diagnostic, ...] = ()
+    directives: FileDirectives = NO_DIRECTIVES
 
     @property
     def has_errors(self) -> bool:
@@ -109,7 +116,7 @@ def analyze(source: SourceFile) -> Analysis:
     problems += check(module, blocks, outputs)
     problems += check_flow(module, blocks, outputs)
     diagnostics = _filter_diagnostics(source, problems, directives, blocks)
-    return Analysis(source, module, blocks, outputs, diagnostics)
+    return Analysis(source, module, blocks, outputs, diagnostics, directives)
 
 
 def generate(
@@ -133,6 +140,13 @@ def generate(
         return _compile_without_blocks(source, header)
     types = TypeReader(analysis.outputs, source.text, blocks)
     authorities = tuple(decide_authority(block, types, project) for block in blocks)
+    found = [
+        finding
+        for block, authority in zip(blocks, authorities, strict=True)
+        for finding in find_block_findings(source, block, authority, types, project)
+    ]
+    found = list(_filter_diagnostics(source, found, analysis.directives, blocks))
+    diagnostics = tuple(sorted((*analysis.diagnostics, *found)))
     aliases = choose_aliases(source.text)
     instead = {code.block.start: code for code in written}
     lowered = tuple(
@@ -141,18 +155,21 @@ def generate(
     )
     pieces = emit(module, lowered, header, aliases.runtime, note)
     encoded = [piece.text.encode(source.encoding, _ENCODING_ERRORS) for piece in pieces]
-    compilation = _assemble_output(source, blocks, analysis.diagnostics, pieces, encoded)
+    compilation = _assemble_output(source, blocks, diagnostics, pieces, encoded)
     hints = [
-        *find_hidden_variables(source, blocks, analysis.diagnostics),
+        *find_hidden_variables(source, blocks, diagnostics),
         *(
             hint
             for block, authority in zip(blocks, authorities, strict=True)
-            for hint in find_hints(source, block, authority)
+            for hint in find_code_hint(source, block, authority)
         ),
     ]
-    return _reject_uncompilable(
+    compilation = _reject_uncompilable(
         module, replace(compilation, authorities=authorities, hints=tuple(hints))
     )
+    if any(finding.severity == "error" for finding in found):
+        return replace(compilation, output=None, line_map=LineMap())
+    return compilation
 
 
 def _reject_uncompilable(module: Module, compilation: Compilation) -> Compilation:

@@ -15,29 +15,29 @@ from __future__ import annotations
 import ast
 import builtins
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Literal
 
-from njc.analysis.class_members import find_field_type, list_base_names
+from njc.analysis.asked_changes import AskedChange, find_act, find_asked_changes
+from njc.analysis.class_members import find_field_type, is_dataclass, list_base_names, list_fields
+from njc.analysis.control_words import JUMP_LABELS, blank_references, list_named_jumps
 from njc.analysis.inference import TypeReader
-from njc.analysis.json_forms import find_json_problem, is_dataclass, is_exception_name, is_read_only
-from njc.analysis.types import SCALARS, Typed, unquote
+from njc.analysis.json_forms import find_json_problem
+from njc.analysis.read_only import (
+    CONTAINERS,
+    find_changeable,
+    find_changeable_class_attribute,
+    infer_class_value,
+    is_exception_name,
+    is_read_only,
+)
+from njc.analysis.types import SCALARS, ClassDefinition, Typed, find_signature_scope, unquote
 from njc.frontend.blocks import NaturalBlock
-from njc.frontend.diagnostics import Diagnostic, make_diagnostic
-from njc.frontend.names import Global, Local, resolve_name
-from njc.frontend.source import SourceFile
+from njc.frontend.names import Global, NameScope, resolve_name
 from njrt.options import Options, merge_option_layers
 
 OfferedLabel = Literal["break", "continue", "return", "bare_return"]
-LoopLabel = Literal["break", "continue"]
-
-_JUMP_WORDS = {
-    "break": re.compile(r"\bbr(?:eak(?:s|ing)?|oke|oken)\b", re.IGNORECASE),
-    "continue": re.compile(r"\bcontinu(?:e|es|ed|ing)\b", re.IGNORECASE),
-    "return": re.compile(r"\breturn(?:s|ed|ing)?\b", re.IGNORECASE),
-}
-"""The words by which a text names a jump."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,6 +57,8 @@ class Obstacle:
 
     reason: str
     remedy: str = ""
+    is_missing: bool = False
+    """It is the lack of anything that a block without code could do."""
 
 
 def decide_authority(block: NaturalBlock, types: TypeReader, project: Options) -> Authority:
@@ -81,10 +83,9 @@ def list_offered_labels(block: NaturalBlock, project: Options) -> tuple[OfferedL
     """The jumps that a block may take beyond raise, in fixed order: those that are legal and that its text names."""
     legal = [label for label in block.labels if label not in block.labels_exiting_finally]
     offered: list[OfferedLabel] = []
-    words = blank_references(block)
     takes_all = merge_option_layers(block.options, project).jumps == "all"
-    for label in ("break", "continue", "return"):
-        if label in legal and (takes_all or _JUMP_WORDS[label].search(words)):
+    for label in JUMP_LABELS if takes_all else list_named_jumps(block):
+        if label in legal:
             is_bare = label == "return" and "return_value" not in legal
             offered.append("bare_return" if is_bare else label)
     return tuple(offered)
@@ -101,74 +102,27 @@ def may_reraise(block: NaturalBlock, project: Options) -> bool:
     )
 
 
-_UNMEANT = (
-    r"(?<!\bnot )(?<!\bnever )(?<!n't )(?<!n’t )(?<!\bwithout )(?<!\bnon-)(?<!\bbus )(?<!\bfull )"
-)
-"""What stands before words that mean no jump, as in "do not stop" and "a full stop"."""
-_NEXT = r"(?:one|item|round|iteration|element|entry|line|row|record|step|turn)"
-_IMPLIED_JUMPS: Mapping[LoopLabel, re.Pattern[str]] = {
-    "continue": re.compile(
-        rf"{_UNMEANT}\b(?:skip(?:s|ped|ping)?\b(?![ -]?lists?\b)|next {_NEXT}\b"
-        r"|(?:go|goes|move|moves|carry|pass|passes) on\b|(?:go|move|proceed|jump|advance) to the next\b|pass over\b)",
-        re.IGNORECASE,
-    ),
-    "break": re.compile(
-        rf"{_UNMEANT}\b(?:stop(?:s|ped|ping)?\b(?![ -]?(?:words?|signs?|codons?|watch(?:es)?|loss(?:es)?)\b)"
-        r"|(?:leave|exit|end|quit|terminate|abort|(?:get|jump) out of) th(?:e|is) (?:\w+ )?(?:loop|function)\b"
-        r"|quit\b|abort\b|halt\b|bail out\b|give up\b|(?:hand|give) back\b|(?:exit|finish|end|leave) (?:early|here|now)\b)",
-        re.IGNORECASE,
-    ),
-}
-"""Words that often mean a jump: to the next round, or out of the loop or the function."""
-_QUOTED = re.compile(r"\"[^\"\n]*\"|(?<!\w)'[^'\n]*'(?!\w)|`[^`\n]*`")
-
-
-def blank_references(block: NaturalBlock) -> str:
-    """The words of a prompt; its references, whose names and types name no jump, are blanked."""
-    text = block.words
-    shift = block.end - 3 - len(text)
-    for reference in block.references:
-        begin, end = reference.start - shift, reference.end - shift
-        text = text[:begin] + " " * (end - begin) + text[end:]
-    return text
-
-
-def find_hints(
-    source: SourceFile, block: NaturalBlock, authority: Authority
-) -> Iterator[Diagnostic]:
-    """Say what to write so that a block gets the jump that it means, or needs no code."""
-    start = block.end - 3 - len(block.prompt)
-    text = _QUOTED.sub(lambda quoted: " " * len(quoted[0]), blank_references(block))
-    for jump, words in _IMPLIED_JUMPS.items():
-        names = [name for name in (jump, "return") if name in block.labels]
-        meant = names[:1] if jump == "continue" else names
-        offered = {label.removeprefix("bare_") for label in authority.labels}
-        if meant and not {*meant} & offered and (implied := words.search(text)):
-            at = (start + implied.start(), start + implied.end())
-            choice = " or ".join(f"`{name}`" for name in meant)
-            message = f"`{implied[0]}` may mean a jump that the text does not name"
-            yield make_diagnostic(source, "NJ303", *at, message, f"write {choice} if it does")
-    if authority.remedy:
-        message = f"the block has code: {authority.reason}"
-        yield make_diagnostic(
-            source, "NJ304", block.start, block.start + 10, message, authority.remedy
-        )
-
-
 def find_obstacles(
     block: NaturalBlock, labels: tuple[OfferedLabel, ...], types: TypeReader
 ) -> Iterator[Obstacle]:
     """Say why a block needs code."""
     if not block.writes and not labels:
-        yield Obstacle("it has neither an output nor a jump, so it acts on the program")
+        reason = "it has neither an output nor a jump, so it acts on the program"
+        yield Obstacle(reason, is_missing=True)
     if "return" in labels:
         yield from _find_return_obstacle(block, types)
     for path in block.writes:
         yield from _find_output_obstacle(block, path, types)
     if "super" in block.names:
         yield Obstacle("it reads `super`")
+    if act := find_act(block):
+        yield Obstacle(f"its text says `{act}`, which takes code")
     for path in block.reads:
         yield from _find_input_obstacle(block, path, types)
+    for change in find_fixed_changes(block, types):
+        if not change.is_scalar:
+            path = change.asked.reference.path
+            yield Obstacle(f"its text says to {change.asked.verb} `{path}`, which is only read")
 
 
 def _find_output_obstacle(block: NaturalBlock, path: str, types: TypeReader) -> Iterator[Obstacle]:
@@ -190,11 +144,36 @@ def _find_return_obstacle(block: NaturalBlock, types: TypeReader) -> Iterator[Ob
     returns = getattr(scope.node, "returns", None)
     if scope.kind not in ("function", "async function") or returns is None:
         return
-    typed = Typed(unquote(returns), scope.parent or scope)
+    typed = Typed(unquote(returns), find_signature_scope(scope))
     if types.name_of(types.expand(typed)) in ("typing.Any", "object"):
         return
     if problem := find_json_problem(typed, types):
         yield Obstacle(f"it may return `{typed}`: {problem.reason}", problem.remedy)
+
+
+@dataclass(frozen=True, slots=True)
+class FixedChange:
+    """A change that a text asks for, of what its type says is only read."""
+
+    asked: AskedChange
+    typed: Typed
+    is_scalar: bool
+    """Whether not even code could change it."""
+
+
+def find_fixed_changes(block: NaturalBlock, types: TypeReader) -> Iterator[FixedChange]:
+    """Find what a text asks to change although its type says that it is only read."""
+    for asked in find_asked_changes(block):
+        path = asked.reference.path
+        typed = _find_read_type(path, block, types)[0]
+        if typed is None or find_changeable(typed, types) is not None:
+            continue
+        is_scalar = all(
+            types.name_of(part) in SCALARS or types.name_of(part) == "typing.Literal"
+            for part in types.union_parts(types.expand(typed))
+        )
+        if not (is_scalar and asked.is_sum):
+            yield FixedChange(asked, typed, is_scalar and "." not in path)
 
 
 ANSWER_REMEDY = 'write `effects="answer"` on the block'
@@ -209,22 +188,17 @@ _USED_NOT_READ = frozenset(
 
 def _find_input_obstacle(block: NaturalBlock, path: str, types: TypeReader) -> Iterator[Obstacle]:
     root, *attributes = path.split(".")
-    if _is_type(root, block, types):
-        yield from _find_exception_obstacle(path, block, types)
+    scope = block.scope
+    if _is_type(root, scope, types):
+        yield from _find_class_obstacle(root, attributes, block, types)
         return
-    typed = types.infer(ast.Name(root, ast.Load()), block.scope)
-    if typed is None and (part := types.output_type(root, block.scope)) and root in block.binds:
-        typed = part
-    owner = typed
-    for attribute in attributes:
-        owner, typed = (
-            typed,
-            find_field_type(typed, attribute, types) if typed is not None else None,
-        )
+    typed, owner = _find_read_type(path, block, types)
     if typed is not None:
-        if not is_read_only(typed, types):
-            yield Obstacle(f"it may change `{path}: {typed}`", _suggest_type(path, typed, types))
-    elif kind := types.find_definition(root, block.scope):
+        if (changeable := find_changeable(typed, types)) is not None:
+            holds = f", which holds `{changeable}`" * (str(changeable) != str(types.expand(typed)))
+            reason = f"it may change `{path}: {typed}`{holds}"
+            yield Obstacle(reason, _suggest_type(path, typed, changeable, types))
+    elif kind := types.find_definition(root, scope):
         remedy = f"{ANSWER_REMEDY}, if it only reads `{path}`" if root.isupper() else ""
         yield Obstacle(f"it may use the {kind} `{root}`", remedy)
     elif root == _find_options_parameter(block):
@@ -237,6 +211,70 @@ def _find_input_obstacle(block: NaturalBlock, path: str, types: TypeReader) -> I
         )
 
 
+def _find_read_type(
+    path: str, block: NaturalBlock, types: TypeReader
+) -> tuple[Typed | None, Typed | None]:
+    """The type of what a path reads, and of what the last attribute of the path belongs to."""
+    root, *attributes = path.split(".")
+    typed = types.infer(ast.Name(root, ast.Load()), block.scope)
+    if typed is None and root in block.binds:
+        typed = types.output_type(root, block.scope)
+    owner = typed
+    for attribute in attributes:
+        owner = typed
+        typed = find_field_type(typed, attribute, types) if typed is not None else None
+    return typed, owner
+
+
+def _find_class_obstacle(
+    root: str, attributes: list[str], block: NaturalBlock, types: TypeReader
+) -> Iterator[Obstacle]:
+    """What can be changed through a class, a type of the library or an alias that the text names."""
+    scope = block.scope
+    path = ".".join([root, *attributes])
+    found = types.class_of_type(types.expand(Typed(ast.Name(root, ast.Load()), scope)))
+    if found is None:
+        if attributes and not hasattr(builtins, root):
+            yield Obstacle(f"it may change `{path}`, whose type is not known", "")
+        return
+    yield from _find_exception_obstacle(found, root, types)
+    typed = _find_class_attribute_type(found, attributes, types) if attributes else None
+    changeable = (
+        find_changeable(typed, types)
+        if typed is not None
+        else find_changeable_class_attribute(found, types)
+    )
+    if changeable is not None or (attributes and typed is None):
+        reason = (
+            f"it may change the class attribute `{path}`"
+            if attributes
+            else f"it may change the class `{root}`"
+        )
+        yield Obstacle(reason, f"{ANSWER_REMEDY}, if it only reads `{path}`")
+
+
+def _find_class_attribute_type(
+    found: ClassDefinition, attributes: list[str], types: TypeReader
+) -> Typed | None:
+    """The type of a class attribute, or of a member of an enum; None if it is not known."""
+    node, scope = found
+    name, *inner = attributes
+    typed = None
+    for statement in node.body:
+        match statement:
+            case ast.AnnAssign(target=ast.Name(id=declared), annotation=annotation) if (
+                declared == name
+            ):
+                typed = Typed(unquote(annotation), scope)
+            case ast.Assign(targets=[ast.Name(id=declared)], value=value) if declared == name:
+                is_enum = any(base.startswith("enum.") for base in list_base_names(found, types))
+                itself = Typed(ast.Name(node.name, ast.Load()), scope)
+                typed = itself if is_enum else infer_class_value(value, node, scope, types)
+    for attribute in inner:
+        typed = find_field_type(typed, attribute, types) if typed is not None else None
+    return typed
+
+
 def _find_options_parameter(block: NaturalBlock) -> str | None:
     """The parameter `**options` of the function around a block, whose annotation is that of its values."""
     node = block.scope.node
@@ -245,11 +283,10 @@ def _find_options_parameter(block: NaturalBlock) -> str | None:
 
 
 def _find_exception_obstacle(
-    name: str, block: NaturalBlock, types: TypeReader
+    found: ClassDefinition, name: str, types: TypeReader
 ) -> Iterator[Obstacle]:
     """An exception of this file that is not made of a message alone."""
-    found = types.class_of_type(Typed(ast.Name(name, ast.Load()), block.scope))
-    if found is None or not any(map(is_exception_name, list_base_names(found, types))):
+    if not any(map(is_exception_name, list_base_names(found, types))):
         return
     for statement in found[0].body:
         if isinstance(statement, ast.FunctionDef) and statement.name == "__init__":
@@ -260,34 +297,54 @@ def _find_exception_obstacle(
                 yield Obstacle(f"the exception `{name}` is not made of a message alone")
 
 
-def _is_type(name: str, block: NaturalBlock, types: TypeReader) -> bool:
-    typed = Typed(ast.Name(name, ast.Load()), block.scope)
-    if types.class_of_type(typed) or types.alias_of(name, block.scope):
+def _is_type(name: str, scope: NameScope, types: TypeReader) -> bool:
+    typed = Typed(ast.Name(name, ast.Load()), scope)
+    if types.class_of_type(typed) or types.alias_of(name, scope):
         return True
-    home = resolve_name(name, block.scope, types.outputs)
+    home = resolve_name(name, scope, types.outputs)
     if isinstance(home, Global) and not home.known:
         return isinstance(getattr(builtins, name, None), type)
-    if isinstance(home, Local | Global):
-        imported = types.name_of(typed)
-        return imported in SCALARS or is_exception_name(imported)
-    return False
+    imported = types.name_of(typed)
+    return imported in SCALARS or is_exception_name(imported)
 
 
 _READ_ONLY_FORMS = {"list": "Sequence", "dict": "Mapping", "set": "frozenset"}
 
 
-def _suggest_type(path: str, typed: Typed, types: TypeReader) -> str:
-    """The read-only annotation to write in place of a mutable one."""
-    expanded = types.expand(typed)
-    match expanded.annotation:
-        case ast.Subscript(slice=inner) if types.name_of(expanded) in _READ_ONLY_FORMS:
-            form = _READ_ONLY_FORMS[types.name_of(expanded)]
-            parts = inner.elts if isinstance(inner, ast.Tuple) else [inner]
-            inside = ", ".join(map(ast.unparse, parts))
-            return f"annotate `{path}: {form}[{inside}]`, if the block only reads it"
-    found = types.class_of_type(expanded)
-    if found is not None and is_dataclass(found[0]):
-        return f"make `{found[0].name}` a frozen dataclass, if the block only reads it"
-    if types.name_of(expanded) in _USED_NOT_READ:
+def _suggest_type(path: str, typed: Typed, changeable: Typed, types: TypeReader) -> str:
+    """What to write so that the values of a type can only be read, down to what they hold."""
+    if (form := make_read_only(types.expand(typed), types)) is not None:
+        return f"annotate `{path}: {ast.unparse(form)}`, if the block only reads it"
+    if types.name_of(types.expand(changeable)) in _USED_NOT_READ:
         return ""
+    found = types.class_of_type(types.expand(typed))
+    if found is not None and is_dataclass(found[0]):
+        fields = {
+            name: make_read_only(types.expand(field), types)
+            for name, field in list_fields(found, types)
+            if not is_read_only(field, types)
+        }
+        if all(fields.values()):
+            forms = [f"`{name}: {ast.unparse(form)}`" for name, form in fields.items() if form]
+            with_fields = f" with {' and '.join(forms)}" * bool(forms)
+            remedy = f"make `{found[0].name}` a frozen dataclass{with_fields}"
+            return f"{remedy}, if the block only reads it"
     return f"{ANSWER_REMEDY}, if it only reads `{path}`"
+
+
+def make_read_only(typed: Typed, types: TypeReader) -> ast.expr | None:
+    """The type with `Sequence`, `Mapping` and `frozenset` in place of what can be changed; None if that is not enough."""
+    if is_read_only(typed, types):
+        return typed.annotation
+    match typed.annotation:
+        case ast.Subscript(value=origin, slice=inner):
+            parts = inner.elts if isinstance(inner, ast.Tuple) else [inner]
+            made = [make_read_only(types.expand(typed.inside(part)), types) for part in parts]
+            name = _READ_ONLY_FORMS.get(types.name_of(typed))
+            is_container = types.name_of(typed) in (*CONTAINERS, "typing.Optional", "typing.Union")
+            written = [part for part in made if part is not None]
+            if len(written) < len(made) or not (name or is_container):
+                return None
+            slice_ = ast.Tuple(written, ast.Load()) if len(written) > 1 else written[0]
+            return ast.Subscript(ast.Name(name, ast.Load()) if name else origin, slice_, ast.Load())
+    return None

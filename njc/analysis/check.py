@@ -51,7 +51,6 @@ def check(
             yield problem
         yield from _check_control_words(module.source, block)
         yield from _check_braces(module.source, block, outputs)
-        yield from _check_has_references(module.source, block)
     yield from _check_future_imports(module, blocks)
 
 
@@ -74,14 +73,18 @@ def _check_tags(
                 message = f"`<{path}>` names no variable and is plain text"
                 hint = f"write `<<{path}>` to say so"
                 written = "<" + source.text[tag.start : tag.end]
-                yield make_diagnostic(source, "NJ203", *at, message, hint, written)
+                replacement = None if is_quoted(block, *at) else written
+                yield make_diagnostic(source, "NJ203", *at, message, hint, replacement)
             case MistypedTag(path=path):
                 message = f"the type of `{path}` is not a Python annotation, so this is plain text"
                 hint = f"write a type such as `<:{path}: str>`, or `<:{path}>` without one"
                 yield make_diagnostic(source, "NJ207", *at, message, hint)
             case NearTag(root=root, writes=writes, reason=reason, hint=hint):
                 if writes or _is_variable(root, block.scope, outputs):
-                    yield make_diagnostic(source, "NJ208", *at, reason, hint, tag.replacement)
+                    code = "NJ207" if writes else "NJ208"
+                    is_code = is_quoted(block, *at) or _is_comparison(source, block, *at, outputs)
+                    replacement = None if is_code else tag.replacement
+                    yield make_diagnostic(source, code, *at, reason, hint, replacement)
             case Reference():
                 for problem in _check_reference(source, block, tag, outputs, suggest):
                     if problem.message not in reported:
@@ -189,6 +192,45 @@ def _is_read_below(name: str, block: NaturalBlock) -> bool:
     )
 
 
+_CODE = re.compile(
+    r"```.*?```|`[^`\n]*`|\"[^\"\n]*\"|(?<!\w)'[^'\n]*'(?!\w)|^[ \t]*>>>.*$", re.S | re.M
+)
+
+
+def is_quoted(block: NaturalBlock, start: int, end: int) -> bool:
+    """Whether a place of a prompt is in quotes or in code, where it may be no reference that went wrong."""
+    shift = block.end - 3 - len(block.prompt)
+    quoted = (code.span() for code in _CODE.finditer(block.prompt))
+    return any(begin <= start - shift and end - shift <= last for begin, last in quoted)
+
+
+_OPERAND_BEFORE = re.compile(r"([\w.]+|[)\]])\s*\Z")
+_OPERAND_BEHIND = re.compile(r"\s*([\w.]+|[(\[-])")
+
+
+def _is_comparison(
+    source: SourceFile, block: NaturalBlock, start: int, end: int, outputs: BlockOutputs
+) -> bool:
+    """Whether angle brackets with a blank behind the first may compare: `a < x > b`."""
+    if not source.text[start + 1 : start + 2].isspace():
+        return False
+    before = _OPERAND_BEFORE.search(source.text[max(0, start - 80) : start])
+    behind = _OPERAND_BEHIND.match(source.text, end)
+    words = [found[1] for found in (before, behind) if found]
+    return any(
+        len(word) == 1
+        or word[0].isdigit()
+        or _is_variable(word.split(".")[0], block.scope, outputs)
+        for word in words
+    )
+
+
+def _is_word_alone(text: str, start: int, end: int) -> bool:
+    """Whether blanks and punctuation surround a place, as they do a word."""
+    is_open = text[start - 1 : start].isspace() or text[start - 1 : start] in "(\u2014"
+    return is_open and (text[end : end + 1].isspace() or text[end : end + 1] in ".,;:!?)")
+
+
 _BRACES = re.compile(
     r"(?<!\{)\{(?P<name>[^\W\d]\w*)[\w.]*(?:\[[^\]{}]*\])?(?:![rsa])?(?::[^{}]*)?\}(?!\})"
 )
@@ -206,19 +248,9 @@ def _check_braces(
         if _is_variable(name, block.scope, outputs) and is_defined(name, block.scope, outputs):
             at = (block.start + field.start(), block.start + field.end())
             message = f"`{field[0]}` is plain text: the prompt is no f-string"
-            replacement = f"<{name}>" if field[0] == f"{{{name}}}" else None
+            is_plain = field[0] == f"{{{name}}}" and _is_word_alone(block.literal, *field.span())
+            replacement = f"<{name}>" if is_plain and not is_quoted(block, *at) else None
             yield make_diagnostic(source, "NJ210", *at, message, f"write `<{name}>`", replacement)
-
-
-def _check_has_references(source: SourceFile, block: NaturalBlock) -> Iterator[Diagnostic]:
-    """Report a block that names no variable and asks for no jump."""
-    if block.tags or block.is_fstring or any(find_control_words(block)):
-        return
-    if not re.search(r"\braise\b", block.prompt, re.IGNORECASE):
-        at = (block.start, block.start + len('"""natural'))
-        message = "the block refers to no variable, so it neither sees nor changes the program"
-        hint = "name what it reads by `<name>` and what it binds by `<:name>`"
-        yield make_diagnostic(source, "NJ211", *at, message, hint)
 
 
 def _check_control_words(source: SourceFile, block: NaturalBlock) -> Iterator[Diagnostic]:

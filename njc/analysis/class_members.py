@@ -10,15 +10,30 @@ Not seen: bases of other modules, and what decorators and metaclasses add.
 from __future__ import annotations
 
 import ast
+from collections import Counter
 from collections.abc import Iterator
 
 from njc.analysis.types import MAX_DEPTH, ClassDefinition, Typed, TypeDefinitions, unquote
 from njc.frontend.names import NameScope
 
+ENUM_BASES = frozenset(f"enum.{name}" for name in ("Enum", "IntEnum", "StrEnum"))
+FLAG_BASES = frozenset({"enum.Flag", "enum.IntFlag"})
+MODEL_BASES = frozenset({"pydantic.BaseModel", "pydantic.main.BaseModel"})
+DATA_BASES = MODEL_BASES | {"typing.NamedTuple", "typing.TypedDict"}
+
+
+def is_dataclass(node: ast.ClassDef) -> bool:
+    """Whether a class is a dataclass."""
+    functions = (
+        decorator.func if isinstance(decorator, ast.Call) else decorator
+        for decorator in node.decorator_list
+    )
+    return any(ast.unparse(function).rpartition(".")[2] == "dataclass" for function in functions)
+
 
 def list_base_names(found: ClassDefinition, types: TypeDefinitions) -> Iterator[str]:
     """The dotted names of the bases of a class, through classes of this file."""
-    for node, scope in _walk_bases(found, types):
+    for node, scope in walk_bases(found, types):
         for base in node.bases:
             yield types.name_of(Typed(base, scope))
 
@@ -37,7 +52,7 @@ def list_fields(
                 if types.name_of(typed) != "typing.ClassVar":
                     yield name, typed
             case ast.FunctionDef(name="__init__"):
-                for name, annotation in _list_attributes_set(statement):
+                for name, annotation in _list_attributes_set(statement, node):
                     yield name, Typed(unquote(annotation), scope)
 
 
@@ -88,7 +103,7 @@ def _find_methods(
     found: ClassDefinition, name: str, types: TypeDefinitions
 ) -> Iterator[tuple[ast.FunctionDef | ast.AsyncFunctionDef, NameScope]]:
     """The functions of this name in a class and in its bases in this file, with the scope around their class."""
-    for node, scope in _walk_bases(found, types):
+    for node, scope in walk_bases(found, types):
         for statement in node.body:
             match statement:
                 case ast.FunctionDef(name=defined) | ast.AsyncFunctionDef(name=defined) if (
@@ -97,13 +112,13 @@ def _find_methods(
                     yield statement, scope
 
 
-def _walk_bases(
+def walk_bases(
     found: ClassDefinition, types: TypeDefinitions, depth: int = 0
 ) -> Iterator[ClassDefinition]:
     """A class, and then its bases in this file."""
     yield found
     for base in _find_bases(found, types) if depth < MAX_DEPTH else ():
-        yield from _walk_bases(base, types, depth + 1)
+        yield from walk_bases(base, types, depth + 1)
 
 
 def _find_bases(found: ClassDefinition, types: TypeDefinitions) -> Iterator[ClassDefinition]:
@@ -111,8 +126,26 @@ def _find_bases(found: ClassDefinition, types: TypeDefinitions) -> Iterator[Clas
     return filter(None, (types.class_of_type(Typed(base, scope)) for base in node.bases))
 
 
-def _list_attributes_set(init: ast.FunctionDef) -> Iterator[tuple[str, ast.expr]]:
-    """The attributes that `__init__` sets, with their annotations or those of the parameters that they are set to."""
+def list_attribute_stores(node: ast.ClassDef) -> Iterator[str]:
+    """The attributes that the code in a class sets, one that sets them by name among them."""
+    for part in ast.walk(node):
+        match part:
+            case ast.Attribute(attr=name, ctx=ast.Store()):
+                yield name
+            case ast.Attribute(attr="__setattr__" | "__dict__" as name):
+                yield name
+            case ast.Call(func=ast.Name(id="setattr" | "vars" as name)):
+                yield name
+
+
+def _list_attributes_set(
+    init: ast.FunctionDef, node: ast.ClassDef
+) -> Iterator[tuple[str, ast.expr]]:
+    """The attributes that `__init__` sets, with their annotations or those of the parameters that they are set to.
+
+    An attribute that other code of the class sets, too, has no type without an annotation of its own.
+    """
+    stores = Counter(list_attribute_stores(node))
     arguments = [*init.args.posonlyargs, *init.args.args, *init.args.kwonlyargs]
     parameters = {
         argument.arg: argument.annotation for argument in arguments if argument.annotation
@@ -126,5 +159,5 @@ def _list_attributes_set(init: ast.FunctionDef) -> Iterator[tuple[str, ast.expr]
             case ast.Assign(
                 targets=[ast.Attribute(value=ast.Name(id="self"), attr=name)],
                 value=ast.Name(id=parameter),
-            ) if parameter in parameters:
+            ) if parameter in parameters and stores[name] == 1:
                 yield name, parameters[parameter]

@@ -1,20 +1,170 @@
-"""The words break, continue and return in a prompt, where they ask for the statement.
+"""The words by which a prompt asks for a jump.
 
     Break if the <mail> says so.  ...  otherwise, return it.       break, return
-    Break the <text> into lines during the coffee break.           neither
-    A return ticket, and what it may return.                       return
+    Never break off.                                               named, but negated: none
+    The service continues after a coffee break.                    offered, and reported as doubtful
+    Skip it, or stop here. Überspringe es.                         none is named; reported as implied
 
-Recognised by the words beside them. Taken for a statement by mistake: some other uses of the verbs, as in
-"return the book to its shelf". Not recognised: other words for a jump, as in "leave the loop" or "stop here",
-and other languages than English.
+A block is offered the jumps that its text names. Those that it means without naming them are recognised in the most
+spoken languages of Europe, Russian, Chinese and Japanese, by their usual words only.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from typing import Literal
 
 from njc.frontend.blocks import NaturalBlock
+
+JumpLabel = Literal["break", "continue", "return"]
+JUMP_LABELS: tuple[JumpLabel, ...] = ("break", "continue", "return")
+
+_NAMES: Mapping[JumpLabel, re.Pattern[str]] = {
+    "break": re.compile(r"\bbr(?:eak(?:s|ing)?|oke|oken(?=\s+(?:off|out)\b))\b", re.IGNORECASE),
+    "continue": re.compile(r"\bcontinu(?:e|es|ed|ing)\b", re.IGNORECASE),
+    "return": re.compile(r"\breturn(?:s|ed|ing)?\b", re.IGNORECASE),
+}
+"""The words by which a text names a jump."""
+_NEGATED = re.compile(
+    r"(?:\b(?:not|never|no|nor|without|cannot|avoid)|n['’]t)\s+(?:\w+ly\s+|ever\s+|(?:\w+\s+)?(?:or|nor)\s+)?\Z",
+    re.IGNORECASE,
+)
+_LIMITS_NEGATION = re.compile(
+    r"[^.;!?\n]*\b(?:unless|until|before|except|but|other than|if not)\b", re.IGNORECASE
+)
+_CLEARLY_BEFORE = re.compile(
+    r"(?:\b(?:it|this|that|which|who|loop|block|function|program|you|is|are|be|been|by|before|when|after|and|or)|[>.:;!?])\s*\Z"
+    r"|^\s*\Z",
+    re.IGNORECASE,
+)
+_QUOTED = re.compile(r"\"[^\"\n]*\"|(?<!\w)'[^'\n]*'(?!\w)|`[^`\n]*`")
+
+
+def list_named_jumps(block: NaturalBlock) -> list[JumpLabel]:
+    """The jumps that a text names, but for those that it only forbids."""
+    return [label for label in JUMP_LABELS if any(_find_names(block, label))]
+
+
+def _find_names(block: NaturalBlock, label: JumpLabel) -> Iterator[re.Match[str]]:
+    text = blank_references(block)
+    return (name for name in _NAMES[label].finditer(text) if not _is_negated(text, name))
+
+
+def _is_negated(text: str, name: re.Match[str]) -> bool:
+    before = text[max(0, name.start() - 30) : name.start()]
+    return bool(_NEGATED.search(before)) and not _LIMITS_NEGATION.match(text, name.end())
+
+
+def find_doubtful_names(
+    block: NaturalBlock, labels: frozenset[str]
+) -> Iterator[tuple[re.Match[str], bool]]:
+    """The first name of each jump that is legal at a block, but only forbidden, or never clearly asked for.
+
+    The flag says whether the jump is offered. Offsets are of the block's prompt.
+    """
+    text = blank_references(block)
+    clear = {word["label"].lower() for word in find_control_words(block)}
+    for label in JUMP_LABELS:
+        found = list(_NAMES[label].finditer(text)) if label in labels else []
+        asked = [name for name in found if not _is_negated(text, name)]
+        if found and not asked:
+            yield found[0], False
+        elif asked and label not in clear and not any(_is_clear(text, name) for name in asked):
+            yield asked[0], True
+
+
+def _is_clear(text: str, name: re.Match[str]) -> bool:
+    """Whether an inflected name follows a pronoun, a reference or the start of a clause: "it breaks"."""
+    is_inflected = name[0].lower() not in JUMP_LABELS
+    before = text[max(0, name.start() - 30) : name.start()]
+    return is_inflected and bool(_CLEARLY_BEFORE.search(before))
+
+
+# ── jumps that are meant, not named ──────────────────────────────────────────────────────────────
+
+_UNMEANT = "".join(
+    rf"(?<!{before})"
+    for before in (
+        *(r"\bnot ", r"\bnever ", "n't ", "n’t ", r"\bwithout ", r"\bnon-", r"\bbus ", r"\bfull ", r"\bto be "),
+        *(r"\bnicht ", r"\bnie ", r"\bno ", r"\bnon ", r"\bnão ", r"\bne ", r"\bjamais ", r"\bnunca "),
+    )
+)  # fmt: skip
+"""What stands before words that mean no jump, as in "do not stop" and "a full stop"."""
+_NEXT = r"(?:one|item|round|iteration|element|entry|line|row|record|step|turn)"
+_LOOP = r"th(?:e|is) (?:\w+ )?(?:loop|function)\b"
+_IMPLIED: Mapping[JumpLabel, tuple[str, ...]] = {
+    "continue": (
+        r"skip(?:s|ped|ping)?\b(?![ -]?lists?\b)",
+        rf"(?:take|with) the next {_NEXT}\b",
+        r"(?:go|goes|move|moves|carry|carries) on\b(?! (?:a|an|the)\b)",
+        r"(?:go|move|proceed|jump|advance) to the next\b|pass(?:es)? over\b",
+        r"überspring\w*|lass\w* [^.;\n]{0,30}\baus\b|weiter mit\b|zu[mr] nächsten\b|fortfahren\b|(?:mach|geh|fahr)e? (?:weiter|fort)\b",
+        r"saut(?:e|er|ez)\b|pass(?:e|er|ez) (?:à la|au|à l['’]) ?suivant\w*|pass(?:e|er|ez) (?:au|à la|à l)\b|poursui(?:s|vre|vez)\b",
+        r"s[aá]lt(?:ar|e|ea|arse)(?:lo|la|los|las)?\b|om[ií]t(?:e|ir|a)(?:lo|la|los|las)?\b|pasa(?:r)? (?:al|a la) siguiente|continúa\b|sigue con\b",
+        r"salta(?:re|lo|la|li|le)?\b|passa(?:re)? (?:al|alla|all['’])|prosegui(?:re)?\b",
+        r"pul(?:e|ar|a)(?:-[oa]s?)?\b|pass(?:e|ar|a) (?:para )?(?:ao?|o|à) (?:próxim|seguint)\w*|prossig(?:a|ue)\b",
+        r"sla [^.;\n]{0,30}\bover\b|overslaan\b|ga (?:door|verder)\b|pomiń\b|pomijaj\b|пропуст\w+|продолж\w+",
+    ),
+    "break": (
+        r"stop(?:s|ped|ping)?\b(?![ -]?(?:words?|signs?|codons?|watch(?:es)?|loss(?:es)?)\b)",
+        rf"(?:leaves?|exits?|ends?|quits?|terminates?|aborts?|finish(?:es)?|(?:get|jump|break) out of) {_LOOP}",
+        r"quits?\b|aborts?\b|halts?\b|terminates?\b|bails? out\b|gives? up\b|(?:exit|finish|end|leave) (?:early|here|now)\b",
+        r"abbrechen\b|br(?:ich|echen) [^.;\n]{0,30}\bab\b|beende[nt]?\b|aufhören\b|hör(?:e|t|en)? (?:(?!nicht\b)[^.;\n]){0,30}\bauf\b|stopp(?:e|en|t)?\b"
+        r"|verlass\w* (?:die |den )?(?:\w+ )?(?:schleife|funktion)\b",
+        r"arrêt(?:e|er|ez|ons)\b|interromp(?:s|re|ez)\b|(?:quitt|termin)(?:e|er|ez)\b|sor(?:s|tir|tez) de la boucle",
+        r"det(?:ente|ener|enga|énte|én)(?:se)?\b|interrump(?:e|ir|a)\b|abandon[ae]r?\b|sal(?:ir)? del (?:bucle|ciclo)|termin[ae]r?\b|para aquí\b",
+        r"ferma(?:ti|re|rsi)?\b|smett(?:i|ere)\b|interromp(?:i|ere|er|a)\b|esc[ie]\b|uscire\b",
+        r"par(?:e|ar)\b(?! down)|encerr(?:e|ar|a)\b|sa(?:ia|ir) do (?:laço|ciclo|loop)|breek [^.;\n]{0,30}\baf\b|przerwij\b|zakończ\b",
+        r"останов\w+|прерв\w+|прекрат\w+|выйд\w+",
+    ),
+    "return": (
+        r"(?:hand|give)s? (?:[^.;\n]{0,30}\s)?back\b",
+        r"gib\b[^.;\n]{0,40}\bzurück\b|zurückgeben\b|liefere\b|geef\b[^.;\n]{0,40}\bterug\b",
+        r"renvo(?:ie|yer|yez)\b|retourn(?:e|er|ez)\b|devuelv(?:e|a)\b|devolv(?:er|a)\b|retorn[ae]r?\b|restitui(?:sci|re)\b|ritorna(?:re)?\b",
+        r"zwróć\b|верн(?:и|ите|уть)\b",
+    ),
+}  # fmt: skip
+_IMPLIED_PATTERNS = {
+    label: re.compile(rf"{_UNMEANT}\b(?:{'|'.join(words)})", re.IGNORECASE)
+    for label, words in _IMPLIED.items()
+}
+_WITHOUT_BLANKS: Mapping[JumpLabel, re.Pattern[str]] = {
+    "continue": re.compile("跳过|跳過|继续|スキップ|飛ば|건너뛰"),
+    "break": re.compile("停止|中断|中止|终止|退出|跳出|終了|やめ|抜け|멈추|중단"),
+    "return": re.compile("返回|返す|返し|반환"),
+}
+"""The same of languages that write no blanks between words."""
+
+
+def find_implied_jumps(
+    block: NaturalBlock, offered: frozenset[str]
+) -> Iterator[tuple[re.Match[str], list[str]]]:
+    """The words that mean a jump which is legal and is not offered, each with the jumps that it may mean."""
+    text = _QUOTED.sub(lambda quoted: " " * len(quoted[0]), blank_references(block))
+    legal: list[str] = [name for name in block.labels if name not in block.labels_exiting_finally]
+    for jump, words in _IMPLIED_PATTERNS.items():
+        wanted = {"break": ("break", "return"), "return": ("return", "break")}.get(jump, (jump,))
+        names = [name for name in wanted if name in legal]
+        if jump == "continue" and not names and "return" in legal:
+            names = ["return"]
+        implied = words.search(text) or _WITHOUT_BLANKS[jump].search(text)
+        is_named = any(_find_names(block, jump))  # where it is not legal, that is reported
+        if implied and names and offered.isdisjoint(names) and not is_named:
+            yield implied, names
+
+
+def blank_references(block: NaturalBlock) -> str:
+    """The words of a prompt; its references, whose names and types name no jump, are blanked."""
+    text = block.words
+    shift = block.end - 3 - len(text)
+    for reference in block.references:
+        begin, end = reference.start - shift, reference.end - shift
+        text = text[:begin] + " " * (end - begin) + text[end:]
+    return text
+
+
+# ── names that are statements beyond doubt ───────────────────────────────────────────────────────
 
 _WORD = re.compile(r"\b(?P<label>break|continue|return)\b", re.IGNORECASE)
 _BEFORE = re.compile(r"(?P<word>[\w'’>]+)?(?P<gap>[^\w'’>]*)\Z")
@@ -79,6 +229,13 @@ _AFTER = {
 }
 
 
+_OBJECT_FOLLOWS = re.compile(
+    r"return\s+(?:(?:it|them|this|that|its|none|true|false|nothing)\b|<)|(?:break|continue)\s+(?:out of|with)?\s*th(?:e|is) (?:\w+ )?loop\b",
+    re.IGNORECASE,
+)
+"""What only the statement is followed by, whatever word stands before."""
+
+
 def find_control_words(block: NaturalBlock) -> Iterator[re.Match[str]]:
     """Find the words that ask for a jump; offsets are of the block's prompt."""
     text = block.words
@@ -87,5 +244,6 @@ def find_control_words(block: NaturalBlock) -> Iterator[re.Match[str]]:
         assert before, "the pattern matches the empty text"
         begins = not before["word"] or not before["gap"].isspace()
         verb = begins or before["word"].lower() in _VERB_FOLLOWS
+        verb = verb or bool(_OBJECT_FOLLOWS.match(text, word.start()))
         if verb and _AFTER[word["label"].lower()].match(text, word.end()):
             yield word

@@ -10,11 +10,11 @@ Not seen: operators that classes define, and functions and classes of other modu
 from __future__ import annotations
 
 import ast
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from njc.analysis.class_members import find_field_type, find_method_result, list_base_names
-from njc.analysis.json_forms import is_read_only
+from njc.analysis.read_only import is_read_only
 from njc.analysis.types import (
     MAX_DEPTH,
     SCALARS,
@@ -76,14 +76,14 @@ class ExpressionReader(TypeDefinitions):
                 both_scalar = all(part and self.name_of(part) in SCALARS for part in (typed, other))
                 return typed if both_scalar else None
             case ast.Tuple(elts=parts):
-                inner_types = [self.infer(part, scope, depth + 1) for part in parts]
-                return make_builtin_type("tuple", scope) if all(inner_types) else None
+                return self._make_tuple_type([self.infer(part, scope, depth + 1) for part in parts])
             case ast.IfExp(body=body, orelse=orelse):
                 first, second = (
                     self.infer(body, scope, depth + 1),
                     self.infer(orelse, scope, depth + 1),
                 )
-                return first if first and second and str(first) == str(second) else None
+                is_same = first and second and self.identify(first) == self.identify(second)
+                return first if is_same else None
             case ast.BoolOp(values=operands):
                 known = [self.infer(part, scope, depth + 1) for part in operands]
                 found = [part for part in known if part is not None]
@@ -104,6 +104,20 @@ class ExpressionReader(TypeDefinitions):
             case ast.Await(value=ast.Call(func=function)):
                 return self._result_of(function, scope, depth)
         return None
+
+    def _make_tuple_type(self, parts: Sequence[Typed | None]) -> Typed | None:
+        """The type of a tuple of some parts, where their names mean something in one scope."""
+        known = [part for part in parts if part is not None]
+        if len(known) < len(parts) or len({part.scope for part in known}) > 1 or not known:
+            return None
+        inner = ast.Tuple([part.annotation for part in known], ast.Load())
+        origin = make_builtin_type("tuple", known[0].scope)
+        is_plain = self.is_builtin("tuple", known[0].scope)
+        return (
+            known[0].inside(ast.Subscript(origin.annotation, inner, ast.Load()))
+            if is_plain
+            else None
+        )
 
     def _result_of(self, function: ast.expr, scope: NameScope, depth: int) -> Typed | None:
         match function:
@@ -153,18 +167,20 @@ class ExpressionReader(TypeDefinitions):
         if depth > MAX_DEPTH:
             return None
         match iterable:
-            case ast.Call(func=ast.Name(id="range")):
+            case ast.Call(func=ast.Name(id="range")) if self.is_builtin("range", scope):
                 return make_builtin_type("int", scope)
             case ast.Call(
-                func=ast.Name(id="sorted" | "list" | "tuple" | "set" | "reversed"), args=[inner, *_]
-            ):
+                func=ast.Name(id="sorted" | "list" | "tuple" | "set" | "reversed" as name),
+                args=[inner, *_],
+            ) if self.is_builtin(name, scope):
                 return self.element_of(inner, scope, depth + 1)
             case ast.Call(func=ast.Attribute(value=owner, attr="split" | "splitlines")):
                 typed = self.infer(owner, scope, depth + 1)
                 return typed if typed and self.name_of(typed) == "str" else None
             case ast.List(elts=[_, *_]) | ast.Tuple(elts=[_, *_]) | ast.Set(elts=[_, *_]):
                 parts = [self.infer(part, scope, depth + 1) for part in iterable.elts]
-                return parts[0] if len({str(part) for part in parts}) == 1 else None
+                kinds = {self.identify(part) if part else None for part in parts}
+                return parts[0] if len(kinds) == 1 else None
         if self._is_enum(iterable, scope):
             return Typed(iterable, scope)
         typed = self.infer(iterable, scope, depth + 1)

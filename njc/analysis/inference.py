@@ -11,14 +11,19 @@ no type.
 from __future__ import annotations
 
 import ast
-import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property, partial
 
 from njc.analysis.expressions import ExpressionReader
-from njc.analysis.json_forms import is_read_only
-from njc.analysis.types import MAX_DEPTH, Typed, make_builtin_type, unquote
+from njc.analysis.read_only import is_read_only
+from njc.analysis.types import (
+    MAX_DEPTH,
+    Typed,
+    find_signature_scope,
+    make_builtin_type,
+    unquote,
+)
 from njc.frontend.blocks import NaturalBlock
 from njc.frontend.names import NameScope, list_bound_names, walk_outwards, walk_statements
 from njc.frontend.references import parse_type
@@ -46,14 +51,13 @@ class TypeReader(ExpressionReader):
         if (home := self.find_home(name, scope)) is None:
             return None
         key = mangle(name, scope.mangling_class)
-        if key in self._rebound_elsewhere and key not in home.bindings.annotations:
+        if name in self.list_rebound(home) and key not in home.bindings.annotations:
             return None
         found = [binding(depth + 1) for binding in self._bindings(home).get(key, ())]
         known = [typed for typed in found if typed is not None]
         if not known or len(known) != len(found) or depth > MAX_DEPTH:
             return None
-        distinct = {str(typed): typed for typed in known}
-        if len(distinct) == 1:
+        if len(set(map(self.identify, known))) == 1:
             return known[0]
         return known[0] if all(is_read_only(typed, self) for typed in known) else None
 
@@ -64,11 +68,10 @@ class TypeReader(ExpressionReader):
             parsed = parse_type(text)
             return Typed(parsed, scope) if parsed is not None else None
         for place in walk_outwards(scope):
-            annotation = self._typing_annotations(place).get(key) or place.bindings.parameters.get(
-                key
-            )
-            if annotation is not None:
+            if (annotation := self._typing_annotations(place).get(key)) is not None:
                 return Typed(unquote(annotation), place)
+            if (annotation := place.bindings.parameters.get(key)) is not None:
+                return Typed(unquote(annotation), find_signature_scope(place))
             if place.is_function and key in place.bindings.bound:
                 return None
         return None
@@ -101,25 +104,6 @@ class TypeReader(ExpressionReader):
         return "Final" in self.text
 
     @cached_property
-    def _rebound_elsewhere(self) -> frozenset[str]:
-        """The names that some function declares global or nonlocal, and so may bind again."""
-        if not re.search(r"\b(?:global|nonlocal)\b", self.text):
-            return frozenset()
-        trees = {
-            id(place.node): place.node
-            for block in self.blocks
-            for place in walk_outwards(block.scope)
-            if place.parent is None
-        }
-        return frozenset(
-            name
-            for tree in trees.values()
-            for node in ast.walk(tree)
-            if isinstance(node, ast.Global | ast.Nonlocal)
-            for name in node.names
-        )
-
-    @cached_property
     def _bindings_by_scope(self) -> dict[NameScope, dict[str, list[Binding]]]:
         return {}
 
@@ -142,12 +126,12 @@ class TypeReader(ExpressionReader):
 
     def _find_bindings(self, scope: NameScope) -> Iterator[tuple[str, Binding]]:
         """Each binding of a name in a scope, with a function that reads its type."""
-        rest = _find_rest_parameter(scope)
+        rest, around = _find_rest_parameter(scope), find_signature_scope(scope)
         for name, annotation in scope.bindings.parameters.items():
             if rest is not None and name == rest.arg and rest.annotation is not None:
-                yield name, _always(_make_tuple_type(rest.annotation, scope))
+                yield name, _always(_make_tuple_type(rest.annotation, around))
                 continue
-            yield name, _always(Typed(unquote(annotation), scope) if annotation else None)
+            yield name, _always(Typed(unquote(annotation), around) if annotation else None)
         annotated = self._typing_annotations(scope)
         for name, annotation in annotated.items():
             yield name, _always(Typed(unquote(annotation), scope))
@@ -209,12 +193,12 @@ class TypeReader(ExpressionReader):
             case (
                 ast.Tuple(elts=[ast.Name(id=index), inner]),
                 ast.Call(func=ast.Name(id="enumerate"), args=[values, *_]),
-            ):
+            ) if self.is_builtin("enumerate", scope):
                 yield index, _always(make_builtin_type("int", scope))
                 yield from self._bindings_of_loop(inner, values, scope)
             case ast.Tuple(elts=targets), ast.Call(func=ast.Name(id="zip"), args=values) if len(
                 targets
-            ) == len(values):
+            ) == len(values) and self.is_builtin("zip", scope):
                 for inner, value in zip(targets, values, strict=True):
                     yield from self._bindings_of_loop(inner, value, scope)
             case (

@@ -1,11 +1,10 @@
-"""Which types nobody can change a value through, and which of them JSON carries.
+"""Which types JSON carries.
 
-    is_read_only(Sequence[str])                     True        is_read_only(list[str])              False
     find_json_problem(dict[str, datetime.date])     None
     find_json_problem(list[Callable])               JsonProblem("JSON does not carry `Callable`")
     find_json_problem(Cat | Dog)                    JsonProblem("JSON does not tell `Cat` and `Dog` apart", ...)
 
-Not seen: classes of other modules, which count as changeable and without a JSON form, as do aliases that refer to
+Not seen: classes of other modules, which count as without a JSON form, as do aliases that refer to
 themselves without a class between; limits and validators.
 """
 
@@ -17,7 +16,16 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import permutations
 
-from njc.analysis.class_members import find_unresolved_name, list_base_names, list_fields
+from njc.analysis.class_members import (
+    DATA_BASES,
+    ENUM_BASES,
+    FLAG_BASES,
+    MODEL_BASES,
+    find_unresolved_name,
+    is_dataclass,
+    list_base_names,
+    list_fields,
+)
 from njc.analysis.types import SCALARS, ClassDefinition, Typed, TypeDefinitions
 from njrt.messages import Json
 from njrt.values.json_alternatives import FormComparer
@@ -34,16 +42,8 @@ _WITHOUT_JSON = frozenset({"complex", "fractions.Fraction"})
 _ABSTRACT_COLLECTIONS = frozenset(
     f"collections.abc.{name}" for name in ("Sequence", "Mapping", "Collection", "Set")
 )
-_READ_ONLY_CONTAINERS = _ABSTRACT_COLLECTIONS | {
-    *("tuple", "frozenset", "type", "range"),
-    *("collections.abc.Iterable", "collections.abc.Container"),
-}
 _JSON_CONTAINERS = _ABSTRACT_COLLECTIONS | {"list", "dict", "tuple", "set", "frozenset"}
 _MAPPINGS = ("dict", "collections.abc.Mapping")
-_ENUM_BASES = frozenset(f"enum.{name}" for name in ("Enum", "IntEnum", "StrEnum"))
-_FLAG_BASES = frozenset({"enum.Flag", "enum.IntFlag"})
-_MODEL_BASES = frozenset({"pydantic.BaseModel", "pydantic.main.BaseModel"})
-_DATA_BASES = _MODEL_BASES | {"typing.NamedTuple", "typing.TypedDict"}
 _NEUTRAL_BASES = frozenset({"object", "abc.ABC", "str", "int", "float"})
 """Bases that add no fields; the last three are those of enums."""
 _TEXT: Json = {"type": "string"}
@@ -62,7 +62,6 @@ _SCALAR_FORMS: Mapping[str, Json] = {
     },
 }
 """The forms of scalars; that of all others is text."""
-_OF_FROZEN_CLASSES = ("dataclass", "define", "attrs", "s", "mutable")
 _NEVER_JSON = frozenset({"typing.Any", "object", "typing.Callable", "type"})
 
 
@@ -76,66 +75,6 @@ class JsonProblem:
 
     reason: str
     remedy: str = ""
-
-
-# ── types that are read only ─────────────────────────────────────────────────────────────────────
-
-
-def is_read_only(typed: Typed, types: TypeDefinitions) -> bool:
-    """Whether nobody can change a value of a type through it, as far as its outermost level goes."""
-    parts = types.union_parts(types.expand(typed))
-    return all(_is_part_read_only(part, types) for part in parts)
-
-
-def _is_part_read_only(typed: Typed, types: TypeDefinitions) -> bool:
-    name = types.name_of(typed)
-    if name in SCALARS or name in _READ_ONLY_CONTAINERS or name == "typing.Literal":
-        return True
-    if is_exception_name(name):
-        return True
-    found = types.class_of_type(typed)
-    if found is None:
-        return False
-    bases = set(list_base_names(found, types))
-    is_data = bool(bases & (_ENUM_BASES | _FLAG_BASES)) or "typing.NamedTuple" in bases
-    return is_data or any(map(is_exception_name, bases)) or _is_frozen(found[0], bases)
-
-
-def is_exception_name(name: str) -> bool:
-    """Whether a name is that of an exception, as exceptions are named."""
-    leaf = name.rpartition(".")[2]
-    return leaf[:1].isupper() and leaf.endswith(("Error", "Exception", "Warning"))
-
-
-def _is_frozen(node: ast.ClassDef, bases: set[str]) -> bool:
-    """Whether a class is a dataclass, a class of attrs or a model of pydantic whose instances are frozen."""
-    for decorator in node.decorator_list:
-        match decorator:
-            case ast.Call(func=function, keywords=keywords):
-                is_known = ast.unparse(function).rpartition(".")[2] in _OF_FROZEN_CLASSES
-                if is_known and _has_frozen(keywords):
-                    return True
-            case ast.Attribute(value=ast.Name(id="attrs" | "attr"), attr="frozen"):
-                return True
-    if not bases & _MODEL_BASES:
-        return False
-    calls = [
-        statement.value.keywords
-        for statement in node.body
-        if isinstance(statement, ast.Assign | ast.AnnAssign)
-        and isinstance(statement.value, ast.Call)
-        and ast.unparse(statement.value.func).endswith("ConfigDict")
-    ]
-    return any(map(_has_frozen, [node.keywords, *calls]))
-
-
-def _has_frozen(keywords: Sequence[ast.keyword]) -> bool:
-    return any(
-        keyword.arg == "frozen"
-        and isinstance(keyword.value, ast.Constant)
-        and keyword.value.value is True
-        for keyword in keywords
-    )
 
 
 # ── types that JSON carries ──────────────────────────────────────────────────────────────────────
@@ -304,19 +243,21 @@ class _FormReader:
     def read_class(self, typed: Typed, found: ClassDefinition) -> Json | JsonProblem:
         node, _ = found
         bases = set(list_base_names(found, self.types))
-        known = bases & (_ENUM_BASES | _DATA_BASES)
-        if bases & _FLAG_BASES:
+        known = bases & (ENUM_BASES | DATA_BASES)
+        if bases & FLAG_BASES:
             return JsonProblem(f"JSON does not carry combinations of `{node.name}`")
-        if bases & _ENUM_BASES:
+        if bases & ENUM_BASES:
             return _make_members_form(dict.fromkeys(_list_members(node), node))
         if not (known or is_dataclass(node)):
             return JsonProblem(f"JSON does not carry `{typed}`, which declares no fields")
+        if is_dataclass(node) and _has_own_constructor(node):
+            return JsonProblem(f"`{node.name}` is made by code of its own")
         if strange := self.find_strange_base(found):
             return JsonProblem(
                 f"njc does not see the fields of `{strange}`",
                 'write `effects="answer"` on the block, if JSON carries them',
             )
-        if not bases & _MODEL_BASES and (local := find_unresolved_name(found, self.types)):
+        if not bases & MODEL_BASES and (local := find_unresolved_name(found, self.types)):
             return JsonProblem(
                 f"`{local}`, in the fields of `{node.name}`, is not found at run time",
                 f"define `{local}` at the top level of the module",
@@ -325,7 +266,7 @@ class _FormReader:
         try:
             fields: dict[str, Json] = {}
             for name, field_type in list_fields(found, self.types):
-                is_private = bases & _MODEL_BASES and name.startswith("_")
+                is_private = bases & MODEL_BASES and name.startswith("_")
                 if is_private or name == "_" or name in _list_computed(node):
                     continue
                 form = self.read(field_type)
@@ -342,7 +283,7 @@ class _FormReader:
 
     def find_strange_base(self, found: ClassDefinition) -> str | None:
         """A base of a class whose fields are not known."""
-        known = _DATA_BASES | _NEUTRAL_BASES
+        known = DATA_BASES | _NEUTRAL_BASES
         for base in found[0].bases:
             typed = Typed(base, found[1])
             inner = self.types.class_of_type(typed)
@@ -374,6 +315,18 @@ def _list_members(node: ast.ClassDef) -> list[str]:
     ]
 
 
+def _has_own_constructor(node: ast.ClassDef) -> bool:
+    """Whether a dataclass is made by an `__init__` or `__new__` that is not made from its fields."""
+    is_generated = not any(
+        keyword.arg == "init" and ast.unparse(keyword.value) == "False"
+        for decorator in node.decorator_list
+        if isinstance(decorator, ast.Call)
+        for keyword in decorator.keywords
+    )
+    names = {part.name for part in node.body if isinstance(part, ast.FunctionDef)}
+    return not is_generated or not names.isdisjoint({"__init__", "__new__"})
+
+
 def _list_computed(node: ast.ClassDef) -> list[str]:
     """The fields of a dataclass that its constructor does not take: `y: int = field(init=False)`."""
     return [
@@ -387,12 +340,3 @@ def _list_computed(node: ast.ClassDef) -> list[str]:
             for keyword in statement.value.keywords
         )
     ]
-
-
-def is_dataclass(node: ast.ClassDef) -> bool:
-    """Whether a class is a dataclass."""
-    functions = (
-        decorator.func if isinstance(decorator, ast.Call) else decorator
-        for decorator in node.decorator_list
-    )
-    return any(ast.unparse(function).rpartition(".")[2] == "dataclass" for function in functions)

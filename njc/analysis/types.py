@@ -12,9 +12,11 @@ from __future__ import annotations
 
 import ast
 import builtins
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
+from operator import or_
 
 from njc.frontend.names import (
     BlockOutputs,
@@ -27,6 +29,7 @@ from njc.frontend.names import (
     walk_statements,
 )
 from njc.frontend.references import parse_type
+from njrt.private_names import mangle
 
 MAX_DEPTH = 12
 """How many steps from one type or expression to the next are followed."""
@@ -69,6 +72,8 @@ _QUALIFIERS = frozenset(
         *("typing.ReadOnly", "dataclasses.InitVar"),
     }
 )
+_GENERIC_TYPES = frozenset({"list", "dict", "set", "frozenset", "tuple", "type"})
+_TYPE_PREFIXES = ("typing.", "collections.abc.")
 _UNIONS = ("typing.Optional", "typing.Union")
 _TYPING_MODULES = ("typing", "typing_extensions", "collections.abc")
 
@@ -128,9 +133,40 @@ class TypeDefinitions:
     def _statements_by_scope(self) -> dict[NameScope, dict[str, list[ast.stmt]]]:
         return {}
 
+    def infer(self, value: ast.expr, scope: NameScope, depth: int = 0) -> Typed | None:
+        """The type of an expression, where constants, annotations and builtins tell it."""
+        raise NotImplementedError
+
+    def list_rebound(self, scope: NameScope) -> frozenset[str]:
+        """The names that some function of the module declares global or nonlocal, and so may bind again."""
+        if not self._may_rebind:
+            return frozenset()
+        module = next(place for place in walk_outwards(scope) if place.parent is None)
+        if module not in self._rebound_by_module:
+            self._rebound_by_module[module] = frozenset(
+                name
+                for node in ast.walk(module.node)
+                if isinstance(node, ast.Global | ast.Nonlocal)
+                for name in node.names
+            )
+        return self._rebound_by_module[module]
+
+    @cached_property
+    def _may_rebind(self) -> bool:
+        return re.search(r"\b(?:global|nonlocal)\b", self.text) is not None
+
+    @cached_property
+    def _rebound_by_module(self) -> dict[NameScope, frozenset[str]]:
+        return {}
+
     def is_builtin(self, name: str, scope: NameScope) -> bool:
         home = resolve_name(name, scope, self.outputs)
         return isinstance(home, Global) and not home.known
+
+    def identify(self, typed: Typed) -> tuple[str, tuple[NameScope | None, ...]]:
+        """What two annotations that mean the same type have in common: the text, and where its names live."""
+        names = [node.id for node in ast.walk(typed.annotation) if isinstance(node, ast.Name)]
+        return str(typed), tuple(self.find_home(name, typed.scope) for name in names)
 
     # ── what types are ───────────────────────────────────────────────────────────────────────────
 
@@ -143,7 +179,7 @@ class TypeDefinitions:
             case ast.Constant(value=None):
                 return "None"
             case ast.Name(id=name):
-                return self._imported_name(name, typed.scope) or name
+                return self._imported_name(name, typed.scope) or ""
             case ast.Attribute(value=ast.Name(id=module), attr=name):
                 home = self._imported_name(module, typed.scope)
                 return _canonical(f"{home}.{name}") if home else ""
@@ -197,17 +233,16 @@ class TypeDefinitions:
                 return self.expand(alias, depth + 1) if alias is not None else typed
         return typed
 
-    def alias_of(self, name: str, scope: NameScope) -> Typed | None:
+    def alias_of(self, name: str, scope: NameScope, depth: int = 0) -> Typed | None:
         """The type that `Name = ...`, `type Name = ...` or `Name = NewType("Name", ...)` names."""
         if (home := self.find_home(name, scope)) is None:
             return None
-        found = self.find_statements_binding(name, home)
-        match found:
-            case [
-                ast.Assign(
-                    targets=[ast.Name()], value=ast.Subscript() | ast.BinOp() | ast.Name() as value
-                )
-            ]:
+        if name in self.list_rebound(home) or self._is_bound_by_block(name, home):
+            return None
+        match self.find_statements_binding(name, home):
+            case [ast.Assign(targets=[ast.Name()], value=value)] if self._is_type(
+                value, home, depth
+            ):
                 return Typed(value, home)
             case [
                 ast.Assign(targets=[ast.Name()], value=ast.Call(func=function, args=[_, value]))
@@ -220,6 +255,35 @@ class TypeDefinitions:
             case [statement] if type(statement).__name__ == "TypeAlias":
                 return Typed(statement.value, home)  # type: ignore[attr-defined]
         return None
+
+    def _is_bound_by_block(self, name: str, home: NameScope) -> bool:
+        return mangle(name, home.mangling_class) in self.outputs.get(home, ())
+
+    def _is_type(self, value: ast.expr, scope: NameScope, depth: int = 0) -> bool:
+        """Whether an expression is a type beyond doubt, so that the name that it is bound to is an alias."""
+        typed = Typed(value, scope)
+        match value:
+            case ast.BinOp(left=left, op=ast.BitOr(), right=right):
+                parts = [self._is_type(part, scope, depth + 1) for part in (left, right)]
+                is_none = [
+                    isinstance(part, ast.Constant) and part.value is None for part in (left, right)
+                ]
+                return depth < MAX_DEPTH and all(map(or_, parts, is_none)) and any(parts)
+            case ast.Subscript(value=ast.Name() | ast.Attribute() as origin):
+                name = self.name_of(typed.inside(origin))
+                return name in _GENERIC_TYPES or name.startswith(("typing.", "collections.abc."))
+            case ast.Name(id=name):
+                named = self.name_of(typed)
+                is_class = isinstance(getattr(builtins, named, None), type)
+                is_known = is_class or named in SCALARS or named.startswith(_TYPE_PREFIXES)
+                if is_known or self.class_of_type(typed) is not None:
+                    return True
+                return depth < MAX_DEPTH and self.alias_of(name, scope, depth + 1) is not None
+            case ast.Attribute():
+                return self.name_of(typed) in SCALARS or self.name_of(typed).startswith(
+                    _TYPE_PREFIXES
+                )
+        return False
 
     def find_name_for_checkers(self, typed: Typed) -> str | None:
         """A name at the outermost level of a type that is bound under `if TYPE_CHECKING:` alone."""
@@ -356,6 +420,11 @@ class TypeDefinitions:
             ):
                 return typed.inside(parts[index])
         return None
+
+
+def find_signature_scope(scope: NameScope) -> NameScope:
+    """The scope in which the names of a function's signature mean something."""
+    return scope if scope.bindings.type_parameters else scope.parent or scope
 
 
 def make_builtin_type(name: str, scope: NameScope) -> Typed:

@@ -22,7 +22,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 from njc.analysis.authority import Authority, may_reraise
-from njc.analysis.types import TypeDefinitions
+from njc.analysis.types import Typed, TypeDefinitions, find_signature_scope
 from njc.codegen.output_types import find_output_types, find_return_type
 from njc.frontend.blocks import NaturalBlock
 from njc.frontend.names import (
@@ -178,7 +178,7 @@ def lower(
             ),
             f"await {aliases.runtime}.arun" if block.scope.is_async else f"{aliases.runtime}.run",
             tuple(_build_arguments(block, authority, definitions, path, project)),
-            tuple(_build_except_clauses(block, authority, aliases)),
+            tuple(_build_except_clauses(block, authority, aliases, definitions)),
             may_reraise(block, project),
         )
 
@@ -325,7 +325,7 @@ def find_super_parameter(block: NaturalBlock, outputs: BlockOutputs) -> str | No
 
 
 def _build_except_clauses(
-    block: NaturalBlock, authority: Authority, aliases: Aliases
+    block: NaturalBlock, authority: Authority, aliases: Aliases, definitions: TypeDefinitions
 ) -> Iterator[tuple[str, str]]:
     """Pair each offered label with what is caught and the statement that carries it out."""
     runtime, returned = aliases.runtime, aliases.returned
@@ -335,24 +335,26 @@ def _build_except_clauses(
                 yield f"{runtime}.Break", "break"
             case "continue":
                 yield f"{runtime}.Continue", "continue"
-            case "return" if not _returns_nothing(block.scope):
+            case "return" if not _returns_nothing(block.scope, definitions):
                 yield f"{runtime}.Return as {returned}", f"return {returned}.value"
             case "return" | "bare_return":
                 yield f"{runtime}.Return", "return"
 
 
-def _returns_nothing(scope: NameScope) -> bool:
+_ITERATORS = frozenset(f"collections.abc.{name}" for name in ("Iterator", "Iterable", "Generator"))
+
+
+def _returns_nothing(scope: NameScope, types: TypeDefinitions) -> bool:
     """Whether a type checker accepts only a bare `return` in this function."""
     assert isinstance(scope.node, FunctionDefinition)
-    returns = scope.node.returns
-    if isinstance(returns, ast.Constant) and returns.value in (None, "None"):
-        return True
-    if returns is None:
+    if scope.node.returns is None:
         in_class = scope.parent is not None and scope.parent.kind == "class"
         return in_class and scope.node.name == "__init__"
-    if scope.kind != "generator":
-        return False
-    match returns:
+    returns = types.expand(Typed(scope.node.returns, find_signature_scope(scope)))
+    name = types.name_of(returns)
+    if name == "None" or scope.kind != "generator":
+        return name == "None"
+    match returns.annotation:
         case ast.Subscript(slice=ast.Tuple(elts=[_, _, result])):
-            return isinstance(result, ast.Constant) and result.value is None
-    return True
+            return types.name_of(types.expand(returns.inside(result))) == "None"
+    return name in _ITERATORS

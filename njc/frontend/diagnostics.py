@@ -181,17 +181,17 @@ CODES: Mapping[str, DiagnosticCode] = {
         fatal=True,
     ),
     "NJ207": DiagnosticCode(
-        "type that is not Python",
-        "warning",
-        "`<:name: type>` takes any Python annotation, such as `<:total: float>` or `<:ids: list[str]>`. "
-        "What stands here is not one, so the angle brackets are plain text and bind nothing. Correct "
-        "the type, or double the first bracket to say that text is meant.",
+        "malformed output",
+        "error",
+        "An output is `<:name>`, `<:name.attribute>` or `<:name: TYPE>` with any Python annotation, such as `<:total: float>` or "
+        "`<:ids: list[str]>`. What stands here is nearly one, so the angle brackets are plain text and bind nothing. "
+        "Correct it, or double the first bracket to say that text is meant.",
     ),
     "NJ208": DiagnosticCode(
         "nearly a reference",
         "warning",
         "The text in angle brackets is nearly a reference: it has blanks beside the name, a subscript, a call, "
-        "several names, a type on a variable that is only read, or a closing `</name>` behind it. A reference is "
+        "several names, a type on a variable that is only read, no closing bracket, or a closing `</name>` behind it. A reference is "
         "`<name>`, `<name.attribute>`, `<:name>` or `<:name: TYPE>`; all else is plain text. `<<` is the text `<`.",
     ),
     "NJ209": DiagnosticCode(
@@ -209,10 +209,11 @@ CODES: Mapping[str, DiagnosticCode] = {
         "Write `<name>` to refer to the variable.",
     ),
     "NJ211": DiagnosticCode(
-        "block without references",
-        "warning",
-        "The prompt names no variable and asks for no jump, so the block neither sees nor changes anything of the "
-        "program. Write `<name>` for what it reads and `<:name>` for what it binds.",
+        "block that can do nothing",
+        "error",
+        "The block has no output, its text names no jump that is legal here and asks for no exception, and nothing that "
+        "it reads can be changed; so the program is the same after it. Name what it makes by `<:name>`, the variable "
+        "that it changes, or the jump that it takes.",
     ),
     "NJ212": DiagnosticCode(
         "output that hides a variable",
@@ -237,11 +238,11 @@ CODES: Mapping[str, DiagnosticCode] = {
     ),
     "NJ303": DiagnosticCode(
         "jump that is meant, not named",
-        "hint",
+        "warning",
         "A block is offered the jumps that its text names. This text says something that often means a jump, "
-        "such as `skip it` or `stop here`, and does not name it. Write `break`, `continue` or `return`, if that is "
-        'what the block may do; `jumps="all"` offers all that are legal. Words after "not", "never" or "without", words '
-        "in quotes and words of other languages than English are not reported.",
+        "such as `skip it`, `stop here` or `hand it back`, and does not name it. Write `break`, `continue` or `return`, if "
+        'that is what the block may do; `jumps="all"` offers all that are legal. The usual words of other languages are '
+        'reported, too, words after "not", "never" or "without" and words in quotes are not.',
     ),
     "NJ304": DiagnosticCode(
         "code for want of an annotation",
@@ -250,6 +251,20 @@ CODES: Mapping[str, DiagnosticCode] = {
         "has no type or one that njc does not see, or a variable that the text reads could be changed as far as its "
         "annotation says. With what the hint says the block answers with data: an annotation, a frozen class, or "
         '`effects="answer"`, which takes your word that it only reads. `njc show` says of every block why it has code.',
+    ),
+    "NJ305": DiagnosticCode(
+        "change of what is only read",
+        "warning",
+        "The text says to change a variable that the block only reads: its type says that nobody changes it, or it is a "
+        "number or a text, for which a change is a new binding. To bind the variable, write `<:name>`; to change its "
+        "object, annotate it with a type that can be changed; for a new value, name an output.",
+    ),
+    "NJ306": DiagnosticCode(
+        "doubtful jump",
+        "warning",
+        "The text has one of the words by which it names a jump, but may not ask for the jump. A word that is only "
+        "negated, as in `never break`, offers none; of any other, as in `the service continues`, the block is offered "
+        "the jump. Use another word where no jump is meant.",
     ),
     "NJ401": DiagnosticCode(
         "no code for a static block",

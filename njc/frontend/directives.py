@@ -34,6 +34,9 @@ class FileDirectives:
     problems: tuple[Diagnostic, ...]
 
 
+NO_DIRECTIVES = FileDirectives(Options(), frozenset(), ())
+
+
 def read_file_directives(module: Module) -> FileDirectives:
     """Read the `# njc:` comments at the head of a file, and report those below it that have no effect."""
     source = module.source

@@ -10,9 +10,11 @@ from __future__ import annotations
 
 import ast
 import re
+import sys
 import warnings
 from bisect import bisect_left
 from dataclasses import dataclass
+from types import CodeType
 
 from njc.frontend.diagnostics import Diagnostic, make_diagnostic
 from njc.frontend.source import SourceDecodeError, SourceFile
@@ -80,6 +82,16 @@ def parse_quietly(text: str) -> ast.Module:
         return ast.parse(text)
 
 
+def compile_tree(tree: ast.Module, file: str, flags: int = 0) -> CodeType:
+    """Compile a tree as deep as one that Python compiles from text: before 3.12, trees are refused earlier."""
+    limit = sys.getrecursionlimit()
+    sys.setrecursionlimit(3 * limit)
+    try:
+        return compile(tree, file, "exec", flags, dont_inherit=True)
+    finally:
+        sys.setrecursionlimit(limit)
+
+
 def find_compile_error(program: ast.Module | str, *, is_cell: bool = False) -> SyntaxError | None:
     """Find what Python's compiler refuses; of a tree, what only that does, such as `return` outside of a function.
 
@@ -89,7 +101,10 @@ def find_compile_error(program: ast.Module | str, *, is_cell: bool = False) -> S
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         try:
-            compile(program, "<source>", "exec", flags, dont_inherit=True)
+            if isinstance(program, str):
+                compile(program, "<source>", "exec", flags, dont_inherit=True)
+            else:
+                compile_tree(program, "<source>", flags)
         except SyntaxError as error:
             return error
         except (ValueError, RecursionError, MemoryError) as error:

@@ -124,7 +124,10 @@ def _find_exact_tags(text: str) -> Iterator[Tag]:
 
 
 _NEAR_TAG = re.compile(
-    r"(?<!<)<(?P<writes>:?)\s*(?P<path>[^\W\d]\w*(?:\.[^\W\d]\w*)*)(?P<after>[^<>\r\n]{0,80}|\s*)>"
+    r"(?<![<\w])<(?P<writes>:?)\s*(?P<path>[^\W\d]\w*(?:\.[^\W\d]\w*)*)(?P<after>[^<>\r\n]{0,80}|\s*)>"
+)
+_UNCLOSED_TAG = re.compile(
+    r"(?<![<\w])<(?P<writes>:?)(?P<path>[^\W\d]\w*(?:\.[^\W\d]\w*)*)(?=[\s.,;!?)]|\Z)[^<>\r\n]{0,80}(?=[\r\n<]|\Z)"
 )
 _MORE_NAMES = re.compile(r"(?:\s*,\s*:?[^\W\d][\w.]*)+\s*")
 
@@ -154,6 +157,15 @@ def _find_near_tags(text: str, start: int, end: int) -> Iterator[NearTag]:
             continue
         root = unicodedata.normalize("NFKC", path).partition(".")[0]
         yield NearTag(root, bool(colon), match.start(), match.end(), reason, hint, replacement)
+    for match in _UNCLOSED_TAG.finditer(text, start, end):
+        colon, path = match["writes"], match["path"]
+        if not _has_keyword(path):
+            written = f"<{colon}{path}"
+            reason = f"`{written}` has no closing `>`, so it is plain text"
+            hint = f"write `{written}>`; if this is text, `<{written}`"
+            root = unicodedata.normalize("NFKC", path).partition(".")[0]
+            at = match.start(), match.start() + len(written)
+            yield NearTag(root, bool(colon), *at, reason, hint)
 
 
 def _separate_names(colon: str, path: str, after: str) -> str:

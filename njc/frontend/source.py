@@ -58,9 +58,11 @@ class SourceFile:
         """The name of the encoding, from the byte order mark, the coding cookie, or the default."""
         if self.known_encoding:
             return self.known_encoding
-        lines = io.BytesIO(self.data)
+        lines = [line + b"\n" for line in _NEWLINE_BYTES.split(self.data, 2)[:2]]
         try:  # from 3.14 on, null characters are refused there; the parser says where they are
-            name, _ = tokenize.detect_encoding(lambda: lines.readline().replace(b"\0", b" "))
+            name, _ = tokenize.detect_encoding(
+                lambda: lines.pop(0).replace(b"\0", b" ") if lines else b""
+            )
         except (SyntaxError, LookupError) as error:
             raise SourceDecodeError(str(error)) from error
         return "utf-8" if name == "utf-8-sig" else name

@@ -13,6 +13,7 @@ from pathlib import Path
 from types import CodeType
 
 from njc.compiler import compile_source, parse_compiled_tree
+from njc.frontend.parse import compile_tree
 from njc.frontend.source import SourceFile
 from njc.project.build import CompileTask, Finding, collect_findings, is_error, make_compile_result
 from njc.project.config import Project
@@ -50,4 +51,4 @@ def load_code(file: Path, data: bytes, project: Project) -> tuple[CodeType, tupl
     if any(map(is_error, findings)):
         raise NaturalSyntaxError(str(unit.source), findings)
     tree = parse_compiled_tree(compilation)
-    return compile(tree, str(unit.source), "exec", dont_inherit=True), findings
+    return compile_tree(tree, str(unit.source)), findings

@@ -51,7 +51,8 @@ class Unit:
 def find_units(arguments: Sequence[Path], project: Project) -> tuple[Unit, ...]:
     """Find the sources that the arguments name, or else the project, in a fixed order.
 
-    Raises ConfigurationError if there are none, or if two sources share an output.
+    Raises ConfigurationError if there are none, if two sources share an output, or if a Python file beside a source
+    has its name.
     """
     places = choose_places(arguments, project)
     units = {unit.source: unit for place in places for unit in _find_units_at(place, project)}
@@ -244,6 +245,12 @@ def _refuse_shared_outputs(units: Iterable[Unit]) -> None:
     real_folders: dict[Path, str] = {}
     units_by_output: dict[tuple[str, str], Unit] = {}
     for unit in units:
+        beside = unit.source.with_suffix(".py")
+        if beside != unit.output and beside.is_file() and read_header(beside) is None:
+            raise ConfigurationError(
+                f"{unit.display_path} and {format_path(beside)} beside it are the same module to an import; "
+                "rename or remove one"
+            )
         folder = unit.output.parent
         real = real_folders.setdefault(folder, os.path.realpath(folder))
         other = units_by_output.setdefault((real, unit.output.name), unit)

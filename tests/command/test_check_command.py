@@ -190,6 +190,6 @@ def test_a_correction_that_makes_a_new_finding_is_not_made(here: Workplace) -> N
     text = SUM.replace("PROMPT", "Add <a> to <:b, unused>.")
     here.write({"a.njpy": text, "b.njpy": SUM.replace("PROMPT", "Add < a > to <:b>.")})
     result = here.njc("check", "--fix", ".")
-    assert "a.njpy:3:16: warning[NJ208]" in result.stdout
-    assert result.stderr == "corrected 1 finding in 1 file\n1 warning in 2 files\n"
+    assert "a.njpy:3:16: error[NJ207]" in result.stdout
+    assert result.stderr == "corrected 1 finding in 1 file\n1 error in 2 files\n"
     assert here.read("a.njpy") == text

@@ -54,6 +54,10 @@ class Order:
 @dataclass(frozen=True)
 class Frozen:
     name: str
+    tags: Sequence[str]
+
+@dataclass(frozen=True)
+class Holder:
     tags: list[str]
 
 class Plain:
@@ -120,7 +124,8 @@ def make() -> str: ...
 def compile_program(text: str, **options: str) -> Compilation:
     source = SourceFile("p.njpy", (HEAD + textwrap.dedent(text)).encode())
     compilation = compile_source(source, project=Options(**options))  # type: ignore[arg-type]
-    assert compilation.output is not None, compilation.diagnostics
+    errors = {found.code for found in compilation.diagnostics if found.severity == "error"}
+    assert errors <= {"NJ211"}, compilation.diagnostics
     return compilation
 
 
@@ -152,13 +157,17 @@ def decide_prompt(
         ("continuing with the next", ("continue",)),
         ("Return <x>.", ("return",)),
         ("It is returned, or broken off.", ("break", "return")),
+        ("Sort out the broken parts of <x>.", ()),
+        ("Never break. Do not continue, and don't ever return.", ()),
+        ("Do not break or continue.", ()),
+        ("Do not break unless <x> is done; never return before.", ("break", "return")),
         ("break, continue or return", ("break", "continue", "return")),
         ("a coffee break", ("break",)),
         ("the breakfast of the discontinued <x>", ()),
         ("return_value and unbroken", ()),
         ("Put into <:action: Literal['break', 'continue', 'return']> what <x> wants.", ()),
         ("Put <x> into <:return_>.", ()),
-        ("never return, or say 'break'", ("break", "return")),
+        ("never return, or say 'break'", ("break",)),
         ("stop here and skip it", ()),
     ],
 )
@@ -296,7 +305,7 @@ READ = "Put <x> into <:y: int>."
         *("x: frozenset[str]", "x: Sequence[str]", "x: Mapping[str, int]", "x: Frozen", "x: 'str'"),
         *(
             "x: Optional[str]",
-            "x: Sequence[dict[str, str]]",
+            "x: Sequence[Mapping[str, str]]",
             "x: datetime.date",
             "x: Annotated[str, 1]",
         ),
@@ -317,8 +326,16 @@ def test_what_cannot_be_changed_may_be_read(parameters) -> None:
         ("x: list[str]", "annotate `x: Sequence[str]`, if the block only reads it"),
         ("x: dict[str, int]", "annotate `x: Mapping[str, int]`, if the block only reads it"),
         ("x: set[int]", "annotate `x: frozenset[int]`, if the block only reads it"),
-        ("x: Rows", "annotate `x: Sequence[dict[str, str]]`, if the block only reads it"),
-        ("x: Order", "make `Order` a frozen dataclass, if the block only reads it"),
+        ("x: Rows", "annotate `x: Sequence[Mapping[str, str]]`, if the block only reads it"),
+        (
+            "x: Order",
+            "make `Order` a frozen dataclass with `lines: Sequence[str]`, if the block only reads it",
+        ),
+        (
+            "x: Holder",
+            "make `Holder` a frozen dataclass with `tags: Sequence[str]`, if the block only reads it",
+        ),
+        ("x: Cat", "make `Cat` a frozen dataclass, if the block only reads it"),
         ("x: list[str] | None", ""),
         ("x: Iterator[str]", ""),
         ("x: Movie", ""),
@@ -430,7 +447,7 @@ def test_classes_and_exceptions_may_be_read_and_functions_not(prompt, effects) -
 
 def test_attributes_have_the_types_of_their_class() -> None:
     assert decide_prompt("Put <x.name> into <:y: str>.", "x: Frozen").effects == "answer"
-    assert decide_prompt("Put <x.tags> into <:y: str>.", "x: Frozen").effects == "direct"
+    assert decide_prompt("Put <x.tags> into <:y: str>.", "x: Holder").effects == "direct"
     method = (
         "class Box:\n    def __init__(self, name: str) -> None:\n        self.name = name\n"
         '    def f(self):\n        """natural\n        Put <self.name> into <:y: str>.\n        """\n'
@@ -522,11 +539,11 @@ def test_classes_that_refer_to_each_other_are_read_in_little_time(count) -> None
 ANSWERABLE = {
     "annotate `x`": lambda text: text.replace("(x)", "(x: str)").replace("(*x)", "(*x: str)"),
     "annotate `x: ": lambda text: text.replace("x: list[str]", "x: Sequence[str]").replace(
-        "x: Rows", "x: Sequence[dict[str, str]]"
+        "x: Rows", "x: Sequence[Mapping[str, str]]"
     ),
     "make `Order` a frozen": lambda text: text.replace(
         "@dataclass\nclass Order", "@dataclass(frozen=True)\nclass Order"
-    ),
+    ).replace("lines: list", "lines: Sequence"),
     'write `effects="answer"`': lambda text: text.replace(
         "natural\n", 'natural(effects="answer")\n'
     ),
@@ -571,7 +588,7 @@ def find_jump_hints(prompt: str, is_loop: bool = True) -> list[tuple[str, str]]:
     compilation = compile_program(f'{head}        """natural\n        {prompt}\n        """\n')
     return [
         (found.message.split("`")[1], found.hint)
-        for found in compilation.hints
+        for found in compilation.diagnostics
         if found.code == "NJ303"
     ]
 
@@ -584,7 +601,8 @@ def find_jump_hints(prompt: str, is_loop: bool = True) -> list[tuple[str, str]]:
             "Proceed to the next line.", "Jump to the next <x>.", "Pass over <x>.")),
         *((words, ["break"]) for words in (
             "Stop here.", "Then it stops.", "Leave the loop.", "Exit this loop.", "Get out of the outer loop.", "Abort.",
-            "Quit, if so.", "Give up.", "Bail out.", "End early.", "Finish now.", "Leave the function.", "Hand back <x>.")),
+            "Quit, if so.", "Give up.", "Bail out.", "End early.", "Finish now.", "Leave the function.", "Hören Sie auf.", "Arrête.", "Termina.", "停止。")),
+        *((words, ["return"]) for words in ("Hand back <x>.", "Gib <x> zurück.", "Devuelve <x>.", "返回 <x>")),
         ("Skip the empty, leave the loop at the end.", ["continue", "break"]),
         ("Skip it: continue.", []),
         ("Stop: break.", []),
@@ -594,7 +612,7 @@ def find_jump_hints(prompt: str, is_loop: bool = True) -> list[tuple[str, str]]:
             "Do not stop.", "It never stops.", "Don't skip any.", "without skipping", "a non-stop train", "a bus stop",
             "a full stop", "without stop words", "a skip list", "Put into <:skip: bool> what <x> is.",
             "Put into <:y: Literal['skip', 'stop']> what <x> says.", 'what "stop" means', "'skip' is a word", "`abort`",
-            "skipper, stopgap, nonstop, halting", "the next day", "the end of the loop", "hören Sie auf, weiter mit dem Nächsten")),
+            "skipper, stopgap, nonstop, halting", "the next day", "the end of the loop", "hören Sie nicht auf")),
     ],
 )  # fmt: skip
 def test_words_that_mean_a_jump_without_naming_it_are_reported(words, jumps) -> None:

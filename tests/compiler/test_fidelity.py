@@ -84,7 +84,9 @@ def _planted(source: SourceFile, tree: ast.Module, chance: random.Random) -> byt
         kind = NEWLINE.search(text, at)
         newline = kind.group() if kind else "\n"
         quotes = chance.choice(['"""', "'''"])
-        block = newline.join((f"{places[at]}{quotes}natural", "  planted text", f"{quotes}", ""))
+        block = newline.join(
+            (f"{places[at]}{quotes}natural", "  Print this text.", f"{quotes}", "")
+        )
         text = text[:at] + block + text[at:]
     return source.bom + text.encode(source.encoding)
 

@@ -132,6 +132,28 @@ class Twin:
 class Tinted:
     color: Literal["RED", "BLUE"]
     size: int
+
+@dataclass
+class Made:
+    name: str
+
+    def __init__(self, name: str) -> None:
+        self.name = name.strip()
+
+@dataclass(init=False)
+class Adopted(Made):
+    age: int
+
+@dataclass
+class Allocated:
+    name: str
+
+    def __new__(cls, *given: object, **named: object) -> "Allocated":
+        return super().__new__(cls)
+
+@dataclass
+class Renewed(Made):
+    age: int
 '''  # fmt: skip
 
 MODULE = ModuleType("module_of_answers")
@@ -272,3 +294,8 @@ def test_parts_of_types_are_told_apart_as_at_run_time() -> None:
 )
 def test_what_cannot_be_told_is_no_answer(declared: str) -> None:
     assert decide([declared]) == [False]
+
+
+def test_a_dataclass_that_code_of_its_own_makes_is_no_data() -> None:
+    kinds = ["Made", "Adopted", "Allocated", "list[Made]", "Renewed"]
+    assert [has_form(kind) for kind in kinds] == decide(kinds) == [False] * 4 + [True]

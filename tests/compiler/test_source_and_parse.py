@@ -13,7 +13,7 @@ from njc.frontend.source import (
     find_string_tokens,
 )
 
-BLOCK = '"""natural\nUse <x>.\n"""\n'
+BLOCK = '"""natural\nPrint <x>.\n"""\n'
 
 
 def test_lines_end_where_the_tokenizer_ends_them() -> None:

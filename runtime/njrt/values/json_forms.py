@@ -120,6 +120,11 @@ def _generate_schema(declared: DeclaredType) -> Json:
                     raise TypeError(f"JSON does not tell {kinds[0]} and {kinds[1]} apart")
             return super().union_schema(schema)
 
+        def dataclass_schema(self, schema: Any) -> dict[str, Any]:
+            if _has_own_constructor(schema["cls"]):
+                raise TypeError(f"`{schema['cls'].__name__}` is made by code of its own")
+            return super().dataclass_schema(schema)
+
         def dict_schema(self, schema: Any) -> dict[str, Any]:
             if "keys_schema" in schema and not _are_texts(schema["keys_schema"]):
                 raise TypeError("names in JSON are texts, which do not stand for its keys")
@@ -163,6 +168,14 @@ def _generate_schema(declared: DeclaredType) -> Json:
     if equal := find_equal_alternatives(schema):
         raise TypeError(f"JSON does not tell {equal[0]} and {equal[1]} apart")
     return schema
+
+
+def _has_own_constructor(made: type) -> bool:
+    """Whether a class of `dataclasses` is made by an `__init__` or `__new__` of its own, which pydantic passes over."""
+    if hasattr(made, "__pydantic_validator__"):
+        return False
+    file = getattr(getattr(made.__init__, "__code__", None), "co_filename", "")
+    return file != "<string>" or made.__new__ is not object.__new__
 
 
 def _list_forms(schema: Json) -> Sequence[Json]:

@@ -1,4 +1,4 @@
-# compiled by njc 0.2.0 from one_line_suites.njpy (sha256 5d8cf8ebea5b7e08, abi 1)
+# compiled by njc 0.2.0 from one_line_suites.njpy (sha256 1b32bbca5d51ccde, abi 1)
 # do not edit: change one_line_suites.njpy and build again
 import njrt as _nj
 
@@ -101,7 +101,7 @@ def g(a, b):
 2)
     _nj.run(
         """natural
-    Use <c>.
+    Print <c>.
     """,
         lambda: (c,),
         at="one_line_suites.njpy:36",
@@ -111,7 +111,7 @@ def g(a, b):
 TypeError):
         _nj.run(
             """natural
-    Use <c>.
+    Print <c>.
     """,
             lambda: (c,),
             at="one_line_suites.njpy:41",
@@ -119,11 +119,11 @@ TypeError):
     finally:
         _nj.run(
             """natural
-    Use <c>.
+    Print <c>.
     """,
             lambda: (c,),
             at="one_line_suites.njpy:44",
         )
 
 
-# njc lines 1=1 6:1 8=2 10:3 12=2 16:5 17=5 19:6 21=5 25:8 27=9 29:10 31=9 35=11 36:12 37=12 38:13 39=12 43=13 46:14 48=13 54:16 55=16 58:17 60=16 67=18 68:19 74=24 76:25 78=24 81=26 82:27 85=29 87:30 89=29 92:32 93=32 95:33 97=32 100:35 102=36 104:37 106=36 109:39 112=41 114:42 116=41 119:44 120=44 122:45 124=44 127=47 sha256 817645f44e2b434f
+# njc lines 1=1 6:1 8=2 10:3 12=2 16:5 17=5 19:6 21=5 25:8 27=9 29:10 31=9 35=11 36:12 37=12 38:13 39=12 43=13 46:14 48=13 54:16 55=16 58:17 60=16 67=18 68:19 74=24 76:25 78=24 81=26 82:27 85=29 87:30 89=29 92:32 93=32 95:33 97=32 100:35 102=36 104:37 106=36 109:39 112=41 114:42 116=41 119:44 120=44 122:45 124=44 127=47 sha256 85c686aec6ec0ff7

@@ -1,4 +1,4 @@
-# compiled by njc 0.2.0 from options.njpy (sha256 6a180dd32cf2f0e9, abi 1)
+# compiled by njc 0.2.0 from options.njpy (sha256 37661a605b4b1650, abi 1)
 # do not edit: change options.njpy and build again
 # njc: model=openai/gpt-4.1, max_effects=20
 
@@ -25,7 +25,7 @@ def f(x):
 
 _nj.run(
     """natural
-Say hello.
+Print hello.
 """,
     lambda: (),
     at="options.njpy:10",
@@ -34,4 +34,4 @@ Say hello.
 )
 
 
-# njc lines 1=1 3:1 6=4 9:4 11=5 13:6 15=5 24:8 26=10 28:11 30=10 35=13 sha256 549726ea8622251a
+# njc lines 1=1 3:1 6=4 9:4 11=5 13:6 15=5 24:8 26=10 28:11 30=10 35=13 sha256 fb6e9f8a429d5f14

@@ -1,4 +1,4 @@
-# compiled by njc 0.2.0 from types.njpy (sha256 664506703ed10dce, abi 1)
+# compiled by njc 0.2.0 from types.njpy (sha256 c89896de8e9c09b2, abi 1)
 # do not edit: change types.njpy and build again
 # pyright: reportUnboundVariable=false
 import njrt as _nj
@@ -58,7 +58,7 @@ def spell(text: str) -> None:
     _nj.run(
         """natural
     Read <text> and make <:face: Literal["🫨", "é", 'say "hi"', "it's", "\u200b", b'x']>
-    and <:none: Literal[f"{text['a']}"]>.
+    and <<:none: Literal[f"{text['a']}"]>.
     """,
         lambda: (text, face),
         writes="face",
@@ -68,4 +68,4 @@ def spell(text: str) -> None:
     print(face)
 
 
-# njc lines 1=1 5:1 13=8 16:9 18=8 29:11 31=12 32:13 34=12 40:15 45=19 46:20 48=19 53:22 58=26 60:27 63=26 68:30 69=31 sha256 45acde05b95bf1de
+# njc lines 1=1 5:1 13=8 16:9 18=8 29:11 31=12 32:13 34=12 40:15 45=19 46:20 48=19 53:22 58=26 60:27 63=26 68:30 69=31 sha256 85b0c46b1dde39ff

@@ -1,0 +1,93 @@
+"""What a text asks to change or to print, by its words.
+
+    Append 3 to <row>, and put its length into <:n: int>.       append, <row>
+    Increase the price of each of <items>.                      increase, <items>
+    Sort <names> into <:sorted: list[str]>.                     nothing: the result has an output
+    Print <total>.                                              print
+
+English verbs at the usual places before a reference; other words and languages are not seen. Proof is the affair of
+the types of what is read: words only decide where a type is the word of the author.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from njc.analysis.control_words import blank_references
+from njc.frontend.blocks import NaturalBlock
+from njc.frontend.references import Reference
+
+
+@dataclass(frozen=True, slots=True)
+class AskedChange:
+    """A verb that asks to change what a reference reads; its offsets are of the source's text."""
+
+    verb: str
+    start: int
+    end: int
+    reference: Reference
+    is_sum: bool = False
+    """The verb may mean a computation instead, if what it adds to is a number or a text."""
+
+
+_CLAUSE = r"(?:\A\s*|[.;:,!?]\s*|\n[ \t]*\n\s*|\n\s*[-*•]\s*|\b(?:and|then|or|also|please|otherwise|else|first|finally)\s+)"
+_INSIDE = r"[^.;:!?]{0,80}?"
+_DETERMINER = r"(?:(?!of\b|is\b|are\b|that\b|which\b|than\b)[\w'’-]+\s+){0,2}"
+_OF = r"(?:(?:the|each|every|all|any|some|its|their|one|two)\s+)?(?:[\w'’-]+\s+){0,3}?(?:of|in|from)\s+(?:the\s+|each\s+of\s+|all\s+)?"
+_INTO = re.compile(
+    rf"\b(?P<verb>append|push|insert|prepend|attach|add)(?:s|es)?\b{_INSIDE}\b(?:to|onto|into|in|on)\s+"
+    rf"(?:(?:the|each|every|end|start|front|list|all|of|its|one)\s+){{0,4}}\Z"
+    rf"|{_CLAUSE}(?P<put>put|save|store|record|write|enter|register|move|copy)(?:s|es)?\b(?:(?!<:)[^.;:!?]){{0,60}}?\b(?:into|onto|to)\s+(?:the\s+)?\Z",
+    re.IGNORECASE,
+)
+"""Verbs that put something into what a reference behind them reads."""
+_DIRECT = re.compile(
+    rf"{_CLAUSE}(?P<act>increase|increment|decrease|decrement|reset|update|modify|mutate|overwrite|mark|flag|tick|clear|empty"
+    rf"|shuffle|truncate|toggle|rename|edit|change|set|sort|reverse|remove|delete|drop|discard|pop|extend)\s+(?:off\s+)?"
+    rf"(?:{_DETERMINER}|{_OF})\Z",
+    re.IGNORECASE,
+)
+"""Verbs that change what a reference behind them reads, or a part of it."""
+_HAS_RESULT = re.compile(
+    r"(?!(?:[^.;!?])*?\band\s+(?:put|store|save|bind|set|count|say|give|write|tell)\s+(?!it\b|them\b|the (?:result|new|rest))[^.;!?]*<:)[^.;!?]*<:",
+    re.IGNORECASE,
+)
+"""An output behind the reference that takes the result in place of a change."""
+_NEGATED = re.compile(r"(?:\b(?:not|never|without|nothing)|n['’]t)\s+\Z", re.IGNORECASE)
+_PRINTS = re.compile(
+    rf"{_CLAUSE}(?P<verb>print|log|display|echo|sleep|wait|beep)s?\b(?!\s*[-:])"
+    r"|\b(?P<write>writ(?:e|es)|send|print|output|show)\b[^.;:!?]{0,60}?\b(?:to|on|in)\s+(?:the\s+|a\s+)?"
+    r"(?:console|screen|terminal|stdout|stderr|standard output|log|file|disk)\b",
+    re.IGNORECASE,
+)
+"""Verbs of what only code can do."""
+
+
+def find_asked_changes(block: NaturalBlock) -> Iterator[AskedChange]:
+    """Find what a text asks to change, among what it only reads; each reference once."""
+    text = block.words
+    shift = block.end - 3 - len(text)
+    written = {path.partition(".")[0] for path in block.writes}
+    seen: set[str] = set()
+    for reference in block.references:
+        if reference.writes or reference.root in written or reference.path in seen:
+            continue
+        before = text[max(0, reference.start - shift - 200) : reference.start - shift]
+        found = _INTO.search(before) or _DIRECT.search(before)
+        if found is None or _NEGATED.search(before, 0, found.start()):
+            continue
+        if found.re is _DIRECT and _HAS_RESULT.match(text, reference.end - shift):
+            continue
+        seen.add(reference.path)
+        name = found.lastgroup or "verb"
+        start = reference.start - len(before) + found.start(name)
+        is_sum = found[name].lower() == "add"
+        yield AskedChange(found[name].lower(), start, start + len(found[name]), reference, is_sum)
+
+
+def find_act(block: NaturalBlock) -> str | None:
+    """The verb by which a text asks for something that only code can do, such as to print."""
+    found = _PRINTS.search(blank_references(block))
+    return (found["verb"] or found["write"]).lower() if found else None

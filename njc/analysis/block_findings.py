@@ -1,0 +1,93 @@
+"""The findings that depend on what a block may do: it can do nothing, or not what its text says.
+
+Summarize <text>.                                       NJ211  the block can do nothing
+Skip <mail> if it is spam, or note its <:topic: str>.   NJ303  `skip` may mean a jump that the text does not name
+Increase <count>, and put a text into <:note: str>.     NJ305  the text says to increase `count`, which is only read
+The service continues. Put <x> into <:y: str>.          NJ306  `continues` offers a jump that may not be meant
+Put the sum of <rows> into <:total: float>.             NJ304  the block has code: it may change `rows: list[int]`
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from njc.analysis.authority import Authority, find_fixed_changes, find_obstacles
+from njc.analysis.control_words import find_doubtful_names, find_implied_jumps
+from njc.analysis.inference import TypeReader
+from njc.frontend.blocks import NaturalBlock
+from njc.frontend.diagnostics import Diagnostic, make_diagnostic
+from njc.frontend.source import SourceFile
+from njrt.options import Options, merge_option_layers
+
+_RAISE_WORDS = re.compile(
+    r"\b(?:re-?)?(?:rais|throw|fail|refus|reject|complain|assert|abort|error|exception|fehler|ausnahme|wirf|werfe?n?\b|erreur|lever?\b|lève"
+    r"|lanc[ae]|lanza|errore|solleva|erro\b|ошибк|исключени|fout|błąd|wyjąt)|\b\w+(?:Error|Exception)\b|错误|错誤|异常|抛出|例外|エラー|예외",
+    re.IGNORECASE,
+)
+"""Words by which a text asks for an exception."""
+
+
+def find_block_findings(
+    source: SourceFile,
+    block: NaturalBlock,
+    authority: Authority,
+    types: TypeReader,
+    project: Options,
+) -> Iterator[Diagnostic]:
+    """Report what a block cannot do although its text says it, and jumps that it is offered by a doubtful word."""
+    start = block.end - 3 - len(block.prompt)
+    offered = frozenset(label.removeprefix("bare_") for label in authority.labels)
+    if _can_do_nothing(block, authority, types):
+        at = (block.start, block.start + len('"""natural'))
+        message = (
+            "the block can do nothing: it has no output, no jump, and nothing that it could change"
+        )
+        hint = "name what it makes, such as `<:result: str>`, what it changes, or the jump that it takes"
+        yield make_diagnostic(source, "NJ211", *at, message, hint)
+    for implied, names in find_implied_jumps(block, offered):
+        at = (start + implied.start(), start + implied.end())
+        choice = " or ".join(f"`{name}`" for name in names)
+        message = f"`{implied[0]}` may mean a jump that the text does not name"
+        yield make_diagnostic(source, "NJ303", *at, message, f"write {choice} if it does")
+    for change in find_fixed_changes(block, types):
+        asked = change.asked
+        message = f"the text says to {asked.verb} `{asked.reference.path}: {change.typed}`, which it only reads"
+        hint = (
+            f"to bind it, write `<:{asked.reference.path}>`; for a new value, name an output"
+            if change.is_scalar or "." in asked.reference.path
+            else f"annotate `{asked.reference.path}` with a type that can be changed, or name an output"
+        )
+        yield make_diagnostic(source, "NJ305", asked.start, asked.end, message, hint)
+    if merge_option_layers(block.options, project).jumps == "all":
+        return
+    legal = frozenset(block.labels) - frozenset(block.labels_exiting_finally)
+    for name, is_offered in find_doubtful_names(block, legal):
+        at = (start + name.start(), start + name.end())
+        if is_offered:
+            message = f"`{name[0]}` offers the block a jump, which it may not mean"
+            hint = "use another word if no jump is meant; if it is, begin a sentence with it"
+        else:
+            message = f"`{name[0]}` is negated, so the block is not offered the jump"
+            hint = 'say when the jump is to be taken, or write `jumps="all"` on the block'
+        yield make_diagnostic(source, "NJ306", *at, message, hint)
+
+
+def _can_do_nothing(block: NaturalBlock, authority: Authority, types: TypeReader) -> bool:
+    """Whether it is certain that a block has no effect but an exception that its text does not ask for."""
+    if block.writes or authority.labels or block.is_fstring:
+        return False
+    if _RAISE_WORDS.search(block.words):
+        return False
+    return all(obstacle.is_missing for obstacle in find_obstacles(block, (), types))
+
+
+def find_code_hint(
+    source: SourceFile, block: NaturalBlock, authority: Authority
+) -> Iterator[Diagnostic]:
+    """Say what to write so that a block needs no code."""
+    if authority.remedy:
+        message = f"the block has code: {authority.reason}"
+        yield make_diagnostic(
+            source, "NJ304", block.start, block.start + 10, message, authority.remedy
+        )

@@ -1,0 +1,237 @@
+"""Which values nobody can change, down to all that they hold.
+
+    Sequence[str], tuple[date, ...], a frozen dataclass of such fields      find_changeable(...) is None
+    Sequence[list[str]]                                                     list[str]
+    a frozen dataclass with a field `tags: list[str]`                       list[str]
+
+`Sequence`, `Mapping` and the like are the word of the author that their own level is only read; what they hold is
+looked at as everything else. What is not known to be immutable counts as changeable: classes of other modules, classes
+with attributes that no annotation tells. Not seen: annotations that lie, and code outside of a class that sets the
+attributes of the class.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterable, Sequence
+
+from njc.analysis.class_members import (
+    DATA_BASES,
+    ENUM_BASES,
+    FLAG_BASES,
+    MODEL_BASES,
+    is_dataclass,
+    list_attribute_stores,
+    list_base_names,
+    list_fields,
+    walk_bases,
+)
+from njc.analysis.types import SCALARS, ClassDefinition, Typed, TypeDefinitions, unquote
+from njc.frontend.names import NameScope, list_bound_names
+
+_PATHS = frozenset({"pathlib.Path"})
+"""Scalars behind which there are files."""
+ABSTRACT_CONTAINERS = frozenset(
+    f"collections.abc.{name}"
+    for name in ("Sequence", "Mapping", "Collection", "Set", "Iterable", "Container")
+)
+CONTAINERS = ABSTRACT_CONTAINERS | {"tuple", "frozenset"}
+_WITHOUT_PARTS = frozenset({"type", "range"})
+_NEUTRAL_BASES = frozenset(
+    {"object", "abc.ABC", "str", "int", "float", "typing.NamedTuple", "typing.Generic"}
+)
+_FROZEN_DECORATORS = ("dataclass", "define", "attrs", "s", "mutable")
+
+
+def is_read_only(typed: Typed, types: TypeDefinitions) -> bool:
+    """Whether nobody can change a value of a type, or what it holds."""
+    return find_changeable(typed, types) is None
+
+
+def find_changeable(
+    typed: Typed, types: TypeDefinitions, around: tuple[ast.ClassDef, ...] = ()
+) -> Typed | None:
+    """The part of a type through which its values can be changed; None if there is none."""
+    parts = types.union_parts(types.expand(typed))
+    return _first(_find_in_part(part, types, around) for part in parts)
+
+
+def _first(found: Iterable[Typed | None]) -> Typed | None:
+    return next((typed for typed in found if typed is not None), None)
+
+
+def _find_in_part(
+    typed: Typed, types: TypeDefinitions, around: tuple[ast.ClassDef, ...]
+) -> Typed | None:
+    name = types.name_of(typed)
+    if (name in SCALARS and name not in _PATHS) or name in _WITHOUT_PARTS:
+        return None
+    if is_exception_name(name):
+        return None
+    inner = list_parts(typed)
+    if name == "typing.Literal":
+        owners = [part.value for part in inner if isinstance(part, ast.Attribute)]
+        return _first(find_changeable(typed.inside(owner), types, around) for owner in owners)
+    if name in CONTAINERS and inner:
+        return _first(find_changeable(typed.inside(part), types, around) for part in inner)
+    found = types.class_of_type(typed)
+    if found is None or found[0] in around:
+        return typed if found is None else None
+    if not _is_known_class(found, types):
+        return typed
+    return find_changeable_attribute(found, types, (*around, found[0]))
+
+
+def list_parts(typed: Typed) -> Sequence[ast.expr]:
+    """What is in the brackets of a type, without the `...` of a tuple; the empty tuple has None."""
+    match typed.annotation:
+        case ast.Subscript(slice=ast.Tuple(elts=[])):
+            return [ast.Constant(None)]
+        case ast.Subscript(slice=ast.Tuple(elts=parts)):
+            return [part for part in parts if getattr(part, "value", None) is not ...]
+        case ast.Subscript(slice=part):
+            return [part]
+    return []
+
+
+def is_exception_name(name: str) -> bool:
+    """Whether a name is that of an exception, as exceptions are named."""
+    leaf = name.rpartition(".")[2]
+    return leaf[:1].isupper() and leaf.endswith(("Error", "Exception", "Warning"))
+
+
+# ── classes ──────────────────────────────────────────────────────────────────────────────────────
+
+
+def _is_known_class(found: ClassDefinition, types: TypeDefinitions) -> bool:
+    """Whether the attributes of an instance are set once, and all bases of its class are known."""
+    direct = {types.name_of(Typed(base, found[1])) for base in found[0].bases}
+    bases = set(list_base_names(found, types)) - {""}
+    is_exception = any(map(is_exception_name, bases))
+    is_set_once = (
+        bool(bases & (ENUM_BASES | FLAG_BASES))
+        or "typing.NamedTuple" in direct
+        or is_exception
+        or _is_frozen(found[0], bases)
+    )
+    known = _NEUTRAL_BASES | ENUM_BASES | FLAG_BASES | MODEL_BASES
+    return is_set_once and all(
+        types.name_of(typed) in known
+        or is_exception_name(types.name_of(typed))
+        or types.class_of_type(typed) is not None
+        for node, scope in walk_bases(found, types)
+        for base in node.bases
+        for typed in [Typed(base.value if isinstance(base, ast.Subscript) else base, scope)]
+    )
+
+
+def _is_frozen(node: ast.ClassDef, bases: set[str]) -> bool:
+    """Whether a class is a dataclass, a class of attrs or a model of pydantic whose instances are frozen."""
+    for decorator in node.decorator_list:
+        match decorator:
+            case ast.Call(func=function, keywords=keywords):
+                is_known = ast.unparse(function).rpartition(".")[2] in _FROZEN_DECORATORS
+                if is_known and _has_frozen(keywords):
+                    return True
+            case ast.Attribute(value=ast.Name(id="attrs" | "attr"), attr="frozen"):
+                return True
+    if not bases & MODEL_BASES:
+        return False
+    calls = [
+        statement.value.keywords
+        for statement in node.body
+        if isinstance(statement, ast.Assign | ast.AnnAssign)
+        and isinstance(statement.value, ast.Call)
+        and ast.unparse(statement.value.func).endswith("ConfigDict")
+    ]
+    return any(map(_has_frozen, [node.keywords, *calls]))
+
+
+def _has_frozen(keywords: Sequence[ast.keyword]) -> bool:
+    return any(
+        keyword.arg == "frozen"
+        and isinstance(keyword.value, ast.Constant)
+        and keyword.value.value is True
+        for keyword in keywords
+    )
+
+
+def find_changeable_attribute(
+    found: ClassDefinition, types: TypeDefinitions, around: tuple[ast.ClassDef, ...]
+) -> Typed | None:
+    """The type of an attribute of the instances of a class that can be changed, or the class if it has no type."""
+    fields = dict(list_fields(found, types))
+    undeclared = (
+        _name_class((node, scope))
+        for node, scope in walk_bases(found, types)
+        if not fields.keys() >= set(list_attribute_stores(node))
+    )
+    return (
+        _first(find_changeable(typed, types, around) for typed in fields.values())
+        or next(undeclared, None)
+        or find_changeable_class_attribute(found, types, around)
+    )
+
+
+def find_changeable_class_attribute(
+    found: ClassDefinition, types: TypeDefinitions, around: tuple[ast.ClassDef, ...] = ()
+) -> Typed | None:
+    """The same of the attributes of a class itself, the members of an enum among them."""
+    return _first(
+        changeable
+        for base in walk_bases(found, types)
+        for statement in base[0].body
+        for changeable in [_find_in_class_statement(statement, base, types, around)]
+    )
+
+
+def _find_in_class_statement(
+    statement: ast.stmt,
+    found: ClassDefinition,
+    types: TypeDefinitions,
+    around: tuple[ast.ClassDef, ...],
+) -> Typed | None:
+    node, scope = found
+    match statement:
+        case ast.AnnAssign(annotation=annotation, value=value):
+            typed = Typed(unquote(annotation), scope)
+            is_own = types.name_of(typed) == "typing.ClassVar" or not _is_data(found, types)
+            return find_changeable(typed, types, around) if value and is_own else None
+        case ast.Assign(targets=[ast.Name(id=name)]) if _is_setting(name):
+            return None
+        case ast.Assign(value=value):
+            inferred = infer_class_value(value, node, scope, types)
+            is_fixed = inferred is not None and find_changeable(inferred, types, around) is None
+            return None if is_fixed else _name_class(found)
+        case ast.FunctionDef(returns=returns, decorator_list=decorators) if any(
+            ast.unparse(one).endswith("cached_property") for one in decorators
+        ):
+            typed = Typed(unquote(returns), scope) if returns else _name_class(found)
+            return find_changeable(typed, types, around) if returns else typed
+    return None
+
+
+def _is_setting(name: str) -> bool:
+    """Whether a name of a class body says how the class is made."""
+    return name == "model_config" or (name.startswith("__") and name.endswith("__"))
+
+
+def _is_data(found: ClassDefinition, types: TypeDefinitions) -> bool:
+    """Whether the annotated names of a class are fields of its instances."""
+    return is_dataclass(found[0]) or bool(DATA_BASES & set(list_base_names(found, types)))
+
+
+def _name_class(found: ClassDefinition) -> Typed:
+    return Typed(ast.Name(found[0].name, ast.Load()), found[1])
+
+
+def infer_class_value(
+    value: ast.expr, node: ast.ClassDef, scope: NameScope, types: TypeDefinitions
+) -> Typed | None:
+    """The type of what the body of a class gives a name; None if it depends on other names of the body."""
+    names = {part.id for part in ast.walk(value) if isinstance(part, ast.Name)}
+    if names and any(names & list_bound_names(statement) for statement in node.body):
+        return None
+    if isinstance(value, ast.Call) and types.name_of(Typed(value.func, scope)) == "enum.auto":
+        return types.infer(ast.Constant(0), scope)
+    return types.infer(value, scope)
