@@ -30,7 +30,7 @@ from njc.static.files import save_lock
 from njc.static.lock import CheckCounts, StaticLock, read_lock
 from njc.worker import Worker, make_clean_environment, open_channel
 from njrt.messages import Request
-from njrt.models.scripted import Scripted, call, run
+from njrt.models.scripted import Scripted, run
 from njrt.session.question import QUESTION_SYSTEM_PROMPT
 from spsbench.checks import check_case
 from spsbench.perfect import make_perfect_model
@@ -139,8 +139,6 @@ def answer_questions(lines: CaseScript, pieces: dict[str, Iterator[str]]) -> Scr
         if not request.system.startswith(QUESTION_SYSTEM_PROMPT):
             return run(next(pieces[request.place]), done=True)
         answer = next(answers, "(there are no more answers)")
-        if request.tools:
-            return call("answer", value=answer)
         return answer if isinstance(answer, str) else json.dumps(answer)
 
     return Scripted(say)

@@ -26,7 +26,7 @@ FOLDERS = {"njrt": "runtime/njrt", "njc": "njc", "spsbench": "spsbench"}
 
 LAYERS: Mapping[str, str] = {
     "njrt": """
-        errors jumps prediction media
+        carried errors jumps prediction media
         packages messages outcome context timeouts private_names private_files version
         effects message_json options values
         decisions
@@ -71,7 +71,7 @@ LAYERS: Mapping[str, str] = {
 }
 
 EDGE = """
-    njrt                media timeouts private_files pytest_plugin
+    njrt                context media timeouts private_files pytest_plugin
     njrt.agent          references
     njrt.approval       approvals_file manifest terminal
     njrt.budgets        budget budgeted ledger

@@ -16,6 +16,7 @@
 Importing it costs next to nothing: what runs a block is loaded when the first block runs.
 """
 
+import njrt.carried  # noqa: F401  (marks the context of this import)
 from njrt.errors import (
     AuthenticationError,
     BudgetError,

@@ -1,73 +1,267 @@
 """Stacks of what `with` statements open around the code inside them: settings, limits, watches.
 
-    _watches: Around[Watch] = Around("njrt.watches")
-    with _watches.opened(watch): ...         _watches.here() == (..., watch) for everything called inside
+    _watches: Around[Watch] = Around()
+    with _watches.opened(watch): ...         _watches.here() == (..., watch) for everything that is started inside
 
-It holds for the code and the asynchronous tasks inside the `with`. A new thread starts without a context and sees
-what the main thread has open, so that a thread pool used inside a `with` counts as inside. Concurrent tasks do not
-see what another of them has opened.
+All stacks are carried together, in one context variable. Which items hold for a piece of work depends on how it was
+started:
+
+    asyncio tasks, callbacks, `asyncio.to_thread`        what was open where it was started: asyncio copies the context
+    `ThreadPoolExecutor.submit`, `loop.run_in_executor`  the same: `submit` is wrapped, see `_submit`
+    `threading.Thread`, `Timer`                          the same, and what the main thread has open: `start` is wrapped
+    a forked process                                     the same, counted in that process
+    a generator that opens an item                       the item holds in it, whoever resumes it
+    `contextvars.Context()`, callbacks of futures in     everything that is open in the process, because it cannot be
+    the workers of a pool, `multiprocessing.pool`,       told apart which of it the work was started in
+    `_thread.start_new_thread`, threads made in C
+
+So an item may hold for more than what was started inside of it, never for less, and tasks, threads and jobs of pools
+that were started outside of it do not see it. What was started inside keeps the item when its `with` has ended. An
+item that the main thread has opened holds in all threads that do not have items of their own, as for work that is
+handed to a thread by a queue.
+
+Not followed: processes that are spawned, work that another thread than the main one hands by a queue to a thread that
+was started outside, and `__del__` and `weakref.finalize`, which run where the last reference is dropped.
 """
 
 from __future__ import annotations
 
+import os
+import sys
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
-from contextvars import Context, ContextVar, copy_context
+from contextvars import Context, copy_context
+from functools import partial, wraps
+from inspect import CO_ASYNC_GENERATOR, CO_GENERATOR
 from typing import Any, Generic, TypeVar
+
+from njrt.carried import OUTSIDE, Carried, carried
 
 T = TypeVar("T")
 
 
-_stacks: list[Around[Any]] = []
+class Opened(Generic[T]):
+    """An open item: in which stack and thread, and what was open around it."""
+
+    __slots__ = ("around", "before", "item", "stack", "thread")
+
+    def __init__(self, stack: Around[T], item: T, around: tuple[Opened[Any], ...]) -> None:
+        self.stack, self.item, self.around = stack, item, around
+        self.before = carried.get()
+        self.thread = threading.get_ident()
+
+
+class _Process:
+    """What is open in this process (state: the items; the frames of generators that have opened some)."""
+
+    def __init__(self) -> None:
+        self.lock = threading.Lock()
+        self.items: tuple[Opened[Any], ...] = ()
+        self.generators: dict[int, tuple[Opened[Any], ...]] = {}
+        self.older_threads = {thread.ident for thread in threading.enumerate()}
+        """Those that were started before `Thread.start` was wrapped."""
+
+    def add(self, opened: Opened[Any], generator: int | None) -> None:
+        with self.lock:
+            self.items = (*self.items, opened)
+            if generator is not None:
+                self.generators[generator] = (*self.generators.get(generator, ()), opened)
+
+    def remove(self, opened: Opened[Any], generator: int | None) -> None:
+        with self.lock:
+            self.items = _without(self.items, opened)
+            if generator is not None:
+                rest = _without(self.generators.pop(generator, ()), opened)
+                self.generators |= {generator: rest} if rest else {}
+
+    def restart_in_child(self) -> None:
+        """After a fork: only the forking thread goes on, and what is open around it."""
+        self.lock = threading.Lock()
+        self.items = list_open()
+        self.older_threads = set()
+        me = threading.get_ident()
+        for opened in self.items:
+            opened.thread = me
 
 
 class Around(Generic[T]):
     """A stack of the items that are open around a point of the program, outermost first."""
 
-    def __init__(self, name: str) -> None:
-        self._here: ContextVar[tuple[T, ...] | None] = ContextVar(name, default=None)
-        self._opened_by_main: tuple[T, ...] = ()
-        self._lock = threading.Lock()
-        _stacks.append(self)
-
     def here(self) -> tuple[T, ...]:
         """The items that are open here."""
-        here = self._here.get()
-        if here is not None:
-            return here
-        return () if _in_main() else self._opened_by_main
+        return tuple([opened.item for opened in list_open() if opened.stack is self])
+
+    def innermost(self) -> tuple[T, ...]:
+        """The items here that no other one was opened in: one, unless it is unknown where this work was started."""
+        here = [opened for opened in list_open() if opened.stack is self]
+        if len(here) > 1:
+            last = here[-1]
+            inner = {id(outer) for opened in here for outer in opened.around}
+            here = [opened for opened in here if id(opened) not in inner or opened is last]
+        return tuple([opened.item for opened in here])
 
     @contextmanager
     def opened(self, item: T) -> Iterator[T]:
         """Open `item` inside a `with`."""
-        token = self._here.set((*self.here(), item))
-        in_main = _in_main()
-        if in_main:
-            with self._lock:
-                self._opened_by_main = (*self._opened_by_main, item)
+        _wrap_pool()
+        around, generator = list_open(), _find_generator()
+        opened = Opened(self, item, around)
+        inside = Carried((*around, opened), "inherited")
+        _process.add(opened, generator)
+        token = carried.set(inside)
         try:
             yield item
         finally:
-            self._here.reset(token)
-            if in_main:
-                with self._lock:
-                    self._opened_by_main = tuple(
-                        other for other in self._opened_by_main if other is not item
-                    )
+            _process.remove(opened, generator)
+            now = carried.get()
+            try:
+                if now is not inside:
+                    raise ValueError("items were opened in another order, or in another context")
+                carried.reset(token)
+            except ValueError:
+                rest = _without(now.items, opened)
+                origin = now.origin if rest else opened.before.origin
+                if len(rest) < len(now.items):
+                    carried.set(Carried(rest, origin))
 
-    def keep(self) -> None:
-        """Have what is open here stay open in this context, also when its `with` has ended."""
-        self._here.set(self.here())
+
+def list_open() -> tuple[Opened[Any], ...]:
+    """All items that are open here, of all stacks, outermost first."""
+    here = carried.get()
+    found: tuple[Opened[Any], ...] = here.items
+    if here.origin != "inherited" and _process.items:
+        found = _unite(found, _list_process_items(here))
+    return _unite(found, _list_of_generators()) if _process.generators else found
+
+
+def _list_process_items(here: Carried) -> Iterable[Opened[Any]]:
+    """What is open in the process and may hold here, where the context does not tell."""
+    items, threads = _process.items, {threading.main_thread().ident}
+    if here.origin == "unknown":
+        if (thread := threading.get_ident()) not in _process.older_threads:
+            return items
+        threads.add(thread)
+    return [opened for opened in items if opened.thread in threads]
+
+
+def _list_of_generators() -> Iterator[Opened[Any]]:
+    """What the generators have open that are being resumed here."""
+    frames, frame = [], sys._getframe(2)
+    while frame is not None:
+        frames.append(_process.generators.get(id(frame), ()))
+        frame = frame.f_back  # type: ignore[assignment]
+    for opened in reversed(frames):
+        yield from opened
+
+
+def _find_generator() -> int | None:
+    """The id of the frame that enters a `with`, if it is that of a generator, which others may resume."""
+    frame = sys._getframe(2)
+    while frame.f_back and frame.f_globals.get("__name__", "").split(".")[0] in _OWN:
+        frame = frame.f_back
+    return id(frame) if frame.f_code.co_flags & (CO_GENERATOR | CO_ASYNC_GENERATOR) else None
+
+
+_OWN = ("njrt", "contextlib")
+
+
+def _without(items: tuple[Opened[Any], ...], closed: Opened[Any]) -> tuple[Opened[Any], ...]:
+    return tuple([opened for opened in items if opened is not closed])
+
+
+def _unite(
+    items: tuple[Opened[Any], ...], others: Iterable[Opened[Any]]
+) -> tuple[Opened[Any], ...]:
+    """All of both, once, those of the first last: they are nearer."""
+    return (*(other for other in others if other not in items), *items)
+
+
+_process = _Process()
+
+
+# ── work that is started in other threads ────────────────────────────────────────────────────────
+
+
+_POOLS = {"concurrent.futures.thread", "multiprocessing.pool"}
+"""The modules of pools, whose workers are started by one part of a program and work for all."""
 
 
 def copy_surroundings() -> Context:
     """A context for work that goes on in a thread of its own, with all that is open here."""
     context = copy_context()
-    for stack in _stacks:
-        context.run(stack.keep)
+    context.run(carried.set, Carried(list_open(), "inherited"))
     return context
 
 
-def _in_main() -> bool:
-    return threading.get_ident() == threading.main_thread().ident
+def start_outside(thread: threading.Thread) -> None:
+    """Start a thread of the runtime's own, in which nothing is open."""
+    context = copy_context()
+    context.run(carried.set, OUTSIDE)
+    context.run(thread.start)
+
+
+def _start(start: Callable[[threading.Thread], None], thread: threading.Thread) -> None:
+    """Start a thread whose `run` is inside of what is open here."""
+    if getattr(getattr(thread, "_target", None), "__module__", None) in _POOLS:
+        _wrap_pool()
+        return start(thread)
+    inside = Carried(list_open(), "thread")
+    vars(thread)["run"] = partial(_run_thread, thread, thread.run, inside)
+    try:
+        start(thread)
+    except BaseException:
+        vars(thread).pop("run", None)
+        raise
+
+
+def _run_thread(thread: threading.Thread, run: Callable[[], None], inside: Carried) -> None:
+    vars(thread).pop("run", None)
+    carried.set(inside)
+    run()
+
+
+def _submit(
+    submit: Callable[..., Any],
+    pool: Any,
+    function: Callable[..., Any],
+    /,
+    *args: Any,
+    **kwargs: Any,
+) -> Any:
+    """Submit a call to a pool of threads, which is inside of what is open here."""
+    if type(pool).__module__ != "concurrent.futures.interpreter":  # whose calls are pickled
+        function = partial(_call, Carried(list_open(), "inherited"), function)
+    return submit(pool, function, *args, **kwargs)
+
+
+def _call(inside: Carried, function: Callable[..., T], /, *args: Any, **kwargs: Any) -> T:
+    token = carried.set(inside)
+    try:
+        return function(*args, **kwargs)
+    finally:
+        carried.reset(token)
+
+
+def _wrap(owner: type, name: str, wrapper: Callable[..., Any]) -> None:
+    """Have a method of a class call `wrapper(method, ...)`."""
+    method = vars(owner)[name]
+
+    @wraps(method)
+    def wrapped(*args: Any, **kwargs: Any) -> Any:
+        return wrapper(method, *args, **kwargs)
+
+    setattr(owner, name, wrapped)
+
+
+def _wrap_pool() -> None:
+    """Wrap `submit` of the pools of threads, once their module has been loaded."""
+    module = sys.modules.get("concurrent.futures.thread")
+    pool = getattr(module, "ThreadPoolExecutor", None)
+    if pool is not None and not hasattr(pool.submit, "__wrapped__"):
+        _wrap(pool, "submit", _submit)
+
+
+_wrap(threading.Thread, "start", _start)
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_process.restart_in_child)

@@ -282,6 +282,12 @@ def test_a_block_in_a_thread_of_its_own(workflows: str) -> None:
             thread.start()
             thread.join()
 
-    with durable.workflow_id("thread"):
-        refused()
-    assert "start threads with durable.map" in str(errors[0])
+    def call(name: str) -> None:
+        with durable.workflow_id(name):
+            refused()
+
+    call("main thread")
+    caller = threading.Thread(target=call, args=("other thread",))
+    caller.start()
+    caller.join()
+    assert ["start threads with durable.map" in str(error) for error in errors] == [True, True]

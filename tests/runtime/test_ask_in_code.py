@@ -45,7 +45,9 @@ def shown(model: Scripted, number: int) -> str:
 def test_code_may_ask_for_a_judgement() -> None:
     model = scripted(CODE, *ANSWERS)
     assert play(model) == ["pear"]
-    assert shown(model, 1).startswith("Is 'pear' a fruit?\n---\nAnswer with JSON")
+    assert shown(model, 1).startswith(
+        "Is 'pear' a fruit?\n---\nReply with {\"value\": true | false}"
+    )
     assert {request.place for request in model.requests} == {"case.njpy:1"}
 
 

@@ -46,7 +46,6 @@ def check(source: str, **arguments: Any) -> None:
 @given(st.lists(st.sampled_from(TOKENS), max_size=25).map("".join))
 def test_soups_of_tokens(source: str) -> None:
     check(source)
-    check(source, shadowing=True)
 
 
 @RELAXED

@@ -580,14 +580,6 @@ def test_read_only_names_are_refused_with_a_way_out() -> None:
     )
 
 
-def test_in_the_papers_sets_such_a_name_is_the_blocks_own() -> None:
-    def f(item):
-        value = play(lambda: (item,), "item += 1", "item", shadowing=True)
-        return value, item
-
-    assert f(3) == (4, 3)
-
-
 def test_importing_what_is_already_there_is_no_write() -> None:
     assert play(lambda: (math_module, enum), "import enum\nenum.__name__") == "enum"
 

@@ -8,8 +8,9 @@ import pytest
 from programs import Program
 
 from njrt.messages import ToolCall
-from njrt.models.scripted import call, run
+from njrt.models.scripted import Scripted, call, run
 from njrt.options import EffectSet
+from njrt.session.settings import using
 
 Script = list[list[ToolCall]]
 
@@ -237,7 +238,30 @@ def test_a_return_with_a_value_is_refused_where_only_a_bare_one_is_possible() ->
     assert "only a `return` without a value" in str(model.requests[1].messages[-1])
 
 
-def test_the_papers_sets_shadow_a_read_only_name() -> None:
+PAPERS_WRITES: list[tuple[EffectSet, ToolCall]] = [
+    ("baseline", call("assign", var="x", val=2)),
+    ("isolated-eval", call("assign", var="x", val=2)),
+    ("shared-eval", call("assign", var="x", val=2)),
+    *(("baseline", call("assign", var=name, val=2)) for name in ("z", "len")),
+    *(
+        (effects, call("exec", code=code))
+        for effects in ("shared-python", "nightjar")
+        for code in (
+            "x = 2",
+            "x += 1",
+            "del x",
+            "for x in [2]: pass",
+            "def x(): pass",
+            "import math as x",
+        )
+    ),
+]
+
+
+@pytest.mark.parametrize(("effects", "write"), PAPERS_WRITES)
+def test_the_papers_sets_bind_only_what_the_block_may_write(
+    effects: EffectSet, write: ToolCall
+) -> None:
     text = '''
         def f(x):
             """natural
@@ -245,8 +269,23 @@ def test_the_papers_sets_shadow_a_read_only_name() -> None:
             """
             return x, y
     '''
-    script = [[call("exec", code="x = x + 1\ny = x")], [DONE]]
-    assert Program(text).call("f", 1, says=script, effects="shared-python") == (1, 2)
+    assigns = effects in ("baseline", "isolated-eval", "shared-eval")
+    way = call("assign", var="y", val=1) if assigns else call("exec", code="y = 1")
+    model = Scripted([[write], [way], [DONE]])
+    with using(model=model, effects=effects):
+        assert Program(text).load()["f"](1) == (1, 1)
+    refusal = str(model.requests[1].messages[-1])
+    words = (
+        "is read-only in this block",
+        "the prompt names no variable",
+        "exists already",
+    )
+    assert any(part in refusal for part in words)
+
+
+def test_code_of_the_papers_sets_has_names_of_its_own() -> None:
+    script = [[call("exec", code="half = x / 2\ny = half")], [DONE]]
+    assert PLAIN.call("f", 4, says=script, effects="shared-python") == 2
 
 
 def test_older_spellings_of_arguments_are_accepted() -> None:

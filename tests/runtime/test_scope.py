@@ -53,15 +53,6 @@ def test_assign_follows_the_rules_of_the_prompt() -> None:
     assert refusal.message.startswith("`x` is read-only in this block")
 
 
-def test_shadowing_makes_a_name_of_the_blocks_own() -> None:
-    def f(x):
-        scope = make_scope(lambda: (x,), shadowing=True)
-        assert scope.assign("x", 9) is None
-        return x, scope.lookup("x")
-
-    assert f(0) == (0, Bound(9))
-
-
 def test_private_names() -> None:
     def f(_Box__x):
         scope = make_scope(lambda: (_Box__x,), writes="__x", cls="Box")

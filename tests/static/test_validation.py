@@ -117,14 +117,12 @@ REFUSED = [
     ("kind = llm(f'{mail}', str, 3)", "`llm` takes a prompt and, if need be, a schema"),
     ("kind = llm('Is {mail.text} spam?')", "write the prompt as an f-string with {mail}"),
     ("kind = llm('Is <mail> spam?')", "the model would read `mail` as a word and not its value"),
-    ("kind = llm(f'{mail}', dict[str, int])", "`dict[...]` has no schema that all vendors accept"),
-    ("kind = llm(f'{mail}', dict)", "`dict` has no schema that all vendors accept"),
-    ("kind = llm(f'{mail}', list)", "a list must say what its items are"),
-    ("kind = llm(f'{mail}', tuple[int, str])", "ask for a dataclass or list"),
-    ("kind = llm(f'{mail}', Mail)", "in `Mail`: `set[...]` has no schema that all vendors accept"),
+    ("kind = llm(f'{mail}', Iterator[int])", "JSON does not carry `Iterator[...]`; ask for a list"),
+    ("kind = llm(f'{mail}', dict)", "`dict` must say what its items are: dict[str, int], for example"),
+    ("kind = llm(f'{mail}', list)", "`list` must say what its items are: list[str], for example"),
+    ("kind = llm(f'{mail}', object)", "JSON does not carry `object`; ask for a str, or a class with fields"),
     ("kind = llm(f'{mail}', ['spam', 'bill'])", "for a choice write Literal[...]"),
     ("kind = llm(f'{mail}', 'str')", "the schema must be a type, not the text 'str'"),
-    ("kind = llm(f'{mail}', {'type': 'object'})", "an object must name its properties"),
     ("def triage(mails):\n    kind = 'bill'", "write only the code that stands at the mark, without `triage`"),
     ("mails_2 = 1\nkind = 'bill'\npolicy = 2\nf = lambda policy: policy\nf(1)", "`policy` means something else"),
     ("policy = 1\nclass A:\n    policy = 2\nkind = A.policy", "`policy` means something else"),
@@ -176,7 +174,7 @@ class Item:
 
 @dataclass
 class Wrong:
-    names: "dict[str, Item]"
+    names: "Iterator[Item]"
 
 def read(letter):
     """natural
@@ -191,7 +189,7 @@ def read(letter):
     [
         ("found = llm(f'{letter}', Order)", ""),
         ("found = llm(f'{letter}', list[Order])", ""),
-        ("found = llm(f'{letter}', Wrong)", "in `Wrong`: `dict[...]` has no schema"),
+        ("found = llm(f'{letter}', Wrong)", "in `Wrong`: JSON does not carry `Iterator[...]`"),
         ("found = llm(f'{letter}', list['Order'])", "must be a type, not the text 'Order'"),
     ],
 )

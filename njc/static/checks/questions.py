@@ -1,7 +1,7 @@
 """Are the questions that generated code asks a model at run time well-formed?
 
     llm("Is {mail} spam?", bool)        the prompt is no f-string: `{mail}` would stay as it is
-    llm(f"...", dict[str, int])         no vendor's strict schema has objects with any keys
+    llm(f"...", Iterator[int])          JSON does not carry iterators
     allm(f"...", bool)                  must be awaited
 
 Types are read from the text: nothing of the program is imported to check it.
@@ -15,23 +15,22 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from njc.frontend.references import parse_type
 from njc.static.checks.attributes import Classes
-from njrt.session.structured_output import find_schema_problems, make_answer_schema
 
 _SCHEMA_ALTERNATIVES: Mapping[str, str] = {
-    "dict": "list of a dataclass with a key and a value",
-    "Dict": "list of a dataclass with a key and a value",
-    "Mapping": "list of a dataclass with a key and a value",
-    "tuple": "dataclass or list",
-    "Tuple": "dataclass or list",
-    "set": "list",
-    "frozenset": "list",
     "object": "str, or a class with fields",
     "Any": "str, or a class with fields",
-    "bytes": "str",
-    "complex": "float",
     "Callable": "str",
+    "Iterator": "list",
+    "Generator": "list",
 }
-"""What no strict schema can say, and what to ask for instead."""
+"""What JSON does not carry, and what to ask for instead."""
+
+_EXAMPLES: Mapping[str, str] = {
+    **dict.fromkeys(("list", "List", "set", "frozenset"), "{}[str]"),
+    **dict.fromkeys(("dict", "Dict", "Mapping"), "{}[str, int]"),
+    **dict.fromkeys(("tuple", "Tuple"), "{}[int, str]"),
+}
+"""Collections, whose items must have a type."""
 
 
 def find_question_problems(
@@ -75,24 +74,22 @@ def _check_call(
 
 
 def _check_type(node: ast.expr, classes: Classes, around: frozenset[str]) -> Iterator[str]:
-    """Say what in a type has no strict schema; what is defined elsewhere is taken to have one."""
+    """Say what in a type JSON does not carry; what is defined elsewhere is taken to be carried."""
     match node:
         case ast.Name(id=name) if name in classes and name not in around:
             for field in classes[name].body:
                 if isinstance(field, ast.AnnAssign):
                     for problem in _check_type(field.annotation, classes, around | {name}):
                         yield f"in `{name}`: {problem}"
-        case ast.Name(id="list") | ast.Attribute(attr="List") | ast.Name(id="List"):
-            yield "a list must say what its items are: list[str], for example"
+        case ast.Name(id=name) | ast.Attribute(attr=name) if name in _EXAMPLES:
+            yield f"`{name}` must say what its items are: {_EXAMPLES[name].format(name)}, for example"
         case ast.Name(id=name) | ast.Attribute(attr=name) if name in _SCHEMA_ALTERNATIVES:
-            yield f"`{name}` has no schema that all vendors accept; ask for a {_SCHEMA_ALTERNATIVES[name]}"
+            yield f"JSON does not carry `{name}`; ask for a {_SCHEMA_ALTERNATIVES[name]}"
         case ast.Subscript(value=base, slice=inner):
             yield from _check_subscript(base, inner, classes, around)
         case ast.BinOp(left=left, op=ast.BitOr(), right=right):
             yield from _check_type(left, classes, around)
             yield from _check_type(right, classes, around)
-        case ast.Dict():
-            yield from _check_schema(node)
         case ast.Constant(value=str(text)) if around:  # a field's type may be quoted
             if (quoted := parse_type(text)) is not None:
                 yield from _check_type(quoted, classes, around)
@@ -110,18 +107,9 @@ def _check_subscript(
     name = base.attr if isinstance(base, ast.Attribute) else getattr(base, "id", "")
     parts = inner.elts if isinstance(inner, ast.Tuple) else [inner]
     if name in _SCHEMA_ALTERNATIVES:
-        yield f"`{name}[...]` has no schema that all vendors accept; ask for a {_SCHEMA_ALTERNATIVES[name]}"
+        yield f"JSON does not carry `{name}[...]`; ask for a {_SCHEMA_ALTERNATIVES[name]}"
     elif name == "Annotated":
         yield from _check_type(parts[0], classes, around)
     elif name not in ("Literal", "ClassVar"):
         for part in parts:
             yield from _check_type(part, classes, around)
-
-
-def _check_schema(node: ast.Dict) -> Iterator[str]:
-    """Check a JSON schema that is written as a dict."""
-    try:
-        schema = make_answer_schema(ast.literal_eval(node))
-    except (ValueError, TypeError):
-        return
-    yield from find_schema_problems(schema)

@@ -17,7 +17,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from enum import Enum
 from typing import Any
@@ -36,8 +36,9 @@ from njrt.effects import (
 from njrt.errors import ConfigurationError
 from njrt.messages import Json, Reply, make_object_schema
 from njrt.scope.scope import Bound, Scope
+from njrt.values.adapters import DeclaredType
 from njrt.values.introspection import is_exception_class
-from njrt.values.json_forms import JsonForm, make_json_form
+from njrt.values.json_forms import JsonForm, make_json_form, move_definitions
 from njrt.values.schema_text import describe_object
 
 UNTYPED = bool | int | float | str | list[bool | int | float | str] | None
@@ -66,7 +67,7 @@ def make_answer_form(block: Block, scope: Scope) -> AnswerForm:
     """The form of the replies to a block; raise ConfigurationError where an output has no JSON form."""
     definitions: dict[str, Json] = {}
     alternatives = [
-        (_move_definitions(schema, definitions), example)
+        (move_definitions(schema, definitions), example)
         for schema, example in _list_alternatives(block, scope)
     ]
     schemas = [schema for schema, _ in alternatives]
@@ -80,11 +81,14 @@ def make_answer_form(block: Block, scope: Scope) -> AnswerForm:
     schema: dict[str, Any] = {"anyOf": [*schemas, *hidden]}
     if definitions:
         schema["$defs"] = definitions
-    text = _describe_form(examples, _list_meanings(scope), raising)
+    meanings = list_meanings(scope.types.get(path) for path in scope.outputs)
+    text = describe_form(examples, meanings, raising)
     return AnswerForm(schema, text, tuple(scope.outputs))
 
 
-def _describe_form(examples: list[str], meanings: list[str], raising: list[str]) -> str:
+def describe_form(
+    examples: Sequence[str], meanings: Sequence[str], raising: Sequence[str] = ()
+) -> str:
     """The form of a reply as the model reads it: its alternatives, what the names of enums mean, exceptions last."""
     first, *jumps = examples
     if jumps and first == PASS_EXAMPLE:
@@ -98,9 +102,8 @@ def _describe_form(examples: list[str], meanings: list[str], raising: list[str])
     return "\n".join(lines)
 
 
-def _list_meanings(scope: Scope) -> list[str]:
-    """What the members of the enums that outputs may be mean, where their values say it."""
-    kinds = (scope.types.get(path) for path in scope.outputs)
+def list_meanings(kinds: Iterable[DeclaredType]) -> list[str]:
+    """What the members of enums among some types mean, if their values say it."""
     return [
         f'- "{member.name}": {member.value}'
         for kind in kinds
@@ -134,19 +137,6 @@ def _list_alternatives(block: Block, scope: Scope) -> Iterator[Alternative]:
             case "return":
                 form = find_return_form(scope)
                 yield make_object_schema({"return": form.schema}), describe_object({"return": form})
-
-
-def _move_definitions(schema: Json, definitions: dict[str, Json]) -> Json:
-    """Move the `$defs` of the parts of a schema to the root that they will share."""
-    moved: dict[str, Any] = {}
-    for key, value in schema.items():
-        if key == "$defs":
-            definitions.update(value)
-        elif isinstance(value, Mapping):
-            moved[key] = _move_definitions(value, definitions)
-        else:
-            moved[key] = value
-    return moved
 
 
 def find_output_form(scope: Scope, path: str) -> JsonForm:
@@ -209,11 +199,8 @@ def parse_answer(reply: Reply, outputs: Sequence[str] = ()) -> tuple[Effect | Re
     """
     for call in reply.message.calls:
         return (_make_effect(call.arguments, outputs),) if call.arguments else (_refuse(call.raw),)
-    text = reply.message.text.strip()
-    if not text:
+    if not (text := unfence(reply.message.text)):
         return ()
-    fenced = _FENCED_JSON.search(text)
-    text = fenced[1] if fenced else text
     try:
         value = json.loads(text, strict=False)
     except (ValueError, RecursionError):
@@ -221,10 +208,15 @@ def parse_answer(reply: Reply, outputs: Sequence[str] = ()) -> tuple[Effect | Re
     return (_make_effect(value, outputs),)
 
 
+def unfence(text: str) -> str:
+    """The text inside of the first fence, or all of it if there is none."""
+    fenced = _FENCED_JSON.search(text)
+    return (fenced[1] if fenced else text).strip()
+
+
 def _refuse(text: str) -> Refusal:
-    return Refusal(
-        f"Your reply is no JSON object: {text[:80]!r}. Reply with the JSON object alone."
-    )
+    problem = "says nothing" if text == "{}" else "is no JSON object"
+    return Refusal(f"Your reply {problem}: {text[:80]!r}. Reply with the JSON object alone.")
 
 
 def _make_effect(value: Any, outputs: Sequence[str]) -> Effect | Refusal:
@@ -241,7 +233,7 @@ def _make_effect(value: Any, outputs: Sequence[str]) -> Effect | Refusal:
             return ReturnAnswer(returned)
         case {"pass": True} if len(value) == 1:
             return BindOutputs({})
-        case dict():
+        case dict() if value or outputs:
             return BindOutputs(value)
         case _:
             return _refuse(json.dumps(value))

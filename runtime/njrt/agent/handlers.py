@@ -91,7 +91,9 @@ class Handlers:
         self.block = block
         self.scope = scope
         self.redactor = Redactor(block.options.redact is None or block.options.redact)
-        self.variables = WireVariables(scope, ReferenceTable(self.redactor))
+        references = ReferenceTable(self.redactor)
+        is_baseline = block.options.effects == "baseline"
+        self.variables = WireVariables(scope, references, only_outputs=is_baseline)
         self.failed = False
         self.misfits = 0
         self.refusals = RepeatedRefusals(scope)

@@ -32,11 +32,18 @@ from njrt.values.introspection import get_class_name, is_a, is_exactly, is_excep
 
 
 class WireVariables:
-    """The variables of a block in the forms of the interface (state: references)."""
+    """The variables of a block in the forms of the interface (state: references).
 
-    def __init__(self, scope: Scope, references: ReferenceTable) -> None:
+    With `only_outputs`, `assign` makes no variables of the block's own: those are of use only where an effect takes the
+    name of a variable.
+    """
+
+    def __init__(
+        self, scope: Scope, references: ReferenceTable, only_outputs: bool = False
+    ) -> None:
         self.scope = scope
         self.references = references
+        self.only_outputs = only_outputs
 
     def dereference(self, reference: int) -> Answer:
         """What a reference refers to, one level deep."""
@@ -69,7 +76,13 @@ class WireVariables:
 
     def assign(self, variable: str, value: WireValue) -> EffectResult:
         """Bind a variable; one that is bound to a cell follows what the cell is set to."""
-        if refusal := self.scope.assign(variable, self.decode(value)):
+        made = self.decode(value)
+        is_made_up = self.only_outputs and variable not in (*self.scope.outputs, *self.scope.names)
+        if is_made_up:
+            outputs = ", ".join(f"`{name}`" for name in self.scope.outputs)
+            way = f"assign to {outputs}" if outputs else "the block has no outputs"
+            return Refusal(f"the prompt names no variable `{variable}`; {way}")
+        if refusal := self.scope.assign(variable, made):
             return refusal
         match value:
             case {"type": "Ref", "addr": int(address)} if type(self.references.at(address)) is Cell:

@@ -49,8 +49,7 @@ def find_snippet_problems(
     yield from _find_bare_supers(nodes, names, scope)
     yield from _find_invisible_names(names, scope)
     yield from _find_hidden_names(names, scope)
-    if not scope.shadowing:
-        yield from _find_read_only_names(names, scope)
+    yield from _find_read_only_names(names, scope)
 
 
 def _explain_illegal_jump(jump: HostJump, labels: Collection[str]) -> str | None:

@@ -275,7 +275,7 @@ def parse_snippet(source: str) -> ast.Module:
 def _provide_cells(names: SnippetNames, scope: Scope, policy: Policy) -> None:
     """Make the cells of the block's own names, and of builtins that are replaced or that the program shadows."""
     for name in names.bound:
-        if not scope.is_referenced(name) or (scope.shadowing and name not in scope.bindable):
+        if not scope.is_referenced(name):
             scope.ensure_own_cell(name)
     for name in names.read:
         if scope.is_referenced(name) or name in scope.scratch or name in scope.borrowed:

@@ -95,7 +95,7 @@ _Restatement = ast.Assign | ast.AnnAssign | ast.ClassDef
 def _replace_restated_inputs(
     tree: ast.Module, names: SnippetNames, scope: Scope
 ) -> Iterator[_Replacement]:
-    if not (scope.shadowing or all(map(scope.can_bind, names.bound))):
+    if not all(map(scope.can_bind, names.bound)):
         for statement in _find_restated_inputs(tree, scope):
             yield _Replacement(statement, "pass")
 

@@ -15,6 +15,8 @@ signatures (`VendorContent`).
 from __future__ import annotations
 
 import json
+import os
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any, assert_never
 
@@ -64,8 +66,13 @@ NON_THINKING_PREFIXES = ("claude-3", "claude-haiku-4", "claude-sonnet-4", "claud
 """Models that think only on request; later ones may think before any reply."""
 
 
+def find_vendor_url(environ: Mapping[str, str]) -> str:
+    """The URL of Anthropic's API, or of what stands for it."""
+    return environ.get("ANTHROPIC_BASE_URL") or VENDOR_URL
+
+
 class Anthropic(RemoteModel):
-    """The model `model` of Anthropic. Without `key` the SDK reads its own variables."""
+    """The model `model` of Anthropic. Without `key` the SDK reads its own variables; ANTHROPIC_BASE_URL is the URL."""
 
     sdk = "anthropic"
 
@@ -78,7 +85,8 @@ class Anthropic(RemoteModel):
         retries: int = MAX_RETRIES,
         allow_http: bool = False,
     ) -> None:
-        server = Server(vendor_url or VENDOR_URL, "ANTHROPIC_API_KEY", allow_http)
+        url = vendor_url or find_vendor_url(os.environ)
+        server = Server(url, "ANTHROPIC_API_KEY", allow_http)
         super().__init__(f"anthropic/{model}", "tools", server, key, retries)
         self._model = model
 

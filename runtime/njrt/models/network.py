@@ -20,6 +20,8 @@ from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any, Protocol, TypeVar
 
+from njrt.context import start_outside
+
 T = TypeVar("T")
 
 
@@ -39,7 +41,7 @@ class Network:
         self._thread = threading.Thread(
             target=self._loop.run_forever, name="njrt-network", daemon=True
         )
-        self._thread.start()
+        start_outside(self._thread)
 
     def run(self, exchange: Coroutine[Any, Any, T]) -> T:
         """Run `exchange` on the network's loop and wait for it; an interrupt cancels it.

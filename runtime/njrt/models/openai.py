@@ -16,6 +16,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import os
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import partial
@@ -88,10 +89,15 @@ def find_thinking_family(model: str) -> ThinkingFamily | None:
     return max(families, key=lambda family: len(family.prefix), default=None)
 
 
+def find_vendor_url(environ: Mapping[str, str]) -> str:
+    """The URL of OpenAI's API, or of what stands for it."""
+    return environ.get("OPENAI_BASE_URL") or VENDOR_URL
+
+
 class OpenAI(RemoteModel):
     """The model `model` of OpenAI, or of the server at `base_url`; the first that it lists if None.
 
-    Without `key` the SDK reads its own variables, but only for the vendor.
+    Without `key` the SDK reads its own variables, but only for the vendor; OPENAI_BASE_URL is the URL of the vendor.
     """
 
     sdk = "openai"
@@ -116,7 +122,7 @@ class OpenAI(RemoteModel):
         super().__init__(
             f"openai/{model}" if model else f"the first model of {base_url}",
             "text" if textual else "tools",
-            Server(base_url or vendor_url or VENDOR_URL, variable, allow_http),
+            Server(base_url or vendor_url or find_vendor_url(os.environ), variable, allow_http),
             key,
             retries,
         )

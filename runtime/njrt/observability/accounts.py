@@ -227,7 +227,7 @@ class _OpenRun:
     canary: Compared | None = None
 
 
-_open_watches: Around[Watch] = Around("njrt.watches")
+_open_watches: Around[Watch] = Around()
 _open_runs: dict[RunId, _OpenRun] = {}
 _thread_local = threading.local()
 

@@ -28,6 +28,7 @@ from njrt.rendering.libraries import (
     is_lazy_class,
     is_orm_class,
 )
+from njrt.rendering.redaction import redact_named_before
 from njrt.rendering.scalars import SCALAR_WRITERS, make_subclass_writer
 from njrt.rendering.shown_attributes import (
     has_custom_repr,
@@ -47,8 +48,8 @@ from njrt.rendering.writer import (
 )
 from njrt.values.introspection import (
     find_member,
+    find_tuple_fields,
     get_class_name,
-    get_class_namespace,
     get_module_name,
     get_mro,
     is_a,
@@ -81,7 +82,8 @@ def _make_collection_writer(cls: type, opening: str, closing: str) -> WriteFunct
         if cls is tuple and length == 1 and type(value) is tuple:
             tail = ",)"
         least = _estimate_min_chars(cls.__iter__(value)) if exact and 3 * length < room else 1  # type: ignore[attr-defined]
-        return writer.write_row(head, items, length, tail, room, exact, least)
+        text = writer.write_row(head, items, length, tail, room, exact, least)
+        return text if writer.redactor.rule is False else redact_named_before(text)
 
     return write
 
@@ -96,7 +98,7 @@ def _estimate_min_chars(values: Iterable[UserValue]) -> int:
 
 
 def _write_tuple(writer: ValueWriter, value: tuple[Any, ...], room: int, exact: bool) -> str:
-    fields = get_class_namespace(type(value)).get("_fields")
+    fields = find_tuple_fields(value)
     if type(fields) is not tuple or len(fields) != tuple.__len__(value):
         return _PLAIN_TUPLE_WRITER(writer, value, room, exact)
     parts = ((f"{name}=", item) for name, item in zip(fields, tuple.__iter__(value), strict=True))

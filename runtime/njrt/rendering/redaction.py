@@ -26,6 +26,7 @@ from typing import Any, Literal, TypeVar
 
 from njrt.outcome import UserValue
 from njrt.values.introspection import (
+    find_tuple_fields,
     get_class_namespace,
     get_mro,
     is_a,
@@ -48,7 +49,7 @@ MIN_SECRET_CHARS = 5
 # ── names ────────────────────────────────────────────────────────────────────────────────────────────
 
 _SECRET_WORDS = re.compile(
-    r"(?:^|_)(?:pass(?:word|wd|phrase|code)|passw|pwd|secret|credential|private_?key|api_?key|authorization|jwt"
+    r"[a-z]passw(?:or)?d$|^sshpass$|(?:^|_)(?:pass(?:word|wd|phrase|code)|passw|pwd|secret|credential|private_?key|api_?key|authorization|jwt"
     r"|(?:access|account|admin|app|auth|client|consumer|encryption|license|master|secret|service|shared|signing"
     r"|ssh|webhook)_?key|(?:access|api|app|auth|bearer|bot|client|csrf|id|login|oauth|personal|refresh|reset|security"
     r"|session|user|verification|xsrf)_?token|session_?id|set_cookie|connection_string|cvv|cvc|otp)s?(?:_|\d|$)"
@@ -98,7 +99,7 @@ def is_secret(label: str, value: UserValue) -> bool:
 # ── shapes ───────────────────────────────────────────────────────────────────────────────────────────
 
 _ASSIGNMENT = re.compile(
-    r"""(?P<head>(?<![\w.-])(?P<name>[a-z_][\w.-]{1,60})\\*['"]?\s{0,3}
+    r"""(?P<head>(?<![\w.-])-{0,2}(?P<name>[a-z_][\w.-]{1,60})\\*['"]?\s{0,3}
         (?:=|:\ *[a-z_][\w.\[\],|\ ]{0,40}=|:)\s{0,3})
         (?:(?P<quote>\\*['"])(?P<quoted>.*?)(?P=quote) | (?P<bare>[^\s,;&'"<>()\[\]{}|\\]+))""",
     re.VERBOSE | re.IGNORECASE,
@@ -119,6 +120,36 @@ def _redact_assignments(text: str) -> str:
             parts += [text[copied:start], quote, REDACTED, quote]
             copied = start = found.end()
     return "".join([*parts, text[copied:]])
+
+
+_NAMED_BEFORE = re.compile(
+    r"""(?<![\w.-])(?P<dashes>-{1,2})(?P<option>[a-z][\w-]{1,60})
+            (?P<gap>\s+|\\*['"],\s*\\*b?['"])(?P<value>(?!-)[^\s'"\\]+)
+        | (?P<open>[(\[])\s*\\*b?['"](?P<name>[a-z_][\w-]{1,60})\\*['"],\s*\\*b?['"](?P<other>[^'"]+)(?=['"]\s*[)\]])""",
+    re.VERBOSE | re.IGNORECASE,
+)
+"""`--password X`, `'--password', 'X'` and `('password', 'X')`: a secret that the word before it names."""
+
+
+def redact_named_before(text: str) -> str:
+    """Redact secrets in command lines and in pairs of a name and a value."""
+    return _NAMED_BEFORE.sub(_redact_match, text) if has_secret_name(text) else text
+
+
+def _redact_match(found: re.Match[str]) -> str:
+    part = "value" if found["option"] else "other"
+    name, value = found["option"] or found["name"], found[part]
+    is_option = bool(found["option"])
+    is_word = found["open"] == "[" and value.isidentifier() and value.islower()
+    is_named = classify_name(name) == "secret" or (is_option and classify_name(name) != "")
+    if not is_named or value in _EMPTY_TEXTS or is_word:
+        return found[0]
+    return found[0][: found.start(part) - found.start()] + REDACTED
+
+
+def has_secret_name(text: str) -> bool:
+    """Whether a text may hold the name of a secret."""
+    return any(trigger in text for trigger in _NAME_TRIGGERS)
 
 
 _Shape = tuple[tuple[str, ...], re.Pattern[str], str]
@@ -169,7 +200,7 @@ _NAME_TRIGGERS = tuple(
     )
     for form in (word, word.upper())
 )
-_NAME_TRIGGERS += ("Pass", "Pwd", "Secret", "PiKey", "_key", "-key", "Key", "KEY", "_tok", "-tok", "Tok", "_TOK", "-TOK", "ssion_id", "ssionid", "ssionId", "SSION_ID", "cvc", "cvv", "otp")  # fmt: skip
+_NAME_TRIGGERS += ("SSHPASS", "sshpass", "Pass", "Pwd", "Secret", "PiKey", "_key", "-key", "Key", "KEY", "_tok", "-tok", "Tok", "_TOK", "-TOK", "ssion_id", "ssionid", "ssionId", "SSION_ID", "cvc", "cvv", "otp")  # fmt: skip
 
 
 def redact_shapes(text: str) -> str:
@@ -184,9 +215,9 @@ def redact_shapes(text: str) -> str:
                 if trigger in text:
                     text = shape.sub(replacement, text)
                     break
-        if characters == ":=" and any(trigger in text for trigger in _NAME_TRIGGERS):
+        if characters == ":=" and has_secret_name(text):
             text = _redact_assignments(text)
-    return text
+    return redact_named_before(text)
 
 
 # ── one run ──────────────────────────────────────────────────────────────────────────────────────────
@@ -254,7 +285,10 @@ def _list_named_parts(inherited: str, value: Any) -> Iterable[tuple[str, UserVal
             (inherited or (key if type(key) is str else ""), item)
             for key, item in dict.items(value)
         )
-    for kind in (list, tuple, set, frozenset):
+    for kind in (list, tuple):
+        if is_a(value, kind):
+            return _name_items(inherited, value)
+    for kind in (set, frozenset):
         if is_a(value, kind):
             return ((inherited, item) for item in kind.__iter__(value))
     if is_a(value, type):
@@ -265,6 +299,22 @@ def _list_named_parts(inherited: str, value: Any) -> Iterable[tuple[str, UserVal
         (name if type(name) is str else "", item) for name, item in read_attributes(value).items()
     ]
     return [*own, *(("", cls) for cls in get_mro(type(value)) if is_user_class(cls))]
+
+
+def _name_items(inherited: str, values: Any) -> Iterable[tuple[str, UserValue]]:
+    """The items of a list or a tuple: with its fields, as the second of a pair, or after an option as their names."""
+    items = list(
+        islice((list if is_a(values, list) else tuple).__iter__(values), _MAX_SCANNED_ITEMS)
+    )
+    fields = find_tuple_fields(values) if is_a(values, tuple) else None
+    if type(fields) is tuple and len(fields) == len(items):
+        return zip(fields, items, strict=True)
+    names = ["", *items]
+    is_pair = len(items) == 2 and is_a(values, tuple)
+    return [
+        (inherited or (name if type(name) is str and (is_pair or name[:1] == "-") else ""), item)
+        for name, item in zip(names, items, strict=False)
+    ]
 
 
 def _select_texts(names: Mapping[str, Any]) -> list[tuple[str, UserValue]]:

@@ -75,7 +75,6 @@ class Scope:
         own: tuple[str, ...],
         declared_nonlocal: tuple[str, ...],
         place: str,
-        shadowing: bool,
     ) -> None:
         code = variables.__code__
         self.names = tuple(dict.fromkeys((*list_loaded_names(code), *own)))
@@ -97,7 +96,6 @@ class Scope:
         self.host = find_host_name(variables, namespace)
         self.future_flags = code.co_flags & _FUTURE_ANNOTATIONS
         self.place = place
-        self.shadowing = shadowing
         self.scratch: dict[str, CellType] = {}
         self.borrowed: dict[str, CellType] = {}
         self.lent: dict[str, UserValue] = {}
@@ -171,7 +169,7 @@ class Scope:
     def assign(self, name: str, value: UserValue) -> Refusal | None:
         """Bind `name`: an output in the program, any other name in the block. Return why it is refused, if it is."""
         private = mangle(name, self.class_name)
-        if not self.can_bind(private) and not self.shadowing:
+        if not self.can_bind(private):
             found = self.lookup(name)
             value = found.value if isinstance(found, Bound) else None
             return Refusal(format_read_only_error(name, value))
@@ -357,13 +355,8 @@ def make_scope(
     own: str = "",
     nl: str = "",
     at: str = "",
-    shadowing: bool = False,
 ) -> Scope:
-    """Make the scope of one run of a block from the arguments that compiled code gives `run`.
-
-    With `shadowing`, as in the paper's effect sets, binding a name that the prompt only reads makes a
-    variable of the block's own; without, it is refused.
-    """
+    """Make the scope of one run of a block from the arguments that compiled code gives `run`."""
     assert isinstance(variables, FunctionType)
     return Scope(
         variables,
@@ -375,7 +368,6 @@ def make_scope(
         own=tuple(own.split()),
         declared_nonlocal=tuple(nl.split()),
         place=at,
-        shadowing=shadowing,
     )
 
 

@@ -17,10 +17,9 @@ from typing import Any
 
 from njrt.outcome import UserValue
 from njrt.session.drive import aget_answer, get_answer, hidden_frames
-from njrt.session.question import ask_model
+from njrt.session.question import AnswerType, ask_model
 from njrt.session.run_setup import set_up_run
 from njrt.session.session import Session, with_lifecycle_events
-from njrt.session.structured_output import AnswerType
 
 Asker = Callable[..., UserValue]
 AsyncAsker = Callable[..., Awaitable[UserValue]]
@@ -29,8 +28,8 @@ AsyncAsker = Callable[..., Awaitable[UserValue]]
 def llm(prompt: str, schema: AnswerType = None) -> UserValue:
     """Ask the model `prompt`; give text, or a value that fits `schema`.
 
-    `schema` is a type that pydantic knows (`bool`, an Enum, a dataclass, `list[str]`, ...). Raises `ReplyError`
-    where the second answer does not fit either.
+    `schema` is a type that JSON carries (`bool`, an Enum, a dataclass, `dict[str, int]`, ...), as for the outputs of
+    blocks that answer, or a JSON schema. Raises `ReplyError` if the second answer does not fit either.
     """
     return llm_at("")(prompt, schema)
 

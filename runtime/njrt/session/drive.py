@@ -47,10 +47,9 @@ from njrt.outcome import Broke, Completed, Continued, Outcome, Raised, Returned,
 from njrt.rendering.redaction import Redactor
 from njrt.scope.scope import Scope, make_scope
 from njrt.session.interception import intercept
-from njrt.session.question import ask_model
+from njrt.session.question import AnswerType, ask_model
 from njrt.session.run_setup import RunSetup, add_place_note, set_up_run
 from njrt.session.session import CanaryObserver, Session, make_session
-from njrt.session.structured_output import AnswerType
 from njrt.timeouts import call_with_timeout
 
 StepAnswerer = Callable[[ConversationStep, Session], Coroutine[Any, Any, StepResult]]
@@ -304,7 +303,6 @@ def start_session(
         own=own,
         nl=nl,
         at=at,
-        shadowing=setup.options.effects not in ("answer", "direct"),
     )
     instruction, jumps = extract_instruction(prompt), tuple(labels.split())
     block = Block(instruction, jumps, at, is_async, setup.options, tuple(reads.split()))

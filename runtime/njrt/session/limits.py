@@ -271,7 +271,7 @@ def make_code_time_limit(most: float | None, meter: Meter) -> CodeTimeLimit:
     return get_seconds
 
 
-_open_meters: Around[Meter] = Around("njrt.session.limits")
+_open_meters: Around[Meter] = Around()
 
 
 def list_open_meters() -> tuple[Meter, ...]:

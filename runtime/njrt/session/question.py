@@ -2,29 +2,31 @@
 
     ask_model("Is this spam? ...", bool, setup, is_async=False)   ──driven──>   Returned(True)
 
-`njrt.llm` asks it from ordinary code, and `ask` from the code of a block. An answer that does not fit is asked for
-once more.
+`njrt.llm` asks it from ordinary code, and `ask` from the code of a block. A type has the form that it has as an output
+of a block that answers (`njrt.values.json_forms`). An answer that does not fit is asked for once more.
 """
 
 from __future__ import annotations
 
+import json
+from collections.abc import Mapping
+from typing import Any
+
+from njrt.agent.answer import describe_form, list_meanings, unfence
 from njrt.agent.conversation import Conversation, ServedEffect
 from njrt.decisions import PendingEffect
 from njrt.effects import AskModel, Effect, Refusal
 from njrt.errors import PolicyError, ReplyError
-from njrt.messages import Json, Message, Reply, Request, Tool, UserMessage
+from njrt.messages import Json, Message, Reply, Request, UserMessage, make_object_schema
 from njrt.outcome import Returned, UserValue
+from njrt.packages import require_packages
 from njrt.session.effect_server import make_effect_server
 from njrt.session.run_setup import RunSetup
-from njrt.session.structured_output import (
-    AnswerType,
-    convert_answer,
-    describe_schema,
-    find_schema_problems,
-    make_answer_schema,
-    parse_answer,
-    wrap_schema,
-)
+from njrt.values.json_forms import JsonForm, make_json_form, move_definitions
+from njrt.values.schema_text import describe_object, describe_schema
+
+AnswerType = Any
+"""What is asked for: a type that has a JSON form, or a JSON schema as a dict; None: text."""
 
 QUESTION_SYSTEM_PROMPT = """\
 You are a function in a running program. Answer the question with exactly what it asks for: no explanation, \
@@ -32,6 +34,36 @@ no greeting, nothing around it."""
 
 MAX_ANSWERS = 2
 """Answers that are read: the first, and one more if it does not fit."""
+
+
+class SchemaForm(JsonForm):
+    """The form that a JSON schema is."""
+
+    def decode(self, value: Any) -> UserValue:
+        """The value itself; raise ValueError if it does not fit the schema."""
+        require_packages(
+            "a schema given as a dict", "jsonschema", "jsonschema", otherwise="give a type"
+        )
+        from jsonschema.exceptions import best_match
+        from jsonschema.validators import validator_for
+
+        problem = best_match(validator_for(self.schema)(self.schema).iter_errors(value))
+        if problem is not None:
+            place = problem.json_path.replace("$", "the answer", 1)
+            raise ValueError(f"{place}: {problem.message}")
+        return value
+
+
+def make_question_form(wanted: AnswerType) -> JsonForm | None:
+    """The form of what is asked for; None for text. Raises TypeError for what has none."""
+    if wanted is None or wanted is str:
+        return None
+    if isinstance(wanted, Mapping):
+        return SchemaForm(wanted, wanted, wanted)
+    try:
+        return make_json_form(wanted)
+    except TypeError as error:
+        raise TypeError(f"{wanted!r} has no JSON form: {error}; ask for another type") from None
 
 
 def ask_model(
@@ -42,12 +74,12 @@ def ask_model(
     rejection: type[Exception] = PolicyError,
 ) -> Conversation:
     """The conversation: one effect, the question; where an interceptor rejects it, a `rejection` is raised."""
-    schema = None if wanted is None or wanted is str else make_answer_schema(wanted)
+    form = make_question_form(wanted)
 
     def serve(effect: Effect | Refusal, turn: int) -> ServedEffect:
         match effect:
             case AskModel(question):
-                return (yield from ask_until_valid(question, wanted, schema, setup))
+                return (yield from ask_until_valid(question, form, setup))
             case Refusal(words):
                 raise rejection(f"a question to the model was rejected: {words}")
             case _:
@@ -58,41 +90,37 @@ def ask_model(
             setup.run, setup.parent, setup.place, turn, number, effect, "llm", "", is_async, dict
         )
 
-    question = AskModel(prompt, "" if schema is None else describe_schema(schema))
+    question = AskModel(prompt, "" if form is None else describe_schema(form.schema_with_members))
     outcome = yield from make_effect_server(serve, setup, describe)(question, 1)
     assert isinstance(outcome, Returned)
     return outcome
 
 
-def ask_until_valid(
-    prompt: str, wanted: AnswerType, schema: Json | None, setup: RunSetup
-) -> Conversation:
+def ask_until_valid(prompt: str, form: JsonForm | None, setup: RunSetup) -> Conversation:
     """The conversation: a question, asked again with the reason where the answer does not fit."""
-    options, uses_tools = setup.options, setup.protocol == "tools"
-    question = prompt
-    tools: tuple[Tool, ...] = ()
-    if schema is not None:
-        question += (
-            f'\n---\nAnswer with JSON and nothing else: {{"value": {describe_schema(schema)}}}'
-        )
-        if uses_tools and not any(find_schema_problems(schema)):
-            tools = (Tool("answer", "Answer the question.", wrap_schema(schema)),)
+    options, question, schema = setup.options, prompt, None
+    if form is not None:
+        example = describe_form([describe_object({"value": form})], list_meanings([form.declared]))
+        question = f"{prompt}\n---\n{example}"
+        schema = make_reply_schema(form)
     messages: tuple[Message, ...] = (UserMessage(question),)
     problem = ""
     for turn in range(1, MAX_ANSWERS + 1):
         reply = yield Request(
             system=QUESTION_SYSTEM_PROMPT,
             messages=messages,
-            tools=tools,
-            temperature=options.temperature if uses_tools else options.temperature or 0.0,
+            temperature=options.temperature
+            if setup.protocol == "tools"
+            else options.temperature or 0.0,
             max_reply_tokens=options.max_reply_tokens or 4096,
             timeout=options.max_call_seconds or 120.0,
             place=setup.place,
             turn=turn,
+            schema=schema,
         )
         assert isinstance(reply, Reply)
         try:
-            return Returned(_read_answer(reply, wanted if schema is not None else None))
+            return Returned(read_answer(reply, form))
         except ValueError as error:
             problem = str(error)
         text = _get_reply_text(reply)[:1000]
@@ -100,18 +128,33 @@ def ask_until_valid(
     raise ReplyError(f"the model's answer does not fit what was asked for: {problem}")
 
 
-def _read_answer(reply: Reply, wanted: AnswerType) -> UserValue:
+def make_reply_schema(form: JsonForm) -> Json:
+    """The schema of an object that holds the answer as `value`."""
+    definitions: dict[str, Json] = {}
+    inner = move_definitions(form.schema, definitions)
+    return make_object_schema({"value": inner}) | ({"$defs": definitions} if definitions else {})
+
+
+def read_answer(reply: Reply, form: JsonForm | None) -> UserValue:
+    """The value of a reply: of JSON, with or without its object around, or of plain text.
+
+    Raises ValueError, whose message is for the model, if it does not fit.
+    """
     if reply.stop != "end":
         raise ValueError("the answer was cut off" if reply.stop == "length" else "refused")
-    if wanted is None:
-        text = _get_reply_text(reply).strip()
+    text = _get_reply_text(reply).strip()
+    if form is None:
         if not text:
             raise ValueError("the answer was empty")
         return text
-    for call in reply.message.calls:
-        if call.arguments is not None and "value" in call.arguments:
-            return convert_answer(call.arguments["value"], wanted)
-    return parse_answer(_get_reply_text(reply), wanted)
+    text = unfence(text)
+    try:
+        answer = json.loads(text, strict=False)
+    except (ValueError, RecursionError):
+        answer = text
+    if isinstance(answer, dict) and answer.keys() == {"value"}:
+        answer = answer["value"]
+    return form.decode(answer)
 
 
 def _get_reply_text(reply: Reply) -> str:

@@ -15,12 +15,12 @@ from __future__ import annotations
 
 import os
 import typing
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from njrt.context import Around
 from njrt.decisions import Interceptor, OpenInterceptor, get_interceptor_name
@@ -45,6 +45,8 @@ if TYPE_CHECKING:
     from njrt.budgets.budgeted import OpenBudget
     from njrt.canary.block_state import CanaryStore
     from njrt.persistence.recorder import Recorder, RecordMode
+
+T = TypeVar("T")
 
 EMPTY_OPTIONS = Options()
 
@@ -85,7 +87,7 @@ class Settings:
 
 NO_SETTINGS = Settings()
 
-_open_settings: Around[Settings] = Around("njrt.session.settings")
+_open_settings: Around[Settings] = Around()
 
 
 @contextmanager
@@ -114,7 +116,7 @@ def using(
     (`njrt.approval.manifest`); `predict` is a model, or the name of one, that predicts what each effect does to the
     variables (`njrt.prediction`); `budget` is a `Budget`, several, or their text, in addition
     to those around; every other keyword is an option of blocks. The settings hold for everything
-    called inside, and for threads started inside while the `with` is open.
+    that is started inside, in all threads and tasks (`njrt.context`).
     """
     if isinstance(model, str):
         options, model = {**options, "model": model}, None
@@ -206,8 +208,20 @@ def choose_predictor(predict: Model | str | None, around: Settings) -> Model | N
 
 def get_settings() -> Settings:
     """The settings of the innermost `with using` around this point of the program."""
-    around = _open_settings.here()
-    return around[-1] if around else NO_SETTINGS
+    around = _open_settings.innermost()
+    if len(around) < 2:
+        return around[0] if around else NO_SETTINGS
+    # It is unknown in which of them this work was started, so that the restrictions of all hold.
+    return replace(
+        around[-1],
+        interceptors=unite(here.interceptors for here in around),
+        budgets=unite(here.budgets for here in around),
+    )
+
+
+def unite(stacks: Iterable[tuple[T, ...]]) -> tuple[T, ...]:
+    """All items of several stacks, each once."""
+    return tuple({id(item): item for stack in stacks for item in stack}.values())
 
 
 @lru_cache(maxsize=16)

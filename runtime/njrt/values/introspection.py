@@ -50,6 +50,12 @@ Slot = tuple[str, MemberDescriptorType]
 """The name of a slot, mangled if it is private, and what reads and sets it."""
 
 
+def find_tuple_fields(value: UserValue) -> Any:
+    """The `_fields` of a named tuple, also of a subclass; None for any other tuple."""
+    namespaces = map(get_class_namespace, get_mro(type(value)))
+    return next((found["_fields"] for found in namespaces if "_fields" in found), None)
+
+
 def get_mro(cls: type) -> tuple[type, ...]:
     """The classes that `cls` inherits from, itself first and `object` last."""
     lineage: tuple[type, ...] = _get_mro(cls)

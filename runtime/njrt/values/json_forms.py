@@ -256,3 +256,16 @@ def _clean_part(value: JsonValue) -> JsonValue:
     if isinstance(value, list) and value and isinstance(value[0], Mapping):
         return [_clean(inner) for inner in value]
     return value
+
+
+def move_definitions(schema: Json, definitions: dict[str, Json]) -> Json:
+    """Move the `$defs` of the parts of a schema to the root that they will share."""
+    moved: dict[str, Any] = {}
+    for key, value in schema.items():
+        if key == "$defs":
+            definitions.update(value)
+        elif isinstance(value, Mapping):
+            moved[key] = move_definitions(value, definitions)
+        else:
+            moved[key] = value
+    return moved
