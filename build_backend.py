@@ -18,9 +18,19 @@ from typing import Any
 
 from hatchling.build import build_sdist
 from hatchling.builders.wheel import WheelBuilder
+from hatchling.metadata.plugin.interface import MetadataHookInterface
 from packaging.requirements import Requirement
 
-__all__ = ["build_editable", "build_sdist", "build_wheel"]
+__all__ = ["RequirementsHook", "build_editable", "build_sdist", "build_wheel"]
+
+
+class RequirementsHook(MetadataHookInterface):
+    """Takes the requirements from the table of the hook: installers do not read those of `[project]` from a wheel."""
+
+    def update(self, metadata: dict[str, Any]) -> None:
+        """Add the requirements and extras, unless a source distribution has brought them."""
+        for name in ("dependencies", "optional-dependencies"):
+            metadata.setdefault(name, self.config[name])
 
 
 def build_wheel(
@@ -44,7 +54,7 @@ def build_editable(
 def _build(wheel_directory: str, version: str) -> str:
     builder = WheelBuilder(os.getcwd())
     project = Path("runtime", "pyproject.toml")
-    if project.exists():
+    if project.exists() and builder.metadata.core:  # which calls the hook
         runtime = tomllib.loads(project.read_text())["project"]
         metadata = builder.metadata.core_raw_metadata
         metadata.update(join_metadata(metadata, runtime))
