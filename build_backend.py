@@ -1,9 +1,11 @@
-"""The build backend: hatchling's, except that an editable install of a clone has the runtime in it.
+"""The build backend: hatchling's, except that what is built from the repository itself has the runtime in it.
 
-    pip install -e .        njc, spsbench and njrt from the clone; the requirements of njpy and of njpy-runtime
-    a wheel of njpy         njc and spsbench; it requires njpy-runtime of the same version
+    pip install .           njc, spsbench and njrt; the requirements of njpy and of njpy-runtime
+    pip install -e .        the same, from the clone
+    a source distribution   njpy alone; its wheel requires njpy-runtime of the same version
 
-So one editable install is all that work on the two distributions needs, and no wheel names a place in a clone.
+So one install of the repository, by its path or its Git URL, is enough where no index has the runtime. Releases are built
+from the source distributions, and no wheel names a place in a clone.
 """
 
 from __future__ import annotations
@@ -14,11 +16,30 @@ from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from hatchling.build import build_sdist, build_wheel
+from hatchling.build import build_sdist
 from hatchling.builders.wheel import WheelBuilder
+from hatchling.metadata.plugin.interface import MetadataHookInterface
 from packaging.requirements import Requirement
 
-__all__ = ["build_editable", "build_sdist", "build_wheel"]
+__all__ = ["RequirementsHook", "build_editable", "build_sdist", "build_wheel"]
+
+
+class RequirementsHook(MetadataHookInterface):
+    """Takes the requirements from the table of the hook: installers do not read those of `[project]` from a wheel."""
+
+    def update(self, metadata: dict[str, Any]) -> None:
+        """Add the requirements and extras, unless a source distribution has brought them."""
+        for name in ("dependencies", "optional-dependencies"):
+            metadata.setdefault(name, self.config[name])
+
+
+def build_wheel(
+    wheel_directory: str,
+    config_settings: dict[str, Any] | None = None,
+    metadata_directory: str | None = None,
+) -> str:
+    """Build a wheel and return its file name."""
+    return _build(wheel_directory, "standard")
 
 
 def build_editable(
@@ -27,12 +48,18 @@ def build_editable(
     metadata_directory: str | None = None,
 ) -> str:
     """Build the wheel of an editable install (PEP 660) and return its file name."""
+    return _build(wheel_directory, "editable")
+
+
+def _build(wheel_directory: str, version: str) -> str:
     builder = WheelBuilder(os.getcwd())
-    runtime = tomllib.loads(Path("runtime", "pyproject.toml").read_text())["project"]
-    builder.metadata.core_raw_metadata.update(
-        join_metadata(builder.metadata.core_raw_metadata, runtime)
-    )
-    return os.path.basename(next(builder.build(directory=wheel_directory, versions=["editable"])))
+    project = Path("runtime", "pyproject.toml")
+    if project.exists() and builder.metadata.core:  # which calls the hook
+        runtime = tomllib.loads(project.read_text())["project"]
+        metadata = builder.metadata.core_raw_metadata
+        metadata.update(join_metadata(metadata, runtime))
+        builder.target_config["packages"] = [*builder.target_config["packages"], "runtime/njrt"]
+    return os.path.basename(next(builder.build(directory=wheel_directory, versions=[version])))
 
 
 def join_metadata(compiler: Mapping[str, Any], runtime: Mapping[str, Any]) -> dict[str, Any]:

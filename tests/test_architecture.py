@@ -46,7 +46,7 @@ LAYERS: Mapping[str, str] = {
         codegen
         compiler
         project migrate
-        static type_check doctor hook hatch_plugin pygments_lexer setuptools_plugin
+        built_imports static type_check doctor hook hatch_plugin pygments_lexer setuptools_plugin
         repair
         learning run
         timeline
@@ -85,7 +85,8 @@ EDGE = """
     njc                 authority cli doctor hatch_plugin hook run setuptools_plugin worker
     njc.project         build config load outputs units wheel where
     njc.repair          command testing tests_worker time_limit
-    njc.repair.tracing  sitecustomize
+    njc.built_imports   account block_recorder
+    njc.built_imports.child sitecustomize
     njc.sandbox         bubblewrap forwarder limits proxy
     njc.static          author files lock
     njc.learning        by_command runner study

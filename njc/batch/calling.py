@@ -43,8 +43,8 @@ def call_target(name: str, row: BatchRow, usd: float | None = None) -> RowOutcom
         except (
             BaseException
         ) as error:  # on a thread or in a process of the executor, where no interrupt arrives
-            return make_failure(row.index, error, read_usage(account), time.monotonic() - began)
-        return make_result(row.index, result, read_usage(account), time.monotonic() - began)
+            return make_failure(row, error, read_usage(account), time.monotonic() - began)
+        return make_result(row, result, read_usage(account), time.monotonic() - began)
 
 
 async def acall_target(name: str, row: BatchRow, usd: float | None = None) -> RowOutcome:
@@ -56,8 +56,8 @@ async def acall_target(name: str, row: BatchRow, usd: float | None = None) -> Ro
             positional, keywords = bind_arguments(target, parse_row(row))
             result = await target.function(*positional, **keywords)
         except BaseException as error:
-            return make_failure(row.index, error, read_usage(account), time.monotonic() - began)
-        return make_result(row.index, result, read_usage(account), time.monotonic() - began)
+            return make_failure(row, error, read_usage(account), time.monotonic() - began)
+        return make_result(row, result, read_usage(account), time.monotonic() - began)
 
 
 async def _await(awaitable: Any) -> Any:

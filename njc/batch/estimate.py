@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import itertools
 import math
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -20,6 +21,7 @@ from njc.batch.rows import read_rows
 from njc.batch.store import BatchStore
 from njc.batch.suspension import RowReplies, choose_measured_model, pass_row
 from njc.batch.target import BatchTarget
+from njrt.errors import CostLimitError
 from njrt.messages import Usage
 from njrt.models.prices import compute_cost
 
@@ -100,6 +102,18 @@ def price_request(
     """The price of a request of so many bytes, in US dollars; None if it is not known."""
     usage = Usage(round(size / BYTES_PER_TOKEN), round(output))
     return compute_cost(model.partition(" ")[0], usage, is_batch=is_batch)
+
+
+def price_requests(sizes: Mapping[str, tuple[int, int]], output_tokens: float) -> float:
+    """The price in USD of requests, by model their number and bytes; raises CostLimitError if it is not known."""
+    usd = 0.0
+    for model, (count, size) in sizes.items():
+        name = model.partition(" ")[0]
+        price = price_request(name, size, True, output_tokens * count)
+        if price is None:
+            raise CostLimitError(f"no price is known for {name}; run without --max-usd")
+        usd += price
+    return usd
 
 
 def format_estimate(estimate: BatchEstimate) -> str:

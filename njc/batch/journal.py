@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import secrets
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Literal
 
 from njc.batch.rows import BatchRow, RowUsage
@@ -36,6 +36,8 @@ class StoredReply:
     problem: str | None = None
     kind: ReplyKind = "answer"
     form: RequestForm = "free"
+    usage: RowUsage = field(default_factory=RowUsage)
+    """What an answer has used; of one that is read from the journal it is counted already."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,30 +102,27 @@ class RequestJournal:
             for key, number, body, problem, kind, form in found
         }
 
-    def read_idle_passes(self, row: int) -> tuple[int, float]:
-        """How often in succession a row did not ask for what it had asked before, and the seconds it has taken."""
-        query = "SELECT idle, seconds FROM waiting WHERE row = ?"
-        idle, seconds = self._store.read_one(query, row) or (0, 0.0)
-        return int(idle), float(seconds)
+    def read_passes(self, row: int) -> tuple[int, float, RowUsage]:
+        """How often in succession a row did not ask for what it had asked before, its seconds, and what it has used."""
+        query = "SELECT idle, seconds, calls, input, output, usd FROM waiting WHERE row = ?"
+        idle, seconds, *used = self._store.read_one(query, row) or (0, 0.0, 0, 0, 0, 0.0)
+        return int(idle), float(seconds), RowUsage(*used)
 
     def put_waiting(
         self,
         row: BatchRow,
         requests: Iterable[WaitingRequest],
-        usage: RowUsage,
         idle: int,
         seconds: float,
     ) -> None:
-        """A row waits for these requests; `usage` is that of the replies that it has got."""
-        used = (usage.calls, usage.input, usage.output, usage.usd)
+        """A row waits for these requests."""
         run = self._store.get_fact("run")
         self._store.forget_counts()
         with self._connection as connection:
             connection.execute(
-                "INSERT INTO waiting VALUES (?, ?, ?, ?, ?, ?, ?, ?, 0) ON CONFLICT (row) DO UPDATE SET digest = "
-                "excluded.digest, idle = excluded.idle, seconds = excluded.seconds, calls = excluded.calls, "
-                "input = excluded.input, output = excluded.output, usd = excluded.usd",
-                (row.index, row.digest, idle, seconds, *used),
+                "INSERT INTO waiting VALUES (?, ?, ?, ?, 0, 0, 0, 0, 0) ON CONFLICT (row) DO UPDATE SET digest = "
+                "excluded.digest, idle = excluded.idle, seconds = excluded.seconds",
+                (row.index, row.digest, idle, seconds),
             )
             for request in requests:
                 query = "SELECT coalesce(max(rowid), 0) + 1 FROM requests"
@@ -235,17 +234,21 @@ class RequestJournal:
     def end_batch(
         self, number: int, replies: Iterable[tuple[str, StoredReply | None]], at: float, most: int
     ) -> None:
-        """Keep the replies of a batch, in one transaction; None stands for a request to be sent again.
+        """Keep the replies of a batch and count what they have used, in one transaction; None: to be sent again.
 
-        Lines for unknown requests, and further ones for the same, are ignored; an answer counts more than a problem.
+        Each answer to a request of this run is counted once, if its row has been changed or has a result, too. Lines for unknown requests, and further ones for the same, are ignored; an answer counts more than a problem.
         What has no reply is sent again, at most `most` times in all; the problem is then its reply.
         """
         problems: dict[str, StoredReply] = {}
+        answered: set[str] = set()
+        self._store.forget_counts()
         with self._connection as connection:
             for name, reply in replies:
                 if reply is not None and reply.body is None:
                     problems.setdefault(name, reply)
-                elif reply is not None:
+                elif reply is not None and name not in answered:
+                    answered.add(name)
+                    self._bill_reply(name, reply.usage)
                     self._put_reply(name, number, reply)
             for name, problem in problems.items():
                 self._put_reply(name, number, problem)
@@ -256,6 +259,16 @@ class RequestJournal:
             for (name,) in connection.execute(query, (number, most)).fetchall():
                 self._put_reply(name, number, lost)
             self._close_batch(number, at)
+
+    def _bill_reply(self, name: str, used: RowUsage) -> None:
+        """Count what a reply has used as that of the row that waits for it, else as that of the batch."""
+        changed = self._connection.execute(
+            "UPDATE waiting SET calls = calls + ?, input = input + ?, output = output + ?, usd = usd + ? "
+            "WHERE row = (SELECT row FROM requests WHERE id = ?)",
+            (used.calls, used.input, used.output, used.usd, name),
+        )
+        if not changed.rowcount and name.startswith(f"{self._store.get_fact('run')}-"):
+            self._store.bank_usage(used)
 
     def release_batch(self, number: int, at: float) -> None:
         """A batch was refused as a whole: its requests wait again, and this was no attempt."""

@@ -110,7 +110,7 @@ class LocalRun:
                 f"the process that called the function crashed or was killed, perhaps as the memory was used up "
                 f"({type(error).__name__}: {error})"
             )
-            outcome = make_failure(row.index, problem, RowUsage(), 0.0)
+            outcome = make_failure(row, problem, RowUsage(), 0.0)
         self.spent += outcome.usage.usd
         if outcome.stop is not None:
             self.store.add_usage(outcome.usage)

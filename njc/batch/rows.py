@@ -3,9 +3,9 @@
     {"mail": "Please pay 84.20 EUR."}      a row: the keyword arguments of one call
 
     {"index": 0, "result": "invoice", "usage": {"calls": 1, ...}, "seconds": 1.2}
-    {"index": 1, "error": {"type": "ServerError", "message": "..."}, "usage": {...}, "seconds": 3.4}
+    {"index": 1, "line": 2, "error": {"type": "ServerError", "message": "..."}, "usage": {...}, "seconds": 3.4}
 
-Rows are read one at a time. Empty lines are not counted. A line that is no JSON object, or has a key twice, is a row that
+Rows are read one at a time. Empty lines are no rows. A line that is no JSON object, or has a key twice, is a row that
 fails.
 """
 
@@ -16,7 +16,7 @@ import json
 import math
 from codecs import BOM_UTF16_BE, BOM_UTF16_LE
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
@@ -34,14 +34,17 @@ from njrt.message_json import format_json_line
 BUDGET_OPTION = "--max-{}"
 """How messages name the limit of the whole batch."""
 
+_MAX_REASONS, _MAX_REASON_LINES, _MAX_REASON_CHARS = 5, 5, 200
+
 
 @dataclass(frozen=True, slots=True)
 class BatchRow:
-    """One line of the file of rows: its number from 0, its text, and a digest of it."""
+    """One line of the file of rows: its number among the rows, from 0, its text, a digest of it, its number in the file."""
 
     index: int
     text: bytes
     digest: str
+    line: int
 
 
 def read_rows(path: Path, most: int | None = None) -> Iterator[BatchRow]:
@@ -49,13 +52,13 @@ def read_rows(path: Path, most: int | None = None) -> Iterator[BatchRow]:
     try:
         with path.open("rb") as file:
             index = 0
-            for line in file:
+            for number, line in enumerate(file, 1):
                 text = line.removeprefix(b"\xef\xbb\xbf").strip() if not index else line.strip()
                 if not text:
                     continue
                 if most is not None and index >= most:
                     return
-                yield BatchRow(index, text, hashlib.sha256(text).hexdigest()[:16])
+                yield BatchRow(index, text, hashlib.sha256(text).hexdigest()[:16], number)
                 index += 1
     except OSError as error:
         raise ConfigurationError(f"cannot read {path}: {error.strerror or error}") from None
@@ -139,28 +142,30 @@ class RowOutcome:
     is_outage: bool = False
 
 
-def make_result(index: int, result: Any, usage: RowUsage, seconds: float) -> RowOutcome:
+def make_result(row: BatchRow, result: Any, usage: RowUsage, seconds: float) -> RowOutcome:
     """The outcome of a call that returned; one whose result has no JSON form has failed."""
     try:
         fields = {"result": make_json_value(result)}
     except Exception as error:  # of the result's own methods, too
         reason = str(error).partition("\n")[0]
         message = f"the result, a {type(result).__name__}, has no JSON form: {reason}"
-        return make_failure(index, TypeError(message), usage, seconds)
-    return RowOutcome(index, _format_line(index, fields, usage, seconds), False, usage)
+        return make_failure(row, TypeError(message), usage, seconds)
+    return RowOutcome(row.index, _format_line(row.index, fields, usage, seconds), False, usage)
 
 
-def make_failure(index: int, error: BaseException, usage: RowUsage, seconds: float) -> RowOutcome:
+def make_failure(
+    row: BatchRow, error: BaseException, usage: RowUsage, seconds: float
+) -> RowOutcome:
     """The outcome of a call that raised an exception."""
     described = {"type": type(error).__name__, "message": describe_error(error)}
     if isinstance(error, NaturalError) and error.place:
         described["place"] = error.place
-    line = _format_line(index, {"error": described}, usage, seconds)
+    line = _format_line(row.index, {"line": row.line, "error": described}, usage, seconds)
     stop = error if isinstance(error, NaturalError) and _stops_batch(error) else None
     if stop is not None:
         stop.run = None  # it goes from process to process
     is_outage = isinstance(error, ModelError | DeadProcessError) and stop is None
-    return RowOutcome(index, line, True, usage, stop, is_outage)
+    return RowOutcome(row.index, line, True, usage, stop, is_outage)
 
 
 def describe_error(error: BaseException) -> str:
@@ -169,6 +174,23 @@ def describe_error(error: BaseException) -> str:
         return str(error.args[0]) if isinstance(error, NaturalError) and error.args else str(error)
     except Exception:
         return "(its message cannot be shown)"
+
+
+def describe_failed_rows(results: Iterable[str]) -> Iterator[str]:
+    """Say why rows have failed, the most frequent reasons first, with the first of their lines."""
+    lines: dict[str, list[int]] = {}
+    for result in map(json.loads, results):
+        error = result["error"]
+        reason = f"{error['type']}: {error['message']}".partition("\n")[0][:_MAX_REASON_CHARS]
+        lines.setdefault(reason, []).append(result.get("line", result["index"] + 1))
+    ranked = sorted(lines.items(), key=lambda item: -len(item[1]))
+    for reason, numbers in ranked[:_MAX_REASONS]:
+        more = ", ..." if len(numbers) > _MAX_REASON_LINES else ""
+        places = ", ".join(map(str, numbers[:_MAX_REASON_LINES])) + more
+        yield f"{len(numbers):,} failed, line {places}: {reason}"
+    if others := ranked[_MAX_REASONS:]:
+        count = sum(len(numbers) for _, numbers in others)
+        yield f"{count:,} failed for {len(others):,} other reasons, which are in the results"
 
 
 def _stops_batch(error: NaturalError) -> bool:

@@ -160,7 +160,7 @@ class BatchStore:
         """Count what a call has used that has no result."""
         self._counts = None
         with self.connection:
-            self._add_usage(usage)
+            self.bank_usage(usage)
 
     def read_counts(self) -> BatchCounts:
         """Count what is done and what it has used."""
@@ -179,6 +179,13 @@ class BatchStore:
             "SELECT count(*), sum(usd), sum(usd * usd) FROM results WHERE calls > 0"
         )
         return compute_mean(*found) if found and found[0] else None
+
+    def iterate_failed(self) -> Iterator[str]:
+        """The lines of the failed rows, in the order of the rows."""
+        query = (
+            "SELECT line FROM results JOIN present USING (row, digest) WHERE failed ORDER BY row"
+        )
+        return (line for (line,) in self.connection.execute(query))
 
     def export(self, path: Path, in_order: bool = True) -> None:
         """Replace the file of results, in the order of the rows or of their ends."""
@@ -215,9 +222,10 @@ class BatchStore:
 
     def _bank_usage(self, table: str, condition: str, *values: object) -> None:
         """Keep what these rows have used before they are deleted."""
-        self._add_usage(self._sum_usage(table, condition, *values))
+        self.bank_usage(self._sum_usage(table, condition, *values))
 
-    def _add_usage(self, used: RowUsage) -> None:
+    def bank_usage(self, used: RowUsage) -> None:
+        """Count, inside a transaction, what belongs to no row."""
         total = self._read_banked_usage() + used
         for name in _USAGE_COLUMNS:
             self._put_fact(name, str(getattr(total, name)))

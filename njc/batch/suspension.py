@@ -17,6 +17,7 @@ import json
 import selectors
 import threading
 from collections.abc import Awaitable, Callable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from typing import Any, TypeVar
 
@@ -57,10 +58,12 @@ class RowReplies:
     schemaless: frozenset[str] = frozenset()
     """The models that are asked without a schema, by `name_model`."""
     missing: list[WaitingRequest] = field(default_factory=list)
-    usage: RowUsage = field(default_factory=RowUsage)
     is_closed: bool = False
     used: set[tuple[str, int]] = field(default_factory=set)
     asked: dict[str, int] = field(default_factory=dict)
+    has_threads: bool = False
+    """Whether another thread than the first asked: of several, an arbitrary one is the first."""
+    first_thread: int = field(default_factory=threading.get_ident)
     waiters: list[asyncio.Future[None]] = field(default_factory=list)
     lock: threading.Lock = field(default_factory=threading.Lock)
 
@@ -74,12 +77,23 @@ class RowReplies:
         """Whether the call has not asked for all of what it had asked before."""
         return len(self.used) < len(self.stored)
 
+    def is_repeated_by(self, other: RowReplies) -> bool:
+        """Whether another pass, with the same replies, asks the same; one may have come further than the other."""
+        if self.has_threads or other.has_threads:
+            return True
+        first, second = (
+            {(request.key, request.number) for request in replies.missing}
+            for replies in (self, other)
+        )
+        return bool(second) and (first <= second or second <= first)
+
     def take(self, model: RemoteModel, request: Request) -> StoredReply | None:
         """The reply to a request; None if it is missing, and is to be sent."""
         key = make_request_key(request, model.name)
         with self.lock:
             if self.is_closed:
                 raise Suspended
+            self.has_threads |= threading.get_ident() != self.first_thread
             number = self.asked[key] = self.asked.get(key, 0) + 1
             reply = self.stored.get((key, number))
             if reply is not None:
@@ -95,12 +109,6 @@ class RowReplies:
             body = format_json_line(escape_surrogates(model.make_body(request)))
             self.missing.append(WaitingRequest(key, number, name, body, form))
             return None
-
-    def count(self, reply: Reply) -> None:
-        """Count what a reply has used."""
-        used = reply.usage
-        with self.lock:
-            self.usage += RowUsage(1, used.input, used.output, used.usd or 0.0)
 
     def close(self) -> None:
         """From now on all requests are for a later pass."""
@@ -155,11 +163,17 @@ class ReplayingModel(ModelAround):
         if stored.form == "plain":
             request = replace(request, schema=None)
         try:
-            reply = self.model.read_response(json.loads(stored.body), request, is_batch=True)
+            return self.model.read_response(json.loads(stored.body), request, is_batch=True)
         except MalformedReplyError as error:
             raise ServerError(f"{self.model.name} sent an unreadable reply ({error})") from None
-        self.replies.count(reply)
-        return reply
+
+
+def read_usage(model: RemoteModel, body: str) -> RowUsage:
+    """What an answer has used, also one that no row can use."""
+    with suppress(MalformedReplyError):
+        if used := model.read_usage(json.loads(body), is_batch=True):
+            return RowUsage(1, used.input, used.output, used.usd or 0.0)
+    return RowUsage(1)
 
 
 def choose_replaying_model(

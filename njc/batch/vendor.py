@@ -7,13 +7,14 @@ A request that creates a batch is never repeated blindly: where its response was
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterable, Callable, Mapping
+from collections.abc import AsyncIterable, Callable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal, Protocol
 
 from njc.batch.journal import BatchLimits, SentBatch, StoredReply
-from njrt.errors import ServerError
+from njrt.errors import ConfigurationError, ServerError
 from njrt.models.remote import RemoteModel
 
 CALL_SECONDS = 120.0
@@ -70,6 +71,28 @@ async def write_download(pieces: AsyncIterable[bytes], path: Path) -> None:
                     f"the download of the results broke off ({type(error).__name__}); the same command continues"
                 ) from None
             file.write(piece)
+
+
+@contextmanager
+def reading_responses() -> Iterator[None]:
+    """Raise ServerError for a response that is not of the vendor's API, such as one of a proxy."""
+    try:
+        yield
+    except (LookupError, TypeError, ValueError, AttributeError) as error:
+        raise ServerError(
+            f"the response of the Batch API cannot be read ({type(error).__name__}: {error})"
+        ) from None
+
+
+@contextmanager
+def writing(path: Path) -> Iterator[None]:
+    """Raise ConfigurationError for what goes wrong on the disk."""
+    try:
+        yield
+    except OSError as error:
+        raise ConfigurationError(
+            f"cannot write {path}: {error.strerror or error}; once that is mended, the same command continues"
+        ) from None
 
 
 class VendorBatches(Protocol):

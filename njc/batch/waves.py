@@ -17,13 +17,14 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 from njc.batch.anthropic_batches import AnthropicBatches
-from njc.batch.estimate import ASSUMED_OUTPUT_TOKENS, price_request
+from njc.batch.estimate import ASSUMED_OUTPUT_TOKENS, price_requests
 from njc.batch.journal import BatchLimits, RequestJournal, SentBatch, StoredReply
 from njc.batch.openai_batches import OpenAIBatches, explain_failed_batch
 from njc.batch.rows import (
@@ -34,9 +35,9 @@ from njc.batch.rows import (
     read_rows,
 )
 from njc.batch.store import BatchStore
-from njc.batch.suspension import RowReplies, choose_replaying_model, pass_row
+from njc.batch.suspension import RowReplies, choose_replaying_model, pass_row, read_usage
 from njc.batch.target import BatchTarget
-from njc.batch.vendor import BatchStatus, VendorBatches
+from njc.batch.vendor import BatchStatus, VendorBatches, reading_responses, writing
 from njrt.errors import (
     ConfigurationError,
     CostLimitError,
@@ -148,38 +149,48 @@ class Waves:
 
     def _advance_row(self, row: BatchRow, replies: RowReplies) -> None:
         """Make the call of a row with the replies that are there; keep its result, or what it asks for."""
-        idle, seconds = self.journal.read_idle_passes(row.index)
+        idle, seconds, used = self.journal.read_passes(row.index)
         began = time.monotonic()
 
         def measure() -> float:
             return seconds + time.monotonic() - began
 
-        wrap = partial(
-            choose_replaying_model, replies=replies, vendor=self.vendor, models=self.models
-        )
         try:
-            result = pass_row(self.target, row, replies, wrap)
+            result = self._pass_row(row, replies)
         except KeyboardInterrupt:
             raise
         except BaseException as error:
-            outcome = make_failure(row.index, error, replies.usage, measure())
+            outcome = make_failure(row, error, used, measure())
         else:
-            outcome = make_result(row.index, result, replies.usage, measure())
+            outcome = make_result(row, result, used, measure())
         if not replies.is_suspended:
             if outcome.stop is not None:
                 raise outcome.stop
             self.store.put_outcome(row, outcome, used_replies=True)
             return
         idle = idle + 1 if replies.has_unused else 0
-        if idle >= MAX_IDLE_PASSES:
+        if idle >= MAX_IDLE_PASSES or not self._asks_again(row, replies):
             unlike = InvalidRowError(
                 "the function asks something different each time that it is called for this row, so that replies of a "
                 "batch never fit; take the time, random numbers and the order of sets out of its prompts"
             )
-            failure = make_failure(row.index, unlike, replies.usage, measure())
+            failure = make_failure(row, unlike, used, measure())
             self.store.put_outcome(row, failure, used_replies=True)
             return
-        self.journal.put_waiting(row, replies.missing, replies.usage, idle, measure())
+        self.journal.put_waiting(row, replies.missing, idle, measure())
+
+    def _pass_row(self, row: BatchRow, replies: RowReplies) -> Any:
+        wrap = partial(
+            choose_replaying_model, replies=replies, vendor=self.vendor, models=self.models
+        )
+        return pass_row(self.target, row, replies, wrap)
+
+    def _asks_again(self, row: BatchRow, replies: RowReplies) -> bool:
+        """Whether a second pass asks what the first one did: found out before anything is paid for."""
+        again = RowReplies(replies.stored, replies.schemaless)
+        with suppress(Exception):
+            self._pass_row(row, again)
+        return replies.is_repeated_by(again)
 
     # --- what is sent
 
@@ -201,8 +212,8 @@ class Waves:
             return
         used = self.store.read_counts().usage
         output = used.output / used.calls if used.calls else ASSUMED_OUTPUT_TOKENS
-        wave = _price_requests(unsent, output)
-        sent = _price_requests(self.journal.measure_sent(), output)
+        wave = price_requests(unsent, output)
+        sent = price_requests(self.journal.measure_sent(), output)
         if used.usd + sent + wave > self.max_usd:
             raise CostLimitError(
                 f"${used.usd:.2f} is spent, and the next wave of requests would cost about ${wave:.2f}: more than "
@@ -334,7 +345,8 @@ class Waves:
                 os.close(open_private(path, os.O_WRONLY | os.O_TRUNC))
                 self.api.download(model, file, path)
             paths.append(path)
-        replies = self._read_replies(paths, batch, 0 if self.resends else status.answered)
+        wanted = 0 if self.resends else status.answered
+        replies = self._read_replies(model, paths, batch, wanted)
         self.journal.end_batch(batch.number, replies, time.time(), MAX_ATTEMPTS)
         for path in (*paths, self.store.folder / f"batch-{batch.number}.jsonl"):
             path.unlink(missing_ok=True)
@@ -353,7 +365,7 @@ class Waves:
         self.max_open = 1
 
     def _read_replies(
-        self, paths: list[Path], batch: SentBatch, wanted: int
+        self, model: RemoteModel, paths: list[Path], batch: SentBatch, wanted: int
     ) -> Iterator[tuple[str, StoredReply | None]]:
         """The lines of results; ServerError after them if fewer than `wanted` are answers, such as in an empty file."""
         answered = 0
@@ -364,47 +376,15 @@ class Waves:
                         name, reply = self.api.read_line(line)
                     except (LookupError, TypeError, ValueError, AttributeError):
                         continue  # what has no line is sent again
-                    answered += reply is not None and reply.body is not None
+                    if reply is not None and reply.body is not None:
+                        answered += 1
+                        reply = replace(reply, usage=read_usage(model, reply.body))
                     yield name, reply
         if answered < wanted:
             raise ServerError(
                 f"the results of the batch {batch.vendor_id} have {answered:,} answers, and should have {wanted:,}; "
                 "--retry sends what is missing again"
             )
-
-
-def _price_requests(sizes: Mapping[str, tuple[int, int]], output_tokens: float) -> float:
-    """The price in USD of requests, by model their number and bytes; raises CostLimitError if it is not known."""
-    usd = 0.0
-    for model, (count, size) in sizes.items():
-        name = model.partition(" ")[0]
-        price = price_request(name, size, True, output_tokens * count)
-        if price is None:
-            raise CostLimitError(f"no price is known for {name}; run without --max-usd")
-        usd += price
-    return usd
-
-
-@contextmanager
-def reading_responses() -> Iterator[None]:
-    """Raise ServerError for a response that is not of the vendor's API, such as one of a proxy."""
-    try:
-        yield
-    except (LookupError, TypeError, ValueError, AttributeError) as error:
-        raise ServerError(
-            f"the response of the Batch API cannot be read ({type(error).__name__}: {error})"
-        ) from None
-
-
-@contextmanager
-def writing(path: Path) -> Iterator[None]:
-    """Raise ConfigurationError for what goes wrong on the disk."""
-    try:
-        yield
-    except OSError as error:
-        raise ConfigurationError(
-            f"cannot write {path}: {error.strerror or error}; once that is mended, the same command continues"
-        ) from None
 
 
 def make_vendor(name: str) -> VendorBatches:

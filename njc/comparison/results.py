@@ -72,6 +72,8 @@ class ComparedRun:
     seconds: float
     blocks: Mapping[str, ModeUsage] = field(default_factory=dict)
     """What each block used, by its place."""
+    build: str = ""
+    """A digest of the compiled files that it executed."""
 
     @property
     def usage(self) -> ModeUsage:

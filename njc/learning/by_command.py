@@ -18,6 +18,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+from njc.built_imports.account import describe_build
 from njc.codegen.linemap import find_source_line
 from njc.learning.learn import RATIONALE_INSTRUCTION, make_correction_request, make_hint
 from njc.learning.study import (
@@ -189,7 +190,9 @@ class TestedProgram:
             code, first, last = _cut_code(text, numbers)
             block = BlockLines(output, first, last)
             try:
-                result = run_test_command(self.command.words, out, block, self.command.seconds)
+                result = run_test_command(
+                    self.command.words, out, describe_build(units), block, self.command.seconds
+                )
             except OSError as error:
                 raise ConfigurationError(
                     f"the command cannot be run: {error.strerror}: {self.command.words[0]}"
@@ -269,7 +272,4 @@ def describe_no_run(result: CommandResult) -> str:
         return (
             f"the command was ended by {result}, so that it is not known what the code did{ending}"
         )
-    return (
-        "the command failed without running its code on the compiled files (first on PYTHONPATH)"
-        + ending
-    )
+    return f"the command failed without running its code{ending}"

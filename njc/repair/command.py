@@ -1,9 +1,9 @@
 """Running a user's test command on a build, with the steps of one block.
 
-    run_test_command(["pytest", "-q"], out, BlockLines(out / "shop.py", 12, 20), seconds=300)
+    run_test_command(["pytest", "-q"], out, build, BlockLines(out / "shop.py", 12, 20), seconds=300)
         ->  CommandResult(exit_code=1, output="... assert 10 == 6 ...", trace=ExecutionTrace(...))
 
-The command has the compiled files first on PYTHONPATH. At the time limit its processes are interrupted, so that they
+The command imports the compiled files, and is refused if it did not (`njc.built_imports`). At the time limit its processes are interrupted, so that they
 write the steps so far and say where they were; those that go on are killed. pytest stops at its first failure
 (`PYTEST_ADDOPTS=-x`), so that the last run of the block is one of the failed test.
 
@@ -24,7 +24,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import IO
 
+from njc.built_imports.account import BuiltFile, find_import_problem, make_build_environment
 from njc.execution_trace import ExecutionTrace
+from njrt.errors import ConfigurationError
 
 MAX_OUTPUT_CHARS = 1500
 MAX_OUTPUT_BYTES = 4 * MAX_OUTPUT_CHARS
@@ -78,23 +80,27 @@ def name_signal(number: int) -> str:
 
 
 def run_test_command(
-    words: Sequence[str], out: Path, block: BlockLines, seconds: float
+    words: Sequence[str], out: Path, build: Sequence[BuiltFile], block: BlockLines, seconds: float
 ) -> CommandResult:
     """Run a command on the compiled files in `out`.
 
-    Raises OSError where the system cannot run it.
+    Raises OSError if the system cannot run it, ConfigurationError if it did not use the compiled files.
     """
     with tempfile.TemporaryDirectory() as folder:
         exit_code, tail = _run(
             [word.replace("{out}", str(out)) for word in words],
-            _make_environment(out, block, Path(folder)),
+            _make_environment(out, build, block, Path(folder)),
             seconds,
         )
         output = tail.decode("utf-8", "replace")
-        trace = _read_last_trace(Path(folder))
+        trace = _read_last_trace(Path(folder) / "steps")
+        problem = find_import_problem(build, Path(folder))
     if exit_code == TIMEOUT_EXIT_CODE:
         output += f"\nstopped after {seconds:g} seconds"
-    return CommandResult(exit_code, output.strip()[-MAX_OUTPUT_CHARS:], trace)
+    result = CommandResult(exit_code, output.strip()[-MAX_OUTPUT_CHARS:], trace)
+    if problem:
+        raise ConfigurationError(f"the command ({result}) did not test the build: {problem}")
+    return result
 
 
 def _run(words: Sequence[str], environment: dict[str, str], seconds: float) -> tuple[int, bytes]:
@@ -140,19 +146,19 @@ def signal_group(process: subprocess.Popen[bytes], name: str) -> None:
         os.killpg(process.pid, getattr(signal, name))
 
 
-def _make_environment(out: Path, block: BlockLines, folder: Path) -> dict[str, str]:
-    tracing = Path(__file__).parent / "tracing"
-    paths = [str(tracing), str(out), os.environ.get("PYTHONPATH", "")]
+def _make_environment(
+    out: Path, build: Sequence[BuiltFile], block: BlockLines, folder: Path
+) -> dict[str, str]:
+    steps = folder / "steps"
+    steps.mkdir()
     wanted = {
         "file": os.path.realpath(block.file),
         "first": block.first,
         "last": block.last,
-        "folder": str(folder),
+        "folder": str(steps),
     }
     return {
-        "NJC_RECORD": "off",  # the pytest plugin would replay recordings in place of asking the model
-        **os.environ,
-        "PYTHONPATH": os.pathsep.join(filter(None, paths)),
+        **make_build_environment(build, out, folder),
         "PYTEST_ADDOPTS": f"{os.environ.get('PYTEST_ADDOPTS', '')} -x".strip(),
         "NJC_TRACE_BLOCK": json.dumps(wanted),
     }

@@ -367,3 +367,25 @@ def test_an_interrupt_waits_for_calls_under_way_and_a_second_one_does_not(
     assert process.returncode == 130, errors
     assert "interrupted; the same command continues" in errors
     assert [line["result"] for line in here.read_results()] == done
+
+
+def test_reasons_and_lines_of_failed_rows_are_in_the_summary(here: BatchWorkplace) -> None:
+    here.write_program("def halve(n: int) -> float:\n    return 10 / n\n")
+    rows = ['{"n": 1}', "", '{"n": 0}', '{"n": 2', "", "", *(['{"n": 0}'] * 6)]
+    here.write_rows(rows)
+    printed = here.batch(environ={}, target="prog.njpy:halve", code=1)
+    assert "7 failed, line 3, 7, 8, 9, 10, ...: ZeroDivisionError: division by zero" in printed
+    assert "1 failed, line 4: InvalidRowError: not JSON: " in printed
+    lines = {line["index"]: line.get("line") for line in here.read_results()}
+    assert lines == {0: None, 1: 3, 2: 4} | {index: index + 4 for index in range(3, 9)}
+
+
+def test_a_fresh_estimate_is_of_all_rows_and_discards_nothing(here: BatchWorkplace) -> None:
+    here.write_program("def halve(n: int) -> float:\n    return 10 / n\n")
+    here.write_rows([{"n": 1}, {"n": 2}])
+    here.batch(environ={}, target="prog.njpy:halve")
+    estimate = ("--estimate", "--fresh")
+    assert "2 rows, 0 of them done" in here.batch(*estimate, environ={}, target="prog.njpy:halve")
+    assert "2 rows, 2 of them done" in here.batch(
+        "--estimate", environ={}, target="prog.njpy:halve"
+    )

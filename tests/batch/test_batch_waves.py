@@ -16,11 +16,11 @@ from batch_workplace import BatchWorkplace, expect, reply
 
 from batch_servers import AnthropicBatchServer, BatchFaults, BatchServer, OpenAIBatchServer
 from njc.batch.anthropic_batches import AnthropicBatches, RequestsBody
-from njc.batch.journal import BatchLimits
-from njc.batch.rows import read_rows
+from njc.batch.journal import BatchLimits, RequestJournal, StoredReply, WaitingRequest
+from njc.batch.rows import RowUsage, read_rows
 from njc.batch.store import open_batch_store
 from njc.batch.target import load_target
-from njc.batch.waves import Waves, make_vendor
+from njc.batch.waves import MAX_IDLE_PASSES, Waves, make_vendor
 from waiting import HANG_SECONDS, wait_until
 
 pytest.importorskip("openai")
@@ -519,7 +519,56 @@ def test_a_function_that_asks_something_else_each_time_fails(here: BatchWorkplac
         )
     (line,) = here.read_results()
     assert "asks something different each time" in line["error"]["message"]
-    assert sum(server.asked.values()) <= 4
+    assert not server.asked, "it is found out before anything is paid for"
+
+
+CHANGING = """\
+import njrt
+
+passes = []
+
+
+def ask(mail: str) -> int:
+    passes.append(mail)
+    return njrt.llm(f"Put urgency, day {len(passes) // 2}. {mail}", int)
+"""
+
+
+@every_vendor
+def test_replies_that_no_pass_uses_are_billed(here: BatchWorkplace, vendor: str) -> None:
+    """The two passes of a wave ask the same, and those of the next wave something else."""
+    here.write_program(CHANGING.replace("// 2", "// 2 - (len(passes) + 1) % 2"))
+    here.write_rows(mails(1))
+    settings = {"code": 1, "target": "prog.njpy:ask"}
+    with SERVERS[vendor](reply) as server:
+        printed = here.batch(*flags(vendor), environ=environ(server, vendor), **settings)
+        (line,) = here.read_results()
+        assert "asks something different each time" in line["error"]["message"]
+        assert line["usage"]["calls"] == sum(server.answered.values()) == MAX_IDLE_PASSES
+        assert f"{MAX_IDLE_PASSES} model calls, {MAX_IDLE_PASSES * 1020:,} tokens" in printed
+        here.write_program(CHANGING)  # --max-usd takes one more pass at first
+        limits = ("--fresh", "--max-usd", str(2.2 * line["usage"]["usd"] / MAX_IDLE_PASSES))
+        here.batch(
+            *flags(vendor), *limits, environ=environ(server, vendor), **settings | {"code": 3}
+        )
+        assert sum(server.answered.values()) == MAX_IDLE_PASSES + 2
+
+
+def test_a_reply_to_a_row_that_has_changed_is_billed_once(tmp_path: Path) -> None:
+    (tmp_path / "rows.jsonl").write_text('{"mail": "mail 1"}\n')
+    (row,) = read_rows(tmp_path / "rows.jsonl")
+    with open_batch_store(tmp_path / "state") as store:
+        store.match_rows([row])
+        journal = RequestJournal(store)
+        journal.put_waiting(row, [WaitingRequest("key", 1, "gpt-4.1", "{}")], 0, 0.0)
+        journal.plan_batches(BatchLimits(10, 1000, 10), 0.0)
+        journal.set_batch_state(1, "submitted", "batch_1", 0.0)
+        ((name, _),) = journal.iterate_requests(1)
+        with store.connection:
+            store.forget_requests(row.index)
+        answer = StoredReply("{}", usage=RowUsage(1, 10, 2, 0.5))
+        journal.end_batch(1, [(name, answer), (name, answer), ("foreign", answer)], 0.0, 8)
+        assert store.read_counts().usage == RowUsage(1, 10, 2, 0.5)
 
 
 def test_a_function_that_swallows_exceptions_is_suspended_too(here: BatchWorkplace) -> None:

@@ -48,10 +48,9 @@ CALLS = {
 
 def list_extra_packages() -> list[str]:
     """The import names of what the extras install, of both distributions."""
-    projects = [
-        tomllib.loads((ROOT / folder / "pyproject.toml").read_text())["project"]
-        for folder in (".", "runtime")
-    ]
+    compiler = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["hatch"]
+    runtime = tomllib.loads((ROOT / "runtime/pyproject.toml").read_text())
+    projects = [compiler["metadata"]["hooks"]["custom"], runtime["project"]]
     requirements = [
         Requirement(text)
         for project in projects

@@ -153,6 +153,9 @@ def read_requirements(file: Path) -> list[str]:
     runtime = tomllib.loads((ROOT / "runtime/pyproject.toml").read_text())["project"]
     found = list(runtime["dependencies"])
     for line in file.read_text().splitlines():
+        if line.startswith("-r "):
+            found += read_requirements(file.with_name(line.removeprefix("-r ")))
+            continue
         requirement = Requirement(line)
         if requirement.name != runtime["name"]:
             found.append(line)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import re
+import shutil
 import sys
 import tarfile
 import tomllib
@@ -21,7 +22,11 @@ import njc
 import njrt
 
 ROOT = Path(__file__).parents[2]
-COMPILER: dict[str, Any] = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+COMPILER_FILE: dict[str, Any] = tomllib.loads((ROOT / "pyproject.toml").read_text())
+COMPILER = {
+    **COMPILER_FILE["project"],
+    **COMPILER_FILE["tool"]["hatch"]["metadata"]["hooks"]["custom"],
+}
 RUNTIME: dict[str, Any] = tomllib.loads((ROOT / "runtime/pyproject.toml").read_text())["project"]
 RUNTIME_FILES = sorted((ROOT / "runtime/njrt").rglob("*.py"))
 
@@ -216,12 +221,10 @@ def test_the_compiler_wheel_requires_the_runtime_of_its_version(tmp_path: Path) 
     assert not [text for text in required if "@" in text]
 
 
-def test_an_editable_install_has_both(tmp_path: Path) -> None:
-    program = f"import build_backend; print(build_backend.build_editable({str(tmp_path)!r}))"
-    run_command(sys.executable, "-c", program, cwd=ROOT)
-    (wheel,) = tmp_path.glob("*.whl")
+def check_metadata_of_both(wheel: Path) -> None:
+    """The requirements, extras and entry points are those of both distributions, and name neither of them."""
     required = read_metadata(wheel).get_all("Requires-Dist") or []
-    assert not [text for text in required if "njpy-runtime" in text]
+    assert not [text for text in required if "njpy-runtime" in text or "@" in text]
     assert set(RUNTIME["dependencies"]) <= {*required}
     for extra, texts in RUNTIME["optional-dependencies"].items():
         for text in texts:
@@ -229,9 +232,48 @@ def test_an_editable_install_has_both(tmp_path: Path) -> None:
                 assert f"{text}; extra == '{extra}'" in required
     assert "njrt = njrt.pytest_plugin" in read_entry_points(wheel)
     assert "njc = njc.cli:main" in read_entry_points(wheel)
+
+
+def test_an_editable_install_has_both(tmp_path: Path) -> None:
+    program = f"import build_backend; print(build_backend.build_editable({str(tmp_path)!r}))"
+    run_command(sys.executable, "-c", program, cwd=ROOT)
+    (wheel,) = tmp_path.glob("*.whl")
+    check_metadata_of_both(wheel)
     with zipfile.ZipFile(wheel) as opened:
         paths = opened.read("_njpy.pth").decode().split()
     assert [*map(Path, paths)] == [ROOT, ROOT / "runtime"]
+
+
+def test_installers_ask_the_build_for_requirements() -> None:
+    """uv reads requirements from pyproject.toml where they are not dynamic, and would miss those of the runtime."""
+    project = COMPILER_FILE["project"]
+    assert project["dynamic"] == ["dependencies", "optional-dependencies"]
+    assert not {*project["dynamic"]} & project.keys()
+
+
+FLAGS = ("--no-index", "--no-build-isolation", "--no-compile", "--disable-pip-version-check", "-q")
+PROJECT_STEPS = ("init shop", "check shop", "build shop/src -o out")
+
+
+@pytest.mark.parametrize("source", ["path", "git"])
+def test_one_install_of_the_repository_is_enough(tmp_path: Path, source: str) -> None:
+    """It is installed from its files alone, by its path or by a Git URL, and used as README and the tutorial do."""
+    clone = tmp_path / "clone"
+    shutil.copytree(ROOT, clone, ignore=shutil.ignore_patterns(".*", "build", "compiled_out"))
+    if source == "git":
+        settings = ("-c", "user.name=a", "-c", "user.email=a@b.c")
+        for words in (["init", "-q"], ["add", "-A"], [*settings, "commit", "-qm", "all"]):
+            run_command("git", *words, cwd=clone)
+    place = BareEnvironment(tmp_path / "env")
+    place.link(*RUNTIME["dependencies"], "click", "hatchling", "packaging", "pytest")
+    url = str(clone) if source == "path" else f"git+{clone.as_uri()}"
+    pip = (sys.executable, "-m", "pip", "--python", place.interpreter, "install", *FLAGS)
+    run_command(*pip, url)
+    installed = place.folder.glob("lib/python*/site-packages/nj*")
+    assert {path.name for path in installed} == {"njc", "njrt", f"njpy-{njc.__version__}.dist-info"}
+    for step in PROJECT_STEPS:
+        run_command(place.folder / "bin/njc", *step.split(), cwd=tmp_path, env=place.environ)
+    assert "3 passed" in place.python("-m", "pytest", cwd=tmp_path / "shop")
 
 
 # ── What is installed ────────────────────────────────────────────────────────────────────────────

@@ -138,7 +138,7 @@ def test_guards_are_counted(studio: Studio) -> None:
 
 def test_what_is_done_is_not_done_again(studio: Studio) -> None:
     studio.write({"shop.njpy": SHOP})
-    command = ("shop.njpy", "--", sys.executable, "-c", "open('ran', 'a').write('x')")
+    command = ("shop.njpy", "--", sys.executable, "-c", "import shop; open('ran', 'a').write('x')")
     for runs in ("2", "3"):
         result = studio.njc("compare", "--modes", "live", "-n", runs, *command)
         assert result.exit_code == 0, result.output

@@ -127,6 +127,12 @@ def test_code_that_stays_wrong_changes_nothing(shop: Studio) -> None:
 
 def test_a_command_that_does_not_run_the_code_is_reported(shop: Studio) -> None:
     result = shop.njc("static", "--repair", "--test", f"{sys.executable} -c 1/0", "shop.njpy")
+    assert result.exit_code == 2
+    assert (
+        "the command (exit code 1) did not test the build: it executed no compiled" in result.stderr
+    )
+    command = f"{sys.executable} -c 'import shop; 1/0'"
+    result = shop.njc("static", "--repair", "--test", command, "shop.njpy")
     assert result.exit_code == 1
     assert "the command failed without running its code" in result.stderr
     assert "its output ends with: ZeroDivisionError: division by zero" in result.stderr

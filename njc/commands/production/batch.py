@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import shutil
 import sys
+import tempfile
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -17,7 +18,7 @@ from njc.batch.executors import ExecutorKind, count_jobs, open_executor
 from njc.batch.journal import RequestJournal
 from njc.batch.local import CallsGivenUp, Window, interrupted_by_sigterm, run_local
 from njc.batch.program import note_program
-from njc.batch.rows import BUDGET_OPTION, check_rows, read_rows
+from njc.batch.rows import BUDGET_OPTION, check_rows, describe_failed_rows, read_rows
 from njc.batch.store import BatchCounts, BatchStore, discard_batch, open_batch_store
 from njc.batch.target import BatchTarget, get_target
 from njc.batch.waves import WaveProgress, Waves, make_vendor
@@ -118,12 +119,14 @@ def command(
     folder = out.with_name(f"{out.name}.batch")
     if fresh and not estimate and (sent := discard_batch(folder)):
         console.note(f"given up: {sent:,} batches that {vendor_batch or 'the vendor'} works on")
+    if estimate:
+        with _open_for_estimate(folder, fresh) as store:
+            store.match_rows(read_rows(rows))
+            found = estimate_batch(loaded, rows, count, store, vendor_batch is not None)
+        console.result(format_estimate(found))
+        return
     with open_batch_store(folder) as store:
         store.match_rows(read_rows(rows))
-        if estimate:
-            found = estimate_batch(loaded, rows, count, store, vendor_batch is not None)
-            console.result(format_estimate(found))
-            return
         if out.exists() and not fresh and store.get_fact("target") is None:
             raise ConfigurationError(
                 f"{out} exists, but not a batch in {folder.name} from which it could be continued; "
@@ -159,6 +162,8 @@ def command(
         finally:
             store.export(out, order == "rows")
             console.note(_summarize(store, out))
+            for reason in describe_failed_rows(store.iterate_failed()):
+                console.note(reason)
             if is_given_up:
                 os._exit(_INTERRUPTED_EXIT_CODE)  # Python would wait for the threads
         ctx.exit(1 if store.read_counts().failed else 0)
@@ -182,6 +187,17 @@ def _make_absolute(target: str) -> str:
     """The target with the whole path of its file, for processes that run elsewhere."""
     program, colon, function = target.rpartition(":")
     return f"{Path(program).absolute()}{colon}{function}" if Path(program).is_file() else target
+
+
+@contextmanager
+def _open_for_estimate(folder: Path, fresh: bool) -> Iterator[BatchStore]:
+    """Open the state of the batch; with `fresh` an empty one in its place, which is removed."""
+    if not fresh:
+        with open_batch_store(folder) as store:
+            yield store
+        return
+    with tempfile.TemporaryDirectory() as empty, open_batch_store(Path(empty)) as store:
+        yield store
 
 
 def _check_estimate(found: BatchEstimate, max_usd: float | None) -> None:

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import hashlib
-import os
 import shlex
 import shutil
 import subprocess
+import tempfile
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
@@ -15,6 +15,13 @@ from typing import Any
 
 import click
 
+from njc.built_imports.account import (
+    BuiltFile,
+    describe_build,
+    find_import_problem,
+    hash_build,
+    make_build_environment,
+)
 from njc.commands.terminal.console import Console
 from njc.commands.terminal.flags import ATTEMPTS, JOBS, project_flags, resolve_project, with_console
 from njc.commands.terminal.status_line import show_status
@@ -96,8 +103,8 @@ def command(
 ) -> None:
     """Build in each mode, run COMMAND on each build, and compare.
 
-    COMMAND has the compiled files first on PYTHONPATH; `{out}` in it stands for their directory. A run passes
-    if it exits with 0. An interrupted comparison is continued by the same command.
+    COMMAND imports the compiled files; `{out}` in it stands for their directory. A run passes if it exits with 0.
+    A run that did not import them ends the comparison. An interrupted one is continued by the same command.
 
     Modes: live, static-raw, static, static-learned, auto. The default is all; static-learned only if code has
     been learned.
@@ -123,7 +130,7 @@ def command(
         target = replace(project, options=options, out=(folder / mode).absolute())
         with show_status(console):
             build = _build_mode(console, sources, target, mode, learned, attempts, jobs)
-        done = () if build.failure else tuple(_run_all(console, target, mode, words, runs))
+        done = () if build.failure else tuple(_run_all(console, target, sources, mode, words, runs))
         rows.append(ModeSummary(mode, build, done))
     console.result(format_comparison_text(rows))
     if json_file:
@@ -231,47 +238,75 @@ def _build_mode(
 
 
 def _run_all(
-    console: Console, project: Project, mode: str, words: Sequence[str], runs: int
+    console: Console,
+    project: Project,
+    sources: Sequence[Path],
+    mode: str,
+    words: Sequence[str],
+    runs: int,
 ) -> Iterator[ComparedRun]:
-    """Yield the runs of the command; runs that are in the file of results are not repeated."""
+    """Yield the runs of the command; runs of the same build that are in the file of results are not repeated."""
     assert project.out is not None, "a comparison has a directory"
+    build = describe_build(find_units(sources, project))
     results = project.out.parent / "trials.jsonl"
     text = results.read_text(encoding="utf-8") if results.exists() else ""
     earlier = parse_compared_runs(text.splitlines(), format_path(results))
-    done = {run.number: run for run in earlier if run.mode == mode}
+    digest = hash_build(build)
+    done = {run.number: run for run in earlier if (run.mode, run.build) == (mode, digest)}
     for number in range(1, runs + 1):
         if number not in done:
-            done[number] = _run_command(console, mode, number, words, project.out)
+            done[number] = _run_command(console, mode, number, words, project.out, build)
             with results.open("a", encoding="utf-8") as file:
                 # A killed process may have left a line without its end.
                 file.write("\n" * (text[-1:] not in ("", "\n")) + to_json(done[number]) + "\n")
             text = ""
         run = done[number]
         verdict = "passed" if run.passed else f"failed ({run.exit_code})"
+        log = "" if run.passed else f"; output: {format_path(_name_log(project.out, mode, number))}"
         console.note(
-            f"{mode} {number}/{runs}: {verdict} in {run.seconds:.1f} s, {run.usage.calls} calls"
+            f"{mode} {number}/{runs}: {verdict} in {run.seconds:.1f} s, {run.usage.calls} calls{log}"
         )
         yield run
 
 
+def _name_log(out: Path, mode: str, number: int) -> Path:
+    """Return the file with the output of a run."""
+    return out.parent / f"{mode}-{number}.log"
+
+
 def _run_command(
-    console: Console, mode: str, number: int, words: Sequence[str], out: Path
+    console: Console,
+    mode: str,
+    number: int,
+    words: Sequence[str],
+    out: Path,
+    build: Sequence[BuiltFile],
 ) -> ComparedRun:
+    """Run the command once; raises ConfigurationError if it did not use the build."""
     trace = out.parent / f"{mode}-{number}.trace.jsonl"
     trace.unlink(missing_ok=True)
-    path = os.pathsep.join(filter(None, [str(out), os.environ.get("PYTHONPATH")]))
     began = time.monotonic()
-    log_file = out.parent / f"{mode}-{number}.log"
-    with log_file.open("wb") as log, show_status_of_trace(console, trace):
+    log_file = _name_log(out, mode, number)
+    with (
+        log_file.open("wb") as log,
+        show_status_of_trace(console, trace),
+        tempfile.TemporaryDirectory() as folder,
+    ):
         code = subprocess.run(
             [word.replace("{out}", str(out)) for word in words],
-            # The pytest plugin would replay recordings in place of asking the model.
-            env={"NJC_RECORD": "off", **os.environ, "PYTHONPATH": path, "NJC_TRACE": str(trace)},
+            env={**make_build_environment(build, out, Path(folder)), "NJC_TRACE": str(trace)},
             stdin=subprocess.DEVNULL,
             stdout=log,
             stderr=subprocess.STDOUT,
             check=False,
         ).returncode
-    seconds = time.monotonic() - began
+        seconds = time.monotonic() - began
+        problem = find_import_problem(build, Path(folder))
+    if problem:
+        raise ConfigurationError(
+            f"run {number} of {mode} (exit code {code}) did not measure the build: {problem}; its output is in "
+            f"{format_path(log_file)}"
+        )
     lines = trace.read_text(encoding="utf-8").splitlines() if trace.exists() else []
-    return ComparedRun(mode, number, code == 0, code, seconds, sum_usage_by_block(lines))
+    usages = sum_usage_by_block(lines)
+    return ComparedRun(mode, number, code == 0, code, seconds, usages, hash_build(build))

@@ -83,8 +83,8 @@ def command(
 
     It is run on recorded runs or by a command.
 
-    TRACES is a file or a folder of runs that were recorded with NJC_EXAMPLES=FILE. COMMAND has the compiled
-    files first on PYTHONPATH; `{out}` in it stands for their directory.
+    TRACES is a file or a folder of runs that were recorded with NJC_EXAMPLES=FILE. COMMAND imports the compiled
+    files; `{out}` in it stands for their directory.
 
     --learn keeps the best code in njc.lock with its score, beside the code that was not learned. --repair asks the
     model for a rationale before the code, and keeps both in njc.lock if all runs are right or COMMAND exits with

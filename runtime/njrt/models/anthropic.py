@@ -138,9 +138,9 @@ class Anthropic(RemoteModel):
             message.model or self._model,
         )
 
-    def read_usage(self, response: Any) -> Usage | None:
+    def read_usage(self, response: Any, *, is_batch: bool = False) -> Usage | None:
         counted = validate_reply(response, CountedMessage).usage
-        return self._price(*parse_message_usage(counted)) if counted is not None else None
+        return self._price(*parse_message_usage(counted), is_batch) if counted is not None else None
 
     def _price(self, usage: Usage, cache_writes: int, is_batch: bool = False) -> Usage:
         return replace(usage, usd=compute_cost(self.name, usage, cache_writes, is_batch=is_batch))

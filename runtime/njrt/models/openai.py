@@ -174,9 +174,11 @@ class OpenAI(RemoteModel):
             return reply
         return restore_strict_reply(reply, request.schema)
 
-    def read_usage(self, response: Any) -> Usage | None:
+    def read_usage(self, response: Any, *, is_batch: bool = False) -> Usage | None:
         counted = validate_reply(response, CountedCompletion).usage
-        return self._price(*parse_completion_usage(counted)) if counted is not None else None
+        return (
+            self._price(*parse_completion_usage(counted), is_batch) if counted is not None else None
+        )
 
     async def _find_first_model(self, client: Any, sends: Sends) -> str:
         list_models = partial(self.call_server, client.models.with_raw_response.list)

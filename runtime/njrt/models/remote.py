@@ -119,7 +119,7 @@ class RemoteModel(CallLister, ABC):
         """
         raise ConfigurationError(f"{self.name} has no Batch API that is known")
 
-    def read_usage(self, response: Any) -> Usage | None:
+    def read_usage(self, response: Any, *, is_batch: bool = False) -> Usage | None:
         """What a response says that it used, also one that is no reply; None if it does not say.
 
         Raises MalformedReplyError if that cannot be read.

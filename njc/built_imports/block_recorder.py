@@ -1,10 +1,9 @@
-"""Imported by Python at its start where this folder is on PYTHONPATH: records the last run of a block.
+"""Recording the last run of a block in a process of a test command.
 
     NJC_TRACE_BLOCK={"file": "/tmp/x/shop.py", "first": 12, "last": 20, "folder": "/tmp/y"}
 
 When the process ends, by an exit, `os._exit`, an interrupt or SIGTERM, the steps are in a file of the folder; so are
-those of processes that it forks. A `sitecustomize` of the program's own is imported before. A process that another signal
-ends writes nothing.
+those of processes that it forks. A process that another signal ends writes nothing.
 """
 
 from __future__ import annotations
@@ -14,18 +13,15 @@ import functools
 import json
 import os
 import signal
-import sys
 from contextlib import suppress
 from types import CodeType, FrameType
 from typing import NoReturn
 
-VARIABLE = "NJC_TRACE_BLOCK"
+from njc.execution_trace import StepRecorder
 
 
 def record_block(settings: str) -> None:
     """Record the lines of a block from now on, and write the steps at the end of the process."""
-    from njc.execution_trace import StepRecorder
-
     block = json.loads(settings)
     traced: str = block["file"]
 
@@ -65,19 +61,3 @@ def record_block(settings: str) -> None:
     signal.signal(signal.SIGINT, interrupt)
     signal.signal(signal.SIGTERM, terminate)
     recorder.start()
-
-
-def import_next() -> None:
-    """Import the `sitecustomize` that this one hides, if there is one."""
-    folder = os.path.dirname(os.path.realpath(__file__))
-    sys.path[:] = [path for path in sys.path if os.path.realpath(path or ".") != folder]
-    this = sys.modules.pop("sitecustomize")
-    with suppress(ModuleNotFoundError):
-        import sitecustomize  # type: ignore[import-not-found]  # noqa: F401
-    sys.modules.setdefault("sitecustomize", this)  # the import of this one ends with a look at it
-
-
-if settings := os.environ.get(VARIABLE):
-    import_next()
-    with suppress(ImportError):  # a Python without njc
-        record_block(settings)

@@ -1,0 +1,113 @@
+"""What a command imported of a build, by the account of its own processes.
+
+    build = describe_build(units)                       after the build: its files, with their digests
+    environment = make_build_environment(build, out, folder)
+    subprocess.run(words, env=environment)
+    find_import_problem(build, folder)                  "it executed src/mail.njpy in place of out/mail.py; ..."
+
+In each Python process that inherits the environment, a `sitecustomize` has the modules imported from the build and
+records what is executed. A run measures the build if at least one of its files was executed as it was built, and no
+source or other compiled form of them.
+
+Not seen: processes with an environment of their own, and those of `python -I`, `-E` and `-S`.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from njc.codegen.header import parse_header
+from njc.project.units import Unit, format_path
+from njrt.message_json import parse_json_lines
+
+_SETTINGS, _ACCOUNT = "build.json", "imports.jsonl"
+_IN_PLACE_HINT = "import it by its name, or run `{out}/FILE.py`"
+_NOTHING_HINT = (
+    "have the command import them by name or run `{out}/FILE.py`, and keep PYTHONPATH and NJC_BUILD_IMPORTS in the "
+    "environment of the processes that it starts, without `python -I`, `-E` or `-S`"
+)
+
+
+@dataclass(frozen=True, slots=True)
+class BuiltFile:
+    """A file of a build."""
+
+    path: str
+    """That of its source, relative to the source root."""
+    source: Path
+    output: Path
+    source_digest: str
+    """As in the header of the compiled file."""
+    digest: str
+    """The SHA-256 of the compiled file."""
+
+
+def describe_build(units: Iterable[Unit]) -> tuple[BuiltFile, ...]:
+    """Describe the compiled files that were written for these units."""
+    return tuple(
+        _describe_file(unit, unit.output.read_bytes()) for unit in units if not unit.is_copy
+    )
+
+
+def _describe_file(unit: Unit, compiled: bytes) -> BuiltFile:
+    header = parse_header(compiled)
+    digest = hashlib.sha256(compiled).hexdigest()
+    source, output = unit.source.resolve(), unit.output.resolve()
+    return BuiltFile(unit.path, source, output, header.digest if header else "", digest)
+
+
+def hash_build(build: Iterable[BuiltFile]) -> str:
+    """Return one digest for all files of a build."""
+    return hashlib.sha256("".join(file.digest for file in build).encode()).hexdigest()[:16]
+
+
+def make_build_environment(build: Sequence[BuiltFile], out: Path, folder: Path) -> dict[str, str]:
+    """Make the environment in which processes use the build in `out` and write their account into `folder`."""
+    account, settings = folder / _ACCOUNT, folder / _SETTINGS
+    account.unlink(missing_ok=True)
+    files = [
+        {
+            "source": str(file.source),
+            "output": str(file.output),
+            "path": file.path,
+            "digest": file.source_digest,
+        }
+        for file in build
+    ]
+    settings.write_text(json.dumps({"account": str(account), "files": files}), encoding="utf-8")
+    child = Path(__file__).parent / "child"
+    paths = [str(child), str(out), os.environ.get("PYTHONPATH", "")]
+    return {
+        "NJC_RECORD": "off",  # the pytest plugin would replay recordings in place of asking the model
+        **os.environ,
+        "PYTHONPATH": os.pathsep.join(filter(None, paths)),
+        "NJC_BUILD_IMPORTS": str(settings),
+    }
+
+
+def find_import_problem(build: Sequence[BuiltFile], folder: Path) -> str:
+    """Say what a command executed in place of the build, and what to do; empty if it executed the build."""
+    account = folder / _ACCOUNT
+    text = account.read_text(encoding="utf-8") if account.exists() else ""
+    executed = list(parse_json_lines(text.splitlines()))
+    digests = {str(file.output): file.digest for file in build}
+    for line in executed:
+        if line["output"] and line["digest"] != digests[line["output"]]:
+            return _describe_replaced_file(line)
+    if any(line["output"] for line in executed):
+        return ""
+    others = sorted({format_path(Path(line["file"])) for line in executed})
+    found = f", but {' and '.join(others)} of the same name" if others else ""
+    return f"it executed no compiled file{found}; {_NOTHING_HINT}"
+
+
+def _describe_replaced_file(line: Mapping[str, str]) -> str:
+    output, file = (format_path(Path(line[name])) for name in ("output", "file"))
+    if output == file:
+        return f"{output} was changed after it was built"
+    return f"it executed {file} in place of {output}; {_IN_PLACE_HINT}"
