@@ -357,4 +357,6 @@ def _returns_nothing(scope: NameScope, types: TypeDefinitions) -> bool:
     match returns.annotation:
         case ast.Subscript(slice=ast.Tuple(elts=[_, _, result])):
             return types.name_of(types.expand(returns.inside(result))) == "None"
+    if not name:  # it is not imported, but its name says enough
+        name = f"collections.abc.{ast.unparse(returns.annotation).partition('[')[0]}"
     return name in _ITERATORS
