@@ -1,7 +1,7 @@
 """The build backend: hatchling's, except that what is built from the repository itself has the runtime in it.
 
-    pip install .           njc, spsbench and njrt; the requirements of njpy and of njpy-runtime
-    pip install -e .        the same, from the clone
+    pip install .           njc and njrt; the requirements of njpy and of njpy-runtime
+    pip install -e .        the same, from the clone, and the command of spsbench
     a source distribution   njpy alone; its wheel requires njpy-runtime of the same version
 
 So one install of the repository, by its path or its Git URL, is enough where no index has the runtime. Releases are built
@@ -22,6 +22,9 @@ from hatchling.metadata.plugin.interface import MetadataHookInterface
 from packaging.requirements import Requirement
 
 __all__ = ["RequirementsHook", "build_editable", "build_sdist", "build_wheel"]
+
+
+BENCHMARK = Path("spsbench", "pyproject.toml")
 
 
 class RequirementsHook(MetadataHookInterface):
@@ -58,6 +61,8 @@ def _build(wheel_directory: str, version: str) -> str:
         runtime = tomllib.loads(project.read_text())["project"]
         metadata = builder.metadata.core_raw_metadata
         metadata.update(join_metadata(metadata, runtime))
+        if version == "editable":
+            metadata["scripts"] |= tomllib.loads(BENCHMARK.read_text())["project"]["scripts"]
         builder.target_config["packages"] = [*builder.target_config["packages"], "runtime/njrt"]
     return os.path.basename(next(builder.build(directory=wheel_directory, versions=[version])))
 

@@ -23,7 +23,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).parent.parent
 OUT = ROOT / "build" / "release"
-PROJECTS = (ROOT / "runtime", ROOT)
+PROJECTS = (ROOT / "runtime", ROOT, ROOT / "spsbench")
 """What each distribution is built from, in the order of their requirements."""
 VERSIONS = ("3.11", "3.12", "3.13", "3.14")
 SECONDS = 600
@@ -106,7 +106,7 @@ def check_wheels(python: Path, wheels: list[Path], environment: Path) -> None:
     binary, work = environment / "bin", environment / "work"
     install = [binary / "pip", "install", "-q", "--no-compile", "--disable-pip-version-check"]
     run(*install, *wheels)
-    print(f"== both installed: {_measure_installed(environment)}")
+    print(f"== all installed: {_measure_installed(environment)}")
     run(*install, "pytest")
     shutil.copytree(ROOT / "examples", work / "examples")
     run(binary / "njc", "check", "examples", cwd=work)

@@ -214,11 +214,22 @@ def test_the_compiler_wheel_requires_the_runtime_of_its_version(tmp_path: Path) 
     (extracted,) = (tmp_path / "source").iterdir()
     assert not (extracted / "runtime").exists()
     wheel = build_wheel(extracted, tmp_path)
-    assert {name.partition("/")[0] for name in list_files(wheel)} == {"njc", "spsbench"}
+    assert {name.partition("/")[0] for name in list_files(wheel)} == {"njc"}
     required = read_metadata(wheel).get_all("Requires-Dist") or []
     assert f"njpy-runtime=={njc.__version__}" in required
     assert "njpy-runtime[openai]; extra == 'openai'" in required
     assert not [text for text in required if "@" in text]
+
+
+def test_the_benchmark_is_a_distribution_of_its_own(tmp_path: Path) -> None:
+    wheel = build_wheel(ROOT / "spsbench", tmp_path)
+    files = list_files(wheel)
+    assert {name.partition("/")[0] for name in files} == {"spsbench"}
+    programs = [name for name in files if name.endswith("/natural.njpy")]
+    assert len(programs) == 25
+    assert not [name for name in files if "results/" in name or name.endswith(".toml")]
+    assert read_metadata(wheel).get_all("Requires-Dist") == [f"njpy[bench]=={njc.__version__}"]
+    assert read_entry_points(wheel).split()[1:] == ["spsbench", "=", "spsbench.cli:main"]
 
 
 def check_metadata_of_both(wheel: Path) -> None:
@@ -239,6 +250,7 @@ def test_an_editable_install_has_both(tmp_path: Path) -> None:
     run_command(sys.executable, "-c", program, cwd=ROOT)
     (wheel,) = tmp_path.glob("*.whl")
     check_metadata_of_both(wheel)
+    assert "spsbench = spsbench.cli:main" in read_entry_points(wheel)
     with zipfile.ZipFile(wheel) as opened:
         paths = opened.read("_njpy.pth").decode().split()
     assert [*map(Path, paths)] == [ROOT, ROOT / "runtime"]
