@@ -357,4 +357,6 @@ def _returns_nothing(scope: NameScope, types: TypeDefinitions) -> bool:
     match returns.annotation:
         case ast.Subscript(slice=ast.Tuple(elts=[_, _, result])):
             return types.name_of(types.expand(returns.inside(result))) == "None"
-    return name in _ITERATORS
+    origin = returns.annotation
+    origin = origin.value if isinstance(origin, ast.Subscript) else origin
+    return ast.unparse(origin).rpartition(".")[2] in _ITERATORS or name in _ABSTRACT_ITERATORS
