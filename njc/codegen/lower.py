@@ -341,7 +341,8 @@ def _build_except_clauses(
                 yield f"{runtime}.Return", "return"
 
 
-_ITERATORS = frozenset(f"collections.abc.{name}" for name in ("Iterator", "Iterable", "Generator"))
+_ITERATORS = frozenset({"Iterator", "Iterable", "Generator"})
+_ABSTRACT_ITERATORS = frozenset(f"collections.abc.{name}" for name in _ITERATORS)
 
 
 def _returns_nothing(scope: NameScope, types: TypeDefinitions) -> bool:
