@@ -246,7 +246,7 @@ def _build_arguments(
     if block.writes:
         yield _make_text_argument("writes", block.writes)
     roots = {path.partition(".")[0] for path in block.reads}
-    if reread := [name for name in block.binds if name in roots]:
+    if reread := [path for path in block.writes if path in roots or path in block.reads]:
         yield _make_text_argument("reads", reread)
     if (types := find_output_types(block, authority, definitions)).by_path:
         items = (f"{format_literal(path)}: {text}" for path, text in types.by_path.items())

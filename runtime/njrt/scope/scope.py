@@ -18,6 +18,7 @@ from __future__ import annotations
 import builtins
 import enum
 from collections.abc import Callable, Iterable, Mapping, MutableMapping
+from contextlib import suppress
 from dataclasses import dataclass
 from types import CellType, FunctionType
 from typing import Any
@@ -241,13 +242,25 @@ class Scope:
     def watch_outputs(self, names: Iterable[str]) -> None:
         """Require outputs that are bound already to be bound again, or their objects to be changed."""
         for name in (mangle(name, self.class_name) for name in names):
-            if isinstance(found := self._read_binding(name), Bound):
+            if isinstance(found := self._read_output(name), Bound):
                 self._earlier[name] = found.value, _render_for_comparison(found.value)
-        self.watched = frozenset(self._earlier)
+        self.watched = frozenset(name[max(0, name.rfind(".")) :] for name in self._earlier)
 
     def note_binding(self, name: str) -> None:
-        """Record that the block has bound a watched output (mangled name)."""
+        """Record that the block has bound a watched output (mangled name), or set an attribute (`.name`)."""
         self._earlier.pop(name, None)
+        if name.startswith("."):
+            self._earlier = {
+                path: was for path, was in self._earlier.items() if not path.endswith(name)
+            }
+
+    def _read_output(self, path: str) -> Bound | Absent:
+        """What an output is bound to, or an attribute has been set to."""
+        if "." not in path:
+            return self._read_binding(path)
+        with suppress(Exception):  # of a property, or of what the path does not lead to yet
+            return Bound(self.read_value(path))
+        return Absent.UNBOUND
 
     def list_unchanged_outputs(self) -> tuple[str, ...]:
         """The watched outputs that the block has neither bound nor changed."""
@@ -258,7 +271,7 @@ class Scope:
         if name not in self._earlier:
             return False
         value, text = self._earlier[name]
-        found = self._read_binding(name)
+        found = self._read_output(name)
         return (
             isinstance(found, Bound)
             and found.value is value
@@ -300,14 +313,7 @@ class Scope:
             cells.clear()
 
     def _is_set(self, path: str) -> bool:
-        name, *attributes = path.split(".")
-        binding = self._read_binding(mangle(name, self.class_name))
-        return isinstance(binding, Bound) and (
-            not attributes
-            or _has_attribute_path(
-                binding.value, [mangle(attribute, self.class_name) for attribute in attributes]
-            )
-        )
+        return isinstance(self._read_output(mangle(path, self.class_name)), Bound)
 
     def _read_binding(self, name: str) -> Bound | Absent:
         """Like `lookup`, of a mangled name, but in the one place where an assignment would put it."""
@@ -381,12 +387,3 @@ def make_scope(
 
 _FUTURE_ANNOTATIONS = 0x1000000
 """The flag that `from __future__ import annotations` leaves on code objects."""
-
-
-def _has_attribute_path(value: UserValue, attributes: list[str]) -> bool:
-    for attribute in attributes:
-        try:
-            value = getattr(value, attribute)
-        except Exception:
-            return False
-    return True
