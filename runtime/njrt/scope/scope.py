@@ -255,11 +255,13 @@ class Scope:
             }
 
     def _read_output(self, path: str) -> Bound | Absent:
-        """What an output is bound to, or an attribute has been set to."""
-        if "." not in path:
-            return self._read_binding(path)
-        with suppress(Exception):  # of a property, or of what the path does not lead to yet
-            return Bound(self.read_value(path))
+        """What an output is bound to, or what an attribute of an object has been set to, without running code of it."""
+        name, *attributes = path.split(".")
+        found = self._read_binding(mangle(name, self.class_name))
+        with suppress(Exception):
+            for attribute in attributes:
+                found = Bound(vars(found.value)[mangle(attribute, self.class_name)])
+            return found
         return Absent.UNBOUND
 
     def list_unchanged_outputs(self) -> tuple[str, ...]:
@@ -313,7 +315,11 @@ class Scope:
             cells.clear()
 
     def _is_set(self, path: str) -> bool:
-        return isinstance(self._read_output(mangle(path, self.class_name)), Bound)
+        name, *attributes = path.split(".")
+        binding = self._read_binding(mangle(name, self.class_name))
+        return isinstance(binding, Bound) and _has_attribute_path(
+            binding.value, [mangle(attribute, self.class_name) for attribute in attributes]
+        )
 
     def _read_binding(self, name: str) -> Bound | Absent:
         """Like `lookup`, of a mangled name, but in the one place where an assignment would put it."""
@@ -387,3 +393,12 @@ def make_scope(
 
 _FUTURE_ANNOTATIONS = 0x1000000
 """The flag that `from __future__ import annotations` leaves on code objects."""
+
+
+def _has_attribute_path(value: UserValue, attributes: list[str]) -> bool:
+    for attribute in attributes:
+        try:
+            value = getattr(value, attribute)
+        except Exception:
+            return False
+    return True
