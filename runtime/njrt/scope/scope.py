@@ -248,11 +248,9 @@ class Scope:
 
     def note_binding(self, name: str) -> None:
         """Record that the block has bound a watched output (mangled name), or set an attribute (`.name`)."""
-        self._earlier.pop(name, None)
-        if name.startswith("."):
-            self._earlier = {
-                path: was for path, was in self._earlier.items() if not path.endswith(name)
-            }
+        is_meant = str.endswith if name.startswith(".") else str.__eq__
+        kept = {path: was for path, was in self._earlier.items() if not is_meant(path, name)}
+        self._earlier = kept
 
     def _read_output(self, path: str) -> Bound | Absent:
         """What an output is bound to, or what an attribute of an object has been set to, without running code of it."""
