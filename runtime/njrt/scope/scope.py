@@ -249,8 +249,7 @@ class Scope:
     def note_binding(self, name: str) -> None:
         """Record that the block has bound a watched output (mangled name), or set an attribute (`.name`)."""
         is_meant = str.endswith if name.startswith(".") else str.__eq__
-        kept = {path: was for path, was in self._earlier.items() if not is_meant(path, name)}
-        self._earlier = kept
+        self._earlier = {key: was for key, was in self._earlier.items() if not is_meant(key, name)}
 
     def _read_output(self, path: str) -> Bound | Absent:
         """What an output is bound to, or what an attribute of an object has been set to, without running code of it."""
@@ -394,9 +393,8 @@ _FUTURE_ANNOTATIONS = 0x1000000
 
 
 def _has_attribute_path(value: UserValue, attributes: list[str]) -> bool:
-    for attribute in attributes:
-        try:
+    with suppress(Exception):
+        for attribute in attributes:
             value = getattr(value, attribute)
-        except Exception:
-            return False
-    return True
+        return True
+    return False
