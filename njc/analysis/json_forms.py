@@ -27,6 +27,7 @@ from njc.analysis.class_members import (
     list_fields,
 )
 from njc.analysis.types import SCALARS, ClassDefinition, Typed, TypeDefinitions
+from njc.frontend.references import parse_type
 from njrt.messages import Json
 from njrt.values.json_alternatives import FormComparer
 from njrt.values.json_choices import (
@@ -100,7 +101,7 @@ class _FormReader:
     parts_read: int = 0
 
     def read(self, typed: Typed) -> Json | JsonProblem:
-        if hidden := self.types.find_name_for_checkers(typed):
+        if hidden := find_name_for_checkers(typed, self.types):
             return JsonProblem(
                 f"`{hidden}` is there for type checkers only",
                 f"import `{hidden}` outside of `if TYPE_CHECKING:`",
@@ -340,3 +341,35 @@ def _list_computed(node: ast.ClassDef) -> list[str]:
             for keyword in statement.value.keywords
         )
     ]
+
+
+_UNIONS = ("typing.Optional", "typing.Union")
+
+
+def find_name_for_checkers(typed: Typed, types: TypeDefinitions) -> str | None:
+    """A name at the outermost level of a type that is bound under `if TYPE_CHECKING:` alone."""
+    if "TYPE_CHECKING" not in types.text:
+        return None
+    match typed.annotation:
+        case ast.Constant(value=str(text)) if (parsed := parse_type(text)) is not None:
+            return find_name_for_checkers(typed.inside(parsed), types)
+        case ast.Name(id=name) if (home := types.find_home(name, typed.scope)) is not None:
+            found = types.find_statements_binding(name, home)
+            hidden = types.list_for_checkers(home)
+            return name if found and all(id(one) in hidden for one in found) else None
+        case ast.Attribute(value=part):
+            return find_name_for_checkers(typed.inside(part), types)
+        case ast.BinOp(left=left, right=right):
+            parts = [left, right]
+        case ast.Subscript(value=value, slice=ast.Tuple(elts=[first, *_])) if (
+            types.name_of(typed) == "typing.Annotated"
+        ):
+            parts = [value, first]
+        case ast.Subscript(value=value, slice=inner) if types.name_of(typed) in _UNIONS:
+            parts = [value, *(inner.elts if isinstance(inner, ast.Tuple) else [inner])]
+        case ast.Subscript(value=value):
+            parts = [value]
+        case _:
+            return None
+    found_names = (find_name_for_checkers(typed.inside(part), types) for part in parts)
+    return next(filter(None, found_names), None)

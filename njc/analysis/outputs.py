@@ -25,6 +25,7 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 
 from njc.analysis.assignment import NOTHING, Flow, follow_suite, get_line_span, is_on_lines
 from njc.analysis.control_words import find_control_words
+from njc.analysis.early_reads import check_early_reads
 from njc.analysis.endless_functions import find_functions_without_end
 from njc.frontend.blocks import NaturalBlock
 from njc.frontend.diagnostics import Diagnostic, make_diagnostic
@@ -65,6 +66,7 @@ def check_flow(
             yield from _check_unused(module.source, scope, within, reads, outputs)
         if scope.kind != "class":
             yield from _check_unbound(module, scope, within, without_end)
+    yield from check_early_reads(module, scopes)
 
 
 # Outputs that nothing uses.

@@ -74,7 +74,6 @@ _QUALIFIERS = frozenset(
 )
 _GENERIC_TYPES = frozenset({"list", "dict", "set", "frozenset", "tuple", "type"})
 _TYPE_PREFIXES = ("typing.", "collections.abc.")
-_UNIONS = ("typing.Optional", "typing.Union")
 _TYPING_MODULES = ("typing", "typing_extensions", "collections.abc")
 
 
@@ -285,35 +284,7 @@ class TypeDefinitions:
                 )
         return False
 
-    def find_name_for_checkers(self, typed: Typed) -> str | None:
-        """A name at the outermost level of a type that is bound under `if TYPE_CHECKING:` alone."""
-        if "TYPE_CHECKING" not in self.text:
-            return None
-        match typed.annotation:
-            case ast.Constant(value=str(text)) if (parsed := parse_type(text)) is not None:
-                return self.find_name_for_checkers(typed.inside(parsed))
-            case ast.Name(id=name) if (home := self.find_home(name, typed.scope)) is not None:
-                found = self.find_statements_binding(name, home)
-                hidden = self._list_for_checkers(home)
-                return name if found and all(id(one) in hidden for one in found) else None
-            case ast.Attribute(value=part):
-                return self.find_name_for_checkers(typed.inside(part))
-            case ast.BinOp(left=left, right=right):
-                parts = [left, right]
-            case ast.Subscript(value=value, slice=ast.Tuple(elts=[first, *_])) if (
-                self.name_of(typed) == "typing.Annotated"
-            ):
-                parts = [value, first]
-            case ast.Subscript(value=value, slice=inner) if self.name_of(typed) in _UNIONS:
-                parts = [value, *(inner.elts if isinstance(inner, ast.Tuple) else [inner])]
-            case ast.Subscript(value=value):
-                parts = [value]
-            case _:
-                return None
-        found_names = (self.find_name_for_checkers(typed.inside(part)) for part in parts)
-        return next(filter(None, found_names), None)
-
-    def _list_for_checkers(self, scope: NameScope) -> frozenset[int]:
+    def list_for_checkers(self, scope: NameScope) -> frozenset[int]:
         """The ids of the statements of a scope that only type checkers read."""
         if scope not in self._for_checkers_by_scope:
             self._for_checkers_by_scope[scope] = frozenset(
@@ -358,41 +329,6 @@ class TypeDefinitions:
             for part in {ast.unparse(part): part for part in parts}.values()
             for found in self.union_parts(self.expand(typed.inside(part)), depth + 1)
         ]
-
-    def unquote_inside(self, typed: Typed) -> ast.expr:
-        """The annotation without quotes, also around its parts; the texts of a `Literal` keep theirs."""
-        annotation = typed.annotation
-        match annotation:
-            case ast.Constant(value=str(text)):
-                parsed = parse_type(text)
-                return self.unquote_inside(typed.inside(parsed)) if parsed else annotation
-            case ast.Subscript(value=origin, slice=inner) if self._holds_types(typed):
-                return ast.Subscript(origin, self.unquote_inside(typed.inside(inner)), ast.Load())
-            case ast.Subscript(value=origin, slice=ast.Tuple(elts=[first, *notes])) if (
-                self.name_of(typed) == "typing.Annotated"
-            ):
-                parts = [self.unquote_inside(typed.inside(first)), *notes]
-                return ast.Subscript(origin, ast.Tuple(parts, ast.Load()), ast.Load())
-            case ast.BinOp(left=left, op=ast.BitOr() as bar, right=right):
-                return ast.BinOp(
-                    self.unquote_inside(typed.inside(left)),
-                    bar,
-                    self.unquote_inside(typed.inside(right)),
-                )
-            case ast.Tuple(elts=parts) | ast.List(elts=parts):
-                inside = [self.unquote_inside(typed.inside(part)) for part in parts]
-                return type(annotation)(inside, ast.Load())
-        return annotation
-
-    def _holds_types(self, typed: Typed) -> bool:
-        """Whether what stands in the brackets of a type is known to be types."""
-        assert isinstance(typed.annotation, ast.Subscript)
-        origin = self.expand(typed.inside(typed.annotation.value))
-        name = self.name_of(origin)
-        if name.rpartition(".")[2] in ("Literal", "Annotated"):
-            return False
-        is_known = "." in name or self.class_of_type(origin) is not None
-        return is_known or hasattr(builtins, name)
 
     def element_type(self, typed: Typed) -> Typed | None:
         typed = self.expand(typed)

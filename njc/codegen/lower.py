@@ -246,7 +246,7 @@ def _build_arguments(
     if block.writes:
         yield _make_text_argument("writes", block.writes)
     roots = {path.partition(".")[0] for path in block.reads}
-    if reread := [name for name in block.binds if name in roots]:
+    if reread := [path for path in block.writes if path in roots or path in block.reads]:
         yield _make_text_argument("reads", reread)
     if (types := find_output_types(block, authority, definitions)).by_path:
         items = (f"{format_literal(path)}: {text}" for path, text in types.by_path.items())
@@ -341,7 +341,8 @@ def _build_except_clauses(
                 yield f"{runtime}.Return", "return"
 
 
-_ITERATORS = frozenset(f"collections.abc.{name}" for name in ("Iterator", "Iterable", "Generator"))
+_ITERATORS = frozenset({"Iterator", "Iterable", "Generator"})
+_ABSTRACT_ITERATORS = frozenset(f"collections.abc.{name}" for name in _ITERATORS)
 
 
 def _returns_nothing(scope: NameScope, types: TypeDefinitions) -> bool:
@@ -357,6 +358,6 @@ def _returns_nothing(scope: NameScope, types: TypeDefinitions) -> bool:
     match returns.annotation:
         case ast.Subscript(slice=ast.Tuple(elts=[_, _, result])):
             return types.name_of(types.expand(returns.inside(result))) == "None"
-    if not name:  # it is not imported, but its name says enough
-        name = f"collections.abc.{ast.unparse(returns.annotation).partition('[')[0]}"
-    return name in _ITERATORS
+    origin = returns.annotation
+    origin = origin.value if isinstance(origin, ast.Subscript) else origin
+    return ast.unparse(origin).rpartition(".")[2] in _ITERATORS or name in _ABSTRACT_ITERATORS

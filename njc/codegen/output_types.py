@@ -11,6 +11,7 @@ quotes around a class that is defined further down go, and the block can use the
 from __future__ import annotations
 
 import ast
+import builtins
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
@@ -72,7 +73,7 @@ def _unquote(text: str, scope: NameScope, types: TypeDefinitions) -> str:
         return text
     parsed = parse_type(text)
     assert parsed is not None, "a reference has a type or none"
-    return format_annotation(types.unquote_inside(Typed(parsed, scope)))
+    return format_annotation(unquote_inside(Typed(parsed, scope), types))
 
 
 def _is_bound_above(name: str, block: NaturalBlock) -> bool:
@@ -122,7 +123,7 @@ def _unwrap_annotation(
     resolve: Callable[[str, NameScope, BlockOutputs], ResolvedName],
 ) -> ast.expr | None:
     """The type inside `Final[...]`, `ClassVar[...]` and quotes, if its names mean the same at home and in scope."""
-    found = types.unquote_inside(Typed(annotation, home))
+    found = unquote_inside(Typed(annotation, home), types)
     named = found.value if isinstance(found, ast.Subscript) else found
     if getattr(named, "attr", getattr(named, "id", None)) in _QUALIFIERS:
         if not isinstance(found, ast.Subscript):
@@ -143,3 +144,40 @@ _QUALIFIERS = ("Final", "ClassVar", "InitVar", "TypeAlias")
 def _list_names(annotation: ast.expr | None) -> list[str]:
     nodes = ast.walk(annotation) if annotation is not None else ()
     return [node.id for node in nodes if isinstance(node, ast.Name)]
+
+
+def unquote_inside(typed: Typed, types: TypeDefinitions) -> ast.expr:
+    """The annotation without quotes, also around its parts; the texts of a `Literal` keep theirs."""
+    annotation = typed.annotation
+    match annotation:
+        case ast.Constant(value=str(text)):
+            parsed = parse_type(text)
+            return unquote_inside(typed.inside(parsed), types) if parsed else annotation
+        case ast.Subscript(value=origin, slice=inner) if _holds_types(typed, types):
+            return ast.Subscript(origin, unquote_inside(typed.inside(inner), types), ast.Load())
+        case ast.Subscript(value=origin, slice=ast.Tuple(elts=[first, *notes])) if (
+            types.name_of(typed) == "typing.Annotated"
+        ):
+            parts = [unquote_inside(typed.inside(first), types), *notes]
+            return ast.Subscript(origin, ast.Tuple(parts, ast.Load()), ast.Load())
+        case ast.BinOp(left=left, op=ast.BitOr() as bar, right=right):
+            return ast.BinOp(
+                unquote_inside(typed.inside(left), types),
+                bar,
+                unquote_inside(typed.inside(right), types),
+            )
+        case ast.Tuple(elts=parts) | ast.List(elts=parts):
+            inside = [unquote_inside(typed.inside(part), types) for part in parts]
+            return type(annotation)(inside, ast.Load())
+    return annotation
+
+
+def _holds_types(typed: Typed, types: TypeDefinitions) -> bool:
+    """Whether what stands in the brackets of a type is known to be types."""
+    assert isinstance(typed.annotation, ast.Subscript)
+    origin = types.expand(typed.inside(typed.annotation.value))
+    name = types.name_of(origin)
+    if name.rpartition(".")[2] in ("Literal", "Annotated"):
+        return False
+    is_known = "." in name or types.class_of_type(origin) is not None
+    return is_known or hasattr(builtins, name)

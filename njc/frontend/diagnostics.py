@@ -167,11 +167,12 @@ CODES: Mapping[str, DiagnosticCode] = {
         "the output, or use it. Names that begin with an underscore are not reported.",
     ),
     "NJ205": DiagnosticCode(
-        "output possibly unbound",
+        "variable possibly unbound",
         "warning",
-        "Only natural blocks bind this variable, and a path to this use runs none of them: a condition is "
-        "false, the body of a loop never runs, an exception is caught or suppressed, or `del` has "
-        "unbound it. Bind it before, or use it only where the block has run.",
+        "A path to this use runs nothing that binds the variable. Where only natural blocks bind it, one such path is "
+        "enough for the finding: a condition is false, the body of a loop never runs, an exception is caught or "
+        "suppressed, or `del` has unbound it. What a block reads is reported where no path binds it. Bind it before, or "
+        "use it only where it is bound.",
     ),
     "NJ206": DiagnosticCode(
         "cannot be bound here",

@@ -87,7 +87,8 @@ def compile_tree(tree: ast.Module, file: str, flags: int = 0) -> CodeType:
     limit = sys.getrecursionlimit()
     sys.setrecursionlimit(3 * limit)
     try:
-        return compile(tree, file, "exec", flags, dont_inherit=True)
+        code: CodeType = compile(tree, file, "exec", flags, dont_inherit=True)
+        return code
     finally:
         sys.setrecursionlimit(limit)
 

@@ -15,7 +15,7 @@ import ast
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from njc.compiler import compile_source, parse_compiled_tree
+from njc.compiler import analyze, compile_source, parse_compiled_tree
 from njc.frontend.diagnostics import Diagnostic, render_diagnostic
 from njc.frontend.source import SourceFile
 from njrt.options import Options
@@ -56,6 +56,11 @@ def compile_cell(text: str, name: str, options: Options) -> CompiledCell:
             ast.copy_location(ast.Pass(), tree.body[-1])
         )  # its call has no value to show
     return CompiledCell(tree, len(compilation.blocks), format_diagnostics(found, source))
+
+
+def has_block(text: str) -> bool:
+    """Whether a cell has a natural block."""
+    return bool(analyze(SourceFile("cell", text.encode(), is_cell=True)).blocks)
 
 
 def format_diagnostics(findings: Sequence[Diagnostic], source: SourceFile) -> str:

@@ -23,7 +23,8 @@ from pathlib import Path
 from typing import Any
 
 import njrt
-from njc.notebook.cells import CellError, compile_cell
+from njc.frontend.parse import can_hold_blocks
+from njc.notebook.cells import CellError, compile_cell, has_block
 from njc.notebook.trace_output import CellTrace
 from njc.project.config import find_project
 from njrt.observability.accounts import Watch
@@ -32,6 +33,7 @@ MARK = "%%njpy"
 MARKED = "#%%njpy"
 WAKE_SECONDS = 0.2
 """Seconds after which the event loop of a kernel looks for an interrupt."""
+UNMARKED = "natural code runs only below %%njpy at the head of its cell, or after %njpy on: here it is a string"
 USAGE = "usage: %njpy on|off|trace|using SETTINGS; %%njpy at the head of a cell"
 
 
@@ -66,9 +68,14 @@ class NaturalCells:
     def visit(self, tree: ast.Module) -> ast.Module:
         """Replace the tree of a cell by that of its compiled form."""
         text = self.text
-        if not isinstance(tree, ast.Module) or not (self.is_on or _is_marked(text)):
+        is_natural = self.is_on or _is_marked(text)
+        if not isinstance(tree, ast.Module) or not can_hold_blocks(text.encode()):
             return tree
-        if "natural" not in text or not _is_tree_of(tree, text):
+        if not _is_tree_of(tree, text):
+            return tree
+        if not is_natural:
+            if has_block(text):
+                print(UNMARKED, file=sys.stderr)
             return tree
         from IPython.core.error import InputRejected
 

@@ -89,6 +89,6 @@ def test_ignore(program: str, silenced: bool) -> None:
 
 
 def test_what_cannot_be_compiled_cannot_be_ignored() -> None:
-    program = '# njc: ignore\nif 1: x = 1; """natural\nSay.\n"""\n'
+    program = '# njc: ignore\nif 1: x = 1; """natural\nPrint.\n"""\n'
     compilation = compile_source(SourceFile("p.njpy", program.encode()))
     assert [diagnostic.code for diagnostic in compilation.diagnostics] == ["NJ101"]

@@ -245,6 +245,11 @@ RETURNS = {
     "def f(x) -> Iterator[int]:  # generator": None,
     "def f(x) -> Generator[int, None, int]:  # generator": "x",
     "def f(x) -> Generator[int, None, None]:  # generator": None,
+    "def f(x) -> 'Generator[int, None, int]':  # generator": "x",
+    "def f(x) -> 'Generator[int, None, None]':  # generator": None,
+    "def f(x) -> Any:  # generator": "x",
+    "def f(x) -> object:  # generator": "x",
+    "Made = tuple[int]\ndef f(x) -> Made:  # generator": "x",
 }
 """A function whose block returns "x", and what the caller gets; that of a generator is in its StopIteration."""
 PROGRAMS |= {

@@ -57,11 +57,10 @@ def ask_failing_model(
     protocol: Protocol, code: Callable[[int], str], calls: int, done: bool = True
 ) -> list[Request]:
     """The requests of a block whose model writes code that fails."""
-    text = "```python\n{}\n```"
-    if protocol == "tools":
-        said = [run(code(number), done=done) for number in range(calls)]
-    else:
-        said = [text.format(code(number)) for number in range(calls)]
+    codes = map(code, range(calls))
+    said = [
+        run(text, done=done) if protocol == "tools" else f"```python\n{text}\n```" for text in codes
+    ]
     model = njrt.Scripted(said, protocol=protocol)
     with njrt.using(model=model), pytest.raises(njrt.NaturalError):
         njrt.run("""natural\nSet <:y>.\n""", lambda: (), writes="y", at="p.njpy:1")

@@ -53,7 +53,7 @@ CASES = {
         "'''natural\n<:y: int>\n'''\n'''natural\n<:y: int>\n'''\ny\n",
         "y: int = _nj.eval('')\ny = _nj_r.cast(int, _nj.eval(''))\n",
     ),
-    "nothing": ("'''natural\nSay hello.\n'''\n", "pass\n"),
+    "nothing": ("'''natural\nPrint hello.\n'''\n", "pass\n"),
     "a jump": (
         "for x in [1]:\n    '''natural\n    Break if <x> is odd.\n    '''\n",
         "    if _nj.bool(): break\n    _nj.print(x)\n",

@@ -98,9 +98,7 @@ class Handlers:
         self.misfits = 0
         self.refusals = RepeatedRefusals(scope)
         if block.options.effects == "direct":
-            scope.watch_outputs(
-                path for path in scope.outputs if "." not in path and path not in block.reads
-            )
+            scope.watch_outputs(path for path in scope.outputs if path not in block.reads)
             scope.show_classes(
                 find_shown_classes(scope.list_variables().values(), scope.types.values())
             )

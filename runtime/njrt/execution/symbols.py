@@ -344,6 +344,8 @@ def find_bound_names(statement: ast.stmt, class_name: str | None) -> set[str]:
             case ast.ClassDef(name=name):
                 names.add(name)
                 continue
+            case ast.Attribute(attr=attribute, ctx=ast.Store()):
+                names.add(f".{attribute}")
             case ast.Lambda():
                 continue
             case ast.comprehension(iter=iterable, ifs=conditions):

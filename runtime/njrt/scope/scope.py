@@ -18,6 +18,7 @@ from __future__ import annotations
 import builtins
 import enum
 from collections.abc import Callable, Iterable, Mapping, MutableMapping
+from contextlib import suppress
 from dataclasses import dataclass
 from types import CellType, FunctionType
 from typing import Any
@@ -239,13 +240,24 @@ class Scope:
     def watch_outputs(self, names: Iterable[str]) -> None:
         """Require outputs that are bound already to be bound again, or their objects to be changed."""
         for name in (mangle(name, self.class_name) for name in names):
-            if isinstance(found := self._read_binding(name), Bound):
+            if isinstance(found := self._read_output(name), Bound):
                 self._earlier[name] = found.value, _render_for_comparison(found.value)
-        self.watched = frozenset(self._earlier)
+        self.watched = frozenset(name[max(0, name.rfind(".")) :] for name in self._earlier)
 
     def note_binding(self, name: str) -> None:
-        """Record that the block has bound a watched output (mangled name)."""
-        self._earlier.pop(name, None)
+        """Record that the block has bound a watched output (mangled name), or set an attribute (`.name`)."""
+        is_meant = str.endswith if name.startswith(".") else str.__eq__
+        self._earlier = {key: was for key, was in self._earlier.items() if not is_meant(key, name)}
+
+    def _read_output(self, path: str) -> Bound | Absent:
+        """What an output is bound to, or what an attribute of an object has been set to, without running code of it."""
+        name, *attributes = path.split(".")
+        found = self._read_binding(mangle(name, self.class_name))
+        with suppress(Exception):
+            for attribute in attributes:
+                found = Bound(vars(found.value)[mangle(attribute, self.class_name)])
+            return found
+        return Absent.UNBOUND
 
     def list_unchanged_outputs(self) -> tuple[str, ...]:
         """The watched outputs that the block has neither bound nor changed."""
@@ -256,7 +268,7 @@ class Scope:
         if name not in self._earlier:
             return False
         value, text = self._earlier[name]
-        found = self._read_binding(name)
+        found = self._read_output(name)
         return (
             isinstance(found, Bound)
             and found.value is value
@@ -300,11 +312,8 @@ class Scope:
     def _is_set(self, path: str) -> bool:
         name, *attributes = path.split(".")
         binding = self._read_binding(mangle(name, self.class_name))
-        return isinstance(binding, Bound) and (
-            not attributes
-            or _has_attribute_path(
-                binding.value, [mangle(attribute, self.class_name) for attribute in attributes]
-            )
+        return isinstance(binding, Bound) and _has_attribute_path(
+            binding.value, [mangle(attribute, self.class_name) for attribute in attributes]
         )
 
     def _read_binding(self, name: str) -> Bound | Absent:
@@ -376,9 +385,8 @@ _FUTURE_ANNOTATIONS = 0x1000000
 
 
 def _has_attribute_path(value: UserValue, attributes: list[str]) -> bool:
-    for attribute in attributes:
-        try:
+    with suppress(Exception):
+        for attribute in attributes:
             value = getattr(value, attribute)
-        except Exception:
-            return False
-    return True
+        return True
+    return False

@@ -174,8 +174,10 @@ def _has_own_constructor(made: type) -> bool:
     """Whether a class of `dataclasses` is made by an `__init__` or `__new__` of its own, which pydantic passes over."""
     if hasattr(made, "__pydantic_validator__"):
         return False
-    file = getattr(getattr(made.__init__, "__code__", None), "co_filename", "")
-    return file != "<string>" or made.__new__ is not object.__new__
+    init: Any = made.__init__  # type: ignore[misc]
+    new: Any = made.__new__
+    file = getattr(getattr(init, "__code__", None), "co_filename", "")
+    return file != "<string>" or new is not object.__new__
 
 
 def _list_forms(schema: Json) -> Sequence[Json]:

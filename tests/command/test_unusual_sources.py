@@ -1,0 +1,47 @@
+"""Sources that are deep, old or beside a file of their name, and output that cannot be written."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from workplace import Workplace
+
+from njc.frontend.source import SourceFile
+
+BLOCK = (
+    'def f(x: str) -> str:\n    """natural\n    Put <x> into <:y: str>.\n    """\n    return y\n'
+)
+
+
+def test_an_expression_of_many_terms_is_compiled(here: Workplace) -> None:
+    here.write({"a.njpy": f"{BLOCK}total = {' + '.join(['1'] * 1200)}\nassert total == 1200\n"})
+    assert here.njc("check", "a.njpy").exit_code == 0
+    assert here.njc("run", "a.njpy").exit_code == 0
+
+
+@pytest.mark.parametrize("newline", ["\n", "\r", "\r\n"])
+@pytest.mark.parametrize("head", ["", "#!x\n", "\n"])
+def test_a_coding_comment_counts_with_all_line_ends(head: str, newline: str) -> None:
+    text = f"{head}# coding: latin-1\nx = 'é'\n".replace("\n", newline)
+    assert SourceFile("a.njpy", text.encode("latin-1")).text == text
+
+
+def test_a_python_file_beside_a_source_is_refused(here: Workplace) -> None:
+    here.write({"pk/a.njpy": BLOCK, "pk/a.py": "x = 1\n", "pk/__init__.py": ""})
+    result = here.njc("build", "pk", "-o", "out")
+    assert result.exit_code == 2
+    assert "pk/a.njpy and pk/a.py beside it" in result.stderr
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="needs /dev/full")
+def test_output_that_cannot_be_written_is_one_line(tmp_path: Path) -> None:
+    source = tmp_path / "a.njpy"
+    source.write_text(BLOCK)
+    with open("/dev/full", "w") as full:
+        command = [sys.executable, "-m", "njc", "show", str(source)]
+        result = subprocess.run(command, stdout=full, stderr=subprocess.PIPE, text=True)
+    assert result.returncode == 2
+    assert result.stderr == "error: cannot write the output: No space left on device\n"
