@@ -115,7 +115,9 @@ def _redact_assignments(text: str) -> str:
         is_loose = quoted is None and "=" not in found["head"] and not re.search(r"\d", bare)
         is_empty = (bare if quoted is None else quoted) in _EMPTY_TEXTS
         start = found.end("head")
-        if classify_name(found["name"]) == "secret" and not is_loose and not is_empty:
+        is_option = found["head"].startswith("-") and classify_name(found["name"]) != ""
+        is_named = is_option or classify_name(found["name"]) == "secret"
+        if is_named and not is_loose and not is_empty:
             quote = found["quote"] or ""
             parts += [text[copied:start], quote, REDACTED, quote]
             copied = start = found.end()
@@ -200,7 +202,7 @@ _NAME_TRIGGERS = tuple(
     )
     for form in (word, word.upper())
 )
-_NAME_TRIGGERS += ("SSHPASS", "sshpass", "Pass", "Pwd", "Secret", "PiKey", "_key", "-key", "Key", "KEY", "_tok", "-tok", "Tok", "_TOK", "-TOK", "ssion_id", "ssionid", "ssionId", "SSION_ID", "cvc", "cvv", "otp")  # fmt: skip
+_NAME_TRIGGERS += ("-token", "-auth", "SSHPASS", "sshpass", "Pass", "Pwd", "Secret", "PiKey", "_key", "-key", "Key", "KEY", "_tok", "-tok", "Tok", "_TOK", "-TOK", "ssion_id", "ssionid", "ssionId", "SSION_ID", "cvc", "cvv", "otp")  # fmt: skip
 
 
 def redact_shapes(text: str) -> str:
