@@ -287,9 +287,8 @@ def _list_named_parts(inherited: str, value: Any) -> Iterable[tuple[str, UserVal
             (inherited or (key if type(key) is str else ""), item)
             for key, item in dict.items(value)
         )
-    for kind in (list, tuple):
-        if is_a(value, kind):
-            return _name_items(inherited, value)
+    if is_a(value, list) or is_a(value, tuple):
+        return _name_items(inherited, value)
     for kind in (set, frozenset):
         if is_a(value, kind):
             return ((inherited, item) for item in kind.__iter__(value))
