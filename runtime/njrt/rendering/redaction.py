@@ -151,7 +151,10 @@ def _redact_match(found: re.Match[str]) -> str:
 
 def has_secret_name(text: str) -> bool:
     """Whether a text may hold the name of a secret."""
-    return any(trigger in text for trigger in _NAME_TRIGGERS)
+    for trigger in _NAME_TRIGGERS:  # noqa: SIM110  (called for each text that is shown)
+        if trigger in text:
+            return True
+    return False
 
 
 _Shape = tuple[tuple[str, ...], re.Pattern[str], str]
@@ -209,6 +212,7 @@ def redact_shapes(text: str) -> str:
     """Replace the secrets in a text that are known by their shape, or by a name before them."""
     if len(text) < MIN_SECRET_CHARS:
         return text
+    is_named = has_secret_name(text)
     for characters, shapes in _SHAPES.items():
         if characters[0] not in text and characters[-1] not in text:
             continue
@@ -217,9 +221,9 @@ def redact_shapes(text: str) -> str:
                 if trigger in text:
                     text = shape.sub(replacement, text)
                     break
-        if characters == ":=" and has_secret_name(text):
+        if characters == ":=" and is_named:
             text = _redact_assignments(text)
-    return redact_named_before(text)
+    return redact_named_before(text) if is_named else text
 
 
 # ── one run ──────────────────────────────────────────────────────────────────────────────────────────
