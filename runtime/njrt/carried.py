@@ -18,12 +18,15 @@ class Carried:
 
     `inherited`: from the context in which the work was started; there are no others. `thread`: from the context in
     which its thread was started. `unknown`: nothing is known about where its work comes from.
+
+    Code of a model may come by a context, of which it can read the variables; the guard does not let it read these
+    attributes, which are of the runtime and begin with `_`.
     """
 
-    __slots__ = ("items", "origin")
+    __slots__ = ("_items", "_origin")
 
     def __init__(self, items: "tuple[Any, ...]", origin: "Origin") -> None:
-        self.items, self.origin = items, origin
+        self._items, self._origin = items, origin
 
 
 UNKNOWN = Carried((), "unknown")

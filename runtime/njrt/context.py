@@ -120,25 +120,34 @@ class Around(Generic[T]):
                     raise ValueError("items were opened in another order, or in another context")
                 carried.reset(token)
             except ValueError:
-                rest = _without(now.items, opened)
-                origin = now.origin if rest else opened.before.origin
-                if len(rest) < len(now.items):
+                rest = _without(now._items, opened)
+                origin = now._origin if rest else opened.before._origin
+                if len(rest) < len(now._items):
                     carried.set(Carried(rest, origin))
 
 
 def list_open() -> tuple[Opened[Any], ...]:
     """All items that are open here, of all stacks, outermost first."""
     here = carried.get()
-    found: tuple[Opened[Any], ...] = here.items
-    if here.origin != "inherited" and _process.items:
+    found: tuple[Opened[Any], ...] = here._items
+    if here._origin != "inherited" and _process.items:
         found = _unite(found, _list_process_items(here))
     return _unite(found, _list_of_generators()) if _process.generators else found
+
+
+def restore(before: Carried) -> None:
+    """Carry again what was carried `before`, unless it has been closed: code that has got hold of a context may drop it."""
+    now = carried.get()
+    if now is not before and any(
+        opened in _process.items and opened not in now._items for opened in before._items
+    ):
+        carried.set(before)
 
 
 def _list_process_items(here: Carried) -> Iterable[Opened[Any]]:
     """What is open in the process and may hold here, where the context does not tell."""
     items, threads = _process.items, {threading.main_thread().ident}
-    if here.origin == "unknown":
+    if here._origin == "unknown":
         if (thread := threading.get_ident()) not in _process.older_threads:
             return items
         threads.add(thread)

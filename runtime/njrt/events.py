@@ -10,7 +10,7 @@ happened, in seconds since the epoch; events with a duration have `seconds`.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from njrt.decisions import InterceptorDecision
 from njrt.effects import Effect, EffectResult, Refusal
@@ -20,6 +20,9 @@ from njrt.prediction import Prediction
 
 RunId = str
 """Identifies one run of one block; unique among all processes that may write to the same trace."""
+
+Redact = Callable[[str], str]
+"""Redacts the secrets of a block's variables in a text, such as the message of an exception."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,6 +110,7 @@ class Performed:
     decisions: tuple[InterceptorDecision, ...] = ()
     prediction: Prediction | None = None
     """What `njrt.using(predict=...)` predicted of the effect; None without it."""
+    redact: Redact | None = field(default=None, compare=False, repr=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,6 +122,7 @@ class Ended:
     outcome: Outcome | BaseException
     seconds: float
     state: StateChange | None = None
+    redact: Redact | None = field(default=None, compare=False, repr=False)
 
 
 @dataclass(frozen=True, slots=True)

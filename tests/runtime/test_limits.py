@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import math
 import threading
 import time
 from collections.abc import Callable
@@ -14,6 +15,7 @@ from programs import Program
 import njrt
 from njrt.errors import (
     CallLimitError,
+    ConfigurationError,
     CostLimitError,
     EffectLimitError,
     LimitError,
@@ -275,3 +277,17 @@ def test_each_fallback_has_the_timeout_of_a_call() -> None:
     ):
         njrt.llm("Well?")
     assert [model.timeouts for model in models] == [[0.05], [0.05]]
+
+
+@pytest.mark.parametrize("name", ["usd", "calls", "tokens", "effects", "seconds"])
+@pytest.mark.parametrize("value", [math.nan, -math.inf, -1, -0.5, "1", True, [], 1j])
+def test_what_is_no_limit_is_refused(name: str, value: Any) -> None:
+    with (
+        pytest.raises(
+            ConfigurationError, match=rf"njrt\.limit: {name} must be a .*number, at least 0"
+        ),
+        limit(**{name: value}),
+    ):
+        pass
+    with limit(**{name: 0}), limit(**{name: None}):
+        assert len(list_open_meters()) == 2

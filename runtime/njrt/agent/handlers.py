@@ -416,6 +416,12 @@ def find_secrets(scope: Scope, redactor: Redactor) -> None:
     redactor.scan((name, held.value) for name, held in found if isinstance(held, Bound))
 
 
+def redact_secrets(scope: Scope, redactor: Redactor, text: str) -> str:
+    """Redact a text, also where it has a secret of the block's variables."""
+    find_secrets(scope, redactor)
+    return redactor.redact(text)
+
+
 def make_isolated_scope() -> Scope:
     """A scope without variables, in a module of its own."""
     return make_scope(eval("lambda: ()", {"__name__": "isolated"}))

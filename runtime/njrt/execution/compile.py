@@ -19,6 +19,8 @@ from dataclasses import dataclass
 from functools import lru_cache, partial
 from types import CellType, CodeType, TracebackType
 
+from njrt.carried import OUTSIDE, carried
+from njrt.context import restore
 from njrt.effects import Refusal
 from njrt.execution.checks import MODULE_NAMES, find_snippet_problems
 from njrt.execution.guard.check import find_guard_refusal, list_program_modules
@@ -77,7 +79,8 @@ class RaiseTracker:
     """Records the exception that the snippet's own `raise` statements raised last.
 
     `handled` is the exception that the program handles around the block, `reraises` says that the last `raise`
-    was a bare one of just that.
+    was a bare one of just that. `around` is what is open around the block (`njrt.context`), which the snippet must not
+    close.
     """
 
     def __init__(self) -> None:
@@ -85,14 +88,17 @@ class RaiseTracker:
         self.handled: BaseException | None = None
         self.traceback: TracebackType | None = None
         self.reraises = False
+        self.around = OUTSIDE
 
     def start(self) -> None:
-        """Note what the program handles, before the snippet runs."""
+        """Note what the program handles, and what is open, before the snippet runs."""
+        self.around = carried.get()
         self.handled = sys.exception()
         self.traceback = self.handled.__traceback__ if self.handled else None
 
     def clear(self) -> None:
-        """Forget all exceptions."""
+        """Forget all exceptions, and open again what the snippet has closed."""
+        restore(self.around)
         self.last = self.handled = self.traceback = None
         self.reraises = False
 

@@ -52,7 +52,12 @@ from njrt.models.remote import (
     Server,
     make_missing_key_error,
 )
-from njrt.models.response import MalformedReplyError, check_token_counts, validate_reply
+from njrt.models.response import (
+    SAFE_CLIENT,
+    MalformedReplyError,
+    check_token_counts,
+    validate_reply,
+)
 from njrt.models.sends import Sends
 from njrt.models.streaming import MessageAssembler
 from njrt.models.strict_schema import make_strict_schema, restore_strict_reply
@@ -102,7 +107,7 @@ class Anthropic(RemoteModel):
             api_key=self._key,
             base_url=self.server.url,
             max_retries=0,
-            http_client=DefaultAsyncHttpxClient(follow_redirects=False),
+            http_client=DefaultAsyncHttpxClient(**SAFE_CLIENT),
         )
         return client
 

@@ -47,7 +47,12 @@ from njrt.models.conversation import (
 from njrt.models.network import Client
 from njrt.models.prices import compute_cost
 from njrt.models.remote import MAX_RETRIES, OWN_KEY_VARIABLE, THINKING_TOKENS, RemoteModel, Server
-from njrt.models.response import MalformedReplyError, check_token_counts, validate_reply
+from njrt.models.response import (
+    SAFE_CLIENT,
+    MalformedReplyError,
+    check_token_counts,
+    validate_reply,
+)
 from njrt.models.sends import Sends
 from njrt.models.streaming import CompletionAssembler
 from njrt.models.strict_schema import make_strict_schema, restore_strict_reply
@@ -143,7 +148,7 @@ class OpenAI(RemoteModel):
             api_key=self._key or ("none" if self.is_own_server else None),
             base_url=self.server.url,
             max_retries=0,
-            http_client=DefaultAsyncHttpxClient(follow_redirects=False),
+            http_client=DefaultAsyncHttpxClient(**SAFE_CLIENT),
         )
         return client
 

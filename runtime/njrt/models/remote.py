@@ -33,11 +33,12 @@ from njrt.errors import (
 from njrt.messages import Protocol, Reply, Request, Usage, UserMessage
 from njrt.models.model import CallLister
 from njrt.models.network import Client, get_network
-from njrt.models.response import MalformedReplyError, escape_surrogates, parse_json
+from njrt.models.response import MalformedReplyError, escape_surrogates, is_body_limited, parse_json
 from njrt.models.sends import (
     FIRST_WAIT,
     Sends,
     get_status,
+    list_causes,
     read_headers,
     read_retry_after,
     was_sent,
@@ -156,7 +157,12 @@ class RemoteModel(CallLister, ABC):
         """What a method of the SDK's client returns; exceptions that it does not document become `ModelError`s."""
         try:
             return await call(**arguments)
-        except self.get_failure_types():
+        except MalformedReplyError:
+            raise
+        except self.get_failure_types() as failure:
+            for cause in list_causes(failure):
+                if isinstance(cause, MalformedReplyError):
+                    raise cause from None
             raise
         except Exception as error:
             raise self.explain_sdk_error(error) from None
@@ -262,6 +268,7 @@ class RemoteModel(CallLister, ABC):
     async def _exchange_with_timeout(self, request: Request) -> Reply:
         sends = Sends(self.name, request, self.get_failure_types, self._retries, self.first_wait)
         call = partial(self.exchange, request, sends)
+        is_body_limited.set(True)
         try:
             return sends.finish(await self._call_with_errors(call, request.timeout, request))
         except NaturalError as error:
@@ -336,6 +343,23 @@ def check_server(name: str, server: Server, key: str | None) -> None:
             f"the key for {name} is not sent to {server.url} without encryption; "
             "use https, or allow it with NJC_ALLOW_HTTP=on"
         )
+    if has_key and url.scheme == "http" and (proxy := find_proxy(url.hostname)):
+        raise AuthenticationError(
+            f"the key for {name} is not sent to {server.url} through the proxy {proxy} without encryption; "
+            f"set NO_PROXY={url.hostname}, or use https"
+        )
+
+
+def find_proxy(host: str) -> str | None:
+    """The proxy on another machine by which the environment has plain HTTP to a host go; None without one."""
+    from urllib.request import getproxies, proxy_bypass
+
+    proxies = getproxies()
+    proxy = proxies.get("http") or proxies.get("all")
+    if not proxy or proxy_bypass(host):
+        return None
+    found = urlsplit(proxy if "://" in proxy else f"http://{proxy}")
+    return None if is_loopback(found.hostname or "") else f"{found.scheme}://{found.hostname}"
 
 
 def is_loopback(host: str) -> bool:

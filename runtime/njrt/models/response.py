@@ -3,15 +3,21 @@
     parse_json(b'{"choices": [...]}')                      {"choices": [...]}
     parse_json(b'{"choices": [')                           MalformedReplyError: it is not JSON
     validate_reply({"choices": 1}, Completion)             MalformedReplyError: choices: Input should be a valid list
+    DefaultAsyncHttpxClient(**SAFE_CLIENT)                 a client whose replies have at most MAX_BODY_BYTES
 
 A JSON text may hold what Python accepts and later cannot send or store: lone surrogates are escaped; infinite numbers,
-NaN and values that are nested too deep are errors.
+NaN and values that are nested too deep are errors. A body may be longer than the memory, and a kilobyte may unpack to a
+megabyte: what is longer than a reply can be is an error as soon as that is known. Files, as of batches, are not limited.
 """
 
 from __future__ import annotations
 
 import json
 import math
+import zlib
+from collections.abc import AsyncIterator, Callable, Iterator
+from contextvars import ContextVar
+from functools import lru_cache
 from typing import Any, NoReturn, TypeVar
 
 T = TypeVar("T")
@@ -89,3 +95,93 @@ def _parse_float(text: str) -> float:
 
 def _reject_constant(name: str) -> NoReturn:
     raise ValueError(f"{name} is not JSON")
+
+
+# ── its bytes, while they are read and unpacked ──────────────────────────────────────────────────
+
+MAX_BODY_BYTES = 16 * 2**20
+"""Bytes of a response, unpacked; a reply of a model has less than a megabyte."""
+
+_STEP_BYTES = 2**16
+"""Bytes that are unpacked at once."""
+
+is_body_limited: ContextVar[bool] = ContextVar("njrt.models.response", default=False)
+
+
+async def limit_body(response: Any) -> None:
+    """The hook of a client: have the body of a response raise `MalformedReplyError` where it is too long."""
+    if not is_body_limited.get():
+        return
+    encoding = response.headers.get("content-encoding", "").strip().lower()
+    unpack = _UNPACKERS.get(encoding)
+    if unpack is None:
+        raise MalformedReplyError(f"its encoding {encoding[:40]!r} was not asked for")
+    if encoding:
+        del response.headers["content-encoding"]
+    base = next(cls for cls in type(response.stream).__mro__ if cls.__name__ == "AsyncByteStream")
+    response.stream = _make_stream_class(base)(response.stream, unpack())
+
+
+SAFE_CLIENT: dict[str, Any] = {
+    "follow_redirects": False,
+    "headers": {"accept-encoding": "gzip, deflate"},
+    "event_hooks": {"response": [limit_body]},
+}
+"""Arguments of the HTTP client of an SDK."""
+
+
+@lru_cache(maxsize=4)
+def _make_stream_class(base: type) -> Callable[..., Any]:
+    """The class of limited streams for an HTTP library, by its class of streams."""
+
+    def __init__(self: Any, stream: Any, unpack: Unpack) -> None:
+        self.stream, self.unpack = stream, unpack
+
+    async def __aiter__(self: Any) -> AsyncIterator[bytes]:
+        length = 0
+        async for packed in self.stream:
+            for data in self.unpack(packed):
+                length += len(data)
+                if length > MAX_BODY_BYTES:
+                    raise MalformedReplyError(f"it is longer than {MAX_BODY_BYTES:,} bytes")
+                yield data
+
+    async def aclose(self: Any) -> None:
+        await self.stream.aclose()
+
+    members = {"__init__": __init__, "__aiter__": __aiter__, "aclose": aclose}
+    return type("LimitedStream", (base,), members)
+
+
+Unpack = Callable[[bytes], Iterator[bytes]]
+
+
+def _unpack_nothing() -> Unpack:
+    return lambda data: iter((data,))
+
+
+def _unpack_deflated() -> Unpack:
+    """Unpack what gzip or zlib has packed, or raw deflate, in small steps."""
+    unpacker, has_begun = zlib.decompressobj(zlib.MAX_WBITS | 32), False
+
+    def unpack(data: bytes) -> Iterator[bytes]:
+        nonlocal unpacker, has_begun
+        while data and not unpacker.eof:
+            try:
+                part = unpacker.decompress(data, _STEP_BYTES)
+            except zlib.error:
+                if has_begun:
+                    raise MalformedReplyError("it cannot be unpacked") from None
+                unpacker, has_begun = zlib.decompressobj(-zlib.MAX_WBITS), True
+                continue
+            has_begun, data = True, unpacker.unconsumed_tail
+            yield part
+
+    return unpack
+
+
+_UNPACKERS: dict[str, Callable[[], Unpack]] = {
+    "": _unpack_nothing,
+    "identity": _unpack_nothing,
+    **dict.fromkeys(("gzip", "x-gzip", "deflate"), _unpack_deflated),
+}

@@ -20,11 +20,23 @@ from dataclasses import dataclass, field, replace
 from njrt.context import Around
 from njrt.effects import Answer, Effect, EffectResult, NeedsCode, Refusal
 from njrt.errors import BudgetError, NaturalError, NotAskedError
-from njrt.events import Asked, Began, Compared, Ended, Event, Performed, Replied, RunId, Unanswered
+from njrt.events import (
+    Asked,
+    Began,
+    Compared,
+    Ended,
+    Event,
+    Performed,
+    Redact,
+    Replied,
+    RunId,
+    Unanswered,
+)
 from njrt.messages import CallAttempt, Reply, Request, Usage, UserMessage
 from njrt.outcome import Broke, Completed, Continued, Outcome, Raised, Returned
 from njrt.prediction import Prediction
 from njrt.rendering.one_line import write_brief
+from njrt.rendering.redaction import redact_shapes
 from njrt.rendering.writer import clip
 
 _OUTCOME_NAMES: dict[type, str] = {
@@ -252,7 +264,7 @@ def record_event(event: Event) -> None:
                 return  # no call was made
             run.calls.append(ModelCall(run.asked.request, None, line, seconds, attempts))
         case Performed(effect=effect, result=result, seconds=seconds):
-            refused, summary = isinstance(result, Refusal), summarize_result(result)
+            refused, summary = isinstance(result, Refusal), summarize_result(result, event.redact)
             done = PerformedEffect(effect, summary, refused, seconds, event.prediction)
             run.effects.append(done)
         case Compared():
@@ -276,7 +288,7 @@ def without_files(request: Request) -> Request:
 
 def _close_run(run: _OpenRun, ended: Ended) -> None:
     del _open_runs[ended.run]
-    outcome, error = name_ending(ended.outcome)
+    outcome, error = name_ending(ended.outcome, ended.redact)
     began = run.began
     finished = BlockRun(
         ended.run,
@@ -298,23 +310,25 @@ def _close_run(run: _OpenRun, ended: Ended) -> None:
         watch.runs.append(finished)
 
 
-def name_ending(outcome: Outcome | BaseException) -> tuple[str, str | None]:
+def name_ending(
+    outcome: Outcome | BaseException, redact: Redact | None = None
+) -> tuple[str, str | None]:
     """The name of a run's ending, and the exception that it raised or failed with."""
     if isinstance(outcome, Raised):
-        return "raised", format_error_line(outcome.exception)
+        return "raised", format_error_line(outcome.exception, redact)
     if isinstance(outcome, BaseException):
-        return "failed", format_error_line(outcome)
+        return "failed", format_error_line(outcome, redact)
     return _OUTCOME_NAMES[type(outcome)], None
 
 
-def format_error_line(error: BaseException) -> str:
-    """An exception on one line; never raises."""
-    if isinstance(error, NaturalError) and error.args:
-        return f"{type(error).__name__}: {error.args[0]}"
-    return write_brief(error, 400)
+def format_error_line(error: BaseException, redact: Redact | None = None) -> str:
+    """An exception on one line, redacted; never raises."""
+    is_ours = isinstance(error, NaturalError) and bool(error.args)
+    line = f"{type(error).__name__}: {error.args[0]}" if is_ours else write_brief(error, 400)
+    return (redact or redact_shapes)(line)
 
 
-def summarize_result(result: EffectResult) -> str:
+def summarize_result(result: EffectResult, redact: Redact | None = None) -> str:
     """What the model was answered, or the name of the outcome."""
     match result:
         case NeedsCode(reason):
@@ -322,7 +336,7 @@ def summarize_result(result: EffectResult) -> str:
         case Answer(text) | Refusal(text):
             return clip(text, _MAX_RESULT_CHARS)
         case _:
-            name, error = name_ending(result)
+            name, error = name_ending(result, redact)
             return f"{name}: {error}" if error else name
 
 

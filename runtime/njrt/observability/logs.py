@@ -66,9 +66,9 @@ def describe_event(event: Event) -> str:
         case Unanswered(error=error):
             return f"is not answered: {format_error_line(error)}"
         case Performed(effect=effect, result=result):
-            return f"{type(effect).__name__}: {summarize_result(result)[:200]!r}"
+            return f"{type(effect).__name__}: {summarize_result(result, event.redact)[:200]!r}"
         case Compared(differences=differences, problem=problem):
             return f"as a canary {problem or '; '.join(differences) or 'does the same as the code'}"
         case Ended(outcome=outcome, seconds=seconds):
-            name, message = name_ending(outcome)
+            name, message = name_ending(outcome, event.redact)
             return f"{name}{f' {message}' if message else ''} after {seconds:.2f} s"

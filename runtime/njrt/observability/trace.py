@@ -144,7 +144,7 @@ def event_to_json(event: Event) -> dict[str, Any]:
             kind = "answer" if isinstance(result, Answer) else "outcome"
             kind = "refusal" if isinstance(result, Refusal) else kind
             fields = {"turn": turn, "seconds": round(seconds, 6), "effect": effect_to_json(effect)}
-            fields |= {"kind": kind, "result": summarize_result(result)}
+            fields |= {"kind": kind, "result": summarize_result(result, event.redact)}
             if event.decisions:
                 fields["decisions"] = [
                     {"interceptor": made.interceptor} | decision_to_json(made.decision)
@@ -156,7 +156,7 @@ def event_to_json(event: Event) -> dict[str, Any]:
         case Compared(differences=differences, problem=problem):
             return {"differences": list(differences)} | ({"problem": problem} if problem else {})
         case Ended(outcome=outcome, seconds=seconds):
-            name, message = name_ending(outcome)
+            name, message = name_ending(outcome, event.redact)
             return (
                 {"outcome": name}
                 | ({"error": message} if message else {})

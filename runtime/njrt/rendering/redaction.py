@@ -115,7 +115,9 @@ def _redact_assignments(text: str) -> str:
         is_loose = quoted is None and "=" not in found["head"] and not re.search(r"\d", bare)
         is_empty = (bare if quoted is None else quoted) in _EMPTY_TEXTS
         start = found.end("head")
-        if classify_name(found["name"]) == "secret" and not is_loose and not is_empty:
+        is_option = found["head"].startswith("-") and classify_name(found["name"]) != ""
+        is_named = is_option or classify_name(found["name"]) == "secret"
+        if is_named and not is_loose and not is_empty:
             quote = found["quote"] or ""
             parts += [text[copied:start], quote, REDACTED, quote]
             copied = start = found.end()
@@ -149,7 +151,10 @@ def _redact_match(found: re.Match[str]) -> str:
 
 def has_secret_name(text: str) -> bool:
     """Whether a text may hold the name of a secret."""
-    return any(trigger in text for trigger in _NAME_TRIGGERS)
+    for trigger in _NAME_TRIGGERS:  # noqa: SIM110  (called for each text that is shown)
+        if trigger in text:
+            return True
+    return False
 
 
 _Shape = tuple[tuple[str, ...], re.Pattern[str], str]
@@ -200,13 +205,14 @@ _NAME_TRIGGERS = tuple(
     )
     for form in (word, word.upper())
 )
-_NAME_TRIGGERS += ("SSHPASS", "sshpass", "Pass", "Pwd", "Secret", "PiKey", "_key", "-key", "Key", "KEY", "_tok", "-tok", "Tok", "_TOK", "-TOK", "ssion_id", "ssionid", "ssionId", "SSION_ID", "cvc", "cvv", "otp")  # fmt: skip
+_NAME_TRIGGERS += ("-token", "-auth", "SSHPASS", "sshpass", "Pass", "Pwd", "Secret", "PiKey", "_key", "-key", "Key", "KEY", "_tok", "-tok", "Tok", "_TOK", "-TOK", "ssion_id", "ssionid", "ssionId", "SSION_ID", "cvc", "cvv", "otp")  # fmt: skip
 
 
 def redact_shapes(text: str) -> str:
     """Replace the secrets in a text that are known by their shape, or by a name before them."""
     if len(text) < MIN_SECRET_CHARS:
         return text
+    is_named = has_secret_name(text)
     for characters, shapes in _SHAPES.items():
         if characters[0] not in text and characters[-1] not in text:
             continue
@@ -215,9 +221,9 @@ def redact_shapes(text: str) -> str:
                 if trigger in text:
                     text = shape.sub(replacement, text)
                     break
-        if characters == ":=" and has_secret_name(text):
+        if characters == ":=" and is_named:
             text = _redact_assignments(text)
-    return redact_named_before(text)
+    return redact_named_before(text) if is_named else text
 
 
 # ── one run ──────────────────────────────────────────────────────────────────────────────────────────
@@ -285,9 +291,8 @@ def _list_named_parts(inherited: str, value: Any) -> Iterable[tuple[str, UserVal
             (inherited or (key if type(key) is str else ""), item)
             for key, item in dict.items(value)
         )
-    for kind in (list, tuple):
-        if is_a(value, kind):
-            return _name_items(inherited, value)
+    if is_a(value, list) or is_a(value, tuple):
+        return _name_items(inherited, value)
     for kind in (set, frozenset):
         if is_a(value, kind):
             return ((inherited, item) for item in kind.__iter__(value))

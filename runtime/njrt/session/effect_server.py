@@ -17,7 +17,7 @@ from njrt.block import Block
 from njrt.decisions import Abort, Interception, InterceptorDecision, Pause, PendingEffect, Reject
 from njrt.effects import Effect, EffectResult, Refusal
 from njrt.errors import CodeTimeLimitError, NaturalError, Paused, PolicyError, TimeLimitError
-from njrt.events import Performed
+from njrt.events import Performed, Redact
 from njrt.outcome import Raised
 from njrt.scope.scope import Scope
 from njrt.session.prediction import EffectPredictor, OpenPrediction
@@ -49,6 +49,7 @@ def make_effect_server(
     describe: Callable[[Effect, int, int], PendingEffect],
     observe: Observe = observe_nothing,
     predictor: EffectPredictor | None = None,
+    redact: Redact | None = None,
 ) -> EffectServer:
     """The one way to a handler: each effect of each set, and each question of `llm`, passes the inner function.
 
@@ -68,7 +69,7 @@ def make_effect_server(
             setup.listener(
                 Performed(
                     *(setup.run, at, turn, effect, result, seconds, observe(), decisions),
-                    prediction,
+                    *(prediction, redact),
                 )
             )
 

@@ -20,6 +20,7 @@ from contextvars import ContextVar
 from dataclasses import replace
 from typing import TYPE_CHECKING, cast
 
+from njrt.carried import OUTSIDE, Carried
 from njrt.decisions import (
     Abort,
     Accept,
@@ -45,15 +46,13 @@ if TYPE_CHECKING:
     from njrt.persistence.recorder import Recorder
     from njrt.persistence.recording_file import RecordedDecision
 
-_asking: ContextVar[tuple[OpenInterceptor, ...]] = ContextVar(
-    "njrt.session.interception", default=()
-)
+_asking: ContextVar[Carried] = ContextVar("njrt.session.interception", default=OUTSIDE)
 """The interceptors that are deciding around this point."""
 
 
 def list_interceptors(opened: Sequence[OpenInterceptor]) -> tuple[OpenInterceptor, ...]:
     """Those of the opened interceptors that a block here must ask, innermost first."""
-    asking = _asking.get()
+    asking = _asking.get()._items
     return tuple(
         interceptor
         for interceptor in reversed(opened)
@@ -189,7 +188,7 @@ async def _ask_all(
     decisions: list[InterceptorDecision] = []
     for interceptor in asked:
         inner = interceptors[: interceptors.index(interceptor) + 1]
-        token = _asking.set((*_asking.get(), *inner))
+        token = _asking.set(Carried((*_asking.get()._items, *inner), "inherited"))
         try:
             decision = await _ask_interceptor(interceptor, pending)
         finally:

@@ -15,12 +15,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from threading import Lock
 
 from njrt.context import Around
 from njrt.errors import (
     CallLimitError,
+    ConfigurationError,
     CostLimitError,
     EffectLimitError,
     LimitError,
@@ -271,6 +272,18 @@ def make_code_time_limit(most: float | None, meter: Meter) -> CodeTimeLimit:
     return get_seconds
 
 
+def check_limits(limits: Limits) -> None:
+    """Raise ConfigurationError for what is no limit, such as NaN, which nothing ever reaches."""
+    for part in fields(limits):
+        value = getattr(limits, part.name)
+        is_whole = part.name in ("effects", "calls", "tokens")
+        kinds, kind = ((int,), "whole number") if is_whole else ((int, float), "number")
+        if value is not None and (type(value) not in kinds or not value >= 0):
+            raise ConfigurationError(
+                f"njrt.limit: {part.name} must be a {kind}, at least 0, or None for no limit, not {value!r}"
+            )
+
+
 _open_meters: Around[Meter] = Around()
 
 
@@ -295,5 +308,6 @@ def limit(
     `option` is how messages name the limit.
     """
     limits = Limits(effects=effects, calls=calls, seconds=seconds, tokens=tokens, usd=usd)
+    check_limits(limits)
     with _open_meters.opened(Meter(limits, clock, option=option)) as meter:
         yield meter

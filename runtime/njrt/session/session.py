@@ -18,16 +18,17 @@ from functools import partial
 from njrt.agent.answer import AnswerForm, make_answer_form
 from njrt.agent.attachments import find_attachments
 from njrt.agent.conversation import AnswerConversation, CodeNeeded, Conversation, converse
-from njrt.agent.handlers import Handlers
+from njrt.agent.handlers import Handlers, redact_secrets
 from njrt.agent.prompt import build_opening
 from njrt.block import Block
 from njrt.decisions import OpenInterceptor
 from njrt.errors import NaturalError
-from njrt.events import Began, Compared, Ended, wants_states
+from njrt.events import Began, Compared, Ended, Redact, wants_states
 from njrt.messages import Protocol
 from njrt.models.model import Model
 from njrt.options import OnError
 from njrt.outcome import Outcome, Raised
+from njrt.rendering.redaction import Redactor
 from njrt.scope.scope import Scope
 from njrt.session.effect_server import make_effect_server, make_pending_effect
 from njrt.session.interception import DecisionRecord
@@ -76,6 +77,8 @@ def make_session(
     if wants_states(setup.listener):
         observe = observe_scope(setup.run, scope, options.redact)
 
+    redact = partial(redact_secrets, scope, Redactor(options.redact is None or options.redact))
+
     def begin(block: Block, form: AnswerForm | None, first_turn: int) -> AnswerConversation:
         handlers = Handlers(block, scope)
         serve = make_effect_server(
@@ -86,6 +89,7 @@ def make_session(
             EffectPredictor(setup.settings.predictor, block, scope)
             if setup.settings.predictor
             else None,
+            redact,
         )
         reopen = partial(build_opening, block, scope, form.text if form else "", handlers.redactor)
         opening = reopen()
@@ -97,7 +101,7 @@ def make_session(
         canary.open(scope)
         conversation = with_comparison(conversation, setup, canary)
     conversation = with_lifecycle_events(
-        conversation, setup, options.effects or "", tried, block.instruction, observe
+        conversation, setup, options.effects or "", tried, block.instruction, observe, redact
     )
     return Session(
         with_closed_scope(conversation, scope),
@@ -155,6 +159,7 @@ def with_lifecycle_events(
     tried: str = "",
     instruction: str = "",
     observe: Observe = observe_nothing,
+    redact: Redact | None = None,
 ) -> Conversation:
     """The conversation of a run, which emits `Began` and `Ended`."""
     run, place, listener = setup.run, setup.place, setup.listener
@@ -176,7 +181,7 @@ def with_lifecycle_events(
 
     def end(outcome: Outcome | BaseException) -> None:
         leave_run(token)
-        listener(Ended(run, time.time(), outcome, time.monotonic() - began, observe()))
+        listener(Ended(run, time.time(), outcome, time.monotonic() - began, observe(), redact))
 
     try:
         outcome = yield from conversation

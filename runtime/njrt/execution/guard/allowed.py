@@ -41,7 +41,7 @@ REFUSED_ATTRIBUTES = _split_words(
     tb_frame tb_next tb_lasti with_traceback gi_frame gi_code gi_yieldfrom cr_frame cr_code cr_await cr_origin
     ag_frame ag_code ag_await f_back f_builtins f_code f_globals f_locals f_trace
     co_code co_consts co_names
-    get_coro get_loop get_stack subprocess_exec subprocess_shell"""
+    get_context get_coro get_loop get_stack subprocess_exec subprocess_shell"""
 )
 """Attributes that lead from any object into the interpreter, or that evaluate text as code."""
 

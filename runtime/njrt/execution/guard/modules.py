@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import copy
 import dataclasses
+import decimal
 import functools
 import importlib
 import importlib.util
@@ -90,7 +91,10 @@ def open_module(path: str) -> ComputingModule:
     opened = ComputingModule(path, real.__doc__)
     namespace: dict[str, Any] = vars(opened)
     for name in list_public_members(real):
-        namespace[name] = _REPLACED.get(f"{path}.{name}", vars(real).get(name))
+        member = _REPLACED.get(f"{path}.{name}", vars(real).get(name))
+        # A copy: a block cannot change an object of Python's library for the process.
+        is_data = type(member) in (dict, list, set, bytearray, decimal.Context)
+        namespace[name] = copy.deepcopy(member) if is_data else member
     for submodule in SUBMODULES:
         parent, _, name = submodule.rpartition(".")
         if parent == path:

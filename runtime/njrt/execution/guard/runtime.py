@@ -26,6 +26,7 @@ from string import Formatter
 from types import (
     BuiltinFunctionType,
     FunctionType,
+    GenericAlias,
     GetSetDescriptorType,
     MappingProxyType,
     MethodDescriptorType,
@@ -92,7 +93,11 @@ def read_attribute(value: UserValue, name: str) -> UserValue:
     """Do `value.name` for a name that must be checked against the value."""
     if name[0] == "_" != name[1:2] and name not in REFUSED_ATTRIBUTES:
         internal_names = _list_internal_names(type(value))
-        if internal_names is not None and name not in internal_names:
+        if (
+            find_target(value) is value
+            and internal_names is not None
+            and name not in internal_names
+        ):
             return builtins.getattr(value, name)
     if name in FORMAT_METHODS:
         return get_format_method(value, name)
@@ -109,8 +114,26 @@ def read_attribute(value: UserValue, name: str) -> UserValue:
             return builtins.getattr(value, name)
 
 
+def find_target(value: UserValue) -> UserValue:
+    """What a proxy reads its attributes of: the class behind an alias, the function of a method; else the value itself."""
+    cls = type(value)
+    if cls is MethodType:
+        return value.__func__
+    if cls is GenericAlias or get_module_name(cls) in ("typing", "typing_extensions"):
+        try:
+            return object.__getattribute__(value, "__origin__")
+        except AttributeError:
+            return value
+    if cls in weakref.ProxyTypes:
+        is_class = issubclass(value.__class__, type)
+        return value.__mro__[0] if is_class else value.__init__.__self__
+    return value
+
+
 def check_read(value: UserValue, name: str) -> None:
     """Raise AttributeError if this attribute of this value is refused."""
+    if (target := find_target(value)) is not value:
+        check_read(target, name)
     if name in REFUSED_ATTRIBUTES:
         raise make_refusal_error(name)
     if name in LOOP_METHODS:
@@ -218,6 +241,8 @@ def read_namespace(value: UserValue) -> Mapping[str, UserValue]:
 def check_store(value: UserValue, name: str = "") -> UserValue:
     """Return `value` if a block may set attributes of it; else raise AttributeError."""
     cls = type(value)
+    if (target := find_target(value)) is not value:
+        check_store(target, name)
     if name:
         check_read(value, name)
     elif _list_internal_names(cls) is not None:
