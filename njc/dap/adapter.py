@@ -44,7 +44,6 @@ from njc.timeline.happenings import (
     OutputWritten,
     ProgramEnded,
     ReplyStreamed,
-    RunSettings,
     Stepped,
     Stopped,
 )
@@ -227,16 +226,7 @@ class Adapter:
         if not program.is_file():
             raise RequestError(f"there is no program {program}")
         self._launch = arguments
-        settings = RunSettings(
-            program.absolute(),
-            arguments.args,
-            arguments.model,
-            None if arguments.recording is None else folder / arguments.recording,
-            arguments.replay_only,
-            arguments.options,
-            {name: value for name, value in arguments.env.items() if value is not None},
-            folder.absolute(),
-        )
+        settings = requests.make_settings(arguments, program, folder)
         self._controller = RunController(settings, self._happenings.put)
         self._opened_view = StopView(self._controller, self._client)
         return lambda: self._send_event("initialized")

@@ -46,7 +46,7 @@ def _edit(run: RunController, words: str) -> str:
     step = run.step
     if step is None or step.effect is None:
         raise RunControlError("no effect is pending here")
-    run.edit_effect(read_effect_text(step.effect, words.replace("\\n", "\n")))
+    run.edit_effect(read_effect_text(run.find_effect(step) or {}, words.replace("\\n", "\n")))
     return "the edited effect will be carried out"
 
 

@@ -8,12 +8,15 @@ of `launch` are our own.
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 from typing import Any, Literal
 from urllib.parse import unquote, urlsplit
 
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 from pydantic.alias_generators import to_camel
+
+from njc.timeline.happenings import RunSettings, choose_recording
 
 ExceptionFilter = Literal["refusal", "limit", "type", "divergence"]
 
@@ -207,3 +210,22 @@ class SourceArguments(Arguments):
 
 class NoArguments(Arguments):
     """A request without arguments that matter."""
+
+
+def make_settings(launch: LaunchArguments, program: Path, folder: Path) -> RunSettings:
+    """Make the settings of the run; NJC_RECORD names the recording if the request does not."""
+    environment = {name: value for name, value in launch.env.items() if value is not None}
+    recording, is_replayed = launch.recording, launch.replay_only
+    if recording is None:
+        wanted = {**os.environ, **environment}.get("NJC_RECORD", "")
+        recording, is_replayed = choose_recording(wanted, program)
+    return RunSettings(
+        program.absolute(),
+        launch.args,
+        launch.model,
+        None if recording is None else folder / recording,
+        is_replayed,
+        launch.options,
+        environment,
+        folder.absolute(),
+    )

@@ -8,7 +8,7 @@ view.list_variables(...)     {"variables": [{"name": "total", "type": "int", "va
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, assert_never
 
@@ -26,6 +26,7 @@ from njc.dap.stack import (
 from njc.timeline.controller import RunController
 from njc.timeline.inspection import ShownVariable
 from njc.timeline.places import find_block_lines, find_source
+from njc.timeline.steps import Step
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,11 +64,15 @@ class StopView:
     def list_frames(self, arguments: requests.StackTraceArguments) -> Any:
         """The frames of the stack."""
         step = self._run.step if self._run.state == "stopped" else None
-        self._frames = build_stack(self._run.timeline, step) if step is not None else []
+        self._frames = [] if step is None else build_stack(self._run.timeline, self._show(step))
         end = arguments.start_frame + arguments.levels if arguments.levels else None
         numbered = list(enumerate(self._frames, 1))[arguments.start_frame : end]
         shown = [self._show_frame(number, frame) for number, frame in numbered]
         return {"stackFrames": shown, "totalFrames": len(self._frames)}
+
+    def _show(self, step: Step) -> Step:
+        """The step with its effect as it was or will be carried out."""
+        return replace(step, effect=self._run.find_effect(step))
 
     def _show_frame(self, number: int, frame: Frame) -> dict[str, Any]:
         column = int(self._client.columns_start_at1)
@@ -108,7 +113,8 @@ class StopView:
         scopes = [self._make_scope("Variables", LivePath())]  # editors open the first one
         scopes += [self._make_scope("Outputs", LivePath(only=outputs))] * bool(outputs)
         if step.effect is not None:
-            scopes.append(self._make_scope("Effect", TextRows(tuple(describe_effect(step)))))
+            rows = TextRows(tuple(describe_effect(self._show(step))))
+            scopes.append(self._make_scope("Effect", rows))
         if step.shown or step.reply is not None:
             rows = TextRows(tuple(describe_messages(step)))
             scopes.append({**self._make_scope("Shown to the model", rows), "expensive": True})

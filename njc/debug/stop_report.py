@@ -16,7 +16,7 @@ from __future__ import annotations
 import ast
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Literal
 
@@ -96,11 +96,11 @@ def make_stop_report(
     for position in [position for position in seen if position > run.position]:
         del seen[position]
     seen[run.position] = texts
-    decision = find_decision(run)
-    effect = decision.get("effect", step.effect)
+    effect = run.find_effect(step)
+    step = replace(step, effect=effect)
     return StopReport(
         step,
-        describe_stop(step) + _DECISIONS.get(decision.get("decision", ""), ""),
+        describe_stop(step) + _DECISIONS.get(find_decision(run).get("decision", ""), ""),
         tuple(list_source_rows(run.timeline, step, folders)),
         tuple(list_variable_rows(run.timeline, step, last, texts, seen)),
         describe_result(last, isinstance(run, TraceWalk)) if last is not None else "",
@@ -279,10 +279,11 @@ def summarize_step(step: Step) -> str:
         return "entry"
     if step.kind == "exit":
         return f"exit: {clean_text(step.result)}"
-    first, *rest = format_effect(step.effect or {}).splitlines() or [""]
+    effect = step.executed or {}
+    first, *rest = format_effect(effect).splitlines() or [""]
     refused = " (refused)" if step.is_refused else ""
     surprise = " (surprise)" if name_prediction(step.prediction) == "surprise" else ""
-    return f"{name_effect(step.effect or {})}: {clean_text(first)}{' …' if rest else ''}{refused}{surprise}"
+    return f"{name_effect(effect)}: {clean_text(first)}{' …' if rest else ''}{refused}{surprise}"
 
 
 def choose_prompt_line(lines: Sequence[str], step: Step) -> int:

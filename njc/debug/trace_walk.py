@@ -10,8 +10,9 @@ without states, variables.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
+from typing import Any
 
 from njc.timeline.breakpoints import Breakpoint, LineBreakpoint, describe_breakpoint, find_hits
 from njc.timeline.controller import ControlState, RunControlError, locate_breakpoint
@@ -111,6 +112,10 @@ class TraceWalk:
             for breakpoint in breakpoints
         )
         return self.breakpoints
+
+    def find_effect(self, step: Step) -> Mapping[str, Any] | None:
+        """The effect at a step, as it was carried out."""
+        return step.executed
 
     def variables(self, position: Position | None = None) -> list[ShownVariable]:
         """The variables before a step, as text; at an entry those that the block begins with."""

@@ -12,7 +12,7 @@ from __future__ import annotations
 import queue
 import tempfile
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any, Literal
@@ -34,7 +34,7 @@ from njc.timeline.happenings import (
 )
 from njc.timeline.inspection import ShownVariable
 from njc.timeline.processes import ProcessPool
-from njc.timeline.steps import Position, Step, Timeline
+from njc.timeline.steps import Position, Step, Timeline, choose_executed_effect
 from njrt.errors import ConfigurationError
 
 ControlState = Literal["new", "running", "stopped", "ended"]
@@ -228,6 +228,14 @@ class ControlledRun:
             edit for edit in self.edits if edit.kind != "decide" or edit.position != self.position
         )
         self._add_edit("decide", fields)
+
+    def find_effect(self, step: Step) -> Mapping[str, Any] | None:
+        """The effect at a step, or around a line, as it was or will be carried out."""
+        at = Position(step.number)
+        decided = [
+            edit.fields for edit in self.edits if (edit.kind, edit.position) == ("decide", at)
+        ]
+        return choose_executed_effect(step.executed, decided)
 
     def _add_edit(self, kind: Literal["set", "decide"], fields: Json) -> None:
         """Remember a change, and forget what followed without it."""

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from njc.timeline.steps import Position, Step
+from njrt.errors import ConfigurationError
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,6 +37,24 @@ class RunSettings:
     """Whether output is reported as `OutputWritten`; else the program writes to the streams of this process."""
     checkpoint_interval: int = 10
     """Steps between two checkpoints; 0 for none."""
+
+
+def choose_recording(setting: str, program: Path) -> tuple[Path | None, bool]:
+    """Read NJC_RECORD: the recording of a run, and whether it is only replayed.
+
+    Raises ConfigurationError for what the debugger, which runs a program several times, cannot do.
+    """
+    mode, _, name = setting.partition(":")
+    if mode in ("", "off"):
+        return None, False
+    path = Path(name or Path("recordings") / f"{program.stem}.jsonl")
+    if mode not in ("none", "once", "new"):
+        raise ConfigurationError(
+            f"the debugger cannot do NJC_RECORD={setting}, as it replays what it has recorded; use none, once, new or off"
+        )
+    if name.startswith("store:") or "://" in name:
+        raise ConfigurationError(f"the debugger needs a file as recording, not {name}")
+    return path, mode == "none" or (mode == "once" and path.exists())
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,7 +11,7 @@ is that of the lines.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal, overload
 
@@ -83,6 +83,11 @@ class Step:
         return self.position.number
 
     @property
+    def executed(self) -> Mapping[str, Any] | None:
+        """The effect that was carried out or refused: as the last interceptor edited it."""
+        return choose_executed_effect(self.effect, self.decisions)
+
+    @property
     def tokens(self) -> int:
         """Input and output tokens of the reply of this turn."""
         return self.input_tokens + self.output_tokens
@@ -96,6 +101,15 @@ class Step:
     def jump(self) -> str:
         """The outcome of an exit other than the normal one: broke, continued, returned, raised, failed."""
         return self.result if self.kind == "exit" and self.result != "completed" else ""
+
+
+def choose_executed_effect(
+    requested: Mapping[str, Any] | None, decisions: Iterable[Mapping[str, Any]]
+) -> Mapping[str, Any] | None:
+    """Return the effect after these decisions: the last edited one, else the requested one."""
+    for decision in decisions:
+        requested = decision.get("effect", requested)
+    return requested
 
 
 class Timeline(Sequence[Step]):

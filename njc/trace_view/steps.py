@@ -17,6 +17,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any, Literal, assert_never
 
 from njc.timeline.effect_text import format_effect, format_messages, format_reply, name_effect
+from njc.timeline.steps import choose_executed_effect
 from njc.timeline.trace_lines import (
     AskedLine,
     BeganLine,
@@ -201,11 +202,12 @@ def _make_effect_step(
         step = TraceStep("effect", began, turn=line.turn, digest=_digest(line))
     else:
         step = replace(_make_call_step(call), kind="effect", digest=_digest(call.asked, line))
+    effect = choose_executed_effect(line.effect, line.decisions) or {}
     return replace(
         step,
         code_seconds=line.seconds,
-        effect=name_effect(line.effect),
-        code=format_effect(line.effect),
+        effect=name_effect(effect),
+        code=format_effect(effect),
         result=line.result,
         result_kind=line.kind,
         changes=changes,

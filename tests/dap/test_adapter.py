@@ -188,6 +188,10 @@ def test_effects_are_edited_and_rejected_in_the_console(connect: Connect, progra
         client.evaluate("/edit total = 41\\ntotal += 1", "repl")
         == "the edited effect will be carried out"
     )
+    frame, *_ = client.frames()
+    content = client.request("source", {"sourceReference": frame.source.sourceReference}).content
+    assert content == "total = 41\ntotal += 1"
+    assert client.variables(client.scopes(frame.id)["Effect"])["code"].startswith("total = 41")
     client.request("continue", {"threadId": 1})
     client.ended()
     assert client.output == "total 42\n"

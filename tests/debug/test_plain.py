@@ -10,8 +10,10 @@ import sys
 from pathlib import Path
 
 import pytest
+from click.testing import CliRunner
 from piped import SCRIPTED, Debug, answers
 
+from njc.commands import njc
 from openai_server import KEY, OpenAIServer, calls
 
 CITATIONS = (
@@ -119,6 +121,42 @@ def test_variables_and_effects_are_changed(debug: Debug, program: Path) -> None:
     assert shown["abort no more"] == ["the block will end with an error"]
     assert "  total: int = 7 -> 5" in shown["r"]
     assert "  * total: int = 7 -> 5" in shown["v"]
+
+
+def test_steps_and_traces_show_the_effect_that_ran(
+    debug: Debug, program: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    trace = tmp_path / "trace.jsonl"
+    monkeypatch.setenv("NJC_TRACE", str(trace))
+    shown = answers(debug(program, commands="s\nedit total = 7; print('edited')\nn\nt\nN\ne\nc\n"))
+    assert "Run: total = 7; print('edited')" in "\n".join(shown["t"])
+    assert shown["e"] == ["    1    total = 7; print('edited')"]
+    walked = answers(debug("--trace", trace, commands="s\ne\n"))
+    assert walked["e"] == shown["e"]
+    listed = CliRunner().invoke(njc, ["trace", str(trace), "1"]).output
+    assert "total = 7; print('edited')" in listed
+    assert "half done" not in listed
+
+
+RECORDING = "examples/recordings/wrong_citations.jsonl"
+
+
+@pytest.mark.parametrize(
+    ("setting", "shown"),
+    [
+        (f"none:{RECORDING}", "wrong_citations.njpy:10, step 0: entry of the block"),
+        (f"once:{RECORDING}", "wrong_citations.njpy:10, step 0: entry of the block"),
+        ("none:nothing.jsonl", "there is no recording nothing.jsonl"),
+        (f"all:{RECORDING}", "the debugger cannot do NJC_RECORD=all:"),
+        ("none:store:mail", "the debugger needs a file as recording, not store:mail"),
+    ],
+)
+def test_the_recording_of_the_environment_is_replayed(
+    debug: Debug, monkeypatch: pytest.MonkeyPatch, setting: str, shown: str
+) -> None:
+    monkeypatch.setenv("NJC_RECORD", setting)
+    result = debug("examples/wrong_citations.njpy", commands="s\nq\n")
+    assert shown in result.output
 
 
 def test_an_effect_is_rejected_in_words(debug: Debug, program: Path) -> None:

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import subprocess
 import sys
 from collections.abc import Callable
 from datetime import date
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -93,6 +95,27 @@ def test_calls_decisions_and_effects_are_steps(workflows: str) -> None:
         "decision decide", "model call",
         "effect pay begins", "effect pay", "effect pay begins", "effect pay",
     ]  # fmt: skip
+
+
+def test_traces_say_which_replies_are_live(workflows: str, tmp_path: Path) -> None:
+    @durable.workflow
+    def count(trace: str) -> str:
+        with njrt.using(model=Scripted(["3"]), trace=trace):
+            return njrt.llm("How many?")
+
+    @durable.workflow
+    async def acount(trace: str) -> str:
+        with njrt.using(model=Scripted(["3"]), trace=trace):
+            return await njrt.allm("How many?")
+
+    def read_sources(trace: Path) -> list[str]:
+        lines = map(json.loads, trace.read_text().splitlines())
+        return [line["source"] for line in lines if line["event"] == "replied"]
+
+    assert count(str(tmp_path / "t.jsonl")) == "3"
+    assert read_sources(tmp_path / "t.jsonl") == ["script"]
+    assert asyncio.run(acount(str(tmp_path / "a.jsonl"))) == "3"
+    assert read_sources(tmp_path / "a.jsonl") == ["script"]
 
 
 def test_async_workflows(workflows: str) -> None:

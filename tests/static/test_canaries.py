@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import os
 import re
 import subprocess
 import sys
@@ -16,6 +17,7 @@ import pytest
 from studio import Studio
 
 import njrt
+from loopback import Answer
 from njrt.budgets.budget import parse_budgets
 from njrt.budgets.ledger import Ledger
 from njrt.canary.block_state import CanaryStore
@@ -26,6 +28,7 @@ from njrt.observability.accounts import Totals
 from njrt.persistence.open_store import open_store
 from njrt.session.canary import MAX_RUNNING, RunningCanaries, get_block_watch, wait_for_canaries
 from njrt.session.settings import get_canary_store
+from openai_server import OpenAIServer, says
 from waiting import HANG_SECONDS
 
 SHOP = '''\
@@ -483,6 +486,37 @@ def test_the_end_of_the_program_waits_for_its_canaries(studio: Studio) -> None:
     command = [sys.executable, "-c", code, str(studio.folder), program.store, SAME]
     subprocess.run(command, check=True, timeout=HANG_SECONDS)
     assert program.read_state().history.runs == 2
+
+
+SHORT = """
+import sys, njrt
+sys.path.insert(0, sys.argv[1])
+import program
+with njrt.using(canary=1.0, store=sys.argv[2]):
+    program.shop([1], program.Basket(), 5)
+"""
+
+
+@pytest.mark.skipif(
+    (3, 12) <= sys.version_info < (3, 12, 2), reason="it starts no threads while a program ends"
+)
+def test_a_canary_asks_a_server_after_the_end_of_a_short_program(studio: Studio) -> None:
+    """The server's client, its event loop and its threads are started when the main thread has ended."""
+    pytest.importorskip("openai")
+    program = Program(studio)
+    with OpenAIServer([Answer(says(SAME).body, after=0.3)], vendor=False) as server:
+        environ = {
+            "NJC_MODEL": "openai/gpt-4.1",
+            "NJC_BASE_URL": f"{server.url}/v1",
+            "NJC_PROTOCOL": "text",
+        }
+        command = [sys.executable, "-c", SHORT, str(studio.folder), program.store]
+        done = subprocess.run(
+            command, env={**os.environ, **environ}, timeout=HANG_SECONDS, capture_output=True
+        )
+    assert (done.returncode, done.stderr) == (0, b"")
+    state = program.read_state()
+    assert (state.history.runs, state.skipped) == (1, 0)
 
 
 def test_a_canary_that_hangs_is_left_behind() -> None:

@@ -23,7 +23,7 @@ from njc.project.load import NaturalSyntaxError, load_code
 from njc.project.report import format_findings
 from njc.project.units import SUFFIX, format_path
 from njc.timeline.controller import RunController
-from njc.timeline.happenings import RunSettings
+from njc.timeline.happenings import RunSettings, choose_recording
 from njc.timeline.step_builder import build_timeline
 from njc.timeline.steps import Timeline
 from njc.timeline.trace_lines import read_trace
@@ -67,7 +67,10 @@ def command(
     model: str | None,
     options: Sequence[str],
 ) -> None:
-    """Step through the effects of blocks, forward and back."""
+    """Step through the effects of blocks, forward and back.
+
+    Without --recording, NJC_RECORD names the recording, as in other runs.
+    """
     is_plain = plain or is_plain_terminal()
     if not is_plain:
         require_packages("the full screen", "njpy[debug]", "textual", otherwise="use --plain")
@@ -83,7 +86,10 @@ def command(
     else:
         if not check_program(console, program):
             ctx.exit(1)
-        if recording is not None and not recording.is_file():
+        is_replayed = recording is not None
+        if recording is None:
+            recording, is_replayed = choose_recording(os.environ.get("NJC_RECORD", ""), program)
+        if recording is not None and is_replayed and not recording.is_file():
             raise ConfigurationError(f"there is no recording {recording}")
         parsed = parse_set_flags(options)
         values = {field.name: getattr(parsed, field.name) for field in fields(parsed)}
@@ -92,7 +98,7 @@ def command(
             tuple(arguments),
             model,
             recording,
-            is_replay_only=recording is not None,
+            is_replay_only=is_replayed,
             options={name: value for name, value in values.items() if value is not None},
         )
         folders = list_source_folders(program)

@@ -9,7 +9,7 @@ digest of the effect.
 from __future__ import annotations
 
 import inspect
-from collections.abc import Awaitable
+from collections.abc import Awaitable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -51,22 +51,28 @@ class DurableModel(ModelAround):
     steps: WorkflowSteps
 
     def ask(self, request: Request) -> Reply:
+        live: list[Reply] = []
+
         def call() -> str:
             try:
-                return format_reply(request, self.model.ask(request))
+                live.append(self.model.ask(request))
             except Exception as error:
                 return format_failure(request, error)
+            return format_reply(request, live[0])
 
-        return read_reply(request, self.steps.run(make_step_name(request), call))
+        return read_reply(request, self.steps.run(make_step_name(request), call), live)
 
     async def aask(self, request: Request) -> Reply:
+        live: list[Reply] = []
+
         async def call() -> str:
             try:
-                return format_reply(request, await self.model.aask(request))
+                live.append(await self.model.aask(request))
             except Exception as error:
                 return format_failure(request, error)
+            return format_reply(request, live[0])
 
-        return read_reply(request, await self.steps.arun(make_step_name(request), call))
+        return read_reply(request, await self.steps.arun(make_step_name(request), call), live)
 
 
 def make_step_name(request: Request) -> str:
@@ -86,10 +92,11 @@ def format_failure(request: Request, error: Exception) -> str:
     return format_json_line({"key": key, "failure": failure_to_json(error)})
 
 
-def read_reply(request: Request, text: str) -> Reply:
-    """The reply in a stored step, or its failure raised."""
+def read_reply(request: Request, text: str, live: Sequence[Reply] = ()) -> Reply:
+    """The reply in a step, or its failure raised; it is that of a recording unless the step asked for it just now."""
     stored = read_step(text, hash_conversation(request.messages), f"{request.place}: a model call")
-    return replace(reply_from_json(stored["reply"], stored["model"]), source="recording")
+    source = live[0].source if live else "recording"
+    return replace(reply_from_json(stored["reply"], stored["model"]), source=source)
 
 
 def hash_effect(pending: PendingEffect) -> str:

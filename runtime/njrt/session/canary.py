@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import asyncio
 import atexit
+import importlib
 import itertools
 import math
 import os
@@ -363,13 +364,23 @@ async def _await_session(session: Session) -> None:
     await adrive(session)
 
 
+def _register_at_exit(call: Callable[[], object]) -> None:
+    """Have something called when the main thread ends, while threads and executors can still be started.
+
+    Functions of `atexit` are called too late for that. Those of `threading` are called in reverse order, so that those of
+    executors must be registered.
+    """
+    importlib.import_module("concurrent.futures.thread")
+    getattr(threading, "_register_atexit", atexit.register)(call)
+
+
 class RunningCanaries:
     """The threads of the canaries that run (state)."""
 
     def __init__(self) -> None:
         self._threads: set[threading.Thread] = set()
         self._lock = threading.Lock()
-        atexit.register(self.wait, EXIT_SECONDS)
+        _register_at_exit(partial(self.wait, EXIT_SECONDS))
         if hasattr(os, "register_at_fork"):
             os.register_at_fork(after_in_child=self._forget)
 
