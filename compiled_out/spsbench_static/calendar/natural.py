@@ -1,4 +1,4 @@
-# compiled by njc 0.2.0 from calendar/natural.njpy (sha256 d1b531a3837f9f75, options cc2447ed8334793a, code d1d7e05baa214be4, abi 1)
+# compiled by njc 0.2.0 from calendar/natural.njpy (sha256 98b775da96e8cce5, options cc2447ed8334793a, code 412221bbabd0f5e2, abi 1)
 # do not edit: change calendar/natural.njpy and build again
 # code by openai/Qwen2.5-Coder-1.5B-Instruct-Q4_K_M (local); passes 0 of 3 checks of its program (answered by a script)
 """A calendar that does what it is asked: each request becomes calls of its public methods."""
@@ -37,22 +37,12 @@ class Calendar:
 
 
 def attend_to(calendar: Calendar, request: str, now: datetime) -> None:
-    events = calendar.events()
     # natural
-    # It is <now>, and these are the <events> in the <calendar>. Do what the <request> asks, by calling public methods
-    # of the calendar and nothing else. Times are <datetime> objects; titles are short, such as "Dentist"; guests are
-    # first names.
-    for event in events:
-        if event.start <= now:
-            if request == "attend":
-                calendar.invite(event, request)
-            elif request == "cancel":
-                calendar.cancel(event)
-            elif request == "move":
-                calendar.move(event, request)
-            else:
-                raise ValueError("Invalid request")
+    # It is <now>. Do what the <request> asks, by calling public methods of the <calendar> and nothing else.
+    # Times are <datetime> objects; titles are short, such as "Dentist"; guests are first names.
+    event = calendar.add(request, now)
+    calendar.invite(event, request.split()[0])
     # end of natural block
 
 
-# njc lines 1=1 4:1 42=38 56=43 sha256 76154292b99ed628
+# njc lines 1=1 4:1 41=37 46=41 sha256 9f4070765c4bdb89

@@ -1,4 +1,4 @@
-# compiled by njc 0.2.0 from health_data/natural.njpy (sha256 cb8570b591674ddd, options cc2447ed8334793a, code bdeb4c5f64fe2d31, abi 1)
+# compiled by njc 0.2.0 from health_data/natural.njpy (sha256 72a4e2bf8bf4a88b, options cc2447ed8334793a, code bdeb4c5f64fe2d31, abi 1)
 # do not edit: change health_data/natural.njpy and build again
 # no code by openai/Qwen2.5-Coder-1.5B-Instruct-Q4_K_M (local) is used: the blocks run live
 # pyright: reportUnboundVariable=false
@@ -18,50 +18,28 @@ class HealthRecord:
 
 def interview(messages: Iterable[str], record: HealthRecord) -> list[str]:
     questions = []
-    missing: tuple[str, ...] = ()
     for message in messages:
-        conditions: list[str]
-        medications: dict[str, str | None]
-        weight_kg: float | None
+        question: str
         try:
             _nj.run(
                 """natural
-        Gather what the patient says in <message>: <:conditions: list[str]> and
-        <:medications: dict[str, str | None]>, both in lower-case words, each medication with its dose, such as
-        "20 mg", or None as long as it is not known, and the weight as <:weight_kg: float | None> in kilograms.
-        A dose alone is that of the <missing> medication. Break if the patient has nothing more to say.
+        Enter into <record> what the patient says in <message>. Conditions and medications are lower-case
+        words; a medication has its dose, such as "20 mg", or None as long as it is not known.
+        Break if the patient has nothing more to say.
+        Continue if no dose is missing. Else save a <:question: str> to the patient that asks for it.
         """,
-                lambda: (message, conditions, medications, weight_kg, missing),
-                writes="conditions medications weight_kg",
-                types=lambda: {
-                    "conditions": list[str],
-                    "medications": dict[str, str | None],
-                    "weight_kg": float | None,
-                },
-                labels="break",
-                at="health_data/natural.njpy:18",
-                effects="answer",
+                lambda: (record, message, question),
+                writes="question",
+                types=lambda: {"question": str},
+                labels="break continue",
+                at="health_data/natural.njpy:17",
             )
         except _nj.Break:
             break
-        record.conditions += conditions
-        record.medications |= medications
-        record.weight_kg = weight_kg or record.weight_kg
-        missing = tuple(name for name, dose in record.medications.items() if dose is None)
-        if missing:
-            question: str
-            _nj.run(
-                """natural
-            Ask the patient for the dose of the <missing> medication: <:question: str>.
-            """,
-                lambda: (missing, question),
-                writes="question",
-                types=lambda: {"question": str},
-                at="health_data/natural.njpy:29",
-                effects="answer",
-            )
-            questions.append(question)
+        except _nj.Continue:
+            continue
+        questions.append(question)
     return questions
 
 
-# njc lines 1=1 5:1 7=3 8:3 24=18 29:19 34=18 47:24 53=29 55:30 57=29 63:32 65=34 sha256 3cc55694f6cbf224
+# njc lines 1=1 5:1 7=3 8:3 23=17 26:18 31=17 41:23 43=25 sha256 d4e1815ae60cda2a

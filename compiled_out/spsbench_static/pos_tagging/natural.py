@@ -1,4 +1,4 @@
-# compiled by njc 0.2.0 from pos_tagging/natural.njpy (sha256 eea56166ab6f710f, options cc2447ed8334793a, code bdeb4c5f64fe2d31, abi 1)
+# compiled by njc 0.2.0 from pos_tagging/natural.njpy (sha256 366871f90d684876, options cc2447ed8334793a, code bdeb4c5f64fe2d31, abi 1)
 # do not edit: change pos_tagging/natural.njpy and build again
 # no code by openai/Qwen2.5-Coder-1.5B-Instruct-Q4_K_M (local) is used: the blocks run live
 # pyright: reportUnboundVariable=false
@@ -34,16 +34,21 @@ def tag(sentence: str, language: str) -> list[Word]:
 
 def tagger_for(sample: str) -> Callable[[str], list[Word]]:
     tagger: Callable[[str], list[Word]]
-    _nj.run(
-        """natural
-    In which language is the <sample> written? Define <:tagger>, which takes a sentence and calls <tag> with it and
-    that language.
+    try:
+        _nj.run(
+            """natural
+    Find out which language the <sample> is written in, and define a function <:tagger> that takes
+    a sentence of that language and returns what <tag> gives for it.
     """,
-        lambda: (sample, tagger, tag),
-        writes="tagger",
-        at="pos_tagging/natural.njpy:23",
-    )
+            lambda: (sample, tagger, tag),
+            writes="tagger",
+            types=lambda: {"return": Callable[[str], list[Word]]},
+            labels="return",
+            at="pos_tagging/natural.njpy:23",
+        )
+    except _nj.Return as _nj_r:
+        return _nj_r.value
     return tagger
 
 
-# njc lines 1=1 5:1 7=3 8:3 20=14 22:15 26=14 32:19 37=23 39:24 42=23 46:27 47=28 sha256 8796131a13546a29
+# njc lines 1=1 5:1 7=3 8:3 20=14 22:15 26=14 32:19 37=23 40:24 43=23 51:27 52=28 sha256 8badc0c2563e24d5
