@@ -220,6 +220,93 @@ def test_imports_go_downward(package: str) -> None:
     assert upward == []
 
 
+GUESTS: Mapping[str, str] = {
+    "njc runs": "timeline debug dap trace_view",
+    "njc editors": "language_server notebook type_check pygments_lexer",
+    "njc tests of static code": "repair learning comparison built_imports execution_trace traced_frames drift",
+    "njc batch": "batch",
+    "njc migrate": "migrate",
+    "njc sandbox": "sandbox",
+    "njc authority": "authority",
+    "njc doctor": "doctor",
+    "njc wheels": "hatch_plugin setuptools_plugin",
+    "njrt production": "approval budgets canary durable pytest_plugin",
+}
+"""The tools around the core, by package and group; docs/architecture.md opens with them. All else is core."""
+COMMANDS = ("commands", "cli", "__main__")
+FACES_FOR_GUESTS = {
+    ("njc authority", "njc.timeline.trace_lines"),
+    ("njc doctor", "njc.sandbox.bubblewrap"),
+    ("njc editors", "njc.timeline.effect_text"),
+    ("njc editors", "njc.trace_view.index"),
+    ("njc editors", "njc.trace_view.selection"),
+    ("njc editors", "njc.trace_view.terminal"),
+}
+"""The modules of a guest that another one imports; add none."""
+GUESTS_IN_THE_CORE = {
+    "njrt": {"njrt.approval.terminal", "njrt.budgets.budget"},
+    "njrt.session.canary": {
+        "njrt.canary.block_state",
+        "njrt.canary.comparison",
+        "njrt.canary.confinement",
+    },
+    "njrt.session.layered_model": {
+        "njrt.budgets.budget",
+        "njrt.budgets.budgeted",
+        "njrt.budgets.ledger",
+    },
+    "njrt.session.settings": {
+        "njrt.approval.manifest",
+        "njrt.budgets.budget",
+        "njrt.budgets.budgeted",
+        "njrt.canary.block_state",
+    },
+}
+"""What the core of the runtime still imports of its guests; add none."""
+
+
+def find_guest(module: str) -> str | None:
+    """Return the group of a guest that a module belongs to; None for the core and the commands."""
+    package = first_part(module)
+    unit = unit_of(package, module)
+    for group, units in GUESTS.items():
+        if group.startswith(f"{package} ") and unit in units.split():
+            return group
+    return None
+
+
+def test_the_core_never_imports_a_guest() -> None:
+    found = {
+        name: guests
+        for name, path in MODULES.items()
+        if first_part(name) in ("njc", "njrt")
+        if find_guest(name) is None and unit_of(first_part(name), name) not in COMMANDS
+        if (guests := {module for module in find_imports(path) if is_guest_of(name, module)})
+    }
+    assert found == GUESTS_IN_THE_CORE
+
+
+def test_guests_never_import_each_other() -> None:
+    found = {
+        (group, module)
+        for name, path in MODULES.items()
+        if (group := find_guest(name))
+        for module in find_imports(path)
+        if is_guest_of(name, module) and find_guest(module) != group
+    }
+    assert found == FACES_FOR_GUESTS
+
+
+def is_guest_of(name: str, module: str) -> bool:
+    return first_part(module) == first_part(name) and find_guest(module) is not None
+
+
+def test_guests_exist() -> None:
+    units = {(group, unit) for group, named in GUESTS.items() for unit in named.split()}
+    known = {(first_part(name), unit_of(first_part(name), name)) for name in MODULES}
+    assert {(first_part(group.replace(" ", ".")), unit) for group, unit in units} <= known
+
+
 def test_no_modules_import_each_other_in_a_circle() -> None:
     graph = {name: find_imports(path) & MODULES.keys() - {name} for name, path in MODULES.items()}
     try:
