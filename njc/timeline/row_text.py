@@ -5,8 +5,8 @@
     summarize_variables({"topic": "str = 'bills'", "self": "Mailbox = Mailbox(mails=['Can we ...", "x": None}, {"self"})
         topic='bills', self, del x
 
-A variable that was bound before stands with its name alone if its value is long: the start of a value seldom has
-what changed in it.
+Of a variable that was bound before and whose value is long, only the name is written: the start of a value seldom
+has the change in it.
 """
 
 from __future__ import annotations

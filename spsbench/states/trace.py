@@ -36,7 +36,7 @@ class ProgramState:
         line         a line is about to run; `changed` has what differs from the function's last `call` or `line`
         exception    an exception was raised, or has reached this function; `value` is the exception
         return       a function is left; `value` is what it returns, None if an exception leaves it; `changed` has
-                     what its last line changed
+                     the changes by its last line
 
     A generator is left at each `yield` by a return and entered again by a call.
     """
