@@ -158,34 +158,16 @@ class Adapter:
             ),
             "dataBreakpointInfo": (
                 requests.DataBreakpointInfoArguments,
-                lambda arguments: self._view.describe_data_breakpoint(arguments),
+                self._look(StopView.describe_data_breakpoint),
             ),
             "threads": (none, lambda _: {"threads": [{"id": THREAD, "name": "natural blocks"}]}),
-            "stackTrace": (
-                requests.StackTraceArguments,
-                lambda arguments: self._view.list_frames(arguments),
-            ),
-            "scopes": (
-                requests.FrameArguments,
-                lambda arguments: self._view.list_scopes(arguments),
-            ),
-            "variables": (
-                requests.VariablesArguments,
-                lambda arguments: self._view.list_variables(arguments),
-            ),
-            "setVariable": (
-                requests.SetVariableArguments,
-                lambda arguments: self._view.set_variable(arguments),
-            ),
+            "stackTrace": (requests.StackTraceArguments, self._look(StopView.list_frames)),
+            "scopes": (requests.FrameArguments, self._look(StopView.list_scopes)),
+            "variables": (requests.VariablesArguments, self._look(StopView.list_variables)),
+            "setVariable": (requests.SetVariableArguments, self._look(StopView.set_variable)),
             "evaluate": (requests.EvaluateArguments, self._evaluate),
-            "completions": (
-                requests.CompletionsArguments,
-                lambda arguments: self._view.complete(arguments),
-            ),
-            "source": (
-                requests.SourceArguments,
-                lambda arguments: self._view.get_source(arguments),
-            ),
+            "completions": (requests.CompletionsArguments, self._look(StopView.complete)),
+            "source": (requests.SourceArguments, self._look(StopView.get_source)),
             "exceptionInfo": (none, self._describe_exception),
             "next": (none, lambda _: self._move(RunController.step_over)),
             "stepIn": (none, lambda _: self._move(RunController.step_into)),
@@ -205,6 +187,10 @@ class Adapter:
         if self._controller is None:
             raise RequestError("no program has been launched")
         return self._controller
+
+    def _look(self, read: Callable[[StopView, Any], Any]) -> Callable[[Any], Any]:
+        """Serve a request by what is seen at the stop."""
+        return lambda arguments: read(self._view, arguments)
 
     @property
     def _view(self) -> StopView:

@@ -25,6 +25,7 @@ from njc.frontend.references import Reference, find_tags
 from njc.timeline.controller import RunController
 from njc.timeline.effect_text import format_effect, format_messages, format_reply, name_effect
 from njc.timeline.places import find_block_lines, find_source
+from njc.timeline.row_text import NO_CHANGE, summarize_variables
 from njc.timeline.steps import Position, Step, Timeline, Variables
 from njc.trace_view.steps import format_differences, name_prediction
 from njrt.rendering.writer import escape_unprintable
@@ -274,16 +275,25 @@ def list_step_rows(timeline: Timeline, here: Step) -> Iterator[SourceRow]:
 
 
 def summarize_step(step: Step) -> str:
-    """A step in one line."""
+    """A step in one line: what came in, or the effect and what it changed."""
     if step.kind == "enter":
-        return "entry"
+        given = summarize_variables(step.changes)
+        return clean_text(f"entry: {given}" if given else "entry")
+    changed = f" -> {clean_text(summarize_change(step))}" if summarize_change(step) else ""
     if step.kind == "exit":
-        return f"exit: {clean_text(step.result)}"
+        return f"exit: {clean_text(step.result)}{changed}"
     effect = step.executed or {}
     first, *rest = format_effect(effect).splitlines() or [""]
     refused = " (refused)" if step.is_refused else ""
     surprise = " (surprise)" if name_prediction(step.prediction) == "surprise" else ""
-    return f"{name_effect(effect)}: {clean_text(first)}{' …' if rest else ''}{refused}{surprise}"
+    return f"{name_effect(effect)}: {clean_text(first)}{' …' if rest else ''}{changed}{refused}{surprise}"
+
+
+def summarize_change(step: Step) -> str:
+    """Return what an effect or the end of a block changed, in a few words; empty if it is not done."""
+    is_silent = step.kind == "exit" or step.printed or step.result_kind != "outcome"
+    empty = "" if is_silent or not (step.is_done and step.digest) else NO_CHANGE
+    return summarize_variables(step.changes, step.changes) or empty
 
 
 def choose_prompt_line(lines: Sequence[str], step: Step) -> int:

@@ -10,13 +10,13 @@ with the digest of its variables; for a question of `njrt.llm`, its last reply. 
 
 from __future__ import annotations
 
-import ast
 import json
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from njc.repair.loop import normalize_layout
 from njrt.message_json import parse_json_lines
 from njrt.models.conditions import extract_json
 from njrt.rendering.writer import clip
@@ -121,11 +121,7 @@ def _normalize_text(text: str) -> str:
 
 def _normalize_code(code: str) -> str:
     """Code without its layout and comments; text that is no code as it is, without the fence of a block."""
-    body = code.strip().removeprefix("```python").removesuffix("```").strip()
-    try:
-        return ast.unparse(ast.parse(body))
-    except (SyntaxError, ValueError, RecursionError, MemoryError):
-        return body
+    return normalize_layout(code.strip().removeprefix("```python").removesuffix("```").strip())
 
 
 def compare_runs(old: Sequence[TracedRun], new: Sequence[TracedRun]) -> list[ComparedBlock]:

@@ -14,13 +14,13 @@ from __future__ import annotations
 import re
 import tempfile
 import textwrap
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
 from njc.built_imports.account import describe_build
 from njc.codegen.linemap import find_source_line
-from njc.learning.learn import RATIONALE_INSTRUCTION, make_correction_request, make_hint
+from njc.learning.learn import RATIONALE_INSTRUCTION, HoleRepair, make_hint
 from njc.learning.study import (
     find_locked_entry,
     keep_repair_attempts,
@@ -29,21 +29,17 @@ from njc.learning.study import (
 )
 from njc.project.config import Project
 from njc.project.units import Unit
-from njc.repair.annotate import annotate_code, remove_step_comments
+from njc.repair.annotate import annotate_code
 from njc.repair.command import BlockLines, CommandResult, run_test_command
-from njc.repair.loop import Proposal, RefusedProposal, RepairBudget, repair_code
-from njc.repair.reply import read_rationale
+from njc.repair.loop import RepairBudget, repair_code
 from njc.static.author import choose_author
 from njc.static.build import HoleRequest, fill_holes
-from njc.static.extract import extract_code
 from njc.static.files import format_finding_messages, write_static_build
 from njc.static.fit import StaticFile
 from njc.static.format import normalize_code, require_extra
-from njc.static.generate import CodeCheck
 from njc.static.holes import Hole
 from njc.static.lock import LockEntry, StaticLock, add_entries, hash_code
 from njrt.errors import ConfigurationError
-from njrt.messages import Request
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,41 +90,7 @@ class CommandRepairResult:
     trouble: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class CommandRepair:
-    """The repair of a hole's code by a test command."""
-
-    hole: Hole
-    find_refusals: CodeCheck
-    run: Callable[[str], CommandEvaluation]
-
-    def evaluate(self, code: str) -> CommandEvaluation:
-        """Build the program with the code, and run the command."""
-        return self.run(code)
-
-    def check(self, code: str) -> tuple[str, ...]:
-        """The reasons not to run code."""
-        return self.find_refusals(code)
-
-    def make_request(
-        self,
-        code: str,
-        evaluation: CommandEvaluation,
-        refused: RefusedProposal | None,
-        turn: int,
-        temperature: float | None,
-    ) -> Request:
-        """Show the output of the command, and the last run of the code."""
-        problem = make_command_prompt(self.hole, evaluation)
-        return make_correction_request(self.hole, problem, refused, temperature, turn, True)
-
-    def read_reply(self, text: str) -> Proposal:
-        """The code of a reply, and its rationale."""
-        code = remove_step_comments(extract_code(text, self.hole) or "")
-        return Proposal(code, read_rationale(text))
-
-
-def make_command_prompt(hole: Hole, evaluation: CommandEvaluation) -> str:
+def make_command_prompt(hole: Hole, code: str, evaluation: CommandEvaluation, turn: int) -> str:
     """Describe the failure of a command, with the steps of the code as comments in it."""
     trace = evaluation.result.trace
     return f"""\
@@ -247,7 +209,7 @@ def _repair_hole(
 
     author = choose_author(file, hole)
     budget = RepairBudget(request.attempts, temperature=author.temperature)
-    repair = CommandRepair(hole, make_learning_check(file, hole), run)
+    repair = HoleRepair(hole, make_learning_check(file, hole), run, make_command_prompt)
     repaired = author.run_conversation(repair_code(repair, entry.code, budget))
     keep_repair_attempts(hole, repaired, request)
     if repaired.attempts and repaired.evaluation.result.has_passed:

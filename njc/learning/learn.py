@@ -9,17 +9,18 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from typing import Generic
 
 from njc.execution_trace import ExecutionTrace
 from njc.repair.annotate import annotate_code, remove_step_comments
-from njc.repair.loop import Proposal, RefusedProposal
+from njc.repair.loop import EvaluationT, Proposal, RefusedProposal
 from njc.repair.reply import read_rationale
 from njc.static.extract import extract_code
 from njc.static.generate import CodeCheck, make_code_request
 from njc.static.holes import Hole, format_question_form
 from njc.static.lock import LockScore
 from njc.static.prompt import EXAMPLE_MESSAGES, REPAIR_SYSTEM_PROMPT, make_refusal_messages
-from njrt.messages import Request, UserMessage
+from njrt.messages import Message, Request, UserMessage
 from njrt.session.examples import Example
 
 
@@ -53,41 +54,35 @@ class Evaluation:
         return str(self.score)
 
 
-EvaluateCode = Callable[[str], Evaluation]
-"""Runs code on the examples."""
-
-
 @dataclass(frozen=True, slots=True)
-class LearningRepair:
-    """The repair of a hole's code by recorded runs."""
+class HoleRepair(Generic[EvaluationT]):
+    """The repair of a hole's code: by recorded runs, or by a test command."""
 
     hole: Hole
-    find_refusals: CodeCheck
-    run_examples: EvaluateCode
-    asks_rationale: bool = False
-
-    def evaluate(self, code: str) -> Evaluation:
-        """Run code on the examples."""
-        return self.run_examples(code)
-
-    def check(self, code: str) -> tuple[str, ...]:
-        """The reasons not to run code."""
-        return self.find_refusals(code)
+    check: CodeCheck
+    evaluate: Callable[[str], EvaluationT]
+    describe: Callable[[Hole, str, EvaluationT, int], str]
+    """Describes what went wrong with code, given the number of the request, from 1."""
+    asks_rationale: bool = True
 
     def make_request(
         self,
         code: str,
-        evaluation: Evaluation,
+        evaluation: EvaluationT,
         refused: RefusedProposal | None,
         turn: int,
         temperature: float | None,
     ) -> Request:
-        """Show a run that went wrong, each time another one."""
-        failure = evaluation.failures[(turn - 1) % len(evaluation.failures)]
-        example = make_correction_prompt(self.hole, code, evaluation, failure, self.asks_rationale)
-        return make_correction_request(
-            self.hole, example, refused, temperature, turn, self.asks_rationale
-        )
+        """Describe the failure, and what was refused since."""
+        refusal: tuple[Message, ...] = ()
+        if refused and refused.code:
+            refusal = make_refusal_messages(refused.code, refused.refusals)
+        problem = self.describe(self.hole, code, evaluation, turn)
+        messages: tuple[Message, ...] = (UserMessage(f"{self.hole.shown}\n\n{problem}"), *refusal)
+        if not self.asks_rationale:
+            messages = (*EXAMPLE_MESSAGES, *messages)
+        request = make_code_request(self.hole, messages, temperature, turn)
+        return replace(request, system=REPAIR_SYSTEM_PROMPT) if self.asks_rationale else request
 
     def read_reply(self, text: str) -> Proposal:
         """The code of a reply, and its rationale if one was asked for."""
@@ -95,33 +90,11 @@ class LearningRepair:
         return Proposal(code, read_rationale(text) if self.asks_rationale else "")
 
 
-def make_correction_request(
-    hole: Hole,
-    problem: str,
-    refused: RefusedProposal | None,
-    temperature: float | None,
-    turn: int,
-    asks_rationale: bool,
-) -> Request:
-    """The request for corrected code of a hole; `problem` describes the failure."""
-    refusal = (
-        make_refusal_messages(refused.code, refused.refusals) if refused and refused.code else ()
-    )
-    question = UserMessage(f"{hole.shown}\n\n{problem}")
-    if not asks_rationale:
-        return make_code_request(hole, (*EXAMPLE_MESSAGES, question, *refusal), temperature, turn)
-    request = make_code_request(hole, (question, *refusal), temperature, turn)
-    return replace(request, system=REPAIR_SYSTEM_PROMPT)
-
-
 def make_correction_prompt(
-    hole: Hole,
-    code: str,
-    evaluation: Evaluation,
-    failure: ExampleFailure,
-    asks_rationale: bool = False,
+    hole: Hole, code: str, evaluation: Evaluation, turn: int, asks_rationale: bool = False
 ) -> str:
-    """Describe one run that went wrong, with its steps as comments in the code."""
+    """Describe a run that went wrong, each time another one, with its steps as comments in the code."""
+    failure = evaluation.failures[(turn - 1) % len(evaluation.failures)]
     before = "\n".join(
         f"{name} = {_truncate(text)}" for name, text in failure.example.before.items()
     )

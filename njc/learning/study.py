@@ -10,12 +10,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 from njc.compiler import generate
 from njc.learning.examples import ExampleSet, find_observed_shapes, parse_examples, select_examples
-from njc.learning.learn import Evaluation, LearningRepair
+from njc.learning.learn import Evaluation, HoleRepair, make_correction_prompt
 from njc.learning.runner import ProgramRunner, evaluate_code
 from njc.learning.sandboxed_run import SECONDS_PER_EXAMPLE
 from njc.repair.loop import RepairBudget, Repaired, repair_code
@@ -124,10 +125,11 @@ def _learn_hole(
         hole, _compile_live(file), (file.unit.root, file.unit.source.parent), own, seconds
     )
     asked = CachedAnswers(author)
-    repair = LearningRepair(
+    repair = HoleRepair(
         hole,
         make_learning_check(file, hole),
         lambda code: evaluate_code(runner, code, asked),
+        partial(make_correction_prompt, asks_rationale=repairs),
         repairs,
     )
     budget = RepairBudget(request.attempts, temperature=author.temperature)

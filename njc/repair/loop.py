@@ -134,7 +134,7 @@ def repair_code(
     """Have code corrected until it passes its tests or the budget is used."""
     best = first = repair.evaluate(code)
     attempts: tuple[RepairAttempt, ...] = ()
-    cost, tried, rationale = GenerationCost(), {_normalize(code)}, ""
+    cost, tried, rationale = GenerationCost(), {normalize_layout(code)}, ""
     refused: RefusedProposal | None = None
     while best.can_improve and budget.allows(len(attempts), cost):
         calls = len(attempts)
@@ -149,14 +149,14 @@ def repair_code(
             verdict = (str(evaluation),)
             if evaluation.rank > best.rank:
                 best, code, rationale = evaluation, proposal.code, proposal.rationale
-        tried.add(_normalize(proposal.code))
+        tried.add(normalize_layout(proposal.code))
         shown = proposal.code or reply.message.text
         attempts = (*attempts, RepairAttempt(shown, proposal.rationale, tuple(verdict)))
         refused = RefusedProposal(proposal.code, tuple(refusals)) if refusals else None
     return Repaired(code, best, first, rationale, attempts, cost)
 
 
-def _normalize(code: str) -> str:
+def normalize_layout(code: str) -> str:
     """Code without its comments and its layout; what is no Python as it is."""
     try:
         return ast.unparse(ast.parse(textwrap.dedent(code)))
@@ -167,6 +167,6 @@ def _normalize(code: str) -> str:
 def _find_refusals(repair: CodeRepair[Any], proposal: Proposal, tried: set[str]) -> Sequence[str]:
     if not proposal.code:
         return (NO_CODE,)
-    if _normalize(proposal.code) in tried:
+    if normalize_layout(proposal.code) in tried:
         return (REPEATED_CODE,)
     return repair.check(proposal.code)

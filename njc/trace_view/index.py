@@ -17,8 +17,9 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import BinaryIO, assert_never
+from typing import Any, BinaryIO, assert_never
 
+from njc.timeline.row_text import NO_CHANGE, summarize_variables
 from njc.timeline.trace_lines import (
     MAX_LINE_BYTES,
     AskedLine,
@@ -67,6 +68,12 @@ class RunSummary:
     outcome: str = ""
     error: str = ""
     tried: str = ""
+    given: str = ""
+    """What came in: the variables at the begin, in a few words."""
+    changed: str = ""
+    """What changed, in a few words."""
+    is_unchanged: bool = False
+    """Whether the run ended, changed no variable, printed nothing and did not jump."""
     digest: bytes = b""
     has_text: bool = False
     """Whether a line of the run has the text that is searched for."""
@@ -207,7 +214,10 @@ class _RunBuilder:
     usd: float | None = None
     counts: Counter[str] = field(default_factory=Counter)
     offsets: array[int] = field(default_factory=lambda: array("Q"))
-    fields: dict[str, object] = field(default_factory=dict)
+    fields: dict[str, Any] = field(default_factory=dict)
+    state: dict[str, str | None] = field(default_factory=dict)
+    changes: dict[str, str | None] = field(default_factory=dict)
+    printed: bool = False
     start: float = 0.0
     seconds: float | None = None
     hash: hashlib.blake2b = field(default_factory=lambda: hashlib.blake2b(digest_size=8))
@@ -226,6 +236,8 @@ class _RunBuilder:
                 self.has_begun = True
                 self.parent = parent
                 self.fields |= {"place": place, "model": model, "tried": tried}
+                self.state = {**(line.state or {})}
+                self.fields["given"] = summarize_variables(self.state)
             case AskedLine():
                 self.counts["calls"] += 1
             case RepliedLine():
@@ -242,18 +254,31 @@ class _RunBuilder:
                 self.counts["effects"] += 1
                 self.counts["refusals"] += kind == "refusal"
                 self.counts["surprises"] += prediction is not None and prediction.is_surprise
+                self._change(line)
             case ComparedLine():
                 pass
             case EndedLine(outcome=outcome, error=error, seconds=seconds):
                 self.seconds = seconds
                 self.fields |= {"outcome": outcome, "error": error}
+                self._change(line)
+                is_still = not (line.changes is None or self.changes or self.printed)
+                self.fields["is_unchanged"] = is_still and outcome not in JUMPS
             case _:
                 assert_never(line)
+
+    def _change(self, line: PerformedLine | EndedLine) -> None:
+        self.changes |= line.changes or {}
+        self.printed = self.printed or bool(line.printed)
 
     def build(self) -> tuple[RunSummary, str | None]:
         """The summary, with the id of the parent; its number and depth are found later."""
         seconds = self.last_at - self.start if self.seconds is None else self.seconds
         fields = {"place": "(unknown)"} | self.fields | dict(self.counts)
+        if fields.get("is_unchanged"):
+            fields["changed"] = NO_CHANGE
+        else:
+            changed = summarize_variables(self.changes, self.state)
+            fields["changed"] = changed or "printed" * self.printed
         summary = RunSummary(
             0,
             self.id,
@@ -263,7 +288,7 @@ class _RunBuilder:
             digest=self.hash.digest(),
             has_text=self.has_text,
             offsets=self.offsets,
-            **fields,  # type: ignore[arg-type]
+            **fields,
         )
         return summary, self.parent
 

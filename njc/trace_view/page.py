@@ -42,7 +42,7 @@ COMPRESSION = 3
 """The level of gzip; 6 takes three times as long for a page that is a tenth smaller."""
 
 STEP_KINDS: tuple[StepKind, ...] = ("enter", "effect", "call", "exit")
-REFUSED, JUMP, FAILED, SURPRISE = 1, 2, 4, 8
+REFUSED, JUMP, FAILED, SURPRISE, UNCHANGED = 1, 2, 4, 8, 16
 """Flags of a step."""
 
 RUN_COLUMN_TYPES = {
@@ -54,6 +54,7 @@ RUN_COLUMN_TYPES = {
         ("calls", "effects", "tokens", "refusals", "surprises", "failures", "depth"), "I"
     ),
     **dict.fromkeys(("first", "steps", "digest", "digest2"), "I"),
+    "unchanged": "B",
 }
 STEP_COLUMN_TYPES = {
     "start": "d",
@@ -144,7 +145,8 @@ class _PageData:
         self.ids.append(run.id)
         first_step = self.steps.length
         for step in steps:
-            self._add_step(step)
+            is_first = self.steps.length == first_step
+            self._add_step(step, (run.given, run.changed) if is_first else ("", step.changed))
         digest, digest2 = _split_digest(run.digest)
         self.runs.add(
             start=run.start,
@@ -166,12 +168,14 @@ class _PageData:
             steps=self.steps.length - first_step,
             digest=digest,
             digest2=digest2,
+            unchanged=run.is_unchanged,
         )
 
-    def _add_step(self, step: TraceStep) -> None:
+    def _add_step(self, step: TraceStep, brief: tuple[str, str]) -> None:
         flags = REFUSED * step.is_refused | JUMP * step.is_jump | SURPRISE * step.is_surprise
+        flags |= UNCHANGED * step.is_unchanged
         digest, digest2 = _split_digest(step.digest)
-        packed = _pack_step(step)
+        packed = _pack_step(step, brief)
         if not self._waiting:
             self.first_steps.append(self.steps.length)
         self.steps.add(
@@ -220,7 +224,7 @@ def _split_digest(digest: bytes) -> tuple[int, int]:
     return int.from_bytes(digest[:4], "little"), int.from_bytes(digest[4:8], "little")
 
 
-def _pack_step(step: TraceStep) -> str:
+def _pack_step(step: TraceStep, brief: tuple[str, str]) -> str:
     changes = [[change.name, change.before, change.after] for change in step.changes]
     return json.dumps(
         [
@@ -236,6 +240,7 @@ def _pack_step(step: TraceStep) -> str:
             step.source,
             [step.turn, step.cost.input, step.cost.output, step.cost.cached],
             [name_prediction(step.prediction), format_differences(step.prediction)],
+            brief,
         ],
         ensure_ascii=False,
     )

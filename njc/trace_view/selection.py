@@ -18,6 +18,7 @@ class Selection:
     """Conditions; those that are not set always hold. `slow` is in seconds, `expensive` in US dollars."""
 
     refusals: bool = False
+    unchanged: bool = False
     surprises: bool = False
     jumps: bool = False
     slow: float | None = None
@@ -34,6 +35,7 @@ class Selection:
         """Whether a run is shown. `block` is a place, the name of its file, or the start of one."""
         return (
             (not self.refusals or run.refusals > 0)
+            and (not self.unchanged or run.is_unchanged)
             and (not self.surprises or run.surprises > 0)
             and (not self.jumps or run.is_jump)
             and (self.slow is None or run.seconds >= self.slow)
@@ -47,6 +49,7 @@ class Selection:
         wanted = self.search.casefold()
         return (
             (not self.refusals or step.is_refused)
+            and (not self.unchanged or step.is_unchanged)
             and (not self.surprises or step.is_surprise)
             and (not self.jumps or step.is_jump)
             and (self.slow is None or step.seconds >= self.slow)

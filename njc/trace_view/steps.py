@@ -17,6 +17,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any, Literal, assert_never
 
 from njc.timeline.effect_text import format_effect, format_messages, format_reply, name_effect
+from njc.timeline.row_text import NO_CHANGE, summarize_variables
 from njc.timeline.steps import choose_executed_effect
 from njc.timeline.trace_lines import (
     AskedLine,
@@ -98,6 +99,20 @@ class TraceStep:
     def is_surprise(self) -> bool:
         """Whether the effect was not as predicted."""
         return self.prediction is not None and self.prediction.is_surprise
+
+    @property
+    def is_unchanged(self) -> bool:
+        """Return whether an effect changed no variable, printed nothing and did not jump."""
+        return self.kind == "effect" and not (self.changes or self.printed or self.is_jump)
+
+    @property
+    def changed(self) -> str:
+        """Return what the step changed, in a few words."""
+        if self.is_unchanged:
+            return NO_CHANGE
+        known = [change.name for change in self.changes if change.before is not None]
+        changes = {change.name: change.after for change in self.changes}
+        return summarize_variables(changes, known) or "printed" * bool(self.printed)
 
     @property
     def is_jump(self) -> bool:

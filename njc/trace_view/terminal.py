@@ -1,8 +1,8 @@
 """Traces as text: the table of the runs, the steps of one run, two traces side by side.
 
-    run  block            calls  tokens     cost  seconds  refused  outcome
-      1  mailbox.njpy:14      1     215  $0.0002     1.02           completed
-      2  mailbox.njpy:17      2   1,004  $0.0011     3.50        1  continued
+    run  block            came in           changed        calls  tokens     cost  seconds  refused  outcome
+      1  mailbox.njpy:14  mail='Can we ta…  topic='bills'      1     215  $0.0002     1.02           completed
+      2  mailbox.njpy:17  topic='prizes'                       2   1,004  $0.0011     3.50        1  continued
 
 All texts of a trace are escaped, so that they cannot control the terminal.
 """
@@ -23,6 +23,8 @@ from njrt.rendering.writer import escape_unprintable
 RUN_COLUMNS = (
     TableColumn("run", is_number=True),
     TableColumn("block", can_shrink=True),
+    TableColumn("came in", can_shrink=True, rank=6),
+    TableColumn("changed", can_shrink=True, rank=7),
     TableColumn("model", rank=0),
     TableColumn("calls", is_number=True, rank=2),
     TableColumn("effects", is_number=True, rank=1),
@@ -89,6 +91,8 @@ def _make_run_row(run: RunSummary) -> list[str]:
     return [
         f"{run.number}",
         "  " * depth + escape_unprintable(run.place),
+        escape_unprintable(run.given),
+        escape_unprintable(run.changed),
         escape_unprintable(run.model),
         f"{run.calls:,}",
         f"{run.effects:,}",

@@ -28,25 +28,21 @@ def annotate_source(trace: StateTrace, hidden: int | None = None) -> str:
 
 
 def _list_steps(states: Sequence[ProgramState]) -> list[LineStep]:
-    """What each state's line does. Changes are those of the line before, in the same function."""
+    """What each state's line does; a state has the changes of the state before it in the same function."""
     steps: list[LineStep] = []
     running: list[int] = []
+    words = {"exception": "raise", "return": "return"}
     for state in states:
+        if state.event == "call":
+            running.append(len(steps))
+        ending = f"{words[state.event]} {state.value}" if state.value else ""
+        steps.append(LineStep(state.line, ending))
         changes = [f"{name} = {text}" for name, text in state.changed.items()]
         changes += [f"del {name}" for name in state.removed]
-        match state.event:
-            case "call":
-                running.append(-1)
-                steps.append(LineStep(state.line, ", ".join(changes)))
-            case "line":
-                if (before := running[-1]) >= 0:
-                    steps[before] = LineStep(steps[before].line, ", ".join(changes))
-                running[-1] = len(steps)
-                steps.append(LineStep(state.line, ""))
-            case "exception":
-                running[-1] = -1
-                steps.append(LineStep(state.line, f"raise {state.value}" if state.value else ""))
-            case "return":
-                running.pop()
-                steps.append(LineStep(state.line, f"return {state.value}" if state.value else ""))
+        before = steps[running[-1]]
+        shown = ", ".join(filter(None, (*changes, before.changes)))
+        steps[running[-1]] = LineStep(before.line, shown)
+        running[-1] = len(steps) - 1
+        if state.event == "return":
+            running.pop()
     return steps

@@ -14,97 +14,80 @@ file has them: as lines of text that a model is shown.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, field
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
-from njc.timeline.trace_lines import (
-    BeganLine,
-    EndedLine,
-    PerformedLine,
-    StateTexts,
-    TraceLine,
-    UnreadableLine,
-)
+from njc.timeline.step_builder import build_timeline
+from njc.timeline.steps import Step
+from njc.timeline.trace_lines import StateTexts, TraceLine
 from spsbench.states.trace import DamagedStatesError, ProgramState, StateTrace
 
 INDENT = "    "
-
-
-@dataclass(slots=True)
-class _BlockRun:
-    """The lines of one run of a block (state: those that have come)."""
-
-    began: BeganLine
-    steps: list[PerformedLine | _BlockRun] = field(default_factory=list)
-    ended: EndedLine | None = None
+BlockRuns = Mapping[int, Sequence[Step]]
+"""The steps of each run of a block, the entry first, in the order of the entries."""
+CalledRuns = Mapping[int | None, Sequence[int]]
+"""The runs that the code of each run called; those that no other called under None."""
 
 
 def read_block_traces(lines: Iterable[TraceLine]) -> Iterator[StateTrace]:
     """A trace for each run of a block that no other block has called, in the order of their begins."""
-    runs: dict[str, _BlockRun] = {}
-    outermost: list[_BlockRun] = []
-    for line in lines:
-        match line:
-            case UnreadableLine(number=number, problem=problem):
-                if not problem.startswith("cut off"):
-                    raise DamagedStatesError(f"line {number} of the trace: {problem}")
-            case BeganLine(run=name, parent=parent):
-                run = runs[name] = _BlockRun(line)
-                (runs[parent].steps if parent in runs else outermost).append(run)
-            case PerformedLine(run=name) if name in runs:
-                runs[name].steps.append(line)
-            case EndedLine(run=name) if name in runs:
-                runs[name].ended = line
-    return map(make_block_trace, outermost)
+    timeline = build_timeline(lines)
+    for line in timeline.problems:
+        if not line.problem.startswith("cut off"):
+            raise DamagedStatesError(f"line {line.number} of the trace: {line.problem}")
+    runs: dict[int, list[Step]] = {}
+    called: defaultdict[int | None, list[int]] = defaultdict(list)
+    for step in timeline:
+        if step.kind == "enter":
+            runs[step.run] = []
+            called[step.parent].append(step.run)
+        runs[step.run].append(step)
+    return (make_block_trace(runs, called, run) for run in called[None])
 
 
-def make_block_trace(run: _BlockRun) -> StateTrace:
+def make_block_trace(runs: BlockRuns, called: CalledRuns, run: int) -> StateTrace:
     """The states of a run, of the blocks that it called, and the program that they are states of."""
-    writer = _BlockWriter()
+    writer = _BlockWriter(runs, called)
     writer.add_run(run, 0)
-    return StateTrace(
-        "\n".join(writer.source) + "\n", tuple(writer.states), is_cut=run.ended is None
-    )
+    is_cut = runs[run][-1].kind != "exit"
+    return StateTrace("\n".join(writer.source) + "\n", tuple(writer.states), is_cut)
 
 
 class _BlockWriter:
     """Writes runs as a program and its states (state: both so far)."""
 
-    def __init__(self) -> None:
+    def __init__(self, runs: BlockRuns, called: CalledRuns) -> None:
+        self._runs, self._called = runs, called
         self.source: list[str] = []
         self.states: list[ProgramState] = []
-        self._later: list[tuple[int, _BlockRun, int]] = []
 
-    def add_run(self, run: _BlockRun, depth: int) -> None:
+    def add_run(self, run: int, depth: int) -> None:
         """Add a run and the runs inside of it; the text of a run stands before those inside of it."""
-        began, effects = run.began, [step for step in run.steps if isinstance(step, PerformedLine)]
-        first = self._add_text(f"block {began.place}", *(f"# {text}" for text in began.instruction))
-        places = {
-            id(effect): self._add_text(*describe_effect(effect), indent=1) for effect in effects
-        }
+        began, *steps = self._runs[run]
+        effects = [step for step in steps if step.kind == "effect" and step.is_done and step.effect]
+        text = [f"# {line}" for line in began.instruction.split("\n")]
+        first = self._add_text(f"block {began.place}", *text)
+        places = [self._add_text(*describe_effect(effect), indent=1) for effect in effects]
         last = self._add_text("end", indent=1)
-        self._add_state("call", first, depth, began.state)
-        changes: StateTexts | None = None
-        inner: list[_BlockRun] = []
-        for step in run.steps:
-            if isinstance(step, _BlockRun):
-                inner.append(step)
-                continue
-            self._add_state("line", places[id(step)], depth, changes)
-            for called in inner:
-                self.add_run(called, depth + 1)
-            inner, changes = [], step.changes
+        self._add_state("call", first, depth, began.changes)
+        inner = list(self._called.get(run, ()))
+        changes: StateTexts = {}
+        for number, (effect, place) in enumerate(zip(effects, places, strict=True), 1):
+            self._add_state("line", place, depth, changes)
+            until = effects[number].number if number < len(effects) else steps[-1].number
+            while inner and self._runs[inner[0]][0].number < until:
+                self.add_run(inner.pop(0), depth + 1)
+            changes = effect.changes
         for called in inner:  # of an effect that had not ended
             self.add_run(called, depth + 1)
-        if run.ended is None:
+        if not steps or (ended := steps[-1]).kind != "exit":
             return
-        self._add_state("line", last, depth, {**(changes or {}), **(run.ended.changes or {})})
-        if run.ended.error:
-            text = f"{run.ended.outcome}: {run.ended.error}"
-            self.states.append(ProgramState("exception", last, depth, value=text))
-        is_left = bool(run.ended.error)
-        value = None if is_left else run.ended.outcome
+        self._add_state("line", last, depth, {**changes, **ended.changes})
+        if ended.error:
+            shown = f"{ended.result}: {ended.error}"
+            self.states.append(ProgramState("exception", last, depth, value=shown))
+        value = None if ended.error else ended.result
         self.states.append(ProgramState("return", last, depth, value=value))
 
     def _add_text(self, *lines: str, indent: int = 0) -> int:
@@ -115,15 +98,15 @@ class _BlockWriter:
         ]
         return number
 
-    def _add_state(self, event: Any, line: int, depth: int, texts: StateTexts | None) -> None:
-        changed = {name: text for name, text in (texts or {}).items() if text is not None}
-        removed = tuple(sorted(name for name, text in (texts or {}).items() if text is None))
+    def _add_state(self, event: Any, line: int, depth: int, texts: StateTexts) -> None:
+        changed = {name: text for name, text in texts.items() if text is not None}
+        removed = tuple(sorted(name for name, text in texts.items() if text is None))
         self.states.append(ProgramState(event, line, depth, changed, removed))
 
 
-def describe_effect(line: PerformedLine) -> list[str]:
+def describe_effect(step: Step) -> list[str]:
     """An effect as lines of text: its kind and its code, or its fields as JSON."""
-    fields = dict(line.effect)
+    fields = dict(step.effect or {})
     kind, code = fields.pop("kind", "Effect"), fields.pop("code", None)
     if isinstance(code, list):
         code = "\n".join(code)

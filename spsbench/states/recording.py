@@ -9,8 +9,8 @@
 The states end early, and are marked as cut, at the maximum of states, near the limit of recursion, and where, under
 `sys.settrace`, the program sets a trace function of its own or a signal handler raises an exception.
 
-Not seen: other threads; code in C; the insides of comprehensions and generator expressions; a change of a variable
-by the last line before a return; names that begin and end with two underscores; what an asynchronous generator yields.
+Not seen: other threads; code in C; the insides of comprehensions and generator expressions; names that begin and end
+with two underscores; what an asynchronous generator yields.
 A comprehension is one line, that of its begin, except for those with `await`. Before Python 3.13, an object whose last
 variable is deleted lives until the next state.
 """
@@ -197,7 +197,7 @@ class StateRecorder:
         activation = self._stack[-1]
         changed: dict[str, str] = {}
         removed: tuple[str, ...] = ()
-        if event in ("call", "line"):
+        if event != "exception":
             now = _render_locals(frame)
             before, activation.shown = activation.shown, now
             changed = {name: text for name, text in now.items() if before.get(name) != text}

@@ -11,7 +11,8 @@ PROMPTING_GUIDE.md in github.com/facebookresearch/cwm. It leaves some things ope
 
 - `..` in place of a value says that a variable is as in the last state of the function: no value has this text;
 - lines that are not unique are told apart by a comment at their end, `# line 7`, which is no part of the program;
-- `null` is the value of a return where an exception leaves the function;
+- `null` is the value of a return if an exception leaves the function;
+- a return whose line has changed variables has all variables before its line, as a state before a line has;
 - a trace that is cut has no `<|end_of_text|>`.
 
 So the text of a trace has all of it, and reading it gives the same trace. A program whose own text has one of the
@@ -53,8 +54,7 @@ START_COMMENT = "  # << START_OF_TRACE"
 _TOKEN = re.compile(r"<\|\w+\|>")
 _LINE_COMMENT = re.compile(r"  # line \d+$")
 _STATE = re.compile(
-    r"(<\|(?:call|line)_sep\|>)(.*)<\|action_sep\|>(.*)"
-    r"|(<\|(?:return|exception)_sep\|>)<\|action_sep\|>(.*)<\|arg_sep\|>(.*)",
+    r"(<\|(?:call|line|return|exception)_sep\|>)(.*?)<\|action_sep\|>(.*?)(?:<\|arg_sep\|>(.*))?",
     re.DOTALL,
 )
 
@@ -76,11 +76,12 @@ def write_tokens(trace: StateTrace) -> str:
     texts = [f"{BEGIN}{CONTEXT}" + "\n".join(context) + FRAME]
     for state, held in zip(trace.states, list_locals(trace.states), strict=True):
         text, action = EVENT_TOKENS[state.event], lines[state.line - 1]
-        if state.event in ("call", "line"):
-            shown = {name: state.changed.get(name, UNCHANGED) for name in held}
-            text += f"{_to_json(shown)}{ACTION}{action}"
-        else:
-            text += f"{ACTION}{action}{ARGUMENT}{_to_json(state.value)}"
+        has_exit = state.event in ("return", "exception")
+        if not has_exit or state.changed or state.removed:
+            text += _to_json({name: state.changed.get(name, UNCHANGED) for name in held})
+        text += f"{ACTION}{action}"
+        if has_exit:
+            text += f"{ARGUMENT}{_to_json(state.value)}"
         texts.append(text + FRAME)
     return "".join(texts) + ("" if trace.is_cut else END)
 
@@ -145,25 +146,24 @@ def _read_states(texts: Iterable[str], numbers: Mapping[str, int]) -> Iterator[P
     stack: list[set[str]] = []
     for text in texts:
         found = _STATE.fullmatch(text)
-        if found is None:
+        token, shown, action, value = found.groups() if found else ("", "", "", None)
+        event = _EVENTS.get(token)
+        if event is None or (value is None) != (event in ("call", "line")):
             raise ValueError(f"not a state: {text[:80]!r}")
-        token, shown, line, exit_token, exit_line, value = found.groups()
-        event = _EVENTS[token or exit_token]
-        action = exit_line if token is None else line
         if action not in numbers:
             raise ValueError(f"not a line of the program: {action[:80]!r}")
         if event == "call":
             stack.append(set())
         if not stack:
             raise ValueError(f"a {event} outside of all functions")
-        if token is None:
-            yield ProgramState(event, numbers[action], len(stack) - 1, value=json.loads(value))
-        else:
+        changed, removed = dict[str, str](), tuple[str, ...]()
+        if shown or value is None:
             held = cast(dict[str, str], json.loads(shown))
             changed = {name: text for name, text in held.items() if text != UNCHANGED}
             removed = tuple(sorted(stack[-1] - held.keys()))
-            yield ProgramState(event, numbers[action], len(stack) - 1, changed, removed)
             stack[-1] = set(held)
+        left = None if value is None else json.loads(value)
+        yield ProgramState(event, numbers[action], len(stack) - 1, changed, removed, left)
         if event == "return":
             stack.pop()
 

@@ -33,9 +33,10 @@ class ProgramState:
     """One state of a program.
 
         call         a function is entered; `changed` has its arguments
-        line         a line is about to run; `changed` has what differs from the last `call` or `line` of the function
+        line         a line is about to run; `changed` has what differs from the function's last `call` or `line`
         exception    an exception was raised, or has reached this function; `value` is the exception
-        return       a function is left; `value` is what it returns, None where an exception leaves it
+        return       a function is left; `value` is what it returns, None if an exception leaves it; `changed` has
+                     the changes by its last line
 
     A generator is left at each `yield` by a return and entered again by a call.
     """
@@ -130,7 +131,7 @@ def _build_line_type() -> object:
 
 
 def list_locals(states: Iterable[ProgramState]) -> list[Locals]:
-    """The variables of the function that each state belongs to, as of its last `call` or `line`."""
+    """The variables of the function that each state belongs to, as of its last state."""
     found: list[Locals] = []
     stack: list[Locals] = []
     for state in states:

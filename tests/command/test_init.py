@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 import sys
+import tomllib
+from importlib import metadata
 from pathlib import Path
 
 import pytest
 import yaml
+from packaging.requirements import Requirement
 from workplace import Workplace
 
 from njc import __version__
+from njc.commands.setup.init import find_runtime
 
 
 @pytest.fixture
@@ -62,6 +66,31 @@ def test_what_the_files_say(project: Workplace) -> None:
         "pytest",
     ]
     assert not any("{{" in project.read(path) for path in project.files())
+
+
+@pytest.mark.parametrize(
+    ("installed", "runtime"),
+    [
+        ((), "njpy"),
+        (("njpy", "pytest"), "njpy"),
+        (("njpy", "njpy-runtime"), "njpy-runtime"),
+        (("njpy-runtime",), "njpy-runtime"),
+    ],
+)
+def test_the_runtime_is_the_distribution_that_is_installed(
+    tmp_path: Path, installed: tuple[str, ...], runtime: str
+) -> None:
+    for name in installed:
+        (tmp_path / f"{name}.dist-info").mkdir()
+        (tmp_path / f"{name}.dist-info/METADATA").write_text(f"Name: {name}\nVersion: 1\n")
+    assert find_runtime(metadata.distributions(path=[str(tmp_path)])) == runtime
+
+
+def test_what_it_requires_is_installed(project: Workplace) -> None:
+    settings = tomllib.loads(project.read("pyproject.toml"))["project"]
+    for text in [*settings["dependencies"], *settings["optional-dependencies"]["dev"]]:
+        required = Requirement(text)
+        assert required.specifier.contains(metadata.version(required.name)), text
 
 
 def test_existing_files_stay(here: Workplace) -> None:

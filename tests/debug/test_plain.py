@@ -86,12 +86,12 @@ def test_a_program_is_stepped_through_forward_and_back(debug: Debug, program: Pa
 > {place}:14, step 6: exit of the block, completed
    16 -> \"\"\"
 (njc) t
-    0    {place}:14  entry
-    1    {place}:14  Run: partial = double(4) … (refused)
-    2      {place}:6  entry
-    3      {place}:6  Run: doubled = number * 2
+    0    {place}:14  entry: double, total=0
+    1    {place}:14  Run: partial = double(4) … -> partial=8 (refused)
+    2      {place}:6  entry: number=4
+    3      {place}:6  Run: doubled = number * 2 -> doubled=8
     4      {place}:6  exit: completed
-    5    {place}:14  Run: total = partial
+    5    {place}:14  Run: total = partial -> total=8
     6 -> {place}:14  exit: completed
 (njc) o
 | half done

@@ -243,17 +243,16 @@ class StateLog:
         self._add("exception", line, describe(sys.exc_info()[1]))
 
     def leave(self, line: int, value: Any) -> Any:
-        self._add("return", line, describe(value))
-        self.stack.pop()
+        self._leave(line, describe(value), sys._getframe(1))
         return value
 
     def unwind(self) -> None:
-        self._add("return", self.stack[-1].line, None)
-        self.stack.pop()
+        self._leave(self.stack[-1].line, None, sys._getframe(1))
 
     def out(self, line: int, value: Any) -> Any:
         self.suspended.add(id(sys._getframe(1)))
-        return self.leave(line, value)
+        self._leave(line, describe(value), sys._getframe(1))
+        return value
 
     def back(self, line: int, value: Any) -> Any:
         self._go_on(line, sys._getframe(1))
@@ -284,6 +283,10 @@ class StateLog:
         self.stack.append(Activation())
         self._add_variables("call", line, frame)
 
+    def _leave(self, line: int, value: str | None, frame: FrameType) -> None:
+        self._add_variables("return", line, frame, value)
+        self.stack.pop()
+
     def _go_on(self, line: int, frame: FrameType) -> None:
         if id(frame) in self.suspended:
             self.suspended.discard(id(frame))
@@ -293,7 +296,9 @@ class StateLog:
         self.stack[-1].line = line
         self.states.append(ProgramState(event, line, len(self.stack) - 1, value=value))
 
-    def _add_variables(self, event: Any, line: int, frame: FrameType) -> None:
+    def _add_variables(
+        self, event: Any, line: int, frame: FrameType, value: str | None = None
+    ) -> None:
         running = self.stack[-1]
         now = {
             name: describe(value)
@@ -303,7 +308,7 @@ class StateLog:
         before, running.shown, running.line = running.shown, now, line
         changed = {name: text for name, text in now.items() if before.get(name) != text}
         removed = tuple(sorted(before.keys() - now.keys()))
-        self.states.append(ProgramState(event, line, len(self.stack) - 1, changed, removed))
+        self.states.append(ProgramState(event, line, len(self.stack) - 1, changed, removed, value))
 
 
 @dataclass

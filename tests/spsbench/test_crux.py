@@ -34,7 +34,8 @@ from spsbench.crux.problems import CruxProblem, read_problems, sample_problems, 
 from spsbench.crux.results import CruxResultSet, read_crux_results
 from spsbench.crux.scoring import compute_pass_at_k, score_generations
 from spsbench.states.programs import record_call
-from spsbench.states.trace import ProgramState, StateTrace
+from spsbench.states.tokens import read_tokens, write_tokens
+from spsbench.states.trace import ProgramState, StateTrace, read_state_lines, write_state_lines
 
 OWN = Path(__file__).parent / "crux_functions.jsonl"
 PROBLEMS = read_problems(OWN.read_text().splitlines())
@@ -336,6 +337,27 @@ def test_the_annotated_program_is_that_of_next() -> None:
         "    except ArithmeticError as error:  # (5) error = ZeroDivisionError('integer division or modulo by zero')",
         "        del n                         # (6) del error, del n",
     ]
+
+
+@pytest.mark.parametrize(
+    ("body", "last"),
+    [
+        ("    n += 1\n", "(2) n = 3"),
+        ("    return (n := n + 1)\n", "(2) n = 3; (3) return 3"),
+        ("    del n\n", "(2) del n"),
+        (
+            "    n.add(1 // 0) if (n := 0) else 1 / n\n",
+            "(3) n = 0, raise ZeroDivisionError('division by zero')",
+        ),
+        ("    with open('/none') as n: pass\n", "(3) raise FileNotFoundError"),
+    ],
+)
+def test_the_last_line_of_a_function_keeps_what_it_changed(body: str, last: str) -> None:
+    trace = record_call(f"def f(n):\n{body}", "f(2)").trace
+    assert last in annotate_source(trace).split("\n")[1]
+    assert "n = 3" not in annotate_source(trace, len(trace.states) - 1)
+    assert list(read_tokens(write_tokens(trace))) == [trace]
+    assert list(read_state_lines(write_state_lines([trace]))) == [trace]
 
 
 @pytest.mark.parametrize(

@@ -209,13 +209,15 @@ def test_calls_without_an_effect_are_steps(tmp_path: Path) -> None:
         (["--search", "NAMEERROR: f"], "slow"),
         (["--search", "no such text"], ""),
         (["--refusals", "--jumps"], ""),
+        (["--unchanged"], "cheap other"),
+        (["--unchanged", "--block", "other.njpy"], "other"),
     ],
 )
 def test_filters_choose_runs(tmp_path: Path, flags: list[str], expected: str) -> None:
     def small(
         run: str, second: float, place: str = "shop.njpy:3", **ended: Any
     ) -> list[dict[str, Any]]:
-        end = {"outcome": "completed", "seconds": 0.1} | ended
+        end = {"outcome": "completed", "seconds": 0.1, "changes": {}} | ended
         return [line("began", run, second, place=place), line("ended", run, second + 0.1, **end)]
 
     lines = [*small("cheap", 0), *lines_of_run("slow", 1), *small("jump", 5, outcome="broke")]
@@ -249,6 +251,32 @@ def test_surprises_are_marked_and_chosen(tmp_path: Path) -> None:
     assert "2 effect, Run, not compared, " in trace(file, "3").stdout
     assert "  ? the effect was refused\n" in trace(file, "3").stdout
     assert "predicted" not in trace(file, "4").stdout
+
+
+ROWS = [
+    ({"state": {"n": "int = 1"}, "changes": {"n": "int = 2"}}, "n=1", "n=2"),
+    ({"state": {"n": "int = 1"}, "changes": {"n": None}}, "n=1", "del n"),
+    ({"state": {}, "changes": {"t": f"str = '{'a' * 40}'"}}, "", f"t='{'a' * 22}…"),
+    ({"state": {"t": "str = 'b'"}, "changes": {"t": f"str = '{'a' * 40}'"}}, "t='b'", "t"),
+    ({"state": {"f": "function f"}, "changes": {}}, "f", "nothing"),
+    ({"changes": {}, "printed": "7\n"}, "", "printed"),
+    ({"changes": {}, "outcome": "returned"}, "", ""),
+    ({"changes": {}, "outcome": "failed"}, "", "nothing"),
+    ({"changes": None}, "", ""),
+    ({"changes": {f"v{n}": "int = 12345" for n in range(9)}}, "", "v0=12345, v1=12345, v2=12345, v3=12345, v4=12345, v5=12345,…"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("fields", "given", "changed"), ROWS)
+def test_a_row_has_what_came_in_and_what_changed(
+    tmp_path: Path, fields: dict[str, Any], given: str, changed: str
+) -> None:
+    ended = {"outcome": "completed", "seconds": 0.1} | fields
+    began = {"state": ended.pop("state", None)}
+    lines = [line("began", "r", 0, place="a.njpy:1", **began), line("ended", "r", 0.1, **ended)]
+    (run,) = read_index(write(tmp_path / "t.jsonl", lines)).runs
+    assert (run.given, run.changed) == (given, changed)
+    assert run.is_unchanged == (changed == "nothing")
 
 
 def test_filters_choose_steps_of_a_run(tmp_path: Path) -> None:

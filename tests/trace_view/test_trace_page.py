@@ -288,9 +288,13 @@ def test_the_page_shows_searches_and_filters(tmp_path: Path) -> None:
         assert "mails.append(mail)" in shown
         assert "`break` is not possible here" in shown
         browser.evaluate("document.querySelector('.close').click()")
-        browser.evaluate("document.getElementById('jumps').click()")
-        count_rows(0)
-        browser.evaluate("document.getElementById('jumps').click()")
+        assert "→ topic='meetings'" in browser.evaluate(
+            "document.getElementById('rows').textContent"
+        )
+        for name in ("jumps", "unchanged"):
+            browser.evaluate(f"document.getElementById('{name}').click()")
+            count_rows(0)
+            browser.evaluate(f"document.getElementById('{name}').click()")
         browser.evaluate(
             "document.getElementById('search').value = 'MAILS.append';"
             "document.getElementById('search').dispatchEvent(new Event('input', { bubbles: true }))"

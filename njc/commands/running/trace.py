@@ -28,6 +28,7 @@ from njrt.persistence.stored_trace import PLACE_PREFIX, make_trace_key
 @click.argument("files", nargs=-1, required=True, metavar="FILE [FILE] [RUN]")
 @click.option("--run", "run", metavar="RUN", help="Show the steps of this run: its number or id.")
 @click.option("--refusals", is_flag=True, help="Only runs with refused effects.")
+@click.option("--unchanged", is_flag=True, help="Only runs that changed nothing.")
 @click.option("--surprises", is_flag=True, help="Only runs with effects not as predicted.")
 @click.option("--jumps", is_flag=True, help="Only runs that left their block by a jump.")
 @click.option("--slow", type=click.FloatRange(min=0), metavar="S", help="Only from S seconds on.")

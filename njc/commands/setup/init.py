@@ -9,7 +9,8 @@ shop/.github/workflows/test.yml       njc check, pytest
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
+from importlib import metadata
 from importlib.resources import files
 from importlib.resources.abc import Traversable
 from pathlib import Path
@@ -32,7 +33,8 @@ _SUFFIX = ".template"
 def command(console: Console, folder: Path) -> None:
     """Create a project in DIR with a test that passes offline."""
     name = re.sub(r"[^a-z0-9]+", "-", folder.absolute().name.lower()).strip("-") or "project"
-    texts = fill_templates({"name": name, "version": __version__})
+    runtime = find_runtime(metadata.distributions())
+    texts = fill_templates({"name": name, "version": __version__, "runtime": runtime})
     existing = [path for path in texts if (folder / path).exists()]
     if existing:
         raise ConfigurationError(
@@ -43,6 +45,12 @@ def command(console: Console, folder: Path) -> None:
         console.print_detail(format_path((folder / path).absolute()))
     place = "" if folder.absolute() == Path.cwd() else f"cd {folder} && "
     console.note(f"created {len(texts)} files; try: {place}njc check && pytest")
+
+
+def find_runtime(installed: Iterable[metadata.Distribution]) -> str:
+    """Return the distribution that has the runtime: `njpy` itself if it was installed from its repository."""
+    names = {distribution.metadata["Name"] for distribution in installed}
+    return "njpy-runtime" if "njpy-runtime" in names else "njpy"
 
 
 def fill_templates(values: Mapping[str, str]) -> dict[Path, str]:

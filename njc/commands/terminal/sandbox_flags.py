@@ -19,52 +19,22 @@ from njc.project.units import Unit
 from njrt.errors import ConfigurationError
 from njrt.options import Options, merge_option_layers, read_environment_options
 
+_FOLDER = click.Path(path_type=Path, file_okay=False)
+_EXISTING = click.Path(path_type=Path, exists=True)
 _SANDBOX_FLAGS = (
-    click.option(
-        "--sandbox",
-        is_flag=True,
-        help="Run the program in a sandbox (bubblewrap).",
+    click.option("--sandbox", is_flag=True, help="Run the program in a sandbox (bubblewrap)."),
+    click.option("--work", type=_FOLDER, metavar="DIR", help="Let the sandbox write to DIR; create it."),
+    click.option("--read", multiple=True, type=_EXISTING, metavar="PATH", help="Let the sandbox read PATH."),
+    click.option("--env", multiple=True, metavar="NAME", help="Let the sandbox see a variable."),
+    *(
+        click.option(f"--max-{name}", type=click.IntRange(min=least), metavar=unit, help=text)
+        for name, least, unit, text in (
+            ("memory", 64, "MIB", "Memory of a sandboxed process [4096]."),
+            ("processes", 8, "N", "Processes in the sandbox [256]."),
+            ("cpu", 1, "SECONDS", "Processor time of a process [3600]."),
+        )
     ),
-    click.option(
-        "--work",
-        type=click.Path(path_type=Path, file_okay=False),
-        metavar="DIR",
-        help="Let the sandbox write to DIR; create it.",
-    ),
-    click.option(
-        "--read",
-        multiple=True,
-        type=click.Path(path_type=Path, exists=True),
-        metavar="PATH",
-        help="Let the sandbox read PATH.",
-    ),
-    click.option(
-        "--env",
-        multiple=True,
-        metavar="NAME",
-        help="Let the sandbox see a variable.",
-    ),
-    click.option(
-        "--max-memory",
-        type=click.IntRange(min=64),
-        metavar="MIB",
-        help="Memory of a sandboxed process [4096].",
-    ),
-    click.option(
-        "--max-processes",
-        type=click.IntRange(min=8),
-        metavar="N",
-        help="Processes in the sandbox [256].",
-    ),
-    click.option(
-        "--max-cpu",
-        type=click.IntRange(min=1),
-        metavar="SECONDS",
-        help="Processor time of a process [3600].",
-    ),
-)
-
-
+)  # fmt: skip
 SANDBOX_SETTINGS = ("sandbox", "work", "read", "env", "max_memory", "max_processes", "max_cpu")
 """The names of the flags, as click passes them."""
 

@@ -2,7 +2,7 @@
 // The data of the page: numbers for every run and step at once, texts in chunks that are unpacked on demand.
 
 const byId = (id) => document.getElementById(id);
-const REFUSED = 1, JUMP = 2, FAILED = 4, SURPRISE = 8;
+const REFUSED = 1, JUMP = 2, FAILED = 4, SURPRISE = 8, UNCHANGED = 16;
 const KINDS = ["enter", "effect", "call", "exit"];
 const JUMPS = new Set(["broke", "continued", "returned", "raised"]);
 const MAX_CHUNKS = 48;
@@ -42,9 +42,9 @@ async function readChunkText(number) {
   return new TextDecoder().decode(await unpack(byId(`chunk-${number}`)));
 }
 
-function makeStep([effect, code, result, resultKind, changes, printed, shown, reply, model, source, counts, [predicted, differences]]) {
+function makeStep([effect, code, result, resultKind, changes, printed, shown, reply, model, source, counts, [predicted, differences], [given, changed]]) {
   const [turn, input, output, cached] = counts;
-  return { effect, code, result, resultKind, changes, printed, shown, reply, model, source, turn, input, output, cached, predicted, differences };
+  return { effect, code, result, resultKind, changes, printed, shown, reply, model, source, turn, input, output, cached, predicted, differences, given, changed };
 }
 
 // The chunks that were used last, and those on their way.

@@ -116,11 +116,11 @@ class RowList {
 
 function makeRow() {
   const row = make("div", { className: "row", role: "option" });
-  row.parts = Object.fromEntries(["caret", "name", "note", "seconds", "tokens", "cost"].map((name) =>
+  row.parts = Object.fromEntries(["caret", "name", "given", "changed", "note", "seconds", "tokens", "cost"].map((name) =>
     [name, make("span", { className: name })]));
   row.bars = [make("i", { className: "run-bar" }), make("i", { className: "call-bar" }), make("i", { className: "code-bar" })];
   row.append(
-    make("span", { className: "label" }, row.parts.caret, row.parts.name, row.parts.note),
+    make("span", { className: "label" }, row.parts.caret, row.parts.name, row.parts.given, row.parts.changed, row.parts.note),
     make("span", { className: "track" }, ...row.bars),
     row.parts.seconds, row.parts.tokens, row.parts.cost);
   return row;

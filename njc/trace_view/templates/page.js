@@ -30,15 +30,16 @@ class Viewer {
   readFilters() {
     const numberOf = (id) => byId(id).value === "" ? null : Number(byId(id).value);
     this.filters = {
-      refusals: byId("refusals").checked, surprises: byId("surprises").checked, jumps: byId("jumps").checked, slow: numberOf("slow"),
+      refusals: byId("refusals").checked, unchanged: byId("unchanged").checked, surprises: byId("surprises").checked, jumps: byId("jumps").checked, slow: numberOf("slow"),
       expensive: numberOf("expensive"), block: byId("block").value, search: byId("search").value.trim(),
     };
-    this.opensAll = Boolean(this.filters.refusals || this.filters.surprises || this.filters.jumps || this.filters.search);
+    this.opensAll = Boolean(this.filters.refusals || this.filters.unchanged || this.filters.surprises || this.filters.jumps || this.filters.search);
   }
 
   hasRun(run) {
-    const { runs, places, outcomes, steps } = this.data, { refusals, surprises, jumps, slow, expensive, block, search } = this.filters;
+    const { runs, places, outcomes, steps } = this.data, { refusals, unchanged, surprises, jumps, slow, expensive, block, search } = this.filters;
     if (refusals && !runs.refusals[run]) return false;
+    if (unchanged && !runs.unchanged[run]) return false;
     if (surprises && !runs.surprises[run]) return false;
     if (jumps && !JUMPS.has(outcomes[runs.outcome[run]])) return false;
     if (slow !== null && runs.seconds[run] < slow) return false;
@@ -51,9 +52,9 @@ class Viewer {
   }
 
   hasStep(step) {
-    const { steps } = this.data, { refusals, surprises, jumps, search } = this.filters;
+    const { steps } = this.data, { refusals, unchanged, surprises, jumps, search } = this.filters;
     if (steps.kind[step] !== 1 && steps.kind[step] !== 2) return false;
-    return (!refusals || steps.flags[step] & REFUSED) && (!surprises || steps.flags[step] & SURPRISE) && (!jumps || steps.flags[step] & JUMP) &&
+    return (!refusals || steps.flags[step] & REFUSED) && (!unchanged || steps.flags[step] & UNCHANGED) && (!surprises || steps.flags[step] & SURPRISE) && (!jumps || steps.flags[step] & JUMP) &&
       (!search || !this.hits || this.hits[step]);
   }
 
@@ -126,9 +127,9 @@ class Viewer {
     const { runs, places, outcomes } = this.data, outcome = outcomes[runs.outcome[run]], depth = Math.min(runs.depth[run], 8);
     const notes = [JUMPS.has(outcome) || outcome === "failed" || !outcome ? outcome || "no end" : "",
       runs.refusals[run] ? `${formatCount(runs.refusals[run])} refused` : "", runs.surprises[run] ? count(runs.surprises[run], "surprise") : ""];
-    const hasSteps = runs.steps[run] > 0;
+    const hasSteps = runs.steps[run] > 0, texts = hasSteps ? this.peek(runs.first[run]) : undefined;
     this.set(row, "run", hasSteps ? this.isOpen(run) ? "▾" : "▸" : "", places[runs.place[run]], notes.filter(Boolean).join(", "),
-      runs.seconds[run], runs.tokens[run], runs.usd[run], depth);
+      runs.seconds[run], runs.tokens[run], runs.usd[run], depth, texts);
     row.classList.toggle("bad", outcome === "failed" || outcome === "raised" || runs.refusals[run] > 0);
     row.classList.toggle("marked", run === this.marked);
     this.setBar(row.bars[0], runs.start[run], runs.seconds[run]);
@@ -137,12 +138,11 @@ class Viewer {
   }
 
   fillStep(row, run, step) {
-    const { runs, steps } = this.data, texts = this.chunks.peek(step);
-    if (!texts) this.chunks.load(step).then(() => this.list.update());
+    const { runs, steps } = this.data, texts = this.peek(step);
     const firstLine = texts ? texts.code.trimStart().split("\n", 1)[0].slice(0, 200) : "…";
     const note = steps.flags[step] & SURPRISE ? "surprise" : steps.flags[step] & REFUSED ? "refused" : steps.flags[step] & FAILED ? "failed" : steps.flags[step] & JUMP ? texts?.result.split(":", 1)[0] ?? "" : "";
     this.set(row, "step", "", `${step - runs.first[run]}  ${firstLine || texts?.effect || KINDS[steps.kind[step]]}`, note,
-      steps.call[step] + steps.code[step], steps.tokens[step], steps.usd[step], Math.min(runs.depth[run], 8) + 1);
+      steps.call[step] + steps.code[step], steps.tokens[step], steps.usd[step], Math.min(runs.depth[run], 8) + 1, texts);
     row.classList.toggle("bad", Boolean(steps.flags[step] & (REFUSED | FAILED)));
     row.classList.remove("marked");
     this.setBar(row.bars[0], 0, -1);
@@ -161,10 +161,19 @@ class Viewer {
     if (a >= 0) this.setBar(row.bars[0], runs.start[a], runs.seconds[a]);
   }
 
-  set(row, kind, caret, name, note, seconds, tokens, usd, depth) {
+  // The texts of a step if they are there; else they come, and the rows are drawn again.
+  peek(step) {
+    const texts = this.chunks.peek(step);
+    if (!texts) this.chunks.load(step).then(() => this.list.update());
+    return texts;
+  }
+
+  set(row, kind, caret, name, note, seconds, tokens, usd, depth, texts) {
     row.classList.toggle("step", kind === "step");
     row.parts.caret.textContent = caret;
     row.parts.name.textContent = row.parts.name.title = name;
+    row.parts.given.textContent = row.parts.given.title = texts?.given ?? "";
+    row.parts.changed.textContent = row.parts.changed.title = texts?.changed ? `→ ${texts.changed}` : "";
     row.parts.note.textContent = note;
     row.parts.seconds.textContent = seconds < 60 ? seconds.toFixed(seconds < 0.1 ? 3 : 2) : formatSeconds(seconds);
     row.parts.tokens.textContent = tokens ? formatTokens(tokens) : "";
@@ -297,6 +306,7 @@ class Viewer {
     byId("block").append(...blocks.slice(0, 2000).sort().map((place) => make("option", { value: place }, place)));
     const { selection } = data;
     byId("refusals").checked = selection.refusals;
+    byId("unchanged").checked = selection.unchanged;
     byId("surprises").checked = selection.surprises;
     byId("jumps").checked = selection.jumps;
     byId("slow").value = selection.slow ?? "";
