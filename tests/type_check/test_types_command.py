@@ -270,7 +270,11 @@ def test_a_wrong_call_says_what_to_do(place: Path, arguments: list[str], message
 
 @pytest.mark.parametrize(
     "text",
-    ["'''natural\nPrint hello.\n'''\nx = (\n", "'''natural\n<nobody>\n'''\n", "x = 1; '''natural\n"],
+    [
+        "'''natural\nPrint hello.\n'''\nx = (\n",
+        "'''natural\n<nobody>\n'''\n",
+        "x = 1; '''natural\n",
+    ],
 )
 def test_sources_with_errors_are_reported_and_not_checked(place: Path, text: str) -> None:
     (place / "b.njpy").write_text(text)
