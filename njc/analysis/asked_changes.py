@@ -55,6 +55,12 @@ _HAS_RESULT = re.compile(
     re.IGNORECASE,
 )
 """An output behind the reference that takes the result in place of a change."""
+_KEEPS = re.compile(
+    r"(?:increase|increment|decrease|decrement|reset|set|toggle|mark|flag|tick|update|modify|change|overwrite|clear|empty|add)"
+    r"\b[^.;!?]*?(?:[.;!?]|\b(?:and|then)\b)",
+    re.IGNORECASE,
+)
+"""A verb that means an attribute itself, if its clause ends before the output."""
 _NEGATED = re.compile(r"(?:\b(?:not|never|without|nothing)|n['’]t)\s+\Z", re.IGNORECASE)
 _PRINTS = re.compile(
     rf"{_CLAUSE}(?P<verb>print|log|display|echo|sleep|wait|beep)s?\b(?!\s*[-:])"
@@ -78,12 +84,14 @@ def find_asked_changes(block: NaturalBlock) -> Iterator[AskedChange]:
         found = _INTO.search(before) or _DIRECT.search(before)
         if found is None or _NEGATED.search(before, 0, found.start()):
             continue
-        if found.re is _DIRECT and _HAS_RESULT.match(text, reference.end - shift):
+        name = found.lastgroup or "verb"
+        clause = f"{found[name]} {text[reference.end - shift :]}".partition("<:")[0]
+        keeps = reference.is_dotted and _KEEPS.match(clause)
+        if found.re is _DIRECT and not keeps and _HAS_RESULT.match(text, reference.end - shift):
             continue
         seen.add(reference.path)
-        name = found.lastgroup or "verb"
         start = reference.start - len(before) + found.start(name)
-        is_sum = found[name].lower() == "add"
+        is_sum = found[name].lower() == "add" and not keeps
         yield AskedChange(found[name].lower(), start, start + len(found[name]), reference, is_sum)
 
 

@@ -59,6 +59,8 @@ class Obstacle:
     remedy: str = ""
     is_missing: bool = False
     """It is the lack of anything that a block without code could do."""
+    is_unknown: bool = False
+    """It is a variable whose type is not known."""
 
 
 def decide_authority(block: NaturalBlock, types: TypeReader, project: Options) -> Authority:
@@ -208,6 +210,7 @@ def _find_input_obstacle(block: NaturalBlock, path: str, types: TypeReader) -> I
         yield Obstacle(
             f"it may change `{path}`, whose type is not known",
             f"annotate `{path}`" if can_annotate else f"{ANSWER_REMEDY}, if it only reads `{path}`",
+            is_unknown=True,
         )
 
 
@@ -216,6 +219,9 @@ def _find_read_type(
 ) -> tuple[Typed | None, Typed | None]:
     """The type of what a path reads, and of what the last attribute of the path belongs to."""
     root, *attributes = path.split(".")
+    itself = types.expand(Typed(ast.Name(root, ast.Load()), block.scope))
+    if attributes and (found := types.class_of_type(itself)) is not None:
+        return _find_class_attribute_type(found, attributes, types), None
     typed = types.infer(ast.Name(root, ast.Load()), block.scope)
     if typed is None and root in block.binds:
         typed = types.output_type(root, block.scope)

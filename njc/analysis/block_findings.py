@@ -1,6 +1,7 @@
 """The findings that depend on what a block may do: it can do nothing, or not what its text says.
 
 Summarize <text>.                                       NJ211  the block can do nothing
+Summarize <text>.                                       NJ213  the same, where the type of `text` is not known
 Skip <mail> if it is spam, or note its <:topic: str>.   NJ303  `skip` may mean a jump that the text does not name
 Increase <count>, and put a text into <:note: str>.     NJ305  the text says to increase `count`, which is only read
 The service continues. Put <x> into <:y: str>.          NJ306  `continues` offers a jump that may not be meant
@@ -9,14 +10,16 @@ Put the sum of <rows> into <:total: float>.             NJ304  the block has cod
 
 from __future__ import annotations
 
+import ast
 import re
 from collections.abc import Iterator
 
 from njc.analysis.authority import Authority, find_fixed_changes, find_obstacles
-from njc.analysis.control_words import find_doubtful_names, find_implied_jumps
+from njc.analysis.control_words import find_doubtful_names, find_implied_jumps, list_named_jumps
 from njc.analysis.inference import TypeReader
 from njc.frontend.blocks import NaturalBlock
 from njc.frontend.diagnostics import Diagnostic, make_diagnostic
+from njc.frontend.names import is_defined
 from njc.frontend.source import SourceFile
 from njrt.options import Options, merge_option_layers
 
@@ -26,6 +29,25 @@ _RAISE_WORDS = re.compile(
     re.IGNORECASE,
 )
 """Words by which a text asks for an exception."""
+
+
+_COMPUTES = re.compile(
+    r"(?:\A\s*|[.;:!?]\s+|\b(?:and|then|please)\s+)(?:summari[sz]e|translate|classify|categori[sz]e|extract|describe|explain|count|compute"
+    r"|calculate|find|list|determine|decide|analy[sz]e|rate|score|compare|read|look|check|identify|detect|estimate|evaluate"
+    r"|paraphrase|answer|guess|rank|name|suggest|review|judge|transcribe|say|tell|think|consider)s?\b",
+    re.IGNORECASE,
+)
+"""Verbs at the start of a clause that ask for a result."""
+_CHANGES = re.compile(
+    r"\b(?:add|append|push|insert|prepend|attach|put|place|save|store|record|write|enter|register|move|copy|increase|increment"
+    r"|decrease|decrement|reset|update|modify|mutate|overwrite|mark|flag|tick|clear|empty|shuffle|truncate|toggle|rename|edit"
+    r"|change|set|sort|reverse|remove|delete|drop|discard|pop|extend|fill|replace|swap|assign|give|make|turn|convert|fix|correct"
+    r"|clean|keep|note|merge|split|sen[dt]|print|log|display|show|call|run|execute|invoke|use|appl(?:y|ies)|open|close|create"
+    r"|notify|publish|upload|download|schedule|cancel|start|stop|wait|ask|tag|label|annotate|take|grow|shrink|happen|perform|do)"
+    r"(?:s|es|d|ed|ing)?\b",
+    re.IGNORECASE,
+)
+"""Verbs that may ask for a change, or for something that only code can do."""
 
 
 def find_block_findings(
@@ -45,6 +67,8 @@ def find_block_findings(
         )
         hint = "name what it makes, such as `<:result: str>`, what it changes, or the jump that it takes"
         yield make_diagnostic(source, "NJ211", *at, message, hint)
+    elif not (block.writes or list_named_jumps(block) or block.is_fstring):
+        yield from _check_missing_output(source, block, types)
     for implied, names in find_implied_jumps(block, offered):
         at = (start + implied.start(), start + implied.end())
         choice = " or ".join(f"`{name}`" for name in names)
@@ -80,6 +104,41 @@ def _can_do_nothing(block: NaturalBlock, authority: Authority, types: TypeReader
     if _RAISE_WORDS.search(block.words):
         return False
     return all(obstacle.is_missing for obstacle in find_obstacles(block, (), types))
+
+
+def _check_missing_output(
+    source: SourceFile, block: NaturalBlock, types: TypeReader
+) -> Iterator[Diagnostic]:
+    """Report a block without an output and a jump whose result is read below, or whose text asks for nothing else."""
+    missing = _find_missing_name(block, types)
+    if missing is None:
+        obstacles = [
+            obstacle for obstacle in find_obstacles(block, (), types) if not obstacle.is_missing
+        ]
+        are_unknown = obstacles and all(obstacle.is_unknown for obstacle in obstacles)
+        is_harmless = _COMPUTES.search(block.words) and not _CHANGES.search(block.words)
+        if not (are_unknown and is_harmless) or _RAISE_WORDS.search(block.words):
+            return
+    message = (
+        f"the block has no output, and nothing binds `{missing}`, which the code below reads"
+        if missing
+        else "the block seems to do nothing: it has no output, no jump, and its text asks for no change"
+    )
+    hint = f"write `<:{missing or 'result: str'}>` for what it makes, or say what it changes"
+    yield make_diagnostic(source, "NJ213", block.start, block.start + 10, message, hint)
+
+
+def _find_missing_name(block: NaturalBlock, types: TypeReader) -> str | None:
+    """Return the first name that the code below reads and nothing binds."""
+    names = (
+        node
+        for node in ast.walk(block.scope.node)
+        if isinstance(node, ast.Name)
+        and node.lineno > block.end_line
+        and not is_defined(node.id, block.scope, types.outputs)
+    )
+    found = min(names, key=lambda node: (node.lineno, node.col_offset), default=None)
+    return found.id if found is not None else None
 
 
 def find_code_hint(

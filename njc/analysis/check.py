@@ -204,8 +204,8 @@ def is_quoted(block: NaturalBlock, start: int, end: int) -> bool:
     return any(begin <= start - shift and end - shift <= last for begin, last in quoted)
 
 
-_OPERAND_BEFORE = re.compile(r"([\w.]+|[)\]])\s*\Z")
-_OPERAND_BEHIND = re.compile(r"\s*([\w.]+|[(\[-])")
+_OPERAND_BEFORE = re.compile(r"(\w+(?:\.\w+)*|[)\]])\s*\Z")
+_OPERAND_BEHIND = re.compile(r"\s*(\w[\w.]*|[(\[-])")
 
 
 def _is_comparison(

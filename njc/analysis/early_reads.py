@@ -57,7 +57,12 @@ def check_early_reads(
         )
         if scope.kind == "class" or scope.bindings.star_import or not search.watched:
             continue
-        _follow(scope.node.body, frozenset(scope.bindings.parameters), search)
+        given = {
+            name
+            for name in search.watched
+            if mangle(name, scope.mangling_class) in scope.bindings.parameters
+        }
+        _follow(scope.node.body, frozenset(given), search)
         for name, reference in search.found.items():
             message = f"`{name}` is not bound here: no path to this block binds it"
             hint = "bind it above the block"

@@ -223,6 +223,13 @@ CODES: Mapping[str, DiagnosticCode] = {
         "variable around the function has the same name, and keeps its value. If that is the one that the block "
         "is to bind, declare it `global` or `nonlocal` in the function.",
     ),
+    "NJ213": DiagnosticCode(
+        "block that seems to do nothing",
+        "warning",
+        "The block has no output, its text names no jump and asks for no change, and the types of what it reads are "
+        "not known. What it makes, such as a summary, reaches the program only by an output. Name it by `<:name>`, or "
+        "say what the block changes.",
+    ),
     "NJ301": DiagnosticCode(
         "control word without effect",
         "warning",

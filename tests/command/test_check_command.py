@@ -143,7 +143,10 @@ UNCORRECTED = [
     "Add <a> to <:b: of what>.",
     "Add {a!r} to <:b>.",
     "Add <a> to <:b: of>, <input>.",
-]
+    *(f"{text} <:b>. {{a!r}}" for text in (
+        r"Add the digits \\d{a} of <a> to", "Add <a> if 1 < a > 0 to", "Add <a> if a < a > 1 to",
+        "Add `< a >` and `{a}` to", 'Add "< a >" to', "Add '{a}' to", "Add <a> as {a:>5} to")),
+]  # fmt: skip
 SUM = '''\
 def add(a, b):
     """natural

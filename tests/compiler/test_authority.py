@@ -621,3 +621,30 @@ def test_words_that_mean_a_jump_without_naming_it_are_reported(words, jumps) -> 
     if jumps and "," not in words:  # what the hint says is enough
         assert not find_jump_hints(f"{words} That is: {jumps[0]}.")
         assert [hint.split("`")[1] for _, hint in find_jump_hints(words, False)] == ["return"]
+
+
+OTHER_LANGUAGES = {
+    "continue": (
+        *("Überspringe <x>.", "Lass <x> aus.", "Mach weiter mit dem Rest.", "Geh zum nächsten.", "Fahre fort."),
+        *("Saute <x>.", "Passe au suivant.", "Poursuivez.", "Salta <x>.", "Omite <x>.", "Pasa al siguiente.", "Continúa."),
+        *("Sigue con el resto.", "Passa al prossimo.", "Prosegui.", "Pule <x>.", "Passe para o próximo.", "Prossiga."),
+        *("Sla <x> over.", "Ga door.", "Pomiń <x>.", "Пропусти <x>.", "Продолжай.", "跳过。", "继续。", "スキップ。", "건너뛰"),
+    ),
+    "break": (
+        *("Brich die Suche ab.", "Beende die Suche.", "Hör damit auf.", "Stoppe.", "Verlass die Schleife."),
+        *("Arrêtez.", "Interrompez.", "Quittez.", "Sortez de la boucle.", "Detente.", "Interrumpe.", "Abandona."),
+        *("Sal del bucle.", "Para aquí.", "Fermati.", "Smetti.", "Esci.", "Pare.", "Encerre.", "Saia do laço."),
+        *("Breek de lus af.", "Przerwij.", "Zakończ.", "Останови.", "Прерви.", "Выйди.", "中断。", "終了。", "멈추"),
+    ),
+    "return": (
+        *("Liefere <x>.", "Geef <x> terug.", "Renvoie <x>.", "Retournez <x>.", "Devuelve <x>.", "Devolva <x>."),
+        *("Retorna <x>.", "Restituisci <x>.", "Ritorna <x>.", "Zwróć <x>.", "Верни <x>.", "返す。", "반환"),
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("words", "jump"), [(words, jump) for jump, rows in OTHER_LANGUAGES.items() for words in rows]
+)
+def test_jumps_in_other_languages_are_reported(words: str, jump: str) -> None:
+    assert [hint.split("`")[1] for _, hint in find_jump_hints(words)] == [jump]

@@ -225,3 +225,40 @@ def test_the_forms_find_both_kinds_of_values() -> None:
     text = FORMS["module"]
     kinds = {run(text.format(type=t, value=v, block="{block}"), "x") for t, v in LEAVES}
     assert kinds == {True, False}
+
+
+HOLDERS = {
+    "class": ("class R:\n    total: int = 0\n", "R", ""),
+    "class without annotations": ("class R:\n    total = 0\n", "R", ""),
+    "base": ("class B:\n    total: int = 0\nclass R(B):\n    pass\n", "R", ""),
+    "instance": ("class R:\n    def __init__(self):\n        self.total: int = 0\n", "r", "r: R"),
+    "dataclass": ("@dataclasses.dataclass\nclass R:\n    total: int\n", "r", "r: R"),
+    "module": ("import registry as R\n", "R", ""),
+    "name of a module": ("from registry import R\n", "R", ""),
+}
+ASKS = (
+    *("Increase <{}> by one", "Decrement <{}>", "Reset <{}>", "Set <{}> to one", "Toggle <{}>"),
+    *("Add one to <{}>", "Put one into <{}>", "Update <{}>", "First, increase <{}>"),
+)
+
+
+@pytest.mark.parametrize("holder", HOLDERS)
+@pytest.mark.parametrize("ask", ASKS)
+@pytest.mark.parametrize("rest", [", and put it into <:n: int>.", ". Then say <:n: int>."])
+def test_no_block_answers_whose_text_changes_an_attribute(holder: str, ask: str, rest: str) -> None:
+    lead, root, parameters = HOLDERS[holder]
+    prompt = ask.format(f"{root}.total") + rest
+    text = (
+        f'{HEAD}{lead}def f({parameters}):\n    """natural\n    {prompt}\n    """\n    return n\n'
+    )
+    (authority,) = compile_source(SourceFile("p.njpy", text.encode())).authorities
+    assert authority.effects == "direct"
+
+
+@pytest.mark.parametrize(
+    "prompt", ["Read <R.total> into", "Sort <R.total> into", "Add one to <R.total> for"]
+)
+def test_a_block_answers_whose_text_computes_with_an_attribute(prompt: str) -> None:
+    text = f'{HOLDERS["class"][0]}"""natural\n{prompt} <:n: int>.\n"""\nprint(n)\n'
+    (authority,) = compile_source(SourceFile("p.njpy", text.encode())).authorities
+    assert authority.effects == "answer"

@@ -16,17 +16,18 @@ def find_findings(prompt: str, after: str = "", prefix: str = "") -> list[Diagno
     return list(compile_source(SourceFile("p.njpy", (text + rows).encode())).diagnostics)
 
 
-WITHOUT_JUMP = [
-    "Order a coffee break for <x>.",
-    "Book <x> a return ticket.",
-    "Book <x> a return flight, and note it in the tax return.",
-    "Break <x> into lines.",
-    "Break down <x>.",
-    "Put a line break behind <x>.",
-    "Continue the story of <x>.",
-    "Sort <x>. In return, thank the user.",
-    "Say how <x> breaks and returns.",
-]
+WITHOUT_JUMP = {
+    "Order a coffee break for <x>.": ["NJ211"],
+    "Book <x> a return ticket.": ["NJ211"],
+    "Book <x> a return flight, and note it in the tax return.": ["NJ211"],
+    "Break <x> into lines.": ["NJ211"],
+    "Break down <x>.": ["NJ211"],
+    "Put a line break behind <x>.": ["NJ211"],
+    "Continue the story of <x>.": ["NJ211"],
+    "Sort <x>. In return, thank the user.": ["NJ211", "NJ305"],
+    "Say how <x> breaks and returns.": ["NJ211"],
+}
+"""Prompts, and the findings about them: `x` cannot be changed, so most can do nothing."""
 WITH_JUMP = [
     "Break if <x> is empty.",
     "Look at <x>, then break.",
@@ -42,13 +43,13 @@ WITH_JUMP = [
 def test_words_that_ask_for_no_jump(prompt: str) -> None:
     text = f'x = 1\n"""natural\n{prompt}\n"""\n'
     found = compile_source(SourceFile("p.njpy", text.encode())).diagnostics
-    assert {finding.code for finding in found} <= {"NJ211", "NJ305"}
+    assert [finding.code for finding in found] == WITHOUT_JUMP[prompt]
 
 
 @pytest.mark.parametrize("prompt", WITH_JUMP)
 def test_words_that_ask_for_a_jump(prompt: str) -> None:
     codes = [finding.code for finding in find_findings(prompt)]
-    assert [code for code in codes if code != "NJ211"] == ["NJ301"]
+    assert codes == ["NJ301"]
 
 
 @pytest.mark.parametrize(
@@ -64,6 +65,9 @@ def test_words_that_ask_for_a_jump(prompt: str) -> None:
         ("Read {x}.", "", "NJ210", "write `<x>`"),
         ("Read {x} and <items>.", "", "NJ210", "write `<x>`"),
         ("Greet the user.", "", "NJ211", "<:result: str>"),
+        ("Summarize <x>.", "", "NJ213", "write `<:result: str>`"),
+        ("Summarize <x>.", "return summary", "NJ213", "write `<:summary>`"),
+        ("Update it by <x>.", "return summary", "NJ213", "write `<:summary>`"),
         ("Read <items[0]>.", "", "NJ208", "<items>"),
         ("Read <input>.", "", "NJ209", "write `<<input>`"),
     ],
@@ -87,6 +91,22 @@ def test_hint(prompt: str, after: str, code: str, hint: str) -> None:
 )
 def test_plain_text(prompt: str) -> None:
     assert not find_findings(prompt)
+
+
+@pytest.mark.parametrize(
+    ("prompt", "after"),
+    [
+        ("Summarize <x> into <:y>.", "return y"),
+        ("Summarize <x>, and store it in <items>.", ""),
+        ("Summarize <x>, and append it to <items>.", "return items"),
+        ("Summarize <x>, or raise ValueError.", ""),
+        ("Summarize <x>, and return it.", ""),
+        ("Resume <x>.", ""),
+        ("Fasse <x> zusammen.", ""),
+    ],
+)
+def test_blocks_that_may_do_something(prompt: str, after: str) -> None:
+    assert "NJ213" not in {finding.code for finding in find_findings(prompt, after)}
 
 
 def test_comments_in_strings_are_text() -> None:

@@ -91,6 +91,30 @@ def test_unbound_on_some_path(body: str) -> None:
     assert find_codes(body) == ["NJ205"]
 
 
+EARLY = [
+    "[[Put <y> into <:z>.]]\ny = 1\nprint(z)",
+    "y = 1\ndel y\n[[Put <y> into <:z>.]]\nprint(z)",
+    "if x:\n    [[Put <y> into <:z>.]]\n    print(z)\ny = 1",
+]
+BOUND = [
+    "y = 1\n[[Put <y> into <:z>.]]\nprint(z)",
+    "for i in xs:\n    if i:\n        [[Put <y> into <:z>.]]\n        print(z)\n    y = 1",
+    "if x:\n    y = 1\n[[Put <y> into <:z>.]]\nprint(z)",
+    "class Box:\n    def fill(self, __item):\n        [[Put <__item> into <:z>.]]\n        __item = 2\n        print(z)",
+    "class Box:\n    def fill(self):\n        __item = 2\n        [[Put <__item> into <:z>.]]\n        print(z)",
+]
+
+
+@pytest.mark.parametrize("body", EARLY)
+def test_reads_before_anything_is_bound(body: str) -> None:
+    assert find_codes(body) == ["NJ205"]
+
+
+@pytest.mark.parametrize("body", BOUND)
+def test_reads_of_what_some_path_binds(body: str) -> None:
+    assert find_codes(body) == []
+
+
 USED = [
     "[[Count <xs> into <:n>, then call <x> with <n>.]]",
     "[[Call <x> with <n>; before that, count <xs> into <:n>.]]",

@@ -89,7 +89,7 @@ EFFECTS = f"with `{NEW_NAME}` the block in line {{}} would be given the effects 
 EVAL = "`eval` in line 9 may use the name `{}`"
 REFUSED = {
     "examples/mailbox.njpy": {"self": EFFECTS.format(14, "direct")},
-    "battle/natural.njpy": {"dataclass": EFFECTS.format(22, "direct")},
+    "battle/rewritten.njpy": {"dataclass": EFFECTS.format(22, "direct")},
     "character_builder/natural.njpy": {"dataclass": EFFECTS.format(18, "direct")},
     "gsm8k/natural.njpy": {name: EVAL.format(name) for name in ("solve", "problem", "expression")},
     "tiny_bookshop/natural.njpy": {"dataclass": EFFECTS.format(16, "direct")},

@@ -13,6 +13,7 @@ import pytest
 from kernels import KERNEL, kernels  # noqa: F401
 
 from njc.notebook.cells import CellError, compile_cell
+from njc.notebook.extension import UNMARKED, load
 from njrt.options import Options
 
 nbformat = pytest.importorskip("nbformat")
@@ -149,3 +150,23 @@ def test_a_cell_may_read_variables_of_earlier_cells(text: str) -> None:
 def test_what_is_wrong_is_said_with_the_line_of_the_cell(text: str, place: str) -> None:
     with pytest.raises(CellError, match=place.replace("[", r"\[")):
         compile_cell(text, "In[3]", Options())
+
+
+@pytest.mark.parametrize(
+    ("cell", "is_reported"),
+    [
+        ('"""natural\nPut a number into <:n>.\n"""', True),
+        ('if 1:\n    """natural\n    Put a number into <:n>.\n    """', True),
+        ("n = 1", False),
+        ('x = "natural"', False),
+    ],
+)
+def test_natural_code_in_a_cell_that_is_not_marked_is_reported(
+    cell: str, is_reported: bool, capsys: pytest.CaptureFixture[str]
+) -> None:
+    from IPython.core.interactiveshell import InteractiveShell
+
+    shell = InteractiveShell()
+    load(shell)
+    shell.run_cell(cell)
+    assert (UNMARKED in capsys.readouterr().err) == is_reported

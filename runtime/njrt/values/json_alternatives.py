@@ -130,7 +130,7 @@ class FormComparer:
         if known and KEYS in other:
             values = other.get("additionalProperties")
             return all(self.is_covered(part, values, assumed) for part in known.values())
-        is_extra_ignored = one.get(CONTAINER) is tuple and CONTAINER not in other
+        is_extra_ignored = one.get(CONTAINER) is tuple and other.get(CONTAINER) is not tuple
         if is_extra_ignored and forms and known.keys() >= forms.keys():
             return all(self.is_covered(known[name], forms[name], assumed) for name in forms)
         if known.keys() != forms.keys():

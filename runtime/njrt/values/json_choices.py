@@ -13,11 +13,13 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from decimal import Decimal
 from functools import lru_cache
 from typing import Any
 
 from njrt.messages import Json
 from njrt.outcome import UserValue
+from njrt.values.adapters import get_adapter
 
 JsonValue = Any
 """What `json.loads` gives."""
@@ -38,7 +40,7 @@ _KINDS_OF_KEYS = frozenset({*KINDS_OF_FORMATS.values(), "int", "float"})
 """The kinds of keys that are more than text."""
 
 CONTAINER = "x-container"
-"""The key under which a schema holds the class of an array that is no list, and of a named tuple."""
+"""The key under which a schema holds the class of what is no list, dict or text, such as of a tuple, a Decimal or a dataclass."""
 
 KEYS = "x-keys"
 """The key under which the schema of a dict holds the kind of its keys, as pydantic's core names it."""
@@ -110,10 +112,15 @@ class _Reader:
             fitting = [part for part in alternatives if self.fits(value, part)]
             if not fitting:
                 return self.read_misfit(value, alternatives, place)
-            return self.read(value, min(fitting, key=self.get_rank(value)), place, True)
+            best = resolve_reference(min(fitting, key=self.get_rank(value)), self.root)
+            found = self.read(value, best, place, True)
+            is_doubtful = len(fitting) > 1 and isinstance(found, dict)
+            return _make_instance(found, best.get(CONTAINER)) if is_doubtful else found
         match value:
             case str() if in_union and schema.get("format") in KINDS_OF_FORMATS:
                 return read_kind(KINDS_OF_FORMATS[schema["format"]], value)
+            case str() | int() | float() if schema.get(CONTAINER) is Decimal:
+                return read_kind("decimal", value) if can_read("decimal", value) else value
             case list():
                 fixed: Sequence[Json] = schema.get("prefixItems", ())
                 schemas = [*fixed, *[schema.get("items")] * len(value)]
@@ -177,19 +184,22 @@ class _Reader:
                 return member
         return name
 
-    def get_rank(self, value: JsonValue) -> Callable[[Json], tuple[int, int]]:
-        """The order of alternatives that fit: constants, telling texts, then those with most of the value's names."""
+    def get_rank(self, value: JsonValue) -> Callable[[Json], tuple[int, int, int]]:
+        """Return the order of alternatives that fit: constants, telling texts, most of the value's names, decimals."""
 
-        def rank(part: Json) -> tuple[int, int]:
+        def rank(part: Json) -> tuple[int, int, int]:
             schema = resolve_reference(part, self.root)
             if inner := list_alternatives(schema):
                 return min(rank(choice) for choice in inner if self.fits(value, choice))
             if MEMBERS in schema or list_constants(schema):
-                return 0, 0
+                return 0, 0, 0
             if schema.get("format") in KINDS_OF_FORMATS or schema.get(KEYS) in _KINDS_OF_KEYS:
-                return 1, 0
+                return 1, 0, 0
+            if schema.get(CONTAINER) is Decimal:
+                return 2, 1, 0
             known = schema.get("properties", {})
-            return 2, -len(known.keys() & value.keys()) if isinstance(value, dict) else 0
+            names = value.keys() if isinstance(value, dict) else known.keys()
+            return 2, -len(known.keys() & names), len(known.keys() - names)
 
         return rank
 
@@ -248,6 +258,17 @@ class _Reader:
         return "propertyNames" not in schema or self.fits(name, schema["propertyNames"])
 
 
+def _make_instance(value: UserValue, kind: type | None) -> UserValue:
+    """Make an instance of a class, which pydantic would not choose; return the value if that fails, for pydantic to say why."""
+    if kind is None or kind is tuple:
+        return value
+    try:
+        made: UserValue = get_adapter(kind).validate_python(value)
+    except ValueError:
+        return value
+    return made
+
+
 def check_value(value: JsonValue, schema: Json, place: tuple[str, ...]) -> None:
     """Raise ValueError for a value that no type is read from, although pydantic would read one."""
     match value:
@@ -294,13 +315,13 @@ def _make_validator(kind: str) -> Any:
     return SchemaValidator({"type": kind})
 
 
-def read_kind(kind: str, text: str) -> UserValue:
-    """Read text as a kind of pydantic's core, such as `date`; raise ValueError where it is none."""
+def read_kind(kind: str, text: str | float) -> UserValue:
+    """Read text, or a number, as a kind of pydantic's core, such as `date`; raise ValueError where it is none."""
     return _make_validator(kind).validate_python(text)
 
 
-def can_read(kind: str, text: str) -> bool:
-    """Whether text is read as a kind without an error."""
+def can_read(kind: str, text: str | float) -> bool:
+    """Return whether text, or a number, is read as a kind without an error."""
     try:
         read_kind(kind, text)
     except ValueError:

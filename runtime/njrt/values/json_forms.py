@@ -14,6 +14,7 @@ from __future__ import annotations
 import enum
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from decimal import Decimal
 from functools import lru_cache
 from itertools import permutations
 from typing import Any
@@ -111,6 +112,10 @@ def _generate_schema(declared: DeclaredType) -> Json:
             found = self.kw_arguments_schema(schema["arguments_schema"], None)
             return {**found, CONTAINER: tuple}
 
+        def decimal_schema(self, schema: Any) -> dict[str, Any]:
+            forms = _list_forms(super().decimal_schema(schema))
+            return {"anyOf": [{**form, CONTAINER: Decimal} for form in forms]}
+
         def union_schema(self, schema: Any) -> dict[str, Any]:
             choices = [part[0] if isinstance(part, tuple) else part for part in schema["choices"]]
             forms = [_list_forms(self.generate_inner(part)) for part in choices]
@@ -123,7 +128,11 @@ def _generate_schema(declared: DeclaredType) -> Json:
         def dataclass_schema(self, schema: Any) -> dict[str, Any]:
             if _has_own_constructor(schema["cls"]):
                 raise TypeError(f"`{schema['cls'].__name__}` is made by code of its own")
-            return super().dataclass_schema(schema)
+            return {**super().dataclass_schema(schema), CONTAINER: schema["cls"]}
+
+        def model_schema(self, schema: Any) -> dict[str, Any]:
+            container = {} if schema.get("root_model") else {CONTAINER: schema["cls"]}
+            return {**super().model_schema(schema), **container}
 
         def dict_schema(self, schema: Any) -> dict[str, Any]:
             if "keys_schema" in schema and not _are_texts(schema["keys_schema"]):
