@@ -20,7 +20,7 @@ from typing import Any
 
 from njc.timeline.step_builder import build_timeline
 from njc.timeline.steps import Step
-from njc.timeline.trace_lines import StateTexts, TraceLine
+from njc.timeline.trace_lines import TraceLine
 from spsbench.states.trace import DamagedStatesError, ProgramState, StateTrace
 
 INDENT = "    "
@@ -72,7 +72,7 @@ class _BlockWriter:
         last = self._add_text("end", indent=1)
         self._add_state("call", first, depth, began.changes)
         inner = list(self._called.get(run, ()))
-        changes: StateTexts = {}
+        changes: Mapping[str, str | None] = {}
         for number, (effect, place) in enumerate(zip(effects, places, strict=True), 1):
             self._add_state("line", place, depth, changes)
             until = effects[number].number if number < len(effects) else steps[-1].number
@@ -98,7 +98,9 @@ class _BlockWriter:
         ]
         return number
 
-    def _add_state(self, event: Any, line: int, depth: int, texts: StateTexts) -> None:
+    def _add_state(
+        self, event: Any, line: int, depth: int, texts: Mapping[str, str | None]
+    ) -> None:
         changed = {name: text for name, text in texts.items() if text is not None}
         removed = tuple(sorted(name for name, text in texts.items() if text is None))
         self.states.append(ProgramState(event, line, depth, changed, removed))
