@@ -150,15 +150,8 @@ def check_read(value: UserValue, name: str) -> None:
 
 
 _READABLE = frozenset(
-    {
-        "__dict__",
-        "__annotations__",
-        "__members__",
-        "__setattr__",
-        "__delattr__",
-        "__dataclass_fields__",
-    }
-)
+    f"__{word}__" for word in ("dict", "annotations", "members", "setattr", "delattr", "dataclass_fields")
+)  # fmt: skip
 """Checked names that `read_attribute` serves in a safe form, or that hold nothing but data."""
 
 
