@@ -74,7 +74,7 @@ RUNTIME_VARIABLES = (
 )
 """The variables of the runtime that are not options of blocks."""
 
-INTERNAL_VARIABLES = ("NJC_TIMELINE", "NJC_TRACE_BLOCK")
+INTERNAL_VARIABLES = ("NJC_BUILD_IMPORTS", "NJC_TIMELINE", "NJC_TRACE_BLOCK")
 """The variables by which njc passes settings to the processes that it starts."""
 
 

@@ -5,8 +5,10 @@
 from __future__ import annotations
 
 import asyncio
+import enum
 import html.entities
 import json
+import re
 import weakref
 from typing import Any
 
@@ -18,7 +20,7 @@ from njrt.models.scripted import run
 from njrt.session.limits import limit, list_open_meters
 
 HOLDERS = """
-import types, typing, json, enum, collections
+import types, typing, json, enum, collections, functools
 holders = [
     types.GenericAlias(json.JSONEncoder, int),
     types.GenericAlias(enum.Enum, int),
@@ -29,6 +31,15 @@ holders = [
     typing.DefaultDict,
     types.MethodType(json.dumps, 1),
     typing.Annotated[types.GenericAlias(json.JSONEncoder, int), 1],
+    functools.partial(json.JSONEncoder),
+    functools.partial(functools.partial, json.JSONEncoder),
+    functools.partial(json.dumps),
+    type("Partial", (functools.partial,), {})(json.JSONEncoder),
+    type("Alias", (types.GenericAlias,), {})(json.JSONEncoder, int),
+    type("Alias", (types.GenericAlias,), {})(enum.Enum, int),
+    super(enum.Flag, enum.Flag),
+    type("Super", (super,), {})(enum.Flag, enum.Flag),
+    functools.partial(enum.Enum),
 ]
 """
 
@@ -41,14 +52,14 @@ def refused(code: str) -> None:
     assert "AttributeError" in str(model.requests[1].messages[-1]), model.requests[1].messages[-1]
 
 
-@pytest.mark.parametrize("number", [0, 2, 4, 5, 6, 8])
+@pytest.mark.parametrize("number", [0, 2, 4, 5, 6, 8, 9, 10, 11, 12, 13])
 @pytest.mark.parametrize("store", ["setattr(holders[{}], 'changed', 1)", "holders[{}].changed = 1"])
 def test_stores_through_a_proxy_are_stores_to_what_it_stands_for(number: int, store: str) -> None:
     refused(store.format(number))
     assert not hasattr(json.JSONEncoder, "changed")
 
 
-@pytest.mark.parametrize("holder", [1, 3])
+@pytest.mark.parametrize("holder", [1, 3, 14, 15, 16, 17])
 @pytest.mark.parametrize("name", ["_member_map_", "_convert_", "_use_args_", "_find_data_type_"])
 def test_reads_through_a_proxy_are_reads_of_what_it_stands_for(holder: int, name: str) -> None:
     refused(f"holders[{holder}].{name}")
@@ -77,6 +88,38 @@ def test_data_of_the_library_is_copied() -> None:
     with njrt.using(model=njrt.Scripted([run(code, done=True)]), effects="direct"):
         njrt.run("natural: Set <:done>.", lambda: (done,), writes="done")
     assert html.entities.html5 == before
+
+
+def test_a_comparison_gives_no_mapping_of_the_library() -> None:
+    code = """
+import json, re
+class Taker:
+    def __eq__(self, other):
+        other["taken"] = 1
+        return True
+    def __ror__(self, other):
+        return self == other
+for mapping in [re.RegexFlag.__members__, getattr(re.RegexFlag, "__members__"), vars(json.JSONEncoder)]:
+    assert len(mapping) > 3
+    mapping == Taker(), mapping | Taker()
+done = 1
+"""
+    model = njrt.Scripted([run(code, done=True)])
+    with njrt.using(model=model, effects="direct"):
+        njrt.run("natural: Set <:done>.", lambda: (done,), writes="done")
+    assert "taken" not in re.RegexFlag.__members__
+    assert not hasattr(json.JSONEncoder, "taken")
+
+
+def test_members_of_an_enum_are_read() -> None:
+    class Color(enum.Enum):
+        RED = 1
+
+    names: list[str] = []
+    model = njrt.Scripted([run("names.extend(Color.__members__)", done=True)])
+    with njrt.using(model=model, effects="direct"):
+        njrt.run("natural: Add the names of <Color> to <names>.", lambda: (Color, names))
+    assert names == ["RED"]
 
 
 LOOP = """

@@ -165,7 +165,7 @@ def test_the_command_goes_on_where_it_was_killed(
     flags = ["surprise-report", "s.jsonl", "--out", "report.md"]
     assert CliRunner().invoke(main, flags).exit_code == 0
     assert CliRunner().invoke(main, [*flags, "--check"]).exit_code == 0
-    drawn = "2 of 97 effects, drawn with seed 0, with its share of each kind of mistake"
+    drawn = "2 of 96 effects, drawn with seed 0, with its share of each kind of mistake"
     assert f"| Effects | {drawn} |" in Path("report.md").read_text()
     Path("s.jsonl").write_text("".join(lines[:-1]))
     changed = CliRunner().invoke(main, [*flags, "--check"])

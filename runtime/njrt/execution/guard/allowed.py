@@ -63,7 +63,7 @@ SAFE_NAMES = _split_words(
     __format__ __ge__ __getitem__ __gt__ __hash__ __iadd__ __iand__ __ifloordiv__ __ilshift__ __imatmul__
     __imod__ __imul__ __index__ __init__ __init_subclass__ __instancecheck__ __int__ __invert__ __ior__
     __ipow__ __irshift__ __isub__ __iter__ __itruediv__ __ixor__ __le__ __len__ __length_hint__ __lshift__
-    __lt__ __matmul__ __members__ __missing__ __mod__ __module__ __mul__ __name__ __ne__ __neg__ __new__
+    __lt__ __matmul__ __missing__ __mod__ __module__ __mul__ __name__ __ne__ __neg__ __new__
     __next__ __notes__ __optional_keys__ __or__ __origin__ __pos__ __post_init__ __pow__ __prepare__
     __qualname__ __radd__ __rand__ __rdivmod__ __repr__ __required_keys__ __reversed__ __rfloordiv__
     __rlshift__ __rmatmul__ __rmod__ __rmul__ __ror__ __round__ __rpow__ __rrshift__ __rshift__ __rsub__

@@ -21,7 +21,7 @@ from _string import formatter_field_name_split  # type: ignore[import-not-found]
 from collections import UserString
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import Field
-from functools import lru_cache
+from functools import lru_cache, partial
 from string import Formatter
 from types import (
     BuiltinFunctionType,
@@ -63,6 +63,7 @@ _READS_CHECKED_NAME = re.compile(
 
 _get_self_class = vars(super)["__self_class__"].__get__
 _get_this_class = vars(super)["__thisclass__"].__get__
+_get_partial_function = vars(partial)["func"].__get__
 
 _METACLASS_HOOKS = ("__getattr__", "__getattribute__", "__dict__", "__match_args__")
 
@@ -105,9 +106,9 @@ def read_attribute(value: UserValue, name: str) -> UserValue:
     match name:
         case "__dict__":
             return read_namespace(value)
-        case "__annotations__":
+        case "__annotations__" | "__members__":
             found = builtins.getattr(value, name)
-            return dict(found) if is_a(found, dict) else found
+            return dict(found) if type(found) in (dict, MappingProxyType) else found
         case "__setattr__" | "__delattr__":
             return _get_setter(value, name)
         case _:
@@ -119,7 +120,9 @@ def find_target(value: UserValue) -> UserValue:
     cls = type(value)
     if cls is MethodType:
         return value.__func__
-    if cls is GenericAlias or get_module_name(cls) in ("typing", "typing_extensions"):
+    if is_a(value, partial):
+        return _get_partial_function(value)
+    if is_a(value, GenericAlias) or get_module_name(cls) in ("typing", "typing_extensions"):
         try:
             return object.__getattribute__(value, "__origin__")
         except AttributeError:
@@ -147,8 +150,8 @@ def check_read(value: UserValue, name: str) -> None:
 
 
 _READABLE = frozenset(
-    {"__dict__", "__annotations__", "__setattr__", "__delattr__", "__dataclass_fields__"}
-)
+    f"__{word}__" for word in ("dict", "annotations", "members", "setattr", "delattr", "dataclass_fields")
+)  # fmt: skip
 """Checked names that `read_attribute` serves in a safe form, or that hold nothing but data."""
 
 
@@ -163,8 +166,8 @@ def is_internal(value: UserValue, name: str) -> bool:
         return False
     if is_a(value, type):
         lineages = [get_mro(value), get_mro(cls)]
-    elif cls is super:
-        lineages = [_list_classes_after(value)]
+    elif is_a(value, super):
+        lineages = [_list_classes_after(value), get_mro(cls)]
     else:
         lineages = [get_mro(cls)]
     for lineage in lineages:
