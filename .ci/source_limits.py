@@ -72,7 +72,7 @@ def count_wording() -> Counter[str]:
                     owner = docstrings.get(id(node))
                     if isinstance(owner, ast.FunctionDef | ast.AsyncFunctionDef):
                         counts["docstrings: noun phrase of a function"] += bool(
-                            NOUN_PHRASE.match(node.value)
+                            NOUN_PHRASE.match(node.value) and not _is_property(owner)
                         )
     for page in [
         ROOT / "README.md",
@@ -91,6 +91,12 @@ def _find_docstrings(tree: ast.AST) -> Iterator[tuple[ast.Constant, ast.AST]]:
                 match statement:
                     case ast.Expr(ast.Constant(str()) as text):
                         yield text, owner
+
+
+def _is_property(function: ast.FunctionDef | ast.AsyncFunctionDef) -> bool:
+    """Return whether a function is read like an attribute, and so documented by a noun (PEP 257)."""
+    names = (ast.unparse(decorator) for decorator in function.decorator_list)
+    return any(name.endswith("property") for name in names)
 
 
 def _count_patterns(counts: Counter[str], kind: str, text: str) -> None:

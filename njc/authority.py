@@ -46,7 +46,7 @@ Needs = Mapping[BlockKey, EffectNeeds]
 
 
 def find_block_keys(units: Sequence[Unit]) -> frozenset[BlockKey]:
-    """The blocks of some sources whose instruction is known; that of an f-string is not."""
+    """Return the blocks of some sources whose instruction is known; that of an f-string is not."""
     keys = set()
     for unit in units:
         module = parse(read_source(unit))
@@ -59,7 +59,7 @@ def find_block_keys(units: Sequence[Unit]) -> frozenset[BlockKey]:
 
 
 def collect_needs(files: Iterable[Path], blocks: frozenset[BlockKey]) -> Needs:
-    """What the blocks needed in these recordings and traces."""
+    """Return what the blocks needed in these recordings and traces."""
     needs: defaultdict[BlockKey, EffectNeeds] = defaultdict(EffectNeeds)
     for file in files:
         for key, effect in read_effects(file, blocks):
@@ -71,7 +71,7 @@ def collect_needs(files: Iterable[Path], blocks: frozenset[BlockKey]) -> Needs:
 
 
 def read_effects(file: Path, blocks: frozenset[BlockKey]) -> Iterator[tuple[BlockKey, Effect]]:
-    """The effects in a recording or a trace, with the blocks that they belong to."""
+    """Return the effects in a recording or a trace, with the blocks that they belong to."""
     try:
         with open(file, "rb") as lines:
             is_trace = lines.readline().startswith(b'{"event": ')
@@ -81,7 +81,7 @@ def read_effects(file: Path, blocks: frozenset[BlockKey]) -> Iterator[tuple[Bloc
 
 
 def read_trace_effects(file: Path) -> Iterator[tuple[BlockKey, Effect]]:
-    """The effects in a trace that were carried out."""
+    """Yield the effects in a trace that were carried out."""
     began: dict[str, BeganLine] = {}
     for line in read_trace(file):
         if isinstance(line, BeganLine):
@@ -100,7 +100,7 @@ def read_trace_effects(file: Path) -> Iterator[tuple[BlockKey, Effect]]:
 def read_recording_effects(
     file: Path, blocks: frozenset[BlockKey]
 ) -> Iterator[tuple[BlockKey, Effect]]:
-    """The effects that the replies of a recording request."""
+    """Yield the effects that the replies of a recording request."""
     recording = read_recording(RecordingFile(file))
     decided = {(made.key, made.number): made for made in recording.decisions}
     openings: dict[str, tuple[BlockKey, list[str]]] = {}
@@ -122,7 +122,7 @@ def read_recording_effects(
 
 
 def find_opening_block(place: str, text: str, blocks: frozenset[BlockKey]) -> BlockKey | None:
-    """The block whose first message this is."""
+    """Return the block whose first message this is."""
     file = place.rpartition(":")[0]
     fitting = [
         key
@@ -133,7 +133,7 @@ def find_opening_block(place: str, text: str, blocks: frozenset[BlockKey]) -> Bl
 
 
 def read_reply_effects(reply: Reply, shown: Sequence[str]) -> tuple[Effect, ...]:
-    """The effects of a reply, of whatever set it is."""
+    """Return the effects of a reply, of whatever set it is."""
     if reply.message.calls:
         return _keep_effects(
             parse_tool_call(call, effects)
@@ -174,7 +174,7 @@ def _find_recorded_effect(requested: Effect, recorded: RecordedDecision | None) 
 
 
 def _find_decided_effect(requested: Effect, made: Sequence[InterceptorDecision]) -> Effect | None:
-    """The effect that was carried out under these decisions, if one was."""
+    """Return the effect that was carried out under these decisions, if one was."""
     for decision in (one.decision for one in made):
         match decision:
             case Edit(effect):
@@ -187,7 +187,7 @@ def _find_decided_effect(requested: Effect, made: Sequence[InterceptorDecision])
 
 
 def widen_authority(lock: StaticLock, needs: Needs) -> StaticLock:
-    """The lock, in which the blocks are also allowed what they needed."""
+    """Return the lock, in which the blocks are also allowed what they needed."""
     allowed = {key: section.allowed for key, section in lock.authority.items()}
     wider = {key: allowed.get(key, EffectNeeds()) | needed for key, needed in needs.items()}
     sections = {key: make_authority(key, needed) for key, needed in wider.items()}
@@ -197,7 +197,7 @@ def widen_authority(lock: StaticLock, needs: Needs) -> StaticLock:
 def remove_stale_authority(
     lock: StaticLock, units: Sequence[Unit], blocks: frozenset[BlockKey]
 ) -> StaticLock:
-    """The lock without sections of blocks that these sources no longer have."""
+    """Return the lock without sections of blocks that these sources no longer have."""
     paths = {unit.path for unit in units}
     kept = {
         key: section

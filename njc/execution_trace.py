@@ -52,7 +52,7 @@ class ExecutionTrace:
 
     @classmethod
     def from_json(cls, written: Mapping[str, Any]) -> ExecutionTrace:
-        """The trace that `to_json` wrote."""
+        """Return the trace that `to_json` wrote."""
         return cls(
             tuple(LineStep(line, changes) for line, changes in written["steps"]),
             frozenset(written["reached"]),
@@ -60,7 +60,7 @@ class ExecutionTrace:
         )
 
     def to_json(self) -> dict[str, Any]:
-        """The trace as lists and numbers."""
+        """Return the trace as lists and numbers."""
         return {
             "steps": [[step.line, step.changes] for step in self.steps],
             "reached": sorted(self.reached),
@@ -126,7 +126,7 @@ class StepRecorder:
         self.stop()
 
     def make_trace(self) -> ExecutionTrace:
-        """The steps since the last start."""
+        """Return the steps since the last start."""
         reached = frozenset(self._reached | self._module_lines)
         return ExecutionTrace(tuple(self._steps), reached, self._given)
 

@@ -23,7 +23,7 @@ def is_expression_code(code: CodeType) -> bool:
 
 
 def is_at_exit(frame: FrameType) -> bool:
-    """Whether a frame is at a `return` or a `yield`."""
+    """Return whether a frame is at a `return` or a `yield`."""
     return _get_instruction(frame).startswith("RETURN") or is_at_yield(frame)
 
 

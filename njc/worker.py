@@ -80,7 +80,7 @@ class Worker:
             self._process.stdin.flush()
 
     def receive(self, seconds: float) -> Message | None:
-        """The next message; None once the child has ended, or has written something else.
+        """Return the next message; None once the child has ended, or has written something else.
 
         Raises:
             TimeoutError: there was none for so many seconds. The child still runs.
@@ -122,7 +122,7 @@ class Channel:
         self._out.flush()
 
     def receive(self) -> Message:
-        """The next message of the parent."""
+        """Return the next message of the parent."""
         message = self._received.get()
         assert message is not None, "at the end of the messages the process ends"
         return message

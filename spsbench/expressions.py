@@ -16,7 +16,7 @@ from spsbench.script import UnsupportedCodeError
 
 
 def to_expressions(statements: Iterable[ast.stmt]) -> list[str]:
-    """The statements as equivalent expressions, one for each."""
+    """Return the statements as equivalent expressions, one for each."""
     return [to_expression(statement) for statement in statements]
 
 
@@ -43,7 +43,7 @@ def to_expression(statement: ast.stmt) -> str:
 
 
 def make_assignment_expression(target: ast.expr, value: str) -> str:
-    """The expression that stores `value` where an assignment to `target` would."""
+    """Return the expression that stores `value` where an assignment to `target` would."""
     match target:
         case ast.Name(name):
             return f"({name} := {value})"

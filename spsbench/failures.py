@@ -123,7 +123,7 @@ def classify_failure(
     is_code: bool = False,
     is_operation: bool = False,
 ) -> FailureCategory:
-    """The category of a case that failed.
+    """Return the category of a case that failed.
 
     `error` is its exception, if any; `raised` are those that its blocks raised on purpose, as `Type: message` or
     `Type('message')`. `gave_up`: a block ended right after a refused effect. `is_code`: its blocks are generated code.
@@ -142,7 +142,7 @@ def classify_failure(
 
 
 def parse_error_type(error: str) -> str:
-    """The type of an exception that is written as `Type: message` or `Type('message')`."""
+    """Return the type of an exception that is written as `Type: message` or `Type('message')`."""
     return re.split(r"[:(]", error, maxsplit=1)[0].strip()
 
 
@@ -165,7 +165,7 @@ _REFUSAL_PATTERNS: tuple[tuple[str, ErrorCategory], ...] = (
 
 
 def classify_refusal(message: str) -> ErrorCategory:
-    """The category of a refusal, by its first line."""
+    """Return the category of a refusal, by its first line."""
     first = message.strip().split("\n")[0]
     for pattern, category in _REFUSAL_PATTERNS:
         if re.search(pattern, first):

@@ -80,7 +80,7 @@ def llm(prompt: str, schema: type[BaseModel] | Json | None = None) -> Any:
 
 
 def _ask_with_schema(model: Model, prompt: str, schema: Json) -> Any:
-    """The model's answer as a JSON value, not checked against the schema."""
+    """Return the model's answer as a JSON value, not checked against the schema."""
     messages, parameters = (UserMessage(prompt),), _build_parameters(schema)
     if model.protocol == "text":
         request = Request(LLM_SCHEMA_PROMPT + json.dumps(parameters, sort_keys=True), messages)
@@ -138,5 +138,5 @@ def _parse_answer(text: str) -> Any:
 
 
 def _unwrap_answer(value: Any) -> Any:
-    """A value without the object whose only property is the answer."""
+    """Return a value without the object whose only property is the answer."""
     return value["answer"] if isinstance(value, dict) and set(value) == {"answer"} else value

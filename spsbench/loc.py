@@ -41,7 +41,7 @@ class Length:
 
 
 def compute_percent_change(new: float, old: float) -> float:
-    """The change from `old` to `new` in percent of `old`."""
+    """Return the change from `old` to `new` in percent of `old`."""
     return 100 * (new - old) / old
 
 
@@ -71,14 +71,14 @@ def count_lines_of_code(source: str) -> int:
 
 
 def find_comment_line_numbers(text: str) -> Iterator[int]:
-    """The lines with only a comment."""
+    """Yield the lines with only a comment."""
     for token in tokenize.generate_tokens(io.StringIO(text).readline):
         if token.type == tokenize.COMMENT and token.line.lstrip().startswith("#"):
             yield token.start[0]
 
 
 def find_docstring_line_numbers(text: str) -> Iterator[int]:
-    """The lines of all docstrings; a natural block at the start of a function is not one."""
+    """Yield the lines of all docstrings; a natural block at the start of a function is not one."""
     source = SourceFile("program", text.encode())
     prompts = {block.line for block in compile_source(source).blocks}
     for node in ast.walk(ast.parse(text)):
@@ -94,7 +94,7 @@ def find_docstring_line_numbers(text: str) -> Iterator[int]:
 
 
 def is_string_statement(statement: ast.stmt) -> bool:
-    """Whether a statement is only a string."""
+    """Return whether a statement is only a string."""
     match statement:
         case ast.Expr(ast.Constant(str())):
             return True
@@ -103,7 +103,7 @@ def is_string_statement(statement: ast.stmt) -> bool:
 
 
 def format_length_table(counted: tuple[Length, ...]) -> str:
-    """All lengths as a table, with our means and the paper's."""
+    """Return all lengths as a table, with our means and the paper's."""
     natural = mean(length.natural for length in counted)
     manual = mean(length.manual for length in counted)
     rows = [f"{'lines of code':22} {'natural':>8} {'manual':>8} {'change':>8}"]

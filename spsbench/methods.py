@@ -121,7 +121,7 @@ def parse_methods(text: str) -> tuple[Method, ...]:
 
 
 def parse_name_list(text: str, names: tuple[str, ...], kind: str) -> tuple[str, ...]:
-    """The names listed in `text`, in the order of `names`; ValueError for an unknown one."""
+    """Return the names listed in `text`, in the order of `names`; ValueError for an unknown one."""
     listed = [name for part in text.split(",") if (name := part.strip())]
     if listed == ["all"]:
         return names

@@ -37,7 +37,7 @@ class Mirror:
         self.before: dict[int, dict[Any, WireValue]] = {}
 
     def read(self, wire: WireValue) -> ReadGenerator:
-        """The value of a wire form, with everything that can be reached from it."""
+        """Yield the value of a wire form, with everything that can be reached from it."""
         if not (isinstance(wire, dict) and wire.get("type") == "Ref"):
             return wire
         address = wire["addr"]
@@ -85,7 +85,7 @@ class Mirror:
         self.before = {address: self.encode_items(known) for address, known in self.objects.items()}
 
     def encode_items(self, mirrored: Any) -> dict[Any, WireValue]:
-        """The contents of an object, by place."""
+        """Return the contents of an object, by place."""
         match mirrored:
             case SimpleNamespace():
                 places: Iterator[tuple[Any, Any]] = iter(vars(mirrored).items())
@@ -98,7 +98,7 @@ class Mirror:
         return {place: self.encode(value) for place, value in places}
 
     def make_writes(self) -> Iterator[ToolCall]:
-        """The calls that copy the changes of the mirrors to the program's objects."""
+        """Yield the calls that copy the changes of the mirrors to the program's objects."""
         for address, known in list(self.objects.items()):
             held, before = self.encode_items(known), self.before[address]
             if held == before:
@@ -116,7 +116,7 @@ class Mirror:
         return self.encode_contents(value) if known is None else make_reference(known)
 
     def encode_contents(self, value: Any) -> WireValue:
-        """The contents of a value as they are sent, one level deep."""
+        """Return the contents of a value as they are sent, one level deep."""
         match value:
             case None | bool() | int() | float() | str():
                 return value
@@ -131,12 +131,12 @@ class Mirror:
 
 
 def make_reference(address: int) -> WireValue:
-    """A reference in wire form."""
+    """Return a reference in wire form."""
     return {"type": "Ref", "addr": address}
 
 
 def encode_dict(held: dict[Any, WireValue]) -> WireValue:
-    """A dict in wire form."""
+    """Return a dict in wire form."""
     return {
         "type": "dict",
         "items": [{"key": key, "value": value} for key, value in held.items()],
@@ -165,7 +165,7 @@ def make_data_effect_calls(statements: list[ast.stmt]) -> ToolCallGenerator:
 
 
 def find_external_names(code: ast.Module) -> list[str]:
-    """The variables that code reads and does not bind, sorted."""
+    """Return the variables that code reads and does not bind, sorted."""
     names = [node for node in ast.walk(code) if isinstance(node, ast.Name)]
     loaded = {name.id for name in names if isinstance(name.ctx, ast.Load)}
     stored = {name.id for name in names if isinstance(name.ctx, ast.Store)}
@@ -173,7 +173,7 @@ def find_external_names(code: ast.Module) -> list[str]:
 
 
 def needs_python(node: ast.AST, variables: list[str]) -> bool:
-    """Whether a node defines something, or calls the value of a variable."""
+    """Return whether a node defines something, or calls the value of a variable."""
     match node:
         case ast.FunctionDef() | ast.ClassDef():
             return True
@@ -184,7 +184,7 @@ def needs_python(node: ast.AST, variables: list[str]) -> bool:
 
 
 def find_assigned_names(statements: list[ast.stmt]) -> list[str]:
-    """The variables that plain assignments bind, once each, in order."""
+    """Return the variables that plain assignments bind, once each, in order."""
     targets = [
         target.id
         for statement in statements

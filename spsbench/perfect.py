@@ -75,7 +75,7 @@ def make_answer(code: str) -> Json:
 
 
 def make_effect_calls(code: str, effects: EffectSet) -> ToolCallGenerator:
-    """A piece of code as tool calls of an effect set; the last one ends the block."""
+    """Yield a piece of code as tool calls of an effect set; the last one ends the block."""
     if effects == "direct":
         yield run(code, done=True)
         return
@@ -93,7 +93,7 @@ def make_effect_calls(code: str, effects: EffectSet) -> ToolCallGenerator:
 
 
 def make_ending_calls(last: ast.stmt, effects: EffectSet) -> ToolCallGenerator:
-    """The calls that end a block, normally or by a jump."""
+    """Yield the calls that end a block, normally or by a jump."""
     match last:
         case ast.Break() | ast.Continue():
             label = type(last).__name__.lower()

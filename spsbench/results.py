@@ -341,7 +341,7 @@ def _build_line_type() -> object:
 
 
 def select_last_results(entries: Iterable[object], kind: type[Finished]) -> tuple[Finished, ...]:
-    """The results of one kind; of each trial the last, in the order of their last lines."""
+    """Return the results of one kind; of each trial the last, in the order of their last lines."""
     last: dict[object, Finished] = {}
     for entry in entries:
         if isinstance(entry, kind):

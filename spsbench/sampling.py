@@ -15,7 +15,7 @@ Uniform = Callable[[], float]
 
 
 def order_by_strata(strata: Mapping[str, str], uniform: Uniform) -> list[str]:
-    """All names, given with the stratum of each, in the order in which samples take them."""
+    """Return all names, given with the stratum of each, in the order in which samples take them."""
     members: dict[str, list[str]] = {}
     for name in sorted(strata):
         members.setdefault(strata[name], []).append(name)

@@ -65,7 +65,7 @@ PROGRAMS_PACKAGE = "spsbench.programs"
 
 
 def load_task(name: str) -> Task:
-    """The task of this name."""
+    """Return the task of this name."""
     task = importlib.import_module(f"{PROGRAMS_PACKAGE}.{name}.task").TASK
     assert isinstance(task, Task)
     return task

@@ -82,13 +82,13 @@ def _read_usage(replied: Json) -> TrialUsage:
 
 
 def _sum_cost(replied: Sequence[Json]) -> float | None:
-    """The cost of the replies; those of a cache or a script cost nothing."""
+    """Return the cost of the replies; those of a cache or a script cost nothing."""
     paid = [event["reply"]["usage"].get("usd") for event in replied if event["source"] == "model"]
     return None if None in paid else sum(paid, 0.0)
 
 
 def _find_effect_errors(events: Sequence[Json]) -> Iterator[EffectError]:
-    """The refused effects of all runs, each with the effect that follows in its run."""
+    """Yield the refused effects of all runs, each with the effect that follows in its run."""
     performed: dict[str, list[Json]] = {}
     for event in events:
         if event["event"] == "performed":

@@ -54,7 +54,7 @@ class Task:
 
 
 def catch_exception_name(action: Callable[[], object]) -> str | None:
-    """The name of the exception that `action` raises, or None."""
+    """Return the name of the exception that `action` raises, or None."""
     try:
         action()
     except Exception as error:

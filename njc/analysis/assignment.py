@@ -47,19 +47,19 @@ def find_unbound_at_end(
 
 
 def can_reach_end(body: Sequence[ast.stmt]) -> bool:
-    """Whether the end of the code can be reached at all."""
+    """Return whether the end of the code can be reached at all."""
     return follow_suite(body, NOTHING, Flow()) is not None
 
 
 def find_bound_at_end(body: Sequence[ast.stmt]) -> frozenset[str]:
-    """The names that are bound on every path to the end of the code."""
+    """Return the names that are bound on every path to the end of the code."""
     return follow_suite(body, NOTHING, Flow()) or NOTHING
 
 
 def find_bound_before(
     block: NaturalBlock, blocks: Sequence[NaturalBlock], module: Module
 ) -> frozenset[str]:
-    """The names of the block's scope that are bound on every path to the block."""
+    """Return the names of the block's scope that are bound on every path to the block."""
     scope = block.scope
     within = {other.start: other for other in blocks if other.scope is scope}
     flow = Flow(module, within, target=block.start)
@@ -192,7 +192,7 @@ def _follow_loop(
 
 
 def is_endless_loop(loop: ast.stmt) -> bool:
-    """Whether only a jump can end this loop: `while True`."""
+    """Return whether only a jump can end this loop: `while True`."""
     return (
         isinstance(loop, ast.While)
         and isinstance(loop.test, ast.Constant)
@@ -278,7 +278,7 @@ def _follow_match(statement: ast.Match, state: frozenset[str], flow: Flow) -> Bo
 
 
 def join_states(*states: BoundNames) -> BoundNames:
-    """The names that are bound on every path."""
+    """Return the names that are bound on every path."""
     reached = [state for state in states if state is not None]
     return frozenset.intersection(*reached) if reached else None
 
@@ -314,7 +314,7 @@ def _find_set_attributes(statement: ast.stmt) -> frozenset[str]:
 
 
 def _find_bound_by_expression(expression: ast.expr, flow: Flow) -> frozenset[str]:
-    """What `:=` binds, and the attribute paths that a call may set on what it is given."""
+    """Return what `:=` binds, and the attribute paths that a call may set on what it is given."""
     bound = {node.target.id for node in ast.walk(expression) if isinstance(node, ast.NamedExpr)}
     dotted = [path for path in flow.explained if "." in path]
     if dotted:
@@ -365,7 +365,7 @@ def _find_immediate_reads(expression: ast.expr) -> Iterator[ast.Name]:
 
 
 def is_on_lines(lines: Sequence[int], node: ast.AST) -> bool:
-    """Whether a node, one without a place in any case, stands on one of the lines."""
+    """Return whether a node, one without a place in any case, stands on one of the lines."""
     place = get_line_span(node)
     if place is None:
         return True
@@ -374,7 +374,7 @@ def is_on_lines(lines: Sequence[int], node: ast.AST) -> bool:
 
 
 def get_line_span(node: ast.AST) -> tuple[int, int] | None:
-    """The first and the last line of a node, with its decorators."""
+    """Return the first and the last line of a node, with its decorators."""
     line: int | None = getattr(node, "lineno", None)
     if line is None:
         return None

@@ -262,7 +262,7 @@ def _find_class_obstacle(
 def _find_class_attribute_type(
     found: ClassDefinition, attributes: list[str], types: TypeReader
 ) -> Typed | None:
-    """The type of a class attribute, or of a member of an enum; None if it is not known."""
+    """Return the type of a class attribute, or of a member of an enum; None if it is not known."""
     node, scope = found
     name, *inner = attributes
     typed = None
@@ -291,7 +291,7 @@ def _find_options_parameter(block: NaturalBlock) -> str | None:
 def _find_exception_obstacle(
     found: ClassDefinition, name: str, types: TypeReader
 ) -> Iterator[Obstacle]:
-    """An exception of this file that is not made of a message alone."""
+    """Yield an exception of this file that is not made of a message alone."""
     if not any(map(is_exception_name, list_base_names(found, types))):
         return
     for statement in found[0].body:

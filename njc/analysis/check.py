@@ -93,7 +93,7 @@ def _check_tags(
 
 
 def _is_variable(name: str, scope: NameScope, outputs: BlockOutputs) -> bool:
-    """Whether the program, and not Python alone, binds the name."""
+    """Return whether the program, and not Python alone, binds the name."""
     home = resolve_name(name, scope, outputs)
     return not isinstance(home, Global) or home.known
 
@@ -185,7 +185,7 @@ _TYPES_BY_OTHER_NAMES = {
 
 
 def _is_read_below(name: str, block: NaturalBlock) -> bool:
-    """Whether the code below the block, in its scope or inside of it, reads the name."""
+    """Return whether the code below the block, in its scope or inside of it, reads the name."""
     return any(
         isinstance(node, ast.Name) and node.id == name and node.lineno > block.end_line
         for node in ast.walk(block.scope.node)
@@ -211,7 +211,7 @@ _OPERAND_BEHIND = re.compile(r"\s*(\w[\w.]*|[(\[-])")
 def _is_comparison(
     source: SourceFile, block: NaturalBlock, start: int, end: int, outputs: BlockOutputs
 ) -> bool:
-    """Whether angle brackets with a blank behind the first may compare: `a < x > b`."""
+    """Return whether angle brackets with a blank behind the first may compare: `a < x > b`."""
     if not source.text[start + 1 : start + 2].isspace():
         return False
     before = _OPERAND_BEFORE.search(source.text[max(0, start - 80) : start])
@@ -226,7 +226,7 @@ def _is_comparison(
 
 
 def _is_word_alone(text: str, start: int, end: int) -> bool:
-    """Whether blanks and punctuation surround a place, as they do a word."""
+    """Return whether blanks and punctuation surround a place, as they do a word."""
     is_open = text[start - 1 : start].isspace() or text[start - 1 : start] in "(\u2014"
     return is_open and (text[end : end + 1].isspace() or text[end : end + 1] in ".,;:!?)")
 

@@ -23,7 +23,7 @@ DATA_BASES = MODEL_BASES | {"typing.NamedTuple", "typing.TypedDict"}
 
 
 def is_dataclass(node: ast.ClassDef) -> bool:
-    """Whether a class is a dataclass."""
+    """Return whether a class is a dataclass."""
     functions = (
         decorator.func if isinstance(decorator, ast.Call) else decorator
         for decorator in node.decorator_list
@@ -32,7 +32,7 @@ def is_dataclass(node: ast.ClassDef) -> bool:
 
 
 def list_base_names(found: ClassDefinition, types: TypeDefinitions) -> Iterator[str]:
-    """The dotted names of the bases of a class, through classes of this file."""
+    """Yield the dotted names of the bases of a class, through classes of this file."""
     for node, scope in walk_bases(found, types):
         for base in node.bases:
             yield types.name_of(Typed(base, scope))
@@ -41,7 +41,7 @@ def list_base_names(found: ClassDefinition, types: TypeDefinitions) -> Iterator[
 def list_fields(
     found: ClassDefinition, types: TypeDefinitions, depth: int = 0
 ) -> Iterator[tuple[str, Typed]]:
-    """The annotated fields of a class, those of its bases in this file first."""
+    """Yield the annotated fields of a class, those of its bases in this file first."""
     node, scope = found
     for base in _find_bases(found, types) if depth < MAX_DEPTH else ():
         yield from list_fields(base, types, depth + 1)
@@ -57,7 +57,7 @@ def list_fields(
 
 
 def find_field_type(typed: Typed, attribute: str, types: TypeDefinitions) -> Typed | None:
-    """The declared type of a field or a property of a class of this file."""
+    """Return the declared type of a field or a property of a class of this file."""
     found = types.class_of_type(types.expand(typed))
     if found is None:
         return None
@@ -115,7 +115,7 @@ def _find_methods(
 def walk_bases(
     found: ClassDefinition, types: TypeDefinitions, depth: int = 0
 ) -> Iterator[ClassDefinition]:
-    """A class, and then its bases in this file."""
+    """Yield a class, and then its bases in this file."""
     yield found
     for base in _find_bases(found, types) if depth < MAX_DEPTH else ():
         yield from walk_bases(base, types, depth + 1)
@@ -127,7 +127,7 @@ def _find_bases(found: ClassDefinition, types: TypeDefinitions) -> Iterator[Clas
 
 
 def list_attribute_stores(node: ast.ClassDef) -> Iterator[str]:
-    """The attributes that the code in a class sets, one that sets them by name among them."""
+    """Yield the attributes that the code in a class sets, one that sets them by name among them."""
     for part in ast.walk(node):
         match part:
             case ast.Attribute(attr=name, ctx=ast.Store()):

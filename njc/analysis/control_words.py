@@ -42,7 +42,7 @@ _QUOTED = re.compile(r"\"[^\"\n]*\"|(?<!\w)'[^'\n]*'(?!\w)|`[^`\n]*`")
 
 
 def list_named_jumps(block: NaturalBlock) -> list[JumpLabel]:
-    """The jumps that a text names, but for those that it only forbids."""
+    """Return the jumps that a text names, but for those that it only forbids."""
     return [label for label in JUMP_LABELS if any(_find_names(block, label))]
 
 

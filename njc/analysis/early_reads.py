@@ -71,7 +71,7 @@ def check_early_reads(
 
 
 def _list_declared(module: Module) -> frozenset[str]:
-    """The names that some scope of the module declares global or nonlocal."""
+    """Return the names that some scope of the module declares global or nonlocal."""
     if not re.search(r"\b(?:global|nonlocal)\b", module.source.text):
         return frozenset()
     return frozenset(
@@ -83,7 +83,7 @@ def _list_declared(module: Module) -> frozenset[str]:
 
 
 def _is_own(name: str, scope: NameScope) -> bool:
-    """Whether statements of the scope bind a name that has no other meaning before."""
+    """Return whether statements of the scope bind a name that has no other meaning before."""
     is_builtin = scope.kind == "module" and hasattr(builtins, name)
     return mangle(name, scope.mangling_class) in scope.bindings.bound and not is_builtin
 
@@ -121,7 +121,7 @@ def _find_block(statement: ast.Expr, search: _Search) -> NaturalBlock | None:
 
 
 def _list_bound_within(statement: ast.stmt, search: _Search) -> frozenset[str]:
-    """The watched names that a statement binds anywhere in its suites."""
+    """Return the watched names that a statement binds anywhere in its suites."""
     first, last = statement.lineno, statement.end_lineno or statement.lineno
     bound = {
         name

@@ -22,7 +22,7 @@ _WITHOUT_END = frozenset(
 
 
 def never_returns(value: ast.expr, without_end: Mapping[str, bool]) -> bool:
-    """Whether a statement is a call, awaited or not, that only an exception can end.
+    """Return whether a statement is a call, awaited or not, that only an exception can end.
 
     `without_end` are the functions of the file that never return, as `find_functions_without_end` gives them.
     """
@@ -57,7 +57,7 @@ def find_functions_without_end(module: Module) -> dict[str, bool]:
 
 
 def is_without_end(function: FunctionDefinition) -> bool:
-    """Whether a function is annotated so, or its code says, that it never returns."""
+    """Return whether a function is annotated so, or its code says, that it never returns."""
     returns = ast.unparse(function.returns) if function.returns else ""
     if returns.strip("\"'").rpartition(".")[2] in ("NoReturn", "Never"):
         return True

@@ -50,11 +50,11 @@ class ExpressionReader(TypeDefinitions):
     """Reads the types of the expressions of one module."""
 
     def type_of(self, name: str, scope: NameScope, depth: int = 0) -> Typed | None:
-        """The type of a variable as `scope` sees it; None where it is not known."""
+        """Return the type of a variable as `scope` sees it; None where it is not known."""
         raise NotImplementedError
 
     def infer(self, value: ast.expr, scope: NameScope, depth: int = 0) -> Typed | None:
-        """The type of an expression, where constants, annotations and builtins tell it."""
+        """Return the type of an expression, where constants, annotations and builtins tell it."""
         if depth > MAX_DEPTH:
             return None
         match value:
@@ -163,7 +163,7 @@ class ExpressionReader(TypeDefinitions):
         return None
 
     def element_of(self, iterable: ast.expr, scope: NameScope, depth: int = 0) -> Typed | None:
-        """The type of the elements of an iterable."""
+        """Return the type of the elements of an iterable."""
         if depth > MAX_DEPTH:
             return None
         match iterable:
@@ -193,7 +193,7 @@ class ExpressionReader(TypeDefinitions):
         return self.mapping_part_type(typed, index) if typed else None
 
     def _type_of_self(self, name: str, scope: NameScope) -> Typed | None:
-        """The class of a method's first parameter, where no annotation says more."""
+        """Return the class of a method's first parameter, where no annotation says more."""
         around = scope.parent
         if (
             around is None
@@ -215,7 +215,7 @@ class ExpressionReader(TypeDefinitions):
         return find_field_type(typed, attribute, self) if typed else None
 
     def _is_enum(self, owner: ast.expr, scope: NameScope) -> bool:
-        """Whether an expression is the name of an enum of this file."""
+        """Return whether an expression is the name of an enum of this file."""
         found = self.class_of_type(Typed(owner, scope))
         return found is not None and any(
             name.startswith("enum.") for name in list_base_names(found, self)

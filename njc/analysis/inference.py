@@ -47,7 +47,7 @@ class TypeReader(ExpressionReader):
     """The natural blocks of the module, which bind variables, too."""
 
     def type_of(self, name: str, scope: NameScope, depth: int = 0) -> Typed | None:
-        """The type of a variable as `scope` sees it; None where it is not known."""
+        """Return the type of a variable as `scope` sees it; None where it is not known."""
         if (home := self.find_home(name, scope)) is None:
             return None
         key = mangle(name, scope.mangling_class)
@@ -91,7 +91,7 @@ class TypeReader(ExpressionReader):
         return None
 
     def _bindings(self, scope: NameScope) -> Mapping[str, list[Binding]]:
-        """The bindings of each name of a scope, as it is stored."""
+        """Return the bindings of each name of a scope, as it is stored."""
         if scope not in self._bindings_by_scope:
             by_name: dict[str, list[Binding]] = {}
             for name, binding in self._find_bindings(scope):
@@ -219,7 +219,7 @@ class TypeReader(ExpressionReader):
     def _tuple_part(
         self, iterable: ast.expr, scope: NameScope, index: int, count: int, depth: int
     ) -> Typed | None:
-        """The type of one part of the tuples that are the elements of an iterable."""
+        """Return the type of one part of the tuples that are the elements of an iterable."""
         typed = self.element_of(iterable, scope, depth)
         expanded = self.expand(typed) if typed is not None else None
         if expanded is None or self.name_of(expanded) != "tuple":
@@ -232,22 +232,22 @@ class TypeReader(ExpressionReader):
 
 
 def _unknown(depth: int) -> Typed | None:
-    """The binding that tells no type."""
+    """Return the binding that tells no type."""
     return None
 
 
 def _always(typed: Typed | None) -> Binding:
-    """The binding of a known type."""
+    """Return the binding of a known type."""
     return lambda depth: typed
 
 
 def _find_rest_parameter(scope: NameScope) -> ast.arg | None:
-    """The parameter `*args` of a function."""
+    """Return the parameter `*args` of a function."""
     return None if isinstance(scope.node, ast.Module | ast.ClassDef) else scope.node.args.vararg
 
 
 def _make_tuple_type(item: ast.expr, scope: NameScope) -> Typed | None:
-    """The type of `*args: item`."""
+    """Return the type of `*args: item`."""
     if isinstance(item, ast.Starred):
         return None
     parts = ast.Tuple([unquote(item), ast.Constant(...)], ast.Load())
@@ -255,7 +255,7 @@ def _make_tuple_type(item: ast.expr, scope: NameScope) -> Typed | None:
 
 
 def _find_handled_type(handler: ast.ExceptHandler, scope: NameScope) -> Typed | None:
-    """The type of what an `except` clause names."""
+    """Return the type of what an `except` clause names."""
     match handler.type:
         case ast.Tuple(elts=[first, *others]):
             union = first

@@ -126,7 +126,7 @@ class _FormReader:
         return self.define(alias, forms[0] if len(forms) == 1 else {"anyOf": forms})
 
     def find_around(self, name: str) -> Json | JsonProblem | None:
-        """The form of a name that stands in its own definition; None if it does not."""
+        """Return the form of a name that stands in its own definition; None if it does not."""
         for index, (outer, is_class) in enumerate(self.around):
             if outer == name:
                 if is_class or any(inner for _, inner in self.around[index:]):
@@ -230,7 +230,7 @@ class _FormReader:
         return {"type": "array", "items": forms[0] if forms else {}, **container}
 
     def are_texts(self, keys: Json) -> bool:
-        """Whether the names of a JSON object stand for all keys."""
+        """Return whether the names of a JSON object stand for all keys."""
         parts = [*flatten_alternatives([keys], {"$defs": self.definitions})]
         if all(map(list_constants, parts)):
             return all(isinstance(value, str) for part in parts for value in list_constants(part))
@@ -283,7 +283,7 @@ class _FormReader:
         return self.define(node.name, {"type": "object", "properties": fields, **container})
 
     def find_strange_base(self, found: ClassDefinition) -> str | None:
-        """A base of a class whose fields are not known."""
+        """Return a base of a class whose fields are not known."""
         known = DATA_BASES | _NEUTRAL_BASES
         for base in found[0].bases:
             typed = Typed(base, found[1])
@@ -297,12 +297,12 @@ class _FormReader:
 
 
 def _escape(name: str) -> str:
-    """A name as a part of a JSON pointer (RFC 6901), where `/` separates parts."""
+    """Return a name as a part of a JSON pointer (RFC 6901), where `/` separates parts."""
     return name.replace("/", "~1")
 
 
 def _make_members_form(members: Mapping[str, object]) -> Json:
-    """The form of members of enums, which are written by their names."""
+    """Return the form of members of enums, which are written by their names."""
     return {"type": "string", "enum": [*members], MEMBERS: members}
 
 

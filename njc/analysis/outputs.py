@@ -173,7 +173,7 @@ def _is_assigned_above(name: str, scope: NameScope, inner: ast.AST) -> bool:
 
 
 def _is_read_by_block(name: str, writer: NaturalBlock, readers: Sequence[NaturalBlock]) -> bool:
-    """Whether a block may read the variable after `writer` has bound it."""
+    """Return whether a block may read the variable after `writer` has bound it."""
     if not readers:
         return False
     if writer.frame.in_loop or any(reader.scope is not writer.scope for reader in readers):

@@ -44,14 +44,14 @@ _FROZEN_DECORATORS = ("dataclass", "define", "attrs", "s", "mutable")
 
 
 def is_read_only(typed: Typed, types: TypeDefinitions) -> bool:
-    """Whether nobody can change a value of a type, or what it holds."""
+    """Return whether nobody can change a value of a type, or what it holds."""
     return find_changeable(typed, types) is None
 
 
 def find_changeable(
     typed: Typed, types: TypeDefinitions, around: tuple[ast.ClassDef, ...] = ()
 ) -> Typed | None:
-    """The part of a type through which its values can be changed; None if there is none."""
+    """Return the part of a type through which its values can be changed; None if there is none."""
     parts = types.union_parts(types.expand(typed))
     return _first(_find_in_part(part, types, around) for part in parts)
 
@@ -95,7 +95,7 @@ def list_parts(typed: Typed) -> Sequence[ast.expr]:
 
 
 def is_exception_name(name: str) -> bool:
-    """Whether a name is that of an exception, as exceptions are named."""
+    """Return whether a name is that of an exception, as exceptions are named."""
     leaf = name.rpartition(".")[2]
     return leaf[:1].isupper() and leaf.endswith(("Error", "Exception", "Warning"))
 
@@ -176,7 +176,7 @@ def find_changeable_attribute(
 def find_changeable_class_attribute(
     found: ClassDefinition, types: TypeDefinitions, around: tuple[ast.ClassDef, ...] = ()
 ) -> Typed | None:
-    """The same of the attributes of a class itself, the members of an enum among them."""
+    """Return the same of the attributes of a class itself, the members of an enum among them."""
     return _first(
         changeable
         for base in walk_bases(found, types)
@@ -212,12 +212,12 @@ def _find_in_class_statement(
 
 
 def _is_setting(name: str) -> bool:
-    """Whether a name of a class body says how the class is made."""
+    """Return whether a name of a class body says how the class is made."""
     return name == "model_config" or (name.startswith("__") and name.endswith("__"))
 
 
 def _is_data(found: ClassDefinition, types: TypeDefinitions) -> bool:
-    """Whether the annotated names of a class are fields of its instances."""
+    """Return whether the annotated names of a class are fields of its instances."""
     return is_dataclass(found[0]) or bool(DATA_BASES & set(list_base_names(found, types)))
 
 

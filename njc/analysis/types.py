@@ -88,7 +88,7 @@ class Typed:
         return ast.unparse(self.annotation)
 
     def inside(self, annotation: ast.expr) -> Typed:
-        """A part of the annotation, as a type of its own."""
+        """Return a part of the annotation, as a type of its own."""
         return Typed(annotation, self.scope)
 
 
@@ -114,7 +114,7 @@ class TypeDefinitions:
         return None
 
     def find_statements_binding(self, name: str, scope: NameScope) -> list[ast.stmt]:
-        """The statements of a scope that bind a name, as it is written."""
+        """Return the statements of a scope that bind a name, as it is written."""
         if scope not in self._statements_by_scope:
             by_name: dict[str, list[ast.stmt]] = {}
             for statement in walk_statements(scope):
@@ -133,7 +133,7 @@ class TypeDefinitions:
         return {}
 
     def infer(self, value: ast.expr, scope: NameScope, depth: int = 0) -> Typed | None:
-        """The type of an expression, where constants, annotations and builtins tell it."""
+        """Return the type of an expression, where constants, annotations and builtins tell it."""
         raise NotImplementedError
 
     def list_rebound(self, scope: NameScope) -> frozenset[str]:
@@ -189,7 +189,7 @@ class TypeDefinitions:
         return ""
 
     def _imported_name(self, name: str, scope: NameScope) -> str | None:
-        """What a name imports, as a dotted name; the name itself for a builtin."""
+        """Return what a name imports, as a dotted name; the name itself for a builtin."""
         match resolve_name(name, scope, self.outputs):
             case Global(_, False):
                 return name if hasattr(builtins, name) else None
@@ -285,7 +285,7 @@ class TypeDefinitions:
         return False
 
     def list_for_checkers(self, scope: NameScope) -> frozenset[int]:
-        """The ids of the statements of a scope that only type checkers read."""
+        """Return the ids of the statements of a scope that only type checkers read."""
         if scope not in self._for_checkers_by_scope:
             self._for_checkers_by_scope[scope] = frozenset(
                 id(inner)
@@ -311,7 +311,7 @@ class TypeDefinitions:
         return None
 
     def union_parts(self, typed: Typed, depth: int = 0) -> list[Typed]:
-        """The parts of a union; the type alone where it is none, or is too deep."""
+        """Return the parts of a union; the type alone where it is none, or is too deep."""
         parts: list[ast.expr]
         match typed.annotation:
             case ast.BinOp(left=left, op=ast.BitOr(), right=right):
@@ -348,7 +348,7 @@ class TypeDefinitions:
         return None
 
     def mapping_part_type(self, typed: Typed, index: int) -> Typed | None:
-        """The type of the keys (0) or the values (1) of a mapping."""
+        """Return the type of the keys (0) or the values (1) of a mapping."""
         typed = self.expand(typed)
         match typed.annotation:
             case ast.Subscript(slice=ast.Tuple(elts=[_, _] as parts)) if (
@@ -359,7 +359,7 @@ class TypeDefinitions:
 
 
 def find_signature_scope(scope: NameScope) -> NameScope:
-    """The scope in which the names of a function's signature mean something."""
+    """Return the scope in which the names of a function's signature mean something."""
     return scope if scope.bindings.type_parameters else scope.parent or scope
 
 
@@ -371,7 +371,7 @@ def make_builtin_type(name: str, scope: NameScope) -> Typed:
 
 
 def unquote(annotation: ast.expr) -> ast.expr:
-    """The annotation in the quotes, where it stands in quotes as a whole."""
+    """Return the annotation in the quotes, where it stands in quotes as a whole."""
     match annotation:
         case ast.Constant(value=str(text)):
             return parse_type(text) or annotation

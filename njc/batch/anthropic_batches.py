@@ -42,7 +42,7 @@ class RequestsBody:
     path: Path
 
     def read_pieces(self) -> Iterator[bytes]:
-        """The bytes of the body, a line of the file at a time."""
+        """Yield the bytes of the body, a line of the file at a time."""
         before = b'{"requests": ['
         with self.path.open("rb") as file:
             for line in file:

@@ -75,6 +75,6 @@ def _open_account(usd: float | None) -> Iterator[Watch]:
 
 
 def read_usage(account: Watch) -> RowUsage:
-    """What the runs of a row used."""
+    """Return what the runs of a row used."""
     totals = account.totals
     return RowUsage(totals.calls, totals.input_tokens, totals.output_tokens, totals.usd)

@@ -99,7 +99,7 @@ def estimate_batch(
 def price_request(
     model: str, size: int, is_batch: bool, output: float = ASSUMED_OUTPUT_TOKENS
 ) -> float | None:
-    """The price of a request of so many bytes, in US dollars; None if it is not known."""
+    """Return the price of a request of so many bytes, in US dollars; None if it is not known."""
     usage = Usage(round(size / BYTES_PER_TOKEN), round(output))
     return compute_cost(model.partition(" ")[0], usage, is_batch=is_batch)
 
@@ -117,7 +117,7 @@ def price_requests(sizes: Mapping[str, tuple[int, int]], output_tokens: float) -
 
 
 def format_estimate(estimate: BatchEstimate) -> str:
-    """The estimate in a few lines."""
+    """Return the estimate in a few lines."""
     lines = [f"{estimate.rows:,} rows, {estimate.done:,} of them done"]
     if estimate.requests:
         lines.append(

@@ -37,7 +37,7 @@ CONCURRENT_CALLS = 8
 
 
 def count_jobs(kind: ExecutorKind, jobs: int | None) -> int:
-    """The rows that run at the same time."""
+    """Return the rows that run at the same time."""
     return jobs or (CONCURRENT_CALLS if kind in ("async", "threads") else os.cpu_count() or 1)
 
 

@@ -94,7 +94,7 @@ class RequestJournal:
         return self._store.read_one(query, row.index) is not None
 
     def read_replies(self, row: int) -> dict[tuple[str, int], StoredReply]:
-        """The replies that a row has got so far."""
+        """Return the replies that a row has got so far."""
         query = "SELECT key, number, body, problem, kind, form FROM replies WHERE row = ?"
         found = self._connection.execute(query, (row,))
         return {
@@ -188,22 +188,22 @@ class RequestJournal:
         return int(number)
 
     def list_open_batches(self) -> list[SentBatch]:
-        """The batches that have not ended, in their order."""
+        """Return the batches that have not ended, in their order."""
         query = "SELECT * FROM batches WHERE state != 'ended' ORDER BY number"
         return [SentBatch(*found) for found in self._connection.execute(query)]
 
     def list_known_ids(self) -> frozenset[str]:
-        """The vendor's ids of all batches of this run."""
+        """Return the vendor's ids of all batches of this run."""
         query = "SELECT vendor_id FROM batches WHERE vendor_id IS NOT NULL"
         return frozenset(found for (found,) in self._connection.execute(query))
 
     def has_request(self, batch: SentBatch, name: str) -> bool:
-        """Whether a request with this id was sent in a batch."""
+        """Return whether a request with this id was sent in a batch."""
         query = "SELECT 1 FROM requests WHERE id = ? AND batch = ?"
         return self._store.read_one(query, name, batch.number) is not None
 
     def count_batches(self) -> tuple[int, int, int]:
-        """How many batches, waves, and requests in them, were sent so far."""
+        """Return how many batches, waves, and requests in them, were sent so far."""
         query = "SELECT count(*), coalesce(max(wave), 0), coalesce(sum(requests), 0) FROM batches"
         batches, waves, requests = self._store.read_one(f"{query} WHERE state != 'new'") or (
             0,
@@ -227,7 +227,7 @@ class RequestJournal:
         self._connection.execute("PRAGMA synchronous = NORMAL")
 
     def iterate_requests(self, number: int) -> Iterator[tuple[str, str]]:
-        """The ids and bodies of the requests of a batch."""
+        """Yield the ids and bodies of the requests of a batch."""
         query = "SELECT id, body FROM requests WHERE batch = ? ORDER BY row, rowid"
         yield from self._connection.execute(query, (number,))
 
@@ -300,19 +300,19 @@ class RequestJournal:
         return bool(refused)
 
     def measure_unsent(self) -> dict[str, tuple[int, int]]:
-        """The requests that can be sent, and their bytes, by model."""
+        """Return the requests that can be sent, and their bytes, by model."""
         query = f"SELECT model, count(*), sum(size) FROM {_READY} GROUP BY model"
         return _read_sizes(self._connection.execute(query, (self._count,)))
 
     def measure_sent(self) -> dict[str, tuple[int, int]]:
-        """The requests in batches that have not ended, and their bytes, by model."""
+        """Return the requests in batches that have not ended, and their bytes, by model."""
         query = (
             "SELECT model, count(*), sum(size) FROM requests WHERE batch IS NOT NULL GROUP BY model"
         )
         return _read_sizes(self._connection.execute(query))
 
     def list_schemaless_models(self) -> frozenset[str]:
-        """The models that have refused a schema and then answered the request without it."""
+        """Return the models that have refused a schema and then answered the request without it."""
         query = "SELECT value FROM facts WHERE name LIKE 'schemaless %'"
         return frozenset(name for (name,) in self._connection.execute(query))
 

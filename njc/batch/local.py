@@ -175,7 +175,7 @@ def run_local(
 
 
 def iterate_todo(rows: Path, count: int | None, store: BatchStore) -> Iterator[BatchRow]:
-    """The rows that have no result."""
+    """Return the rows that have no result."""
     return (row for row in read_rows(rows, count) if not store.is_done(row))
 
 
@@ -219,5 +219,5 @@ def interrupted_by_sigterm() -> Iterator[None]:
 
 
 def read_message(outcome: RowOutcome) -> str:
-    """The message of a failed row."""
+    """Return the message of a failed row."""
     return str(json.loads(outcome.line)["error"]["message"])

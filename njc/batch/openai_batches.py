@@ -136,5 +136,5 @@ class OpenAIBatches:
 
 
 def explain_failed_batch(message: str) -> RejectedRequestError:
-    """The error for a batch that was refused as a whole."""
+    """Return the error for a batch that was refused as a whole."""
     return RejectedRequestError(f"the batch was refused: {message or 'no reason was given'}")

@@ -84,7 +84,7 @@ class DeadProcessError(RuntimeError):
 
 
 def parse_row(row: BatchRow) -> dict[str, Any]:
-    """The arguments in a row; raises InvalidRowError."""
+    """Return the arguments in a row; raises InvalidRowError."""
     try:
         arguments = json.loads(row.text.decode(), object_pairs_hook=_make_object)
     except UnicodeDecodeError as error:
@@ -143,7 +143,7 @@ class RowOutcome:
 
 
 def make_result(row: BatchRow, result: Any, usage: RowUsage, seconds: float) -> RowOutcome:
-    """The outcome of a call that returned; one whose result has no JSON form has failed."""
+    """Return the outcome of a call that returned; one whose result has no JSON form has failed."""
     try:
         fields = {"result": make_json_value(result)}
     except Exception as error:  # of the result's own methods, too
@@ -156,7 +156,7 @@ def make_result(row: BatchRow, result: Any, usage: RowUsage, seconds: float) -> 
 def make_failure(
     row: BatchRow, error: BaseException, usage: RowUsage, seconds: float
 ) -> RowOutcome:
-    """The outcome of a call that raised an exception."""
+    """Return the outcome of a call that raised an exception."""
     described = {"type": type(error).__name__, "message": describe_error(error)}
     if isinstance(error, NaturalError) and error.place:
         described["place"] = error.place
@@ -169,7 +169,7 @@ def make_failure(
 
 
 def describe_error(error: BaseException) -> str:
-    """The message of an exception; never raises."""
+    """Return the message of an exception; never raises."""
     try:
         return str(error.args[0]) if isinstance(error, NaturalError) and error.args else str(error)
     except Exception:
@@ -194,7 +194,7 @@ def describe_failed_rows(results: Iterable[str]) -> Iterator[str]:
 
 
 def _stops_batch(error: NaturalError) -> bool:
-    """Whether all other rows would fail by the same error."""
+    """Return whether all other rows would fail by the same error."""
     if isinstance(error, CostLimitError):
         return BUDGET_OPTION.format("usd") in str(error)
     return isinstance(error, ConfigurationError | AuthenticationError | ModelNotFoundError)
@@ -206,7 +206,7 @@ def _format_line(index: int, fields: dict[str, Any], usage: RowUsage, seconds: f
 
 
 def make_json_value(value: Any) -> Any:
-    """The JSON form of a value by pydantic; infinite numbers and NaN become text."""
+    """Return the JSON form of a value by pydantic; infinite numbers and NaN become text."""
     from pydantic_core import to_jsonable_python
 
     return _spell_infinite(to_jsonable_python(value))

@@ -95,12 +95,12 @@ class BatchStore:
             )
 
     def count_rows(self) -> int:
-        """How many rows there are now."""
+        """Return how many rows there are now."""
         (count,) = self.read_one("SELECT count(*) FROM present") or (0,)
         return int(count)
 
     def count_changed_rows(self) -> int:
-        """How many rows have another text than when they were called."""
+        """Return how many rows have another text than when they were called."""
         query = (
             "SELECT count(*) FROM present JOIN (SELECT row, digest FROM results UNION SELECT row, digest FROM waiting) "
             "AS known USING (row) WHERE known.digest != present.digest"
@@ -109,7 +109,7 @@ class BatchStore:
         return int(count)
 
     def count_known_rows(self) -> int:
-        """How many rows have a result, or replies on the way to one."""
+        """Return how many rows have a result, or replies on the way to one."""
         query = "SELECT count(*) FROM (SELECT row FROM results UNION SELECT row FROM waiting)"
         (count,) = self.read_one(query) or (0,)
         return int(count)
@@ -181,7 +181,7 @@ class BatchStore:
         return compute_mean(*found) if found and found[0] else None
 
     def iterate_failed(self) -> Iterator[str]:
-        """The lines of the failed rows, in the order of the rows."""
+        """Return the lines of the failed rows, in the order of the rows."""
         query = (
             "SELECT line FROM results JOIN present USING (row, digest) WHERE failed ORDER BY row"
         )
@@ -242,7 +242,7 @@ class BatchStore:
     # --- facts
 
     def get_fact(self, name: str) -> str | None:
-        """A fact about the whole batch."""
+        """Return a fact about the whole batch."""
         found = self.read_one("SELECT value FROM facts WHERE name = ?", name)
         return None if found is None else str(found[0])
 
@@ -255,7 +255,7 @@ class BatchStore:
         self.connection.execute("INSERT OR REPLACE INTO facts VALUES (?, ?)", (name, value))
 
     def read_one(self, query: str, *values: object) -> tuple[Any, ...] | None:
-        """The first row that a query finds."""
+        """Return the first row that a query finds."""
         found: tuple[Any, ...] | None = self.connection.execute(query, values).fetchone()
         return found
 

@@ -88,7 +88,7 @@ class RowReplies:
         return bool(second) and (first <= second or second <= first)
 
     def take(self, model: RemoteModel, request: Request) -> StoredReply | None:
-        """The reply to a request; None if it is missing, and is to be sent."""
+        """Return the reply to a request; None if it is missing, and is to be sent."""
         key = make_request_key(request, model.name)
         with self.lock:
             if self.is_closed:
@@ -169,7 +169,7 @@ class ReplayingModel(ModelAround):
 
 
 def read_usage(model: RemoteModel, body: str) -> RowUsage:
-    """What an answer has used, also one that no row can use."""
+    """Return what an answer has used, also one that no row can use."""
     with suppress(MalformedReplyError):
         if used := model.read_usage(json.loads(body), is_batch=True):
             return RowUsage(1, used.input, used.output, used.usd or 0.0)
@@ -179,7 +179,7 @@ def read_usage(model: RemoteModel, body: str) -> RowUsage:
 def choose_replaying_model(
     model: Model, replies: RowReplies, vendor: str, models: dict[str, RemoteModel]
 ) -> Model:
-    """The model of a block, answering from replies; `models` collects those that are asked.
+    """Return the model of a block, answering from replies; `models` collects those that are asked.
 
     A scripted model answers itself. Raises ConfigurationError for a model of another vendor.
     """
@@ -194,7 +194,7 @@ def choose_replaying_model(
 
 
 def choose_measured_model(model: Model, replies: RowReplies) -> Model:
-    """The model of a block, whose first requests are measured and not sent."""
+    """Return the model of a block, whose first requests are measured and not sent."""
     if isinstance(model, FallbackModel):
         model = model.models[0]
     return ReplayingModel(model, replies) if isinstance(model, RemoteModel) else model

@@ -86,7 +86,7 @@ def load_target(name: str) -> BatchTarget:
 
 @functools.cache
 def get_target(name: str) -> BatchTarget:
-    """The function of a name, imported once in a process."""
+    """Return the function of a name, imported once in a process."""
     return load_target(name)
 
 
@@ -143,7 +143,7 @@ def _describe_missing(module: ModuleType, program: str, path: str) -> str:
 def bind_arguments(
     target: BatchTarget, row: Mapping[str, ArgumentValue]
 ) -> tuple[list[ArgumentValue], dict[str, ArgumentValue]]:
-    """The arguments of a call, positional and by keyword; raises InvalidRowError."""
+    """Return the arguments of a call, positional and by keyword; raises InvalidRowError."""
     rest: dict[str, ArgumentValue] = dict(row)
     positional: list[ArgumentValue] = []
     keywords: dict[str, ArgumentValue] = {}
@@ -180,7 +180,7 @@ def _quote(names: list[str]) -> str:
 
 
 def _convert(target: BatchTarget, parameter: str, name: str, value: ArgumentValue) -> ArgumentValue:
-    """The value as the annotation wants it."""
+    """Return the value as the annotation wants it."""
     if parameter not in target.annotations:
         return value
     from pydantic import ValidationError

@@ -102,7 +102,7 @@ class VendorBatches(Protocol):
     """What a batch may have."""
 
     def write_line(self, name: str, body: str) -> str:
-        """The line of a request in the file of a batch."""
+        """Return the line of a request in the file of a batch."""
 
     def submit(self, model: RemoteModel, batch: SentBatch, path: Path) -> str:
         """Send the file of a batch and create the batch; return its id. Not repeated by the SDK."""
@@ -110,7 +110,7 @@ class VendorBatches(Protocol):
     def find(
         self, model: RemoteModel, batch: SentBatch, known: frozenset[str], is_own: IsOwn
     ) -> FoundBatch | None:
-        """The batch, if it has been created; those with `known` ids are others."""
+        """Return the batch, if it has been created; those with `known` ids are others."""
 
     def check(self, model: RemoteModel, vendor_id: str) -> BatchStatus:
         """Ask how far a batch is."""
@@ -119,7 +119,7 @@ class VendorBatches(Protocol):
         """Write the lines of a file of results to `path`."""
 
     def read_line(self, line: Mapping[str, Any]) -> tuple[str, StoredReply | None]:
-        """The id of a request, and its reply; None if it is to be sent again.
+        """Return the id of a request, and its reply; None if it is to be sent again.
 
         Raises LookupError, TypeError, ValueError or AttributeError if it is no line of results.
         """

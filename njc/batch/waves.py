@@ -388,5 +388,5 @@ class Waves:
 
 
 def make_vendor(name: str) -> VendorBatches:
-    """The Batch API of a vendor: `openai` or `anthropic`."""
+    """Return the Batch API of a vendor: `openai` or `anthropic`."""
     return OpenAIBatches() if name == "openai" else AnthropicBatches()

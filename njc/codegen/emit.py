@@ -204,7 +204,7 @@ def _is_definition(statement: ast.stmt) -> bool:
 
 
 def _find_first_line(statement: ast.stmt) -> int:
-    """The line on which a statement begins, with its decorators."""
+    """Return the line on which a statement begins, with its decorators."""
     decorators: list[ast.expr] = getattr(statement, "decorator_list", [])
     return min([statement.lineno, *(decorator.lineno for decorator in decorators)])
 
@@ -309,7 +309,7 @@ def _build_attempt_pieces(lowered: GuardedBlock, site: BlockSite, runtime: str) 
 
 
 def _format_attempt(lowered: GuardedBlock, room: int) -> list[str]:
-    """The guard of an attempt, its code, and the check of its outputs."""
+    """Return the guard of an attempt, its code, and the check of its outputs."""
     written = lowered.written
     is_typed = any(argument.opening.startswith("types=") for argument in lowered.live.arguments)
     return [
@@ -321,7 +321,7 @@ def _format_attempt(lowered: GuardedBlock, room: int) -> list[str]:
 
 
 def _format_live_call(lowered: GuardedBlock) -> list[str]:
-    """The live block in place of code that has failed."""
+    """Return the live block in place of code that has failed."""
     live, name = lowered.live, lowered.written.attempt
     call = f"await {name}.arun()" if live.block.scope.is_async else f"{name}.run()"
     body = [f"if {call}:", "    raise"] if live.reraises else [call]
@@ -333,7 +333,7 @@ def _format_live_call(lowered: GuardedBlock) -> list[str]:
 
 
 def _format_expectation(written: WrittenBlock, room: int) -> list[str]:
-    """What shapes the variables of an attempt must have."""
+    """Return what shapes the variables of an attempt must have."""
     items = [f"{name}={format_literal(shape)}" for name, shape in written.shapes]
     line = f"{written.attempt}.expect({', '.join(items)})"
     if not items or len(line) <= room:
@@ -366,7 +366,7 @@ def _format_guard(written: WrittenBlock, room: int) -> list[str]:
 def _build_call_pieces(
     lowered: LoweredBlock, before: str, indent: str, step: str, newline: str
 ) -> list[Piece]:
-    """The call with the author's own literal in it."""
+    """Return the call with the author's own literal in it."""
     block = lowered.block
     above, below = _build_scaffold(lowered, indent, step)
     head = before + "".join(line + newline + indent for line in above)

@@ -99,7 +99,7 @@ def read_line_map_text(compiled: bytes) -> str | None:
 
 
 def is_intact(compiled: bytes) -> bool:
-    """Whether a compiled file is as the compiler wrote it, line ends aside."""
+    """Return whether a compiled file is as the compiler wrote it, line ends aside."""
     closing = _match_closing_comment(compiled)
     if closing is None:
         return False

@@ -24,7 +24,7 @@ def indent_code(code: str, indent: str, step: str = "    ") -> str:
 
 
 def find_lines_in_strings(code: str) -> set[int]:
-    """The numbers of the lines that begin inside a string."""
+    """Return the numbers of the lines that begin inside a string."""
     inside: set[int] = set()
     began: list[int] = []
     for token in tokenize.generate_tokens(io.StringIO(code).readline):

@@ -76,12 +76,12 @@ def _append_segment(segments: list[Segment], new: Segment) -> None:
 
 
 def find_source_line(line_map: LineMap, compiled: int) -> int:
-    """The line of the source that a line of the compiled file comes from."""
+    """Return the line of the source that a line of the compiled file comes from."""
     return _locate_line(line_map, compiled)[0]
 
 
 def _locate_line(line_map: LineMap, compiled: int) -> tuple[int, bool]:
-    """The line of the source, and whether the line is the author's own."""
+    """Return the line of the source, and whether the line is the author's own."""
     index = bisect_right(line_map.segments, compiled, key=lambda segment: segment.compiled) - 1
     segment = line_map.segments[max(index, 0)]
     if segment.running:

@@ -102,7 +102,7 @@ EmittableBlock = LoweredBlock | WrittenBlock | GuardedBlock
 
 
 def apply_written(lowered: LoweredBlock, written: WrittenBlock | None) -> EmittableBlock:
-    """The call, or what was written to take its place or to be tried before it."""
+    """Return the call, or what was written to take its place or to be tried before it."""
     if written is None:
         return lowered
     if not written.attempt:
@@ -114,7 +114,7 @@ _CRLF = "\r\n"
 
 
 def serialize_written(source: SourceFile, written: Iterable[WrittenBlock], note: str = "") -> str:
-    """All that written code and the note about it add to a compiled file, as one text.
+    """Return all that written code and the note about it add to a compiled file, as one text.
 
     It does not depend on the line ends of the source.
     """
@@ -214,7 +214,7 @@ def _collect_declared_types(blocks: Sequence[NaturalBlock]) -> dict[tuple[NameSc
 
 
 def _find_returned_names(scope: NameScope) -> frozenset[str]:
-    """The variables that a function returns as they are, where its result is annotated."""
+    """Return the variables that a function returns as they are, where its result is annotated."""
     if scope.kind not in ("function", "async function") or not getattr(scope.node, "returns", None):
         return frozenset()
     names = set()
@@ -346,7 +346,7 @@ _ABSTRACT_ITERATORS = frozenset(f"collections.abc.{name}" for name in _ITERATORS
 
 
 def _returns_nothing(scope: NameScope, types: TypeDefinitions) -> bool:
-    """Whether a type checker accepts only a bare `return` in this function."""
+    """Return whether a type checker accepts only a bare `return` in this function."""
     assert isinstance(scope.node, FunctionDefinition)
     if scope.node.returns is None:
         in_class = scope.parent is not None and scope.parent.kind == "class"

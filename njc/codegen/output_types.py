@@ -68,7 +68,7 @@ def find_output_types(
 
 
 def _unquote(text: str, scope: NameScope, types: TypeDefinitions) -> str:
-    """A type of a prompt without quotes around its parts; most types have none."""
+    """Return a type of a prompt without quotes around its parts; most types have none."""
     if '"' not in text and "'" not in text:
         return text
     parsed = parse_type(text)
@@ -173,7 +173,7 @@ def unquote_inside(typed: Typed, types: TypeDefinitions) -> ast.expr:
 
 
 def _holds_types(typed: Typed, types: TypeDefinitions) -> bool:
-    """Whether what stands in the brackets of a type is known to be types."""
+    """Return whether what stands in the brackets of a type is known to be types."""
     assert isinstance(typed.annotation, ast.Subscript)
     origin = types.expand(typed.inside(typed.annotation.value))
     name = types.name_of(origin)

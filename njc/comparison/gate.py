@@ -64,7 +64,7 @@ def parse_gate(text: str) -> PassGate:
 
 
 def estimate_pass_power(passed: int, runs: int, power: int) -> float:
-    """The estimate of pass^power from `runs` runs, at least `power` of them."""
+    """Return the estimate of pass^power from `runs` runs, at least `power` of them."""
     return math.comb(passed, power) / math.comb(runs, power)
 
 
@@ -83,7 +83,7 @@ def check_gate(gate: PassGate, rows: Sequence[ModeSummary]) -> list[GateResult]:
 
 
 def format_gate_results(gate: PassGate, results: Sequence[GateResult]) -> Iterator[str]:
-    """A line for each mode."""
+    """Yield a line for each mode."""
     for result in results:
         verdict = "holds" if result.holds else "does not hold"
         yield (

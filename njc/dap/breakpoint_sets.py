@@ -46,7 +46,7 @@ class BreakpointSets:
     def set_in_file(
         self, arguments: requests.SetBreakpointsArguments, client: requests.InitializeArguments
     ) -> Any:
-        """Those at lines of a file."""
+        """Return those at lines of a file."""
         if arguments.source.path is None:
             raise requests.RequestError("breakpoints are set in files")
         file = client.read_path(arguments.source.path)
@@ -72,7 +72,7 @@ class BreakpointSets:
         return {"breakpoints": answers}
 
     def set_functions(self, arguments: requests.SetFunctionBreakpointsArguments) -> Any:
-        """Those in words, such as `effect Run`."""
+        """Return those in words, such as `effect Run`."""
         answers: list[dict[str, Any]] = []
         found: list[Breakpoint] = []
         for wanted in arguments.breakpoints:
@@ -91,14 +91,14 @@ class BreakpointSets:
         return {"breakpoints": answers}
 
     def set_exceptions(self, arguments: requests.SetExceptionBreakpointsArguments) -> Any:
-        """Those at failures."""
+        """Return those at failures."""
         self.filters = arguments.filters
         found = [point for name in arguments.filters for point in EXCEPTION_BREAKPOINTS[name]]
         self._replace("exceptions", found)
         return {"breakpoints": [{"verified": True} for _ in arguments.filters]}
 
     def set_data(self, arguments: requests.SetDataBreakpointsArguments) -> Any:
-        """Those on changes of variables."""
+        """Return those on changes of variables."""
         answers: list[dict[str, Any]] = []
         found: list[Breakpoint] = []
         for wanted in arguments.breakpoints:
@@ -114,7 +114,7 @@ class BreakpointSets:
         self._breakpoints[key] = tuple(breakpoints)
 
     def collect(self) -> tuple[Breakpoint, ...]:
-        """All breakpoints."""
+        """Return all breakpoints."""
         return tuple(itertools.chain.from_iterable(self._breakpoints.values()))
 
 

@@ -33,7 +33,7 @@ class MessageReader:
         self._stream = stream
 
     def read(self) -> dict[str, Any] | None:
-        """The next message; None at the end of the stream.
+        """Return the next message; None at the end of the stream.
 
         Lines that are not a header are skipped.
 
@@ -58,7 +58,7 @@ class MessageReader:
         return message
 
     def _read_header(self) -> int | None:
-        """The length of the next message; None at the end of the stream."""
+        """Return the length of the next message; None at the end of the stream."""
         length: int | None = None
         while line := self._stream.readline(MAX_HEADER_BYTES):
             if found := _CONTENT_LENGTH.fullmatch(line):

@@ -24,7 +24,7 @@ class ReplyProgress:
         self._shown = ""
 
     def follow(self, happening: Happening) -> Iterator[ProgressEvent]:
-        """The events that a happening causes."""
+        """Yield the events that a happening causes."""
         if not isinstance(happening, ReplyStreamed):
             yield from self._end()
             return

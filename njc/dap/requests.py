@@ -49,15 +49,15 @@ class InitializeArguments(Arguments):
     supports_progress_reporting: bool = False
 
     def show_line(self, line: int) -> int:
-        """A line, numbered from 1, as the client counts."""
+        """Return a line, numbered from 1, as the client counts."""
         return line if self.lines_start_at1 else line - 1
 
     def read_line(self, line: int) -> int:
-        """A line as the client counts, numbered from 1."""
+        """Return a line as the client counts, numbered from 1."""
         return line if self.lines_start_at1 else line + 1
 
     def read_path(self, path: str) -> Path:
-        """A path or URI of the client as a path."""
+        """Return a path or URI of the client as a path."""
         is_uri = self.path_format == "uri" or path.startswith("file:")
         return Path(unquote(urlsplit(path).path) if is_uri else path)
 

@@ -49,7 +49,7 @@ Frame = EffectFrame | BlockFrame
 
 
 def build_stack(timeline: Timeline, step: Step) -> list[Frame]:
-    """The frames from the innermost one on."""
+    """Return the frames from the innermost one on."""
     frames: list[Frame] = []
     if step.kind in ("effect", "line") and step.effect is not None:
         kind = name_effect(step.effect)
@@ -70,7 +70,7 @@ def build_stack(timeline: Timeline, step: Step) -> list[Frame]:
 
 
 def list_outputs(instruction: str) -> tuple[str, ...]:
-    """The variables that a prompt binds."""
+    """Return the variables that a prompt binds."""
     tags = find_tags(instruction)
     names = (tag.root for tag in tags if isinstance(tag, Reference) and tag.writes)
     return tuple(dict.fromkeys(names))
@@ -87,7 +87,7 @@ def describe_effect(step: Step) -> list[tuple[str, str]]:
 
 
 def describe_messages(step: Step) -> list[tuple[str, str]]:
-    """The messages to the model that were new in this turn, and its reply."""
+    """Return the messages to the model that were new in this turn, and its reply."""
     rows = [
         (str(number), format_messages([message])) for number, message in enumerate(step.shown, 1)
     ]

@@ -12,7 +12,7 @@ from njc.timeline.steps import Step
 
 
 def choose_stop_reason(reason: str, is_entry: bool = False) -> str:
-    """The protocol's word for why the program is stopped."""
+    """Return the protocol's word for why the program is stopped."""
     kind = reason.partition(" ")[0]
     words = {"step": "entry" if is_entry else "step", "back": "step", "pause": "pause"}
     words |= {"variable": "data breakpoint", "effect": "function breakpoint"}

@@ -62,7 +62,7 @@ class StopView:
         self._frames, self._handles = [], []
 
     def list_frames(self, arguments: requests.StackTraceArguments) -> Any:
-        """The frames of the stack."""
+        """Return the frames of the stack."""
         step = self._run.step if self._run.state == "stopped" else None
         self._frames = [] if step is None else build_stack(self._run.timeline, self._show(step))
         end = arguments.start_frame + arguments.levels if arguments.levels else None
@@ -71,7 +71,7 @@ class StopView:
         return {"stackFrames": shown, "totalFrames": len(self._frames)}
 
     def _show(self, step: Step) -> Step:
-        """The step with its effect as it was or will be carried out."""
+        """Return the step with its effect as it was or will be carried out."""
         return replace(step, effect=self._run.find_effect(step))
 
     def _show_frame(self, number: int, frame: Frame) -> dict[str, Any]:
@@ -101,7 +101,7 @@ class StopView:
                 assert_never(frame)
 
     def list_scopes(self, arguments: requests.FrameArguments) -> Any:
-        """What there is to see in a frame."""
+        """Return what there is to see in a frame."""
         frame = self.get_frame(arguments.frame_id)
         run = self._run
         if isinstance(frame, BlockFrame) and not frame.is_current:
@@ -125,7 +125,7 @@ class StopView:
         return {"name": name, "variablesReference": len(self._handles), "expensive": False}
 
     def list_variables(self, arguments: requests.VariablesArguments) -> Any:
-        """The variables of a scope, or the parts of one."""
+        """Return the variables of a scope, or the parts of one."""
         handle = self.get_handle(arguments.variables_reference)
         match handle:
             case TextRows(rows=rows):
@@ -176,7 +176,7 @@ class StopView:
         }
 
     def describe_data_breakpoint(self, arguments: requests.DataBreakpointInfoArguments) -> Any:
-        """Whether a breakpoint can be set on changes of a variable."""
+        """Return whether a breakpoint can be set on changes of a variable."""
         reference = arguments.variables_reference
         handle = self.get_handle(reference) if reference else LivePath()
         if not isinstance(handle, LivePath) or handle.names:
@@ -185,7 +185,7 @@ class StopView:
         return {"dataId": arguments.name, "description": description, "accessTypes": ["write"]}
 
     def complete(self, arguments: requests.CompletionsArguments) -> Any:
-        """The variables that a word may become."""
+        """Return the variables that a word may become."""
         column = arguments.column - int(self._client.columns_start_at1)
         before = arguments.text[: max(0, column)]
         word = before[_find_word_start(before) :]
@@ -197,7 +197,7 @@ class StopView:
         }
 
     def get_source(self, arguments: requests.SourceArguments) -> Any:
-        """The code of an effect."""
+        """Return the code of an effect."""
         number = arguments.source_reference or (
             arguments.source.source_reference if arguments.source is not None else 0
         )
@@ -206,18 +206,18 @@ class StopView:
         return {"content": self._texts[number - 1], "mimeType": "text/x-python"}
 
     def get_frame(self, number: int) -> Frame:
-        """The frame with an identifier."""
+        """Return the frame with an identifier."""
         if not 1 <= number <= len(self._frames):
             raise RequestError("the frame is no longer there")
         return self._frames[number - 1]
 
     def is_current(self, number: int) -> bool:
-        """Whether a frame is that of the stopped block, or of its effect."""
+        """Return whether a frame is that of the stopped block, or of its effect."""
         frame = self.get_frame(number)
         return isinstance(frame, EffectFrame) or frame.is_current
 
     def get_handle(self, number: int) -> Handle:
-        """What a reference to variables stands for."""
+        """Return what a reference to variables stands for."""
         if not 1 <= number <= len(self._handles):
             raise RequestError("the variables are no longer there")
         return self._handles[number - 1]

@@ -70,7 +70,7 @@ class TextPane(VerticalScroll):
         self.border_title = f"{PANES.index(name)} {name}"
 
     def compose(self) -> ComposeResult:
-        """The text."""
+        """Yield the text."""
         yield self._body
 
     @property
@@ -150,7 +150,7 @@ class DebugApp(App[None]):
         self._is_input_wanted = self._is_back_prefixed = False
 
     def compose(self) -> ComposeResult:
-        """The panes, the status, the command line."""
+        """Yield the panes, the status, the command line."""
         with Container(id="main"):
             yield Static(id="title", markup=False)
             with Horizontal(id="panes"):

@@ -85,7 +85,7 @@ def edit_effect(session: DebugSession, text: str) -> Said:
 
 
 def move(movement: str) -> Callable[[DebugSession, str], CommandResult]:
-    """A command that moves the run by the method of this name."""
+    """Return a command that moves the run by the method of this name."""
 
     def serve(session: DebugSession, words: str) -> CommandResult:
         if words:
@@ -265,14 +265,14 @@ def close_input(session: DebugSession, words: str) -> CommandResult:
 
 
 def show_help(session: DebugSession, words: str) -> CommandResult:
-    """The commands, or one of them."""
+    """Return the commands, or one of them."""
     if words and words not in COMMANDS:
         raise RunControlError(f"there is no command `{words}`; `h` lists them")
     return Said(tuple(format_help([COMMANDS[words]] if words else COMMAND_LIST)))
 
 
 def format_help(commands: Iterable[DebugCommand]) -> list[str]:
-    """A line for each command."""
+    """Return a line for each command."""
     lines = []
     for command in commands:
         names = ", ".join(command.names) + (f" {command.arguments}" if command.arguments else "")

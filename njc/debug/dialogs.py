@@ -32,7 +32,7 @@ class HelpPage(ModalScreen[None]):
     BINDINGS: ClassVar[list[BindingType]] = [Binding("escape,q,question_mark", "dismiss", "close")]
 
     def compose(self) -> ComposeResult:
-        """The page."""
+        """Yield the page."""
         text = "\n".join(format_help(COMMAND_LIST))
         with VerticalScroll(id="help") as page:
             page.border_title = "keys and commands; Escape closes this page"
@@ -52,7 +52,7 @@ class EffectEditor(ModalScreen[str | None]):
         self._text = text
 
     def compose(self) -> ComposeResult:
-        """The editor."""
+        """Yield the editor."""
         area = TextArea(self._text, show_line_numbers=True, tab_behavior="indent", id="editor")
         area.border_title = "edit the effect: ctrl+s or F2 accepts, Escape leaves it"
         yield area

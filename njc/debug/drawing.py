@@ -85,7 +85,7 @@ def hang(head: Text, text: Text, width: int) -> list[Text]:
 
 
 def highlight(code: str) -> list[Text]:
-    """The lines of Python code in colours that any background allows."""
+    """Return the lines of Python code in colours that any background allows."""
     text = Syntax("", "python", theme="ansi_dark").highlight(code + "\n")
     plain = Text(text.plain)
     for span in text.spans:
@@ -96,7 +96,7 @@ def highlight(code: str) -> list[Text]:
 
 
 def draw_effect(report: StopReport, width: int) -> Text:
-    """The pending effect, or what there is instead; above it what came of the last one."""
+    """Return the pending effect, or what there is instead; above it what came of the last one."""
     lines: list[Text] = []
     step = report.step
     if report.last_result:
@@ -116,7 +116,7 @@ def draw_effect(report: StopReport, width: int) -> Text:
 
 
 def draw_reply(text: str, width: int) -> DrawnText:
-    """A reply that is coming in, with its end in view."""
+    """Return a reply that is coming in, with its end in view."""
     lines = [Text("The model replies:", "bold")]
     for line in highlight(text):
         lines += hang(Text("~ ", "dim"), line, width)
@@ -124,19 +124,19 @@ def draw_reply(text: str, width: int) -> DrawnText:
 
 
 def draw_variables(report: StopReport, width: int) -> Text:
-    """The variables, those first that the last step has changed."""
+    """Return the variables, those first that the last step has changed."""
     return Text("\n").join(line for row in report.variables for line in draw_variable(row, width))
 
 
 def draw_variable(row: VariableRow, width: int) -> list[Text]:
-    """A variable with its mark."""
+    """Return a variable with its mark."""
     text = Text(format_variable(row), _MARK_STYLES[row.mark])
     text.stylize("bold", 0, len(row.name))
     return hang(Text(f"{_MARKS[row.mark]} ", _MARK_STYLES[row.mark]), text, width)
 
 
 def draw_steps(timeline: Timeline, here: Step) -> DrawnText:
-    """The steps that are known, those near this one."""
+    """Return the steps that are known, those near this one."""
     start = max(0, here.number - MAX_STEPS // 2)
     lines = []
     for step in timeline[start : start + MAX_STEPS]:

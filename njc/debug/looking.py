@@ -25,7 +25,7 @@ LISTED_LINES = 6
 
 
 def list_source(session: DebugSession, words: str) -> CommandResult:
-    """The source around the prompt, or with `all` the whole."""
+    """Return the source around the prompt, or with `all` the whole."""
     rows = list(list_source_rows(session.run.timeline, get_step(session), session.folders))
     shown = [index for index, row in enumerate(rows) if row.kind != "code"] or [0]
     first, last = max(0, shown[0] - LISTED_LINES), shown[-1] + LISTED_LINES + 1
@@ -39,7 +39,7 @@ def list_source(session: DebugSession, words: str) -> CommandResult:
 
 
 def show_effect(session: DebugSession, words: str) -> CommandResult:
-    """The pending effect, numbered."""
+    """Return the pending effect, numbered."""
     step = get_step(session)
     report = session.make_report()
     if step.effect is None or report is None:
@@ -48,7 +48,7 @@ def show_effect(session: DebugSession, words: str) -> CommandResult:
 
 
 def number_lines(text: str, current: int = 0) -> list[str]:
-    """The lines of code with numbers, and a mark at the current one."""
+    """Return the lines of code with numbers, and a mark at the current one."""
     return [
         f"{number:>5} {'->' if number == current else '  '} {line}".rstrip()
         for number, line in enumerate(text.splitlines(), 1)
@@ -56,7 +56,7 @@ def number_lines(text: str, current: int = 0) -> list[str]:
 
 
 def show_variables(session: DebugSession, words: str) -> CommandResult:
-    """All variables, with what the last step has changed."""
+    """Return all variables, with what the last step has changed."""
     get_step(session)
     report = session.make_report()
     rows = report.variables if report is not None else ()
@@ -65,7 +65,7 @@ def show_variables(session: DebugSession, words: str) -> CommandResult:
 
 
 def evaluate(session: DebugSession, words: str) -> CommandResult:
-    """The value of an expression."""
+    """Return the value of an expression."""
     if not words:
         raise RunControlError("say what to evaluate: p EXPRESSION")
     get_step(session)
@@ -78,7 +78,7 @@ def evaluate(session: DebugSession, words: str) -> CommandResult:
 
 
 def expand(session: DebugSession, words: str) -> CommandResult:
-    """The parts of a variable."""
+    """Return the parts of a variable."""
     root = _PATH.sub("", words)
     if not root.isidentifier():
         raise RunControlError("say what to expand: x VARIABLE, or x VARIABLE.part[0]")
@@ -89,7 +89,7 @@ def expand(session: DebugSession, words: str) -> CommandResult:
 
 
 def show_turn(session: DebugSession, words: str) -> CommandResult:
-    """What the model was shown in this turn, and its reply."""
+    """Return what the model was shown in this turn, and its reply."""
     get_step(session)
     report = session.make_report()
     if report is None or not report.shown:
@@ -98,13 +98,13 @@ def show_turn(session: DebugSession, words: str) -> CommandResult:
 
 
 def show_output(session: DebugSession, words: str) -> CommandResult:
-    """What the program has written."""
+    """Return what the program has written."""
     lines = clean_text(session.printed.rstrip("\n")).splitlines()
     return Said(tuple(f"| {line}".rstrip() for line in lines) or ("nothing was printed yet",))
 
 
 def show_stack(session: DebugSession, words: str) -> CommandResult:
-    """The block, and the blocks around it."""
+    """Return the block, and the blocks around it."""
     step: Step | None = get_step(session)
     lines = []
     while step is not None:
@@ -119,7 +119,7 @@ def show_stack(session: DebugSession, words: str) -> CommandResult:
 
 
 def list_steps(session: DebugSession, words: str) -> CommandResult:
-    """All steps that are known."""
+    """Return all steps that are known."""
     run = session.run
     lines = []
     for step in run.timeline:

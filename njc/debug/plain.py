@@ -182,7 +182,7 @@ class PlainDebugger:
 
 
 def describe_end(ended: ProgramEnded) -> list[str]:
-    """How the program has ended, and what can be done then."""
+    """Return how the program has ended, and what can be done then."""
     first = clean_text(ended.error.partition("\n")[0])
     if ended.code is None:
         return [first or "the program has ended"]

@@ -71,21 +71,21 @@ class DebugSession:
         self.outputs.append((self.last_stop, text))
 
     def make_report(self) -> StopReport | None:
-        """What there is to see now; output that was written after this is forgotten."""
+        """Return what there is to see now; output that was written after this is forgotten."""
         here = self.last_stop = self.run.position
         self.outputs = [(stop, text) for stop, text in self.outputs if stop < here]
         return make_stop_report(self.run, self.folders, self.seen)
 
 
 def get_controller(session: DebugSession) -> RunController:
-    """The run, if it is one that can be changed."""
+    """Return the run, if it is one that can be changed."""
     if isinstance(session.run, RunController):
         return session.run
     raise RunControlError("a trace can only be viewed; `njc debug PROGRAM` runs the program")
 
 
 def get_step(session: DebugSession) -> Step:
-    """The step at which the run is stopped."""
+    """Return the step at which the run is stopped."""
     step = session.run.step if session.run.state == "stopped" else None
     if step is None:
         way = "; `back` goes back" if session.run.state == "ended" else ""
@@ -94,7 +94,7 @@ def get_step(session: DebugSession) -> Step:
 
 
 def get_effect(session: DebugSession) -> Step:
-    """The step, if it is a pending effect."""
+    """Return the step, if it is a pending effect."""
     step = get_step(session)
     if step.kind != "effect" or step.effect is None:
         raise RunControlError("no effect is pending here; `s` goes on to the next one")

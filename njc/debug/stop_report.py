@@ -85,7 +85,7 @@ class StopReport:
 def make_stop_report(
     run: DebuggedRun, folders: Iterable[Path], seen: dict[Position, Variables]
 ) -> StopReport | None:
-    """What there is to see where the run is; None if it has ended.
+    """Return what there is to see where the run is; None if it has ended.
 
     `seen` has the variables at earlier stops, with what the user has set; those here are added.
     """
@@ -111,7 +111,7 @@ def make_stop_report(
 
 
 def find_decision(run: DebuggedRun) -> Mapping[str, Any]:
-    """What the user has decided about the effect here; empty if nothing."""
+    """Return what the user has decided about the effect here; empty if nothing."""
     edits = run.edits if isinstance(run, RunController) else ()
     decisions = [
         edit.fields for edit in edits if edit.kind == "decide" and edit.position == run.position
@@ -120,7 +120,7 @@ def find_decision(run: DebuggedRun) -> Mapping[str, Any]:
 
 
 def describe_stop(step: Step) -> str:
-    """Where a stop is: the place, the number of the step, what comes next."""
+    """Return where a stop is: the place, the number of the step, what comes next."""
     here = f"{step.place}, step {format_position(step.position)}"
     match step.kind:
         case "enter":
@@ -137,7 +137,7 @@ def describe_stop(step: Step) -> str:
 
 
 def format_position(position: Position) -> str:
-    """A position as it is typed: `12`, or `12.3` for the third line after step 12."""
+    """Return a position as it is typed: `12`, or `12.3` for the third line after step 12."""
     return f"{position.number}.{position.line}" if position.line else str(position.number)
 
 
@@ -170,7 +170,7 @@ def find_asked_step(timeline: Timeline, step: Step) -> Step | None:
 
 
 def format_turn(step: Step | None) -> str:
-    """What the model was shown in the turn of a step, and its reply."""
+    """Return what the model was shown in the turn of a step, and its reply."""
     if step is None:
         return ""
     parts = [f"shown to the model in turn {step.turn}:", format_messages(step.shown)]
@@ -196,7 +196,7 @@ def list_variable_rows(
     texts: Variables,
     seen: Mapping[Position, Variables],
 ) -> Iterator[VariableRow]:
-    """The variables, those first that the last step or the user has changed."""
+    """Yield the variables, those first that the last step or the user has changed."""
     known = timeline.variables_before(step.position) if step.kind != "enter" else {}
     changed = set(last.changes if last is not None else ())
     before = {name: text for name, text in known.items() if name not in changed}
@@ -210,7 +210,7 @@ def list_variable_rows(
 
 
 def make_row(name: str, text: str | None, before: str | None, is_touched: bool) -> VariableRow:
-    """A variable with its mark."""
+    """Return a variable with its mark."""
     now, old = clean_text(text or ""), clean_text(before or "")
     if text is None:
         return VariableRow(name, "", old, "gone")
@@ -222,7 +222,7 @@ def make_row(name: str, text: str | None, before: str | None, is_touched: bool) 
 
 
 def format_variable(row: VariableRow) -> str:
-    """A variable on one line: `total: int = 0 -> 12`."""
+    """Return a variable on one line: `total: int = 0 -> 12`."""
     match row.mark:
         case "":
             return f"{row.name}: {row.text}"
@@ -242,7 +242,7 @@ def format_variable(row: VariableRow) -> str:
 def list_source_rows(
     timeline: Timeline, step: Step, folders: Iterable[Path]
 ) -> Iterator[SourceRow]:
-    """The lines of the source, with the steps of the block under its prompt."""
+    """Yield the lines of the source, with the steps of the block under its prompt."""
     file = find_source(step.place, folders)
     first = int(step.place.rpartition(":")[2] or 0)
     lines = find_block_lines(file, first) if file is not None else None
@@ -265,7 +265,7 @@ def list_source_rows(
 
 
 def list_step_rows(timeline: Timeline, here: Step) -> Iterator[SourceRow]:
-    """The steps of the block that are known, those near the current one."""
+    """Yield the steps of the block that are known, those near the current one."""
     steps = [step for step in timeline if step.run == here.run and step.kind != "enter"]
     index = sum(step.number <= here.number for step in steps) - 1
     near = steps[max(0, index - MAX_NEIGHBOURS) : max(0, index) + MAX_NEIGHBOURS + 1]
@@ -275,7 +275,7 @@ def list_step_rows(timeline: Timeline, here: Step) -> Iterator[SourceRow]:
 
 
 def summarize_step(step: Step) -> str:
-    """A step in one line: what came in, or the effect and what it changed."""
+    """Return a step in one line: what came in, or the effect and what it changed."""
     if step.kind == "enter":
         given = summarize_variables(step.changes)
         return clean_text(f"entry: {given}" if given else "entry")
@@ -297,7 +297,7 @@ def summarize_change(step: Step) -> str:
 
 
 def choose_prompt_line(lines: Sequence[str], step: Step) -> int:
-    """The index of the current line of a prompt."""
+    """Return the index of the current line of a prompt."""
     texts = [_QUOTES.sub("", line.strip()) for line in lines]
     marks = (index for index, text in enumerate(texts) if text and not _MARKER.fullmatch(text))
     first = next(marks, 0)
@@ -314,7 +314,7 @@ def choose_prompt_line(lines: Sequence[str], step: Step) -> int:
 
 
 def find_effect_names(step: Step) -> set[str]:
-    """The variables that an effect, or the current line of its code, names."""
+    """Return the variables that an effect, or the current line of its code, names."""
     effect = step.effect or {}
     text = format_effect(effect)
     if step.kind == "line":
@@ -333,5 +333,5 @@ def find_effect_names(step: Step) -> set[str]:
 
 
 def clean_text(text: str) -> str:
-    """A text without characters that control a terminal; ends of lines are kept."""
+    """Return a text without characters that control a terminal; ends of lines are kept."""
     return "\n".join(escape_unprintable(line) for line in text.expandtabs(4).split("\n"))

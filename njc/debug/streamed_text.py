@@ -22,7 +22,7 @@ _CODE_FIELDS = ("code", "expression", "expr")
 
 
 def read_streamed_text(text: str) -> str:
-    """The text of a reply so far; of tool calls, which come as JSON, their code."""
+    """Return the text of a reply so far; of tool calls, which come as JSON, their code."""
     return clean_text("\n".join(_read_parts(text)))
 
 
@@ -81,7 +81,7 @@ class StreamedLines:
         return found
 
     def finish(self) -> list[str]:
-        """The last line, for the reply has come whole."""
+        """Return the last line, for the reply has come whole."""
         rest = [line for line in self._lines[self._given :] if line]
         self._reply, self._lines, self._given = None, [], 0
         return rest

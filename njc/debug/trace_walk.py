@@ -114,7 +114,7 @@ class TraceWalk:
         return self.breakpoints
 
     def find_effect(self, step: Step) -> Mapping[str, Any] | None:
-        """The effect at a step, as it was carried out."""
+        """Return the effect at a step, as it was carried out."""
         return step.executed
 
     def variables(self, position: Position | None = None) -> list[ShownVariable]:
@@ -153,7 +153,7 @@ class TraceWalk:
         )
 
     def _find_breakpoint(self, position: Position) -> str:
-        """The breakpoint that a program would have stopped at before this step."""
+        """Return the breakpoint that a program would have stopped at before this step."""
         step = self.timeline[position.number]
         hits = find_hits(self.breakpoints, make_undone(step) if step.kind == "effect" else step)
         earlier = self.timeline[: position.number]

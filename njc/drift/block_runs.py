@@ -66,7 +66,7 @@ class _OpenTrace:
 
 
 def read_runs(lines: Iterable[str]) -> list[TracedRun]:
-    """The finished runs of blocks that asked a model, in the order of their ends."""
+    """Return the finished runs of blocks that asked a model, in the order of their ends."""
     opened: dict[str, _OpenTrace] = {}
     runs = []
     for event in parse_json_lines(lines):
@@ -96,7 +96,7 @@ def _close(run: _OpenTrace, event: Mapping[str, Any]) -> TracedRun:
 
 
 def describe_reply(reply: Mapping[str, Any]) -> list[str]:
-    """The effects that a reply asks for, each as a text that is equal for equal effects."""
+    """Return the effects that a reply asks for, each as a text that is equal for equal effects."""
     described = []
     text = "\n".join(reply.get("text", ())).strip()
     calls = reply.get("calls", ())
@@ -167,7 +167,7 @@ def _compare_block(place: str, pairs: Sequence[RunDifference]) -> ComparedBlock:
 
 
 def format_difference(difference: RunDifference) -> list[str]:
-    """A few lines that show the first effects and the outcomes that differ."""
+    """Return a few lines that show the first effects and the outcomes that differ."""
     old, new = difference.old, difference.new
     if old is None or new is None:
         return ["only with the new model" if old is None else "only with the old model"]

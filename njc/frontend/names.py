@@ -132,7 +132,7 @@ def resolve_name(name: str, scope: NameScope, outputs: BlockOutputs) -> Resolved
 
 
 def is_bound(name: str, scope: NameScope, outputs: BlockOutputs) -> bool:
-    """Whether a statement or a natural block of `scope` binds the (stored) name there."""
+    """Return whether a statement or a natural block of `scope` binds the (stored) name there."""
     return name in scope.bindings.bound or name in outputs.get(scope, ())
 
 
@@ -356,7 +356,7 @@ def list_suites(statement: ast.stmt) -> Iterator[list[ast.stmt]]:
 
 
 def walk_statements(scope: NameScope) -> Iterator[ast.stmt]:
-    """The statements of a scope, nested suites included, in the order of the source."""
+    """Yield the statements of a scope, nested suites included, in the order of the source."""
     waiting = [*reversed(scope.node.body)]
     while waiting:
         statement = waiting.pop()

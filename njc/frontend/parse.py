@@ -34,7 +34,7 @@ class Module:
     candidates: tuple[int, ...]
 
     def can_open_block(self, first: int, last: int | None) -> bool:
-        """Whether a natural block could open on one of the lines `first` to `last`."""
+        """Return whether a natural block could open on one of the lines `first` to `last`."""
         following = bisect_left(self.candidates, first)
         return following < len(self.candidates) and self.candidates[following] <= (last or first)
 

@@ -203,7 +203,7 @@ _NON_TYPE_PARTS = (
 
 
 def is_type(expression: ast.expr) -> bool:
-    """Whether an expression can stand as the annotation of a variable."""
+    """Return whether an expression can stand as the annotation of a variable."""
     return not isinstance(expression, _NON_TYPE_NODES) and not any(
         isinstance(node, _NON_TYPE_PARTS) for node in ast.walk(expression)
     )

@@ -95,7 +95,7 @@ class SourceFile:
         return first.group() if first else "\n"
 
     def line(self, number: int) -> str:
-        """The text of a line, numbered from 1, with its line end."""
+        """Return the text of a line, numbered from 1, with its line end."""
         start = self.line_starts[number - 1]
         end = self.line_starts[number] if number < len(self.line_starts) else len(self.text)
         return self.text[start:end]
@@ -108,13 +108,13 @@ class SourceFile:
         return self.line_starts[number - 1] + utf8_column
 
     def place(self, offset: int) -> tuple[int, int]:
-        """The line and the column, both from 1, of an offset in `text`."""
+        """Return the line and the column, both from 1, of an offset in `text`."""
         number = bisect_right(self.line_starts, offset)
         return number, offset - self.line_starts[number - 1] + 1
 
 
 def find_line_starts(text: str) -> tuple[int, ...]:
-    """The offset at which each line of a text starts."""
+    """Return the offset at which each line of a text starts."""
     if "\r" in text:
         return (0, *(newline.end() for newline in _NEWLINE.finditer(text)))
     lengths = map(

@@ -163,7 +163,7 @@ class TestedProgram:
 
 
 def _cut_code(text: str, numbers: Sequence[int]) -> tuple[str, int, int]:
-    """The code of a block in a compiled text, and the numbers of its first and last line.
+    """Return the code of a block in a compiled text, and the numbers of its first and last line.
 
     What stands around it is left out: the prompt and the declarations above, the comment below.
     """

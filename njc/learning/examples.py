@@ -80,7 +80,7 @@ def _find_problem(example: Example, hole: Hole) -> str:
 
 
 def list_hole_inputs(hole: Hole) -> tuple[str, ...]:
-    """The variables that the prompt reads."""
+    """Return the variables that the prompt reads."""
     read = (
         reference.root
         for reference in hole.block.references

@@ -85,7 +85,7 @@ class HoleRepair(Generic[EvaluationT]):
         return replace(request, system=REPAIR_SYSTEM_PROMPT) if self.asks_rationale else request
 
     def read_reply(self, text: str) -> Proposal:
-        """The code of a reply, and its rationale if one was asked for."""
+        """Return the code of a reply, and its rationale if one was asked for."""
         code = remove_step_comments(extract_code(text, self.hole) or "")
         return Proposal(code, read_rationale(text) if self.asks_rationale else "")
 
@@ -125,7 +125,7 @@ RATIONALE_INSTRUCTION = (
 
 
 def make_hint(hole: Hole, code: str) -> str:
-    """A hint for code that asks no model."""
+    """Return a hint for code that asks no model."""
     if hole.helper in code or hole.mode == "auto":
         return ""
     return f" If it takes understanding of a text, ask for what the text says: {format_question_form(hole)}."

@@ -62,7 +62,7 @@ def evaluate_code(runner: ProgramRunner, code: str, ask: Callable[[Request], Rep
 def _run_worker(
     runner: ProgramRunner, code: str, ask: Callable[[Request], Reply]
 ) -> Iterator[Message]:
-    """The verdicts, one for each example, until the process ends or takes too long."""
+    """Yield the verdicts, one for each example, until the process ends or takes too long."""
     seconds = _STARTUP_SECONDS + runner.seconds * len(runner.examples.all)
     with (
         tempfile.TemporaryDirectory() as folder,

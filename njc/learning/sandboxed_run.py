@@ -56,7 +56,7 @@ class WorkerTask:
 
 
 def make_recorder() -> StepRecorder:
-    """The recorder of one run of the code."""
+    """Return the recorder of one run of the code."""
     return StepRecorder(
         lambda code: code.co_filename == CODE_FILENAME and code.co_name == _FUNCTION_NAME
     )

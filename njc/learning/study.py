@@ -164,7 +164,7 @@ def keep_repair_attempts(hole: Hole, repaired: Repaired[Any], request: HoleReque
 
 
 def make_learning_check(file: StaticFile, hole: Hole) -> CodeCheck:
-    """All checks; in the mode `auto`, code must also ask no model."""
+    """Return all checks; in the mode `auto`, code must also ask no model."""
     check = make_code_check(file, hole)
     return lambda code: (
         check(code) or ((NO_JUDGEMENT_MESSAGE,) if needs_judgement(hole, code) else ())
@@ -178,7 +178,7 @@ def _explain_no_examples(examples: ExampleSet) -> str:
 
 
 def find_locked_entry(hole: Hole, lock: StaticLock) -> tuple[LockEntry | None, str]:
-    """The entry of a hole with code, or the reason why there is none."""
+    """Return the entry of a hole with code, or the reason why there is none."""
     match find_hole_statuses([hole], lock)[hole.name]:
         case Locked(entry) if entry.live:
             return None, f"it stays live: {entry.live}"
@@ -191,7 +191,7 @@ def find_locked_entry(hole: Hole, lock: StaticLock) -> tuple[LockEntry | None, s
 def _find_initial_entry(
     file: StaticFile, hole: Hole, lock: StaticLock, request: HoleRequest
 ) -> tuple[StaticLock, LockEntry | None, str]:
-    """The initial entry: the locked one, else one that is written now."""
+    """Return the initial entry: the locked one, else one that is written now."""
     if not isinstance(find_hole_statuses([hole], lock)[hole.name], Locked):
         only = replace(request, only=lambda other: other.name == hole.name)
         build = fill_holes([replace(file, holes=(hole,))], lock, only)
@@ -209,7 +209,7 @@ def _make_learned_entry(
     asked: CachedAnswers,
     date: str,
 ) -> LockEntry:
-    """The entry of learned code, with its whole cost; unchanged code keeps its author."""
+    """Return the entry of learned code, with its whole cost; unchanged code keeps its author."""
     repaired = make_repaired_entry(hole, began, learned, date)
     tokens = repaired.tokens
     return replace(
@@ -224,7 +224,7 @@ def _make_learned_entry(
 def make_repaired_entry(
     hole: Hole, began: LockEntry, repaired: Repaired[Any], date: str
 ) -> LockEntry:
-    """The entry of repaired code, with its whole cost; unchanged code keeps its author."""
+    """Return the entry of repaired code, with its whole cost; unchanged code keeps its author."""
     cost = repaired.cost
     kept = replace(
         began,
@@ -247,7 +247,7 @@ def make_repaired_entry(
 
 
 def _compile_live(file: StaticFile) -> str:
-    """The program with live blocks, which the code may call."""
+    """Return the program with live blocks, which the code may call."""
     output = generate(file.analysis).output
     assert output is not None, "holes are those of programs that compile"
     return output.decode(file.source.encoding)

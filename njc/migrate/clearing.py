@@ -53,7 +53,7 @@ class UnusedCodeRemover(cst.CSTTransformer):
         return updated_node.with_changes(body=body, footer=[*left, *updated_node.footer])
 
     def _clear_body(self, body: Statements) -> tuple[list[cst.BaseStatement], list[cst.EmptyLine]]:
-        """The statements that stay, and the comments after the last of them."""
+        """Return the statements that stay, and the comments after the last of them."""
         kept: list[cst.BaseStatement] = []
         left: list[cst.EmptyLine] = []
         for statement in body:
@@ -140,7 +140,7 @@ def extract_comment_lines(trailing: cst.TrailingWhitespace) -> list[cst.EmptyLin
 def merge_leading_lines(
     left: Sequence[cst.EmptyLine], own: Sequence[cst.EmptyLine]
 ) -> list[cst.EmptyLine]:
-    """The lines before a statement, after those that are `left` of one that goes.
+    """Return the lines before a statement, after those that are `left` of one that goes.
 
     All comments stay; where blank lines meet, only as many as there were on the side with more.
     """

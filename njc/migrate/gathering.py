@@ -35,7 +35,7 @@ class NightjarpyTransformer(cst.CSTTransformer):
         return int(self.get_metadata(PositionProvider, node).start.line)
 
     def name_of(self, node: cst.CSTNode) -> str | None:
-        """The qualified name of what a node refers to, if that comes from nightjarpy."""
+        """Return the qualified name of what a node refers to, if that comes from nightjarpy."""
         for name in self.get_metadata(QualifiedNameProvider, node, ()):
             is_ours = name.name.split(".")[0] == NIGHTJARPY
             if is_ours and name.source is QualifiedNameSource.IMPORT:
@@ -108,7 +108,7 @@ class UsedNameCollector(cst.CSTVisitor):
 
 
 def find_assigned_root(node: cst.Assign) -> str | None:
-    """The variable that `x = ...` or `x.a = ...` assigns to."""
+    """Return the variable that `x = ...` or `x.a = ...` assigns to."""
     target = node.targets[0].target
     if isinstance(target, cst.Attribute):
         target = target.value  # type: ignore[assignment]

@@ -52,7 +52,7 @@ class LeftAlone:
 
 
 def uses_nightjarpy(data: bytes) -> bool:
-    """Whether a file may be a program for nightjarpy."""
+    """Return whether a file may be a program for nightjarpy."""
     return NIGHTJARPY.encode() in data
 
 
@@ -75,7 +75,7 @@ def migrate_program(old: SourceFile, path: str) -> Migration | LeftAlone | str:
 
 
 def _find_lost_whitespace(before: str, after: str) -> Iterator[Remark]:
-    """The one remark on what LibCST does not keep, such as form feeds."""
+    """Yield the one remark on what LibCST does not keep, such as form feeds."""
     if before != after:
         lines = zip(before.split("\n"), after.split("\n"), strict=False)
         first = next((number for number, (old, new) in enumerate(lines, 1) if old != new), 1)

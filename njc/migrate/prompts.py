@@ -67,7 +67,7 @@ def rewrite_literal(
 
 
 def _rewrite_body(literal: str, text: str, opened: re.Match[str]) -> str:
-    """What follows the marker, with every `<<` doubled that is not meant as one `<`."""
+    """Return what follows the marker, with every `<<` doubled that is not meant as one `<`."""
     start = opened.end() if opened["newline"] else opened.start("same_line")
     pieces, position = [], start
     for match in _BRACKETS.finditer(text, start):
@@ -89,17 +89,17 @@ def _find_new_references(text: str) -> Iterator[tuple[int, str]]:
 
 
 def is_markup(text: str, name: str) -> bool:
-    """Whether `<name>` in a prompt is rather markup than a variable."""
+    """Return whether `<name>` in a prompt is rather markup than a variable."""
     return f"</{name}>" in text or _MARKUP.fullmatch(name) is not None
 
 
 def is_natural(value: object) -> bool:
-    """Whether nightjarpy takes a string of this value for a natural block."""
+    """Return whether nightjarpy takes a string of this value for a natural block."""
     return isinstance(value, str) and value.startswith("natural\n")
 
 
 def _blank_fstring_fields(literal: str, prefix: str) -> str:
-    """The literal with the fields of an f-string blanked; offsets stay."""
+    """Return the literal with the fields of an f-string blanked; offsets stay."""
     prefix = prefix.lower()
     return blank_fields(literal, "r" in prefix) if "f" in prefix else literal
 

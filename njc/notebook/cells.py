@@ -59,12 +59,12 @@ def compile_cell(text: str, name: str, options: Options) -> CompiledCell:
 
 
 def has_block(text: str) -> bool:
-    """Whether a cell has a natural block."""
+    """Return whether a cell has a natural block."""
     return bool(analyze(SourceFile("cell", text.encode(), is_cell=True)).blocks)
 
 
 def format_diagnostics(findings: Sequence[Diagnostic], source: SourceFile) -> str:
-    """The findings as in a terminal."""
+    """Return the findings as in a terminal."""
     return "\n\n".join(render_diagnostic(finding, source) for finding in findings)
 
 
@@ -77,7 +77,7 @@ def _is_earlier_cells(statement: ast.stmt) -> bool:
 
 
 def _ends_with_block(statement: ast.stmt) -> bool:
-    """Whether a statement is the call of a block."""
+    """Return whether a statement is the call of a block."""
     return (
         isinstance(statement, ast.Expr)
         and isinstance(statement.value, ast.Call)

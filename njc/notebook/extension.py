@@ -90,7 +90,7 @@ class NaturalCells:
         return cell.tree if cell.blocks else tree
 
     def _get_number(self) -> int:
-        """The number of the cell at hand, as its prompt shows it."""
+        """Return the number of the cell at hand, as its prompt shows it."""
         kept = len(self.shell.history_manager.input_hist_parsed) - 1
         return kept or int(self.shell.execution_count)
 
@@ -163,7 +163,7 @@ def _is_marked(text: str) -> bool:
 
 
 def _is_tree_of(tree: ast.Module, text: str) -> bool:
-    """Whether a tree is that of the text: IPython also has trees of its own to transform."""
+    """Return whether a tree is that of the text: IPython also has trees of its own to transform."""
     try:
         return ast.dump(ast.parse(text)) == ast.dump(tree)
     except (SyntaxError, ValueError):

@@ -46,7 +46,7 @@ class CellTrace:
 
 
 def list_figures(run: BlockRun) -> list[str]:
-    """The columns of a run."""
+    """Return the columns of a run."""
     totals = run.totals
     outcome = f"{run.outcome}: {run.error}" if run.error else run.outcome
     return [
@@ -61,7 +61,7 @@ def list_figures(run: BlockRun) -> list[str]:
 
 
 def list_effect_texts(run: BlockRun) -> list[str]:
-    """What each effect was, and what the model was answered where it was."""
+    """Return what each effect was, and what the model was answered where it was."""
     return [_format_effect(done) for done in run.effects]
 
 

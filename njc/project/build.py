@@ -230,7 +230,7 @@ def collect_findings(results: Iterable[CompileResult], warnings: str) -> tuple[F
 
 
 def is_error(finding: Finding) -> bool:
-    """Whether a finding is an error, or a warning that counts as one."""
+    """Return whether a finding is an error, or a warning that counts as one."""
     return finding.diagnostic.severity == "error"
 
 

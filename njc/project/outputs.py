@@ -94,7 +94,7 @@ def find_compiled_files(folder: Path) -> Iterator[tuple[Path, FileHeader]]:
 
 
 def has_stub(output: Path) -> bool:
-    """Whether njc wrote a stub beside a compiled file; every build keeps it up to date."""
+    """Return whether njc wrote a stub beside a compiled file; every build keeps it up to date."""
     return read_header(output.with_suffix(STUB_SUFFIX)) is not None
 
 
@@ -169,7 +169,7 @@ def _find_leftovers_in(folder: Path) -> Iterator[Path]:
 
 
 def _is_running(process: int) -> bool:
-    """Whether a process may still run; systems without signals (Windows) do not say."""
+    """Return whether a process may still run; systems without signals (Windows) do not say."""
     if os.name != "posix":
         return True
     try:

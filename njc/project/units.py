@@ -224,7 +224,7 @@ def _make_unit_in_root(source: Path, root: Path, project: Project) -> Unit:
 
 
 def is_selected(source: Path, root: Path, project: Project) -> bool:
-    """Whether `include` and `exclude` of the project leave a source in."""
+    """Return whether `include` and `exclude` of the project leave a source in."""
     path = source.relative_to(root).as_posix()
     if project.include and not any(_is_pattern_match(path, pattern) for pattern in project.include):
         return False

@@ -40,7 +40,7 @@ def compile_wheel_files(sources: Mapping[str, Path], project_root: Path) -> dict
 
 
 def is_source(path: str) -> bool:
-    """Whether a path in a wheel is that of a source."""
+    """Return whether a path in a wheel is that of a source."""
     return path.endswith(SUFFIX)
 
 

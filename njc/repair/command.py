@@ -72,7 +72,7 @@ class CommandResult:
 
 
 def name_signal(number: int) -> str:
-    """The name of a signal, or its number where it has none, as real-time signals."""
+    """Return the name of a signal, or its number where it has none, as real-time signals."""
     try:
         return signal.Signals(number).name
     except ValueError:
@@ -104,7 +104,7 @@ def run_test_command(
 
 
 def _run(words: Sequence[str], environment: dict[str, str], seconds: float) -> tuple[int, bytes]:
-    """The exit code of a command, and the end of what it printed."""
+    """Return the exit code of a command, and the end of what it printed."""
     process = subprocess.Popen(
         words,
         env=environment,

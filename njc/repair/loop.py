@@ -64,7 +64,7 @@ class CodeRepair(Protocol[EvaluationT]):
         """Run the tests of code."""
 
     def check(self, code: str) -> tuple[str, ...]:
-        """The reasons not to run code."""
+        """Return the reasons not to run code."""
 
     def make_request(
         self,
@@ -77,7 +77,7 @@ class CodeRepair(Protocol[EvaluationT]):
         """Ask for better code than this; `refused` is what the last reply proposed, if it was not tested."""
 
     def read_reply(self, text: str) -> Proposal:
-        """The proposal of a reply."""
+        """Return the proposal of a reply."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,13 +93,13 @@ class RepairBudget:
     """Added for each further call, up to 1: at the same temperature, small models repeat themselves."""
 
     def allows(self, calls: int, cost: GenerationCost) -> bool:
-        """Whether another call may be made."""
+        """Return whether another call may be made."""
         return calls < self.calls and (
             self.tokens is None or cost.input + cost.output < self.tokens
         )
 
     def choose_temperature(self, calls: int) -> float | None:
-        """The temperature of the next call."""
+        """Return the temperature of the next call."""
         if self.temperature is None:
             return None
         return min(max(1.0, self.temperature), self.temperature + calls * self.temperature_step)

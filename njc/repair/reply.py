@@ -32,7 +32,7 @@ def read_rationale(text: str) -> str:
 
 
 def list_code_blocks(text: str) -> Iterator[str]:
-    """The fenced pieces of a text; one that a limit on tokens cut off ends with the text."""
+    """Yield the fenced pieces of a text; one that a limit on tokens cut off ends with the text."""
     parts = text.replace("\r\n", "\n").split(_FENCE)
     for piece in parts[1::2]:
         language, newline, code = piece.partition("\n")
@@ -48,7 +48,7 @@ def find_program(text: str, entry_point: str) -> str:
 
 
 def find_defined_names(code: str) -> frozenset[str]:
-    """The names that statements at the top of a program bind; none if it is not Python."""
+    """Return the names that statements at the top of a program bind; none if it is not Python."""
     return frozenset(name for _, names in _list_definitions(code) for name in names)
 
 
@@ -65,7 +65,7 @@ def complete_program(code: str, program: str) -> str:
 
 
 def _list_definitions(code: str) -> Iterator[tuple[str, frozenset[str]]]:
-    """The statements at the top of a program, and the names that each binds."""
+    """Yield the statements at the top of a program, and the names that each binds."""
     try:
         tree = ast.parse(code)
     except (SyntaxError, ValueError):
@@ -79,7 +79,7 @@ def _list_definitions(code: str) -> Iterator[tuple[str, frozenset[str]]]:
 
 
 def _list_bound_names(statement: ast.stmt) -> Iterator[str]:
-    """The names that a statement binds in its own scope, also those in `if` and `try`."""
+    """Yield the names that a statement binds in its own scope, also those in `if` and `try`."""
     match statement:
         case ast.FunctionDef(name) | ast.AsyncFunctionDef(name) | ast.ClassDef(name):
             yield name

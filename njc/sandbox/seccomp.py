@@ -113,7 +113,7 @@ def _check_argument(
 
 
 def _read_table(table: str, column: int) -> Iterator[tuple[int, int]]:
-    """The number of each call on this machine, and which argument is checked."""
+    """Yield the number of each call on this machine, and which argument is checked."""
     for line in table.split(","):
         _, *numbers = line.split()
         if numbers[column] != "-":

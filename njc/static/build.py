@@ -166,7 +166,7 @@ def _list_stale_learned(
 
 
 def find_learned_shapes(hole: Hole, lock: StaticLock) -> Mapping[str, str]:
-    """The shapes of a block's values, if they were learned in any mode."""
+    """Return the shapes of a block's values, if they were learned in any mode."""
     found = [
         entry.shapes
         for (name, kind), entry in sorted(lock.entries.items())
@@ -321,7 +321,7 @@ def _make_live_result(
 def make_lock_entry(
     hole: Hole, code: str, result: Generated | GenerationFailed, date: str
 ) -> LockEntry:
-    """The entry for the result of a conversation."""
+    """Return the entry for the result of a conversation."""
     cost = result.cost
     return LockEntry(
         hole.name,

@@ -47,7 +47,7 @@ def render_context(module: Module, block: NaturalBlock) -> str:
 
 
 def _find_host(module: Module, block: NaturalBlock) -> ast.stmt:
-    """The statement of the module that the block stands in."""
+    """Return the statement of the module that the block stands in."""
     return next(
         statement
         for statement in module.tree.body
@@ -126,7 +126,7 @@ def _list_defined_names(statement: ast.stmt) -> list[str]:
 
 
 def _render_outline(module: Module, statement: ast.stmt) -> str:
-    """A definition without what it does; a short statement in full."""
+    """Return a definition without what it does; a short statement in full."""
     match statement:
         case ast.ClassDef(body=body):
             members = [textwrap.dedent(_render_outline(module, statement)) for statement in body]
@@ -147,7 +147,7 @@ def _render_outline(module: Module, statement: ast.stmt) -> str:
 
 
 def _get_head(module: Module, definition: DefinitionNode) -> str:
-    """The lines of a definition above its body."""
+    """Return the lines of a definition above its body."""
     source = module.source
     first = source.line_starts[_find_first_line(definition) - 1]
     inner = definition.body[0]

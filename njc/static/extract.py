@@ -29,7 +29,7 @@ StatementList = Sequence[ast.stmt]
 
 
 def extract_code(text: str, hole: Hole) -> str | None:
-    """The code for the hole in a reply: its first piece of Python; None if there is none."""
+    """Return the code for the hole in a reply: its first piece of Python; None if there is none."""
     for effect in parse_text_effects(text, "direct"):
         if isinstance(effect, Run) and effect.code.strip():
             code = textwrap.dedent(effect.code.replace("\r\n", "\n")).strip("\n").rstrip() + "\n"
@@ -101,7 +101,7 @@ def _find_added_statements(
 
 
 def _has_block(statement: ast.stmt, hole: Hole) -> bool:
-    """Whether the block is in this statement."""
+    """Return whether the block is in this statement."""
     return statement.lineno <= hole.block.line <= (statement.end_lineno or 0)
 
 

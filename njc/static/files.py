@@ -30,7 +30,7 @@ from njrt.errors import ConfigurationError
 
 
 def find_lock_file(units: Sequence[Unit], project: Project) -> Path:
-    """The lock file of these sources."""
+    """Return the lock file of these sources."""
     folder = project.file.parent if project.file else units[0].root
     return folder / LOCK_FILE_NAME
 
@@ -86,7 +86,7 @@ def write_static_build(
 
 
 def format_finding_messages(findings: Iterable[Finding]) -> str:
-    """The places and messages of findings, on one line."""
+    """Return the places and messages of findings, on one line."""
     diagnostics = (finding.diagnostic for finding in findings)
     return "; ".join(f"{found.path}:{found.line}: {found.message}" for found in diagnostics)
 

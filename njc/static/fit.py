@@ -72,14 +72,14 @@ def compile_static_file(
 
 
 def make_hole_finding(file: StaticFile, hole: Hole, code: str, message: str, hint: str) -> Finding:
-    """A finding about a hole, at the head of its block."""
+    """Return a finding about a hole, at the head of its block."""
     source, start = file.source, hole.block.start
     diagnostic = make_diagnostic(source, code, start, start + _MARKER_LENGTH, message, hint)
     return Finding(replace(diagnostic, path=file.unit.display_path), source)
 
 
 def make_code_check(file: StaticFile, hole: Hole, *, is_locked: bool = False) -> CodeCheck:
-    """The checks of a hole: all of them, or in the raw mode only that it is Python.
+    """Return the checks of a hole: all of them, or in the raw mode only that it is Python.
 
     Code that is locked has its final form; it is compiled with that of the other holes.
     """
@@ -116,7 +116,7 @@ def place_code(
 
 
 def needs_judgement(hole: Hole, code: str) -> bool:
-    """Whether the code asks a model, which the mode `auto` leaves to the live block."""
+    """Return whether the code asks a model, which the mode `auto` leaves to the live block."""
     return hole.mode == "auto" and any(
         isinstance(node, ast.Name) and node.id == hole.helper for node in ast.walk(ast.parse(code))
     )

@@ -55,7 +55,7 @@ def find_renames(code: str, hole: Hole) -> dict[str, str]:
 
 
 def find_unrenamable_names(code: str, hole: Hole) -> list[str]:
-    """The names to be renamed that the code also uses for parameters or attributes."""
+    """Return the names to be renamed that the code also uses for parameters or attributes."""
     others = {
         name
         for node in ast.walk(ast.parse(code))

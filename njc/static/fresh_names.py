@@ -36,7 +36,7 @@ def _list_identifiers(node: ast.AST) -> Iterator[str]:
 
 
 def make_fresh_name(name: str, taken: Collection[str]) -> str:
-    """The name, or the first numbered one that is not taken."""
+    """Return the name, or the first numbered one that is not taken."""
     if name not in taken:
         return name
     return next(candidate for number in count(2) if (candidate := f"{name}_{number}") not in taken)

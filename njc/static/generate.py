@@ -103,7 +103,7 @@ def generate_code(
 def make_code_request(
     hole: Hole, messages: tuple[Message, ...], temperature: float | None, turn: int
 ) -> Request:
-    """The request for the code of a hole."""
+    """Return the request for the code of a hole."""
     return Request(
         system=SYSTEM_PROMPT,
         messages=messages,

@@ -30,7 +30,7 @@ _TYPING_FORMS = {
 
 
 def find_annotated_shapes(hole: Hole, classes: Mapping[str, ast.ClassDef]) -> dict[str, str]:
-    """The shapes of the parameters that the block reads, as far as they are annotated."""
+    """Return the shapes of the parameters that the block reads, as far as they are annotated."""
     scope = hole.block.scope
     reader = _AnnotationReader(scope, classes)
     shapes = {
@@ -49,7 +49,7 @@ class _AnnotationReader:
     classes: Mapping[str, ast.ClassDef]
 
     def read(self, annotation: ast.expr) -> str:
-        """The shape that an annotation describes."""
+        """Return the shape that an annotation describes."""
         match annotation:
             case ast.Constant(value=None):
                 return "None"
@@ -110,6 +110,6 @@ def _is_ellipsis(node: ast.expr) -> bool:
 
 
 def _is_structural(class_: ast.ClassDef) -> bool:
-    """Whether instances need not name the class among their bases."""
+    """Return whether instances need not name the class among their bases."""
     names = {ast.unparse(base).rpartition(".")[2].partition("[")[0] for base in class_.bases}
     return bool(class_.keywords) or not names.isdisjoint({"Protocol", "TypedDict"})

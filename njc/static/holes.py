@@ -155,7 +155,7 @@ def split_import(statement: ast.Import | ast.ImportFrom) -> Iterator[tuple[str, 
 
 
 def has_own_lines(statement: ast.stmt, tree: ast.Module) -> bool:
-    """Whether no other statement shares the lines of this one."""
+    """Return whether no other statement shares the lines of this one."""
     return not any(
         other is not statement
         and other.lineno <= (statement.end_lineno or statement.lineno)
@@ -167,7 +167,7 @@ def has_own_lines(statement: ast.stmt, tree: ast.Module) -> bool:
 def _make_single_import(
     statement: ast.Import | ast.ImportFrom, alias: ast.alias
 ) -> ast.Import | ast.ImportFrom:
-    """The same import of one name only."""
+    """Return the same import of one name only."""
     if isinstance(statement, ast.Import):
         return ast.Import([alias])
     return ast.ImportFrom(statement.module, [alias], statement.level)
@@ -213,7 +213,7 @@ def _find_names_in_type(type_: str) -> list[str]:
 
 
 def _describe_interface(hole: Hole) -> Iterator[str]:
-    """A line for what may be read, for each output, and for the jumps."""
+    """Yield a line for what may be read, for each output, and for the jumps."""
     read_only = [name for name in hole.visible if name not in hole.block.binds]
     if read_only:
         yield f"may be read: {', '.join(read_only)}"
@@ -228,7 +228,7 @@ def _describe_interface(hole: Hole) -> Iterator[str]:
 
 
 def format_question_form(hole: Hole) -> str:
-    """The form of a question, with the type of an output as an example."""
+    """Return the form of a question, with the type of an output as an example."""
     call = f"{'await ' if hole.block.scope.is_async else ''}{hole.helper}"
     types = [hole.types[path] for path in hole.writes if path in hole.types]
     return f"{call}(prompt, schema)" + (f', such as {call}(f"...", {types[0]})' if types else "")

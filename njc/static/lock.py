@@ -159,18 +159,18 @@ LEARNED_SUFFIX = "-learned"
 
 
 def hash_code(code: str) -> str:
-    """A short digest of code; blank lines at its ends do not count."""
+    """Return a short digest of code; blank lines at its ends do not count."""
     return hashlib.sha256(code.strip().encode()).hexdigest()[:16]
 
 
 def add_entries(lock: StaticLock, entries: Iterable[LockEntry]) -> StaticLock:
-    """The lock with entries added, or put in place of older ones."""
+    """Return the lock with entries added, or put in place of older ones."""
     added = {(entry.name, entry.mode): entry for entry in entries}
     return replace(lock, entries={**lock.entries, **added})
 
 
 def remove_entries(lock: StaticLock, keys: Iterable[LockKey]) -> StaticLock:
-    """The lock without some entries."""
+    """Return the lock without some entries."""
     gone = set(keys)
     kept = {key: entry for key, entry in lock.entries.items() if key not in gone}
     return replace(lock, entries=kept)
@@ -240,7 +240,7 @@ _WAY_OUT = "correct it, install the njc that wrote it, or delete the file and bu
 
 
 def _locate(text: str, path: Sequence[str | int]) -> int:
-    """The line of a key of the file, or of the block in which it is missing."""
+    """Return the line of a key of the file, or of the block in which it is missing."""
     lines = text.split("\n")
     heads = [0] + [
         number
@@ -256,7 +256,7 @@ def _locate(text: str, path: Sequence[str | int]) -> int:
 
 
 def _is_in_string(lines: Sequence[str]) -> bool:
-    """Whether these lines end within a string of several lines."""
+    """Return whether these lines end within a string of several lines."""
     try:
         tomllib.loads("\n".join(lines))
     except tomllib.TOMLDecodeError:
@@ -336,12 +336,12 @@ _NEEDS_ESCAPES = re.compile(r"'''|[\x00-\x08\x0b-\x1f\x7f]")
 
 
 def _format_string(text: str) -> str:
-    """A TOML string on one line; TOML has JSON's escapes, but for the delete character."""
+    """Return a TOML string on one line; TOML has JSON's escapes, but for the delete character."""
     return json.dumps(text, ensure_ascii=False).replace("\x7f", "\\u007f")
 
 
 def _format_multiline_string(code: str) -> str:
-    """A TOML string over several lines, as it is if possible, else with escapes."""
+    """Return a TOML string over several lines, as it is if possible, else with escapes."""
     if not _NEEDS_ESCAPES.search(code):
         return f"'''\n{code.rstrip()}\n'''" if code.strip() else '""'
     lines = (_format_string(line)[1:-1] for line in code.rstrip().split("\n"))

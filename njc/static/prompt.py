@@ -89,7 +89,7 @@ EXAMPLE_MESSAGES: tuple[Message, ...] = (
 
 
 def make_refusal_messages(code: str, refusals: Sequence[str]) -> tuple[Message, ...]:
-    """The code as the model sent it, and the reasons why it was refused."""
+    """Return the code as the model sent it, and the reasons why it was refused."""
     reasons = "\n".join(f"- {refusal}" for refusal in refusals)
     again = "Send the code again, corrected: only the statements for the marked place."
     return (

@@ -54,7 +54,7 @@ def place_static_code(code: str, hole: Hole, project: Options, runtime: str) -> 
 
 
 def _is_definition(statement: ast.stmt) -> bool:
-    """Whether black puts blank lines around the statement."""
+    """Return whether black puts blank lines around the statement."""
     return isinstance(statement, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef)
 
 
@@ -167,7 +167,7 @@ def _find_exits(body: Sequence[ast.stmt], in_loop: bool = False) -> Iterator[_Ex
 
 
 def _render_prompt(hole: Hole) -> Iterator[str]:
-    """The prompt as a comment."""
+    """Yield the prompt as a comment."""
     yield "# natural"
     for line in hole.instruction.split("\n"):
         yield f"# {line}".rstrip()
@@ -190,7 +190,7 @@ def _render_declarations(tree: ast.Module, hole: Hole) -> Iterator[str]:
 
 
 def _render_helper(hole: Hole, project: Options, runtime: str) -> str:
-    """The helper with the place and the options of the block."""
+    """Return the helper with the place and the options of the block."""
     options = [
         f"{name}={format_literal(value)}" for name, value in list_given_options(hole.block.options)
     ]

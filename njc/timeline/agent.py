@@ -115,7 +115,7 @@ class Agent:
                 self._variables.forget(event.run)
 
     def intercept(self, pending: PendingEffect) -> Decision:
-        """An effect is about to be carried out: the outermost interceptor."""
+        """Return an effect is about to be carried out: the outermost interceptor."""
         if self._is_detached:
             return Accept()
         effect = effect_to_json(pending.effect)
@@ -181,7 +181,7 @@ class Agent:
         return steps[-1] if steps else None
 
     def _find_breakpoint(self, step: Step, run: RunId) -> str:
-        """The breakpoint that a step hits, in words."""
+        """Return the breakpoint that a step hits, in words."""
         for breakpoint in find_hits(self._breakpoints, step):
             if not breakpoint.condition:
                 return describe_breakpoint(breakpoint)
@@ -303,7 +303,7 @@ class Agent:
             self._channel.send({"output": text, "stream": name, "muted": self._is_muted})
 
     def read_input(self, position: int, size: int) -> bytes:
-        """The program reads from its standard input: ask the debugger."""
+        """Return the program reads from its standard input: ask the debugger."""
         if self._is_detached:
             return b""
         with self._lock:
@@ -401,7 +401,7 @@ class Agent:
 
 
 def count_code_frames(frame: FrameType | None) -> int:
-    """The number of calls of the model's code that are open."""
+    """Return the number of calls of the model's code that are open."""
     count = 0
     while frame is not None:
         count += is_snippet(frame.f_code.co_filename)

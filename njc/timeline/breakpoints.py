@@ -115,12 +115,12 @@ _TYPE_REFUSAL = re.compile(r"does not fit its type|does not have the form")
 
 
 def find_hits(breakpoints: Iterable[Breakpoint], step: Step) -> list[Breakpoint]:
-    """The breakpoints that a step hits as it is now: begun, or carried out."""
+    """Return the breakpoints that a step hits as it is now: begun, or carried out."""
     return [breakpoint for breakpoint in breakpoints if is_hit(breakpoint, step)]
 
 
 def is_hit(breakpoint: Breakpoint, step: Step) -> bool:
-    """Whether a step hits a breakpoint, its condition aside."""
+    """Return whether a step hits a breakpoint, its condition aside."""
     match breakpoint:
         case LineBreakpoint(file=file, first_line=first):
             return step.kind == "enter" and is_place(step.place, f"{file}:{first}")
@@ -159,7 +159,7 @@ def is_place(place: str, wanted: str) -> bool:
 
 
 def describe_breakpoint(breakpoint: Breakpoint) -> str:
-    """A breakpoint in a few words, such as `block mail.njpy:12 if n > 3`."""
+    """Return a breakpoint in a few words, such as `block mail.njpy:12 if n > 3`."""
     match breakpoint:
         case LineBreakpoint(file=file, line=line):
             text = f"line {file}:{line}"

@@ -59,7 +59,7 @@ class ControlChannel:
         return message
 
     def has_message(self) -> bool:
-        """Whether `receive` would return, or raise, at once."""
+        """Return whether `receive` would return, or raise, at once."""
         try:
             return self._connection.poll(0)
         except _CLOSED:
@@ -70,7 +70,7 @@ class ControlChannel:
         return ChannelClosedError("the other side has ended")
 
     def fileno(self) -> int:
-        """The file descriptor."""
+        """Return the file descriptor."""
         return self._connection.fileno()
 
     def close(self) -> None:

@@ -50,7 +50,7 @@ def find_obstacle(own_files: Collection[int]) -> str | None:
 
 
 def list_open_files() -> list[int]:
-    """The file descriptors of this process."""
+    """Return the file descriptors of this process."""
     for folder in ("/proc/self/fd", "/dev/fd"):
         with suppress(OSError):
             return [int(name) for name in os.listdir(folder) if name.isdigit()]
@@ -58,7 +58,7 @@ def list_open_files() -> list[int]:
 
 
 def list_unsafe_files(own_files: Collection[int]) -> dict[int, str]:
-    """The open files, apart from these, that copies cannot share: what each is."""
+    """Return the open files, apart from these, that copies cannot share: what each is."""
     return {
         handle: kind
         for handle in list_open_files()
@@ -129,7 +129,7 @@ class ProcessState:
 
 
 def read_process_state(own_files: Collection[int]) -> ProcessState:
-    """The state of this process, apart from these file descriptors."""
+    """Return the state of this process, apart from these file descriptors."""
     positions = {}
     for handle in list_open_files():
         with suppress(OSError):

@@ -230,7 +230,7 @@ class ControlledRun:
         self._add_edit("decide", fields)
 
     def find_effect(self, step: Step) -> Mapping[str, Any] | None:
-        """The effect at a step, or around a line, as it was or will be carried out."""
+        """Return the effect at a step, or around a line, as it was or will be carried out."""
         at = Position(step.number)
         decided = [
             edit.fields for edit in self.edits if (edit.kind, edit.position) == ("decide", at)

@@ -164,7 +164,7 @@ class RunController(ControlledRun):
         return self._read_variables(self._ask({"command": "expand", "path": list(path)}))
 
     def evaluate(self, expression: str) -> ShownVariable:
-        """The value of an expression over the variables of the block."""
+        """Return the value of an expression over the variables of the block."""
         answer = self._ask({"command": "evaluate", "expression": expression})
         return ShownVariable(**answer["variable"])
 
@@ -224,7 +224,7 @@ class RunController(ControlledRun):
         self._answer_input()
 
     def wait(self, seconds: float | None = None) -> Happening:
-        """The next thing that happens; raises TimeoutError if nothing does."""
+        """Return the next thing that happens; raises TimeoutError if nothing does."""
         try:
             return self._happenings.get(timeout=seconds)
         except queue.Empty:

@@ -73,13 +73,13 @@ def main() -> None:
 
 
 def find_recorder() -> Recorder | None:
-    """The recorder of NJC_RECORD, if there is one."""
+    """Return the recorder of NJC_RECORD, if there is one."""
     text = os.environ.get("NJC_RECORD")
     return get_environment_recorder(text) if text and text != "off" else None
 
 
 def load_program(file: Path) -> CodeType:
-    """The code of a program: compiled in memory if it is a `.njpy` file."""
+    """Return the code of a program: compiled in memory if it is a `.njpy` file."""
     data = file.read_bytes()
     if file.suffix == SUFFIX:
         return load_code(file, data, find_project(file, os.environ))[0]

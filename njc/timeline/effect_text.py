@@ -18,12 +18,12 @@ from njrt.typed_json import InvalidJsonError
 
 
 def name_effect(effect: Mapping[str, Any]) -> str:
-    """The kind of an effect; a reply that is no effect is a `Refusal`."""
+    """Return the kind of an effect; a reply that is no effect is a `Refusal`."""
     return str(effect.get("kind", ""))
 
 
 def format_effect(effect: Mapping[str, Any]) -> str:
-    """What an effect does, on lines of Python as far as it is Python."""
+    """Return what an effect does, on lines of Python as far as it is Python."""
     match effect:
         case {"code": code}:
             return format_field(code)
@@ -39,7 +39,7 @@ def format_effect(effect: Mapping[str, Any]) -> str:
 
 
 def format_messages(messages: Iterable[Any]) -> str:
-    """The messages that the model was shown, as text."""
+    """Return the messages that the model was shown, as text."""
     parts = []
     for message in messages:
         match message:
@@ -61,7 +61,7 @@ def format_messages(messages: Iterable[Any]) -> str:
 
 
 def format_reply(reply: Mapping[str, Any]) -> str:
-    """The text of a reply, and its tool calls."""
+    """Return the text of a reply, and its tool calls."""
     parts = [format_field(reply["text"])] if reply.get("text") else []
     calls = reply.get("calls")
     for call in calls if isinstance(calls, list) else ():
@@ -122,7 +122,7 @@ def _read_lines(text: str, separator: str) -> Iterator[tuple[str, Any]]:
 
 
 def format_field(value: Any) -> str:
-    """A text, or lines of one, as they are; anything else as JSON."""
+    """Return a text, or lines of one, as they are; anything else as JSON."""
     if isinstance(value, str):
         return value
     if isinstance(value, list) and all(isinstance(line, str) for line in value):

@@ -79,7 +79,7 @@ class RunningLoop:
 
     @classmethod
     def get(cls) -> RunningLoop | None:
-        """The loop of asyncio; None if there is none."""
+        """Return the loop of asyncio; None if there is none."""
         if "asyncio" not in sys.modules:
             return None
         import asyncio

@@ -65,7 +65,7 @@ class Follower:
                 yield Stepped(step)
 
     def read_streamed(self, run: str, turn: int, text: str) -> ReplyStreamed | None:
-        """The part of a reply that a message has; None if its run has ended."""
+        """Return the part of a reply that a message has; None if its run has ended."""
         open_run = self._builder.state.runs.get(run)
         if open_run is None:
             return None
@@ -81,7 +81,7 @@ class Follower:
 
 
 def read_line(message: Json) -> ControlLine | None:
-    """The line of a message, if it has one."""
+    """Return the line of a message, if it has one."""
     if "trace" in message:
         return parse_trace_line(message["trace"].encode("utf-8", "replace") + b"\n", 0)
     if "pending" in message:
@@ -92,7 +92,7 @@ def read_line(message: Json) -> ControlLine | None:
 
 
 def make_undone(step: Step) -> Step:
-    """A step as it was before it was carried out."""
+    """Return a step as it was before it was carried out."""
     return replace(
         step,
         is_done=False,

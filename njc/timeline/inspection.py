@@ -49,7 +49,7 @@ class EvaluationError(ValueError):
 
 
 def list_variables(variables: Mapping[str, UserValue], redactor: Redactor) -> list[ShownVariable]:
-    """The variables as text."""
+    """Return the variables as text."""
     return [show_variable(name, value, redactor) for name, value in variables.items()]
 
 
@@ -79,7 +79,7 @@ def expand(
 
 
 def list_parts(value: Any) -> Iterator[tuple[str, UserValue]]:
-    """The items and attributes of a value with their labels, at most `MAX_CHILDREN`."""
+    """Return the items and attributes of a value with their labels, at most `MAX_CHILDREN`."""
     return islice(_list_all_parts(value), MAX_CHILDREN)
 
 

@@ -34,7 +34,7 @@ class Mode:
     traces_from: int = 0
 
     def is_end(self, step: Step, code_depth: int | None = None) -> bool:
-        """Whether the program stops at a step that has just begun."""
+        """Return whether the program stops at a step that has just begun."""
         match self.kind:
             case "into":
                 return True
@@ -59,7 +59,7 @@ class Mode:
                 assert_never(self.kind)
 
     def wants_lines(self, number: int) -> bool:
-        """Whether lines are steps from step `number` on."""
+        """Return whether lines are steps from step `number` on."""
         match self.kind:
             case "into":
                 return True

@@ -30,7 +30,7 @@ def find_step_back_over(timeline: Timeline, position: Position) -> Position | No
 
 
 def find_step_back_out(timeline: Timeline, position: Position) -> Position | None:
-    """The entry of the block; from there, the effect that called it or the step before."""
+    """Return the entry of the block; from there, the effect that called it or the step before."""
     here = timeline.at(position)
     if here is None:
         return Position(len(timeline) - 1) if len(timeline) else None

@@ -27,7 +27,7 @@ class BlockLines:
 
 
 def find_block_at(file: Path, line: int) -> BlockLines | None:
-    """The block that has a line."""
+    """Return the block that has a line."""
     for lines in list_block_lines(file):
         if lines.first <= line <= lines.last:
             return lines
@@ -35,12 +35,12 @@ def find_block_at(file: Path, line: int) -> BlockLines | None:
 
 
 def find_block_lines(file: Path, first: int) -> BlockLines | None:
-    """The block that begins in a line, as the place of a step says it."""
+    """Return the block that begins in a line, as the place of a step says it."""
     return next((lines for lines in list_block_lines(file) if lines.first == first), None)
 
 
 def list_block_lines(file: Path) -> tuple[BlockLines, ...]:
-    """The lines of all blocks of a file."""
+    """Return the lines of all blocks of a file."""
     try:
         return _parse_block_lines(file, file.stat().st_mtime_ns)
     except OSError:
@@ -57,7 +57,7 @@ def _parse_block_lines(file: Path, changed_at: int) -> tuple[BlockLines, ...]:
 
 
 def find_source(place: str, folders: Iterable[Path]) -> Path | None:
-    """The file of a place such as `shop/mail.njpy:12`, in one of these folders."""
+    """Return the file of a place such as `shop/mail.njpy:12`, in one of these folders."""
     name = place.rpartition(":")[0]
     for folder in folders:
         if name and (folder / name).is_file():

@@ -42,11 +42,11 @@ class RunVariables:
         return run in self._scopes
 
     def observe(self, run: RunId) -> StateChange:
-        """What has changed in a run since the last call, at first all."""
+        """Return what has changed in a run since the last call, at first all."""
         return self._observers.setdefault(run, StateObserver(*self._scopes[run])).observe()
 
     def read(self, run: RunId, frame: FrameType | None = None) -> dict[str, UserValue]:
-        """The variables of a run, and the local ones of a frame of its code."""
+        """Return the variables of a run, and the local ones of a frame of its code."""
         if run not in self._scopes:
             return {}
         local = frame.f_locals if frame is not None else {}
@@ -54,11 +54,11 @@ class RunVariables:
         return self._scopes[run][0].list_variables() | names
 
     def evaluate(self, expression: str, run: RunId) -> UserValue:
-        """The value of an expression over the variables of a run; raises EvaluationError."""
+        """Return the value of an expression over the variables of a run; raises EvaluationError."""
         return evaluate(expression, self.read(run), self._read_module(run))
 
     def answer(self, question: Json, run: RunId, frame: FrameType | None = None) -> Json:
-        """The answer to a question of the debugger; raises EvaluationError."""
+        """Return the answer to a question of the debugger; raises EvaluationError."""
         variables = self.read(run, frame)
         rule = self._scopes[run][1] if run in self._scopes else None
         redactor = Redactor(True if rule is None else rule)

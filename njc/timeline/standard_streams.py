@@ -33,11 +33,11 @@ class ControlledOutput(io.RawIOBase):
         return True
 
     def fileno(self) -> int:
-        """The file descriptor that the stream had."""
+        """Return the file descriptor that the stream had."""
         return self._handle
 
     def isatty(self) -> bool:
-        """Whether that is a terminal."""
+        """Return whether that is a terminal."""
         return os.isatty(self._handle)
 
     def write(self, data: Any) -> int:

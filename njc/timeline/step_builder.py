@@ -270,7 +270,7 @@ class StepBuilder:
 
 
 def build_timeline(lines: Iterable[TraceLine]) -> Timeline:
-    """The timeline of a trace."""
+    """Return the timeline of a trace."""
     timeline, builder = Timeline(), StepBuilder()
     for line in lines:
         if isinstance(line, UnreadableLine):

@@ -132,14 +132,14 @@ class Timeline(Sequence[Step]):
         return self._steps[index]
 
     def at(self, position: Position) -> Step | None:
-        """The step at a position, if it is known."""
+        """Return the step at a position, if it is known."""
         if position.line:
             lines = self._lines.get(position.number, ())
             return lines[position.line - 1] if position.line <= len(lines) else None
         return self._steps[position.number] if 0 <= position.number < len(self._steps) else None
 
     def lines_after(self, number: int) -> Sequence[Step]:
-        """The lines of code that are known between step `number` and the next one."""
+        """Return the lines of code that are known between step `number` and the next one."""
         return self._lines.get(number, ())
 
     def put(self, step: Step) -> None:
@@ -161,7 +161,7 @@ class Timeline(Sequence[Step]):
             self._lines[number] = self._lines[number][: max(0, kept)]
 
     def before(self, position: Position) -> Position | None:
-        """The position of the known step before this one, lines of code included."""
+        """Return the position of the known step before this one, lines of code included."""
         if position.line > 1:
             return Position(position.number, position.line - 1)
         if position.line == 1:
@@ -172,12 +172,12 @@ class Timeline(Sequence[Step]):
         return Position(number, len(self._lines.get(number, ())))
 
     def variables_before(self, position: Position) -> Variables:
-        """The variables of the step's run before the step, as text; empty for an entry."""
+        """Return the variables of the step's run before the step, as text; empty for an entry."""
         step = self.at(position)
         return self._add_changes(step, position, is_after=False) if step else {}
 
     def variables_after(self, position: Position) -> Variables:
-        """The variables of the step's run after the step, as text."""
+        """Return the variables of the step's run after the step, as text."""
         step = self.at(position)
         return self._add_changes(step, position, is_after=True) if step else {}
 
@@ -203,7 +203,7 @@ class Timeline(Sequence[Step]):
         return variables
 
     def runs(self) -> Mapping[int, tuple[Step, ...]]:
-        """The steps of each run, without lines."""
+        """Return the steps of each run, without lines."""
         found: dict[int, list[Step]] = {}
         for step in self._steps:
             found.setdefault(step.run, []).append(step)

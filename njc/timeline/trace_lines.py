@@ -173,13 +173,13 @@ class TraceReader:
 
 
 def read_trace(path: Path) -> Iterator[TraceLine]:
-    """The lines of a trace file, one by one; one that is cut off is an `UnreadableLine`."""
+    """Yield the lines of a trace file, one by one; one that is cut off is an `UnreadableLine`."""
     with open(path, "rb") as file:
         yield from parse_trace(file)
 
 
 def parse_trace(lines: Iterable[bytes]) -> Iterator[TraceLine]:
-    """The lines of a trace, one by one."""
+    """Yield the lines of a trace, one by one."""
     for number, line in enumerate(lines, 1):
         if (parsed := parse_trace_line(line, number)) is not None:
             yield parsed

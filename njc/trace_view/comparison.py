@@ -59,7 +59,7 @@ def pair_runs(first: Iterable[RunSummary], second: Iterable[RunSummary]) -> tupl
 def find_first_difference(
     a: Iterable[TraceStep], b: Iterable[TraceStep]
 ) -> tuple[int, TraceStep | None, TraceStep | None] | None:
-    """The first steps that differ, with their number from 0; None if there are none."""
+    """Return the first steps that differ, with their number from 0; None if there are none."""
     for number, (step, other) in enumerate(zip_longest(a, b)):
         if step is None or other is None or step.digest != other.digest:
             return number, step, other

@@ -271,7 +271,7 @@ class _RunBuilder:
         self.printed = self.printed or bool(line.printed)
 
     def build(self) -> tuple[RunSummary, str | None]:
-        """The summary, with the id of the parent; its number and depth are found later."""
+        """Return the summary, with the id of the parent; its number and depth are found later."""
         seconds = self.last_at - self.start if self.seconds is None else self.seconds
         fields = {"place": "(unknown)"} | self.fields | dict(self.counts)
         if fields.get("is_unchanged"):

@@ -84,7 +84,7 @@ class Columns:
         return len(next(iter(self.arrays.values())))
 
     def pack(self) -> bytes:
-        """All columns, one after another, in little-endian order."""
+        """Return all columns, one after another, in little-endian order."""
         packed = []
         for column in self.arrays.values():
             if sys.byteorder == "big":
@@ -94,7 +94,7 @@ class Columns:
         return b"".join(packed)
 
     def describe(self) -> list[list[Any]]:
-        """The name, type and number of rows of each column."""
+        """Return the name, type and number of rows of each column."""
         return [[name, column.typecode, len(column)] for name, column in self.arrays.items()]
 
 
@@ -204,7 +204,7 @@ class _PageData:
             self._waiting, self._waiting_chars = [], 0
 
     def describe(self, selection: Selection) -> dict[str, Any]:
-        """What the viewer must know before it shows anything."""
+        """Return what the viewer must know before it shows anything."""
         return {
             "traces": self.traces,
             "places": list(self.places.texts),

@@ -45,7 +45,7 @@ class Selection:
         )
 
     def has_step(self, step: TraceStep) -> bool:
-        """Whether a step of a run that was chosen is shown."""
+        """Return whether a step of a run that was chosen is shown."""
         wanted = self.search.casefold()
         return (
             (not self.refusals or step.is_refused)
@@ -59,7 +59,7 @@ class Selection:
 
 
 def list_texts(step: TraceStep) -> list[str]:
-    """The texts of a step that are searched."""
+    """Return the texts of a step that are searched."""
     changes = [f"{change.name}: {change.after}" for change in step.changes]
     predicted = format_differences(step.prediction)
     return [step.code, step.result, step.shown, step.reply, step.printed, predicted, *changes]

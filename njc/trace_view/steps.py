@@ -129,7 +129,7 @@ class _OpenCall:
 
 
 def build_steps(lines: Iterable[EventLine]) -> Iterator[TraceStep]:
-    """The steps of one run, in order; a call without an effect or a reply is a step too."""
+    """Yield the steps of one run, in order; a call without an effect or a reply is a step too."""
     state: dict[str, str] = {}
     call: _OpenCall | None = None
     compared = ""
@@ -182,7 +182,7 @@ def build_steps(lines: Iterable[EventLine]) -> Iterator[TraceStep]:
 
 
 def _make_call_step(call: _OpenCall) -> TraceStep:
-    """A model call, as a step without an effect."""
+    """Return a model call, as a step without an effect."""
     step = TraceStep(
         "call",
         call.asked.at.timestamp(),
@@ -211,7 +211,7 @@ def _make_call_step(call: _OpenCall) -> TraceStep:
 def _make_effect_step(
     call: _OpenCall | None, line: PerformedLine, changes: tuple[VariableChange, ...]
 ) -> TraceStep:
-    """An effect; with the model call that asked for it, if it is the first one of that."""
+    """Return an effect; with the model call that asked for it, if it is the first one of that."""
     if call is None:
         began = line.at.timestamp() - line.seconds
         step = TraceStep("effect", began, turn=line.turn, digest=_digest(line))
@@ -246,7 +246,7 @@ def _apply_changes(
 
 
 def read_cost(line: RepliedLine) -> ModelCallCost:
-    """The tokens and the price of a reply; what is not a number counts as 0."""
+    """Return the tokens and the price of a reply; what is not a number counts as 0."""
     usage = line.reply.get("usage")
     usage = usage if isinstance(usage, Mapping) else {}
     counts = {name: _read_count(usage.get(name)) for name in ("input", "output", "cached")}
@@ -260,17 +260,17 @@ def _read_count(value: Any) -> int:
 
 
 def name_outcome(result: str) -> str:
-    """The name of an outcome: `raised` of `raised: KeyError: 3`."""
+    """Return the name of an outcome: `raised` of `raised: KeyError: 3`."""
     return result.partition(":")[0]
 
 
 def describe_comparison(line: ComparedLine) -> str:
-    """What came of comparing a canary with the code."""
+    """Return what came of comparing a canary with the code."""
     return line.problem or "; ".join(line.differences) or "the same as the code"
 
 
 def name_prediction(prediction: Prediction | None) -> str:
-    """Whether an effect was as predicted, in words; empty if nothing was predicted."""
+    """Return whether an effect was as predicted, in words; empty if nothing was predicted."""
     if prediction is None:
         return ""
     if prediction.problem:
@@ -279,7 +279,7 @@ def name_prediction(prediction: Prediction | None) -> str:
 
 
 def format_differences(prediction: Prediction | None) -> str:
-    """Where an effect was not as predicted, or why that is not known: one line for each."""
+    """Return where an effect was not as predicted, or why that is not known: one line for each."""
     if prediction is None:
         return ""
     return "\n".join([prediction.problem] if prediction.problem else prediction.mismatches)

@@ -49,7 +49,7 @@ def format_table(
 def choose_columns(
     columns: Sequence[TableColumn], widths: Sequence[int], width: int | None
 ) -> list[int]:
-    """The indexes of the columns that are kept."""
+    """Return the indexes of the columns that are kept."""
     kept = list(range(len(columns)))
     least = [min(size, 16) if columns[i].can_shrink else size for i, size in enumerate(widths)]
     for rank in sorted({column.rank for column in columns if column.rank is not None}):
@@ -62,7 +62,7 @@ def choose_columns(
 def shrink_widths(
     columns: Sequence[TableColumn], widths: Sequence[int], kept: Sequence[int], width: int
 ) -> list[int]:
-    """The widths with those columns made smaller that can be, the widest first."""
+    """Return the widths with those columns made smaller that can be, the widest first."""
     fitting = list(widths)
     shrinkable = [index for index in kept if columns[index].can_shrink]
     excess = sum(fitting[index] + GAP for index in kept) - GAP - width
@@ -76,7 +76,7 @@ def shrink_widths(
 
 
 def fit_text(text: str, width: int, is_number: bool) -> str:
-    """A text of exactly this width: filled with blanks, or cut with an ellipsis."""
+    """Return a text of exactly this width: filled with blanks, or cut with an ellipsis."""
     size = measure_text(text)
     if size > width:
         text = cut_text(text, width)
@@ -86,7 +86,7 @@ def fit_text(text: str, width: int, is_number: bool) -> str:
 
 
 def cut_text(text: str, width: int) -> str:
-    """A text that is at most `width` wide; a cut one ends with an ellipsis."""
+    """Return a text that is at most `width` wide; a cut one ends with an ellipsis."""
     if measure_text(text) <= width:
         return text
     kept, used = [], 1
@@ -99,7 +99,7 @@ def cut_text(text: str, width: int) -> str:
 
 
 def measure_text(text: str) -> int:
-    """The columns of a terminal that a text takes."""
+    """Return the columns of a terminal that a text takes."""
     if text.isascii():
         return len(text)
     return sum(

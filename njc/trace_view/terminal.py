@@ -57,7 +57,7 @@ _SIDE_BY_SIDE_WIDTH = 70
 def format_trace(
     index: TraceIndex, selection: Selection, width: int | None = None
 ) -> Iterator[str]:
-    """The table of the runs that are selected, and the totals of those."""
+    """Yield the table of the runs that are selected, and the totals of those."""
     runs = [run for run in index.runs if selection.has_run(run)]
     yield from _wrap(summarize_runs(runs, len(index.runs)), width)
     if runs:
@@ -66,7 +66,7 @@ def format_trace(
 
 
 def summarize_runs(runs: Sequence[RunSummary], of: int) -> str:
-    """The totals of runs, in words."""
+    """Return the totals of runs, in words."""
     count = f"{len(runs):,} of {of:,} runs" if len(runs) < of else _count(len(runs), "run")
     usd = [run.usd for run in runs if run.usd is not None]
     parts = [
@@ -105,12 +105,12 @@ def _make_run_row(run: RunSummary) -> list[str]:
 
 
 def format_cost(usd: float | None) -> str:
-    """A price, or nothing if it is not known."""
+    """Return a price, or nothing if it is not known."""
     return "" if usd is None else f"${usd:.4f}"
 
 
 def describe_outcome(run: RunSummary) -> str:
-    """How a run ended, on one line."""
+    """Return how a run ended, on one line."""
     if not run.outcome:
         return "no end in the trace"
     by_code = {
@@ -152,7 +152,7 @@ def format_step(number: int, step: TraceStep, width: int | None = None) -> Itera
 
 
 def format_step_parts(number: int, step: TraceStep, width: int | None) -> Iterator[list[str]]:
-    """The lines of a step, one list for each part of it."""
+    """Yield the lines of a step, one list for each part of it."""
     facts = [
         f"{number} {step.kind}",
         escape_unprintable(step.effect),
@@ -207,7 +207,7 @@ def format_pairs(
 def format_pair(
     first: TraceIndex, second: TraceIndex, pair: RunPair, width: int | None = None
 ) -> Iterator[str]:
-    """The first steps in which two runs differ, side by side if the width is enough."""
+    """Yield the first steps in which two runs differ, side by side if the width is enough."""
     place = escape_unprintable(pair.any.place)
     if pair.a is None or pair.b is None:
         missing, other = ("A", pair.b) if pair.a is None else ("B", pair.a)
@@ -277,7 +277,7 @@ def _wrap(text: str, width: int | None, indent: str = "") -> list[str]:
 
 
 def _indent(text: str, mark: str, width: int | None) -> Iterator[str]:
-    """The lines of a text after a mark; long ones are broken."""
+    """Yield the lines of a text after a mark; long ones are broken."""
     for line in text.split("\n") if text else ():
         line = escape_unprintable(line.replace("\t", "    "))
         room = max(8, width - len(mark)) if width is not None else len(line) or 1

@@ -160,7 +160,7 @@ def _make_command(
     mirror: Mirror,
     own_folder: Path,
 ) -> list[str]:
-    """The command as the user wrote it, with the sources to check behind it."""
+    """Return the command as the user wrote it, with the sources to check behind it."""
     named = [os.path.relpath(mirror.locate(place), own_folder) for place in places]
     given = [_locate_argument(argument, mirror, own_folder) for argument in arguments]
     words = [program, *given]
@@ -173,7 +173,7 @@ def _make_command(
 
 
 def _locate_argument(argument: str, mirror: Mirror, own_folder: Path) -> str:
-    """An argument that names natural code names what is rendered of it."""
+    """Return an argument that names natural code names what is rendered of it."""
     if not argument.endswith(SUFFIX):
         return argument
     file = Path(os.path.normpath(Path(argument).absolute()))

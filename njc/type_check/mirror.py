@@ -48,7 +48,7 @@ class Mirror:
     """By the path of the source."""
 
     def locate(self, path: Path) -> Path:
-        """The path in the copy of a file or directory of the project."""
+        """Return the path in the copy of a file or directory of the project."""
         place = self.folder / path.relative_to(self.project)
         return place.with_suffix(".py") if path in self.files else place
 

@@ -42,7 +42,7 @@ def find_source_line(file: RenderedSource, line: int) -> int:
 
 
 def make_place(source: SourceFile, offset: int, unit: ColumnUnit) -> Place:
-    """The place of an offset in a file's text, in characters or in units of UTF-16."""
+    """Return the place of an offset in a file's text, in characters or in units of UTF-16."""
     line, column = source.place(offset)
     if unit == "utf-8":
         return line, column - 1

@@ -254,7 +254,7 @@ def _render_output(
 
 
 def _render_type(source: SourceFile, reference: Reference, path_end: int) -> RenderedPiece:
-    """The type as its author spells it, or on one line where it takes several."""
+    """Return the type as its author spells it, or on one line where it takes several."""
     start, end = source.text.index(":", path_end) + 1, reference.end - 1
     written = source.text[start:end]
     start, end = (
@@ -271,7 +271,7 @@ def _find_paths(source: SourceFile, references: Iterable[Reference]) -> list[tup
 
 
 def _find_path(source: SourceFile, reference: Reference) -> tuple[int, int]:
-    """The range of the path within `<:path: TYPE>`."""
+    """Return the range of the path within `<:path: TYPE>`."""
     start = reference.start + 1 + reference.writes
     found = _PATH.match(source.text, start)
     assert found, "a reference has a path"

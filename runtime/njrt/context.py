@@ -89,7 +89,7 @@ class Around(Generic[T]):
     """A stack of the items that are open around a point of the program, outermost first."""
 
     def here(self) -> tuple[T, ...]:
-        """The items that are open here."""
+        """Return the items that are open here."""
         return tuple([opened.item for opened in list_open() if opened.stack is self])
 
     def innermost(self) -> tuple[T, ...]:
@@ -127,7 +127,7 @@ class Around(Generic[T]):
 
 
 def list_open() -> tuple[Opened[Any], ...]:
-    """All items that are open here, of all stacks, outermost first."""
+    """Return all items that are open here, of all stacks, outermost first."""
     here = carried.get()
     found: tuple[Opened[Any], ...] = here._items
     if here._origin != "inherited" and _process.items:
@@ -145,7 +145,7 @@ def restore(before: Carried) -> None:
 
 
 def _list_process_items(here: Carried) -> Iterable[Opened[Any]]:
-    """What is open in the process and may hold here, where the context does not tell."""
+    """Return what is open in the process and may hold here, where the context does not tell."""
     items, threads = _process.items, {threading.main_thread().ident}
     if here._origin == "unknown":
         if (thread := threading.get_ident()) not in _process.older_threads:
@@ -182,7 +182,7 @@ def _without(items: tuple[Opened[Any], ...], closed: Opened[Any]) -> tuple[Opene
 def _unite(
     items: tuple[Opened[Any], ...], others: Iterable[Opened[Any]]
 ) -> tuple[Opened[Any], ...]:
-    """All of both, once, those of the first last: they are nearer."""
+    """Return all of both, once, those of the first last: they are nearer."""
     return (*(other for other in others if other not in items), *items)
 
 
@@ -197,7 +197,7 @@ _POOLS = {"concurrent.futures.thread", "multiprocessing.pool"}
 
 
 def copy_surroundings() -> Context:
-    """A context for work that goes on in a thread of its own, with all that is open here."""
+    """Return a context for work that goes on in a thread of its own, with all that is open here."""
     context = copy_context()
     context.run(carried.set, Carried(list_open(), "inherited"))
     return context

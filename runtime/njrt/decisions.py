@@ -122,6 +122,6 @@ class Interception:
 
 
 def get_interceptor_name(interceptor: Interceptor) -> str:
-    """The name of an interceptor: that of the function, or of the object's class."""
+    """Return the name of an interceptor: that of the function, or of the object's class."""
     name = getattr(interceptor, "__name__", None)
     return name if isinstance(name, str) else type(interceptor).__name__

@@ -19,7 +19,7 @@ _EFFECTS: dict[str, Any] = {kind.__name__: kind for kind in get_args(Effect)}
 
 
 def effect_to_json(effect: Any) -> dict[str, Any]:
-    """An effect by its kind and its fields, which are JSON as the model sent them."""
+    """Return an effect by its kind and its fields, which are JSON as the model sent them."""
     assert is_dataclass(effect)
     return {"kind": type(effect).__name__} | {
         part.name: getattr(effect, part.name) for part in fields(effect)
@@ -27,7 +27,7 @@ def effect_to_json(effect: Any) -> dict[str, Any]:
 
 
 def effect_from_json(value: Json) -> Effect:
-    """The effect that `effect_to_json` wrote; raises `InvalidJsonError`."""
+    """Return the effect that `effect_to_json` wrote; raises `InvalidJsonError`."""
     rest = dict(value)
     kind = _EFFECTS.get(rest.pop("kind", ""))
     if kind is None:
@@ -37,7 +37,7 @@ def effect_from_json(value: Json) -> Effect:
 
 
 def decision_to_json(decision: Decision) -> dict[str, Any]:
-    """A decision by its name and what belongs to it."""
+    """Return a decision by its name and what belongs to it."""
     match decision:
         case Edit(effect):
             return {"decision": "edit", "effect": effect_to_json(effect)}

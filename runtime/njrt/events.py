@@ -160,7 +160,7 @@ Listener = Callable[[Event], None]
 
 
 def wants_states(listener: Listener) -> bool:
-    """Whether the events for this listener have a `state`, which takes time to compute."""
+    """Return whether the events for this listener have a `state`, which takes time to compute."""
     return bool(getattr(listener, "wants_states", False))
 
 
@@ -169,7 +169,7 @@ StreamListener = Callable[[Streamed], None]
 
 
 def find_stream_listener(listener: Listener) -> StreamListener | None:
-    """The method of a listener that gets replies as they come in, if it has one."""
+    """Return the method of a listener that gets replies as they come in, if it has one."""
     found: StreamListener | None = getattr(listener, "receive_streamed", None)
     return found
 

@@ -60,7 +60,7 @@ _MEDIA_TYPE = re.compile(r"[\w.+-]+/[\w.+*-]+")
 
 
 def find_media_type(data: bytes) -> str | None:
-    """The media type of a file by its first bytes; None if they are not known."""
+    """Return the media type of a file by its first bytes; None if they are not known."""
     return next((kind for signature, kind in _SIGNATURES if signature.match(data)), None)
 
 

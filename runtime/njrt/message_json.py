@@ -61,12 +61,12 @@ def hash_json(value: Any) -> str:
 
 
 def hash_conversation(messages: Sequence[Message]) -> str:
-    """A digest of the text of a conversation."""
+    """Return a digest of the text of a conversation."""
     return hash_json([message_to_json(message) for message in messages])
 
 
 def list_new_messages(messages: Sequence[Message]) -> Sequence[Message]:
-    """The messages after the model's last one."""
+    """Return the messages after the model's last one."""
     for index in range(len(messages) - 1, -1, -1):
         if isinstance(messages[index], ModelMessage):
             return messages[index + 1 :]
@@ -74,7 +74,7 @@ def list_new_messages(messages: Sequence[Message]) -> Sequence[Message]:
 
 
 def message_to_json(message: Message) -> Json:
-    """A message as JSON, without the ids of its tool calls."""
+    """Return a message as JSON, without the ids of its tool calls."""
     match message:
         case UserMessage(text, ()):
             return {"user": text.split("\n")}
@@ -98,7 +98,7 @@ def message_to_json(message: Message) -> Json:
 
 
 def attachment_to_json(attachment: Attachment) -> dict[str, Any]:
-    """A file as JSON, by its digest and without its bytes."""
+    """Return a file as JSON, by its digest and without its bytes."""
     media = attachment.media
     fields: dict[str, Any] = {"name": attachment.name, "media_type": media.media_type}
     fields |= {"url": media.shown_url} if media.url else {"size": len(media.data)}
@@ -106,7 +106,7 @@ def attachment_to_json(attachment: Attachment) -> dict[str, Any]:
 
 
 def format_attached(fields: Mapping[str, Any]) -> str:
-    """A line of text about a file that was shown, from its JSON."""
+    """Return a line of text about a file that was shown, from its JSON."""
     what = fields.get("url") or f"{fields.get('size', 0):,} bytes"
     return (
         f"{fields.get('name')}: {fields.get('media_type')}, {what}, sha256 {fields.get('digest')}"
@@ -124,7 +124,7 @@ def _call_to_json(call: ToolCall) -> dict[str, Any]:
 
 
 def reply_to_json(reply: Reply) -> dict[str, Any]:
-    """A reply as JSON: its text and calls, its stop reason unless `end`, and its usage."""
+    """Return a reply as JSON: its text and calls, its stop reason unless `end`, and its usage."""
     message = reply.message
     fields: dict[str, Any] = {}
     if message.text:
@@ -142,14 +142,14 @@ def reply_to_json(reply: Reply) -> dict[str, Any]:
 
 
 def usage_to_json(usage: Usage) -> dict[str, Any]:
-    """What a call used, without what is not known."""
+    """Return what a call used, without what is not known."""
     cached = {"cached": usage.cached} if usage.cached else {}
     usd = {"usd": usage.usd} if usage.usd is not None else {}
     return {"input": usage.input, "output": usage.output} | cached | usd
 
 
 def attempts_to_json(attempts: Iterable[CallAttempt]) -> list[dict[str, Any]]:
-    """The calls that were made for one request."""
+    """Return the calls that were made for one request."""
     return [
         {
             "model": attempt.model,

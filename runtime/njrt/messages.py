@@ -136,7 +136,7 @@ class Usage:
 
 
 def add_usage(usages: Iterable[Usage]) -> Usage:
-    """What several calls used together; the price is not known if that of one is not."""
+    """Return what several calls used together; the price is not known if that of one is not."""
     total = Usage(usd=0.0)
     for usage in usages:
         total = Usage(
@@ -179,7 +179,7 @@ class Reply:
 
 
 def make_object_schema(properties: Mapping[str, Json]) -> dict[str, Any]:
-    """The schema of an object with these properties, all required, and no others."""
+    """Return the schema of an object with these properties, all required, and no others."""
     return {
         "type": "object",
         "properties": dict(properties),

@@ -65,7 +65,7 @@ def check_private(path: Path) -> None:
 
 
 def find_cache_folder(environ: Mapping[str, str]) -> Path:
-    """The folder for the replies of models in the cache folder of the user."""
+    """Return the folder for the replies of models in the cache folder of the user."""
     return _find_user_folder(environ, "XDG_CACHE_HOME", ".cache", "Library/Caches")
 
 

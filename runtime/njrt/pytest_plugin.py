@@ -136,7 +136,7 @@ def _make_file_name(test: str) -> str:
 
 
 def _find_mode(config: pytest.Config) -> str:
-    """The mode by the flag, else by the environment if it is `off`, else by the setting."""
+    """Return the mode by the flag, else by the environment if it is `off`, else by the setting."""
     flag = config.getoption("--njc-record")
     outer = config.stash.get(_outer_variable, os.environ.get(_VARIABLE))
     return str(flag or (_OFF if outer == _OFF else config.getini("njc_record")))
@@ -182,7 +182,7 @@ def _find_recorder() -> Recorder | None:
 
 
 def _explain_error(message: str, place: str | None, item: pytest.Item) -> str:
-    """The message of a RecordingError, with pytest's options."""
+    """Return the message of a RecordingError, with pytest's options."""
     text = _ADVICE_PATTERN.sub(
         lambda advice: f"--njc-record={advice[1]}" if advice[1] else "", message
     ).replace(f"{item.config.rootpath}{os.sep}", "")

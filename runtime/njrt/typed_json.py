@@ -21,7 +21,7 @@ class InvalidJsonError(ValueError):
 
 
 def to_json(value: Any) -> str:
-    """A dataclass as one line of JSON, without the newline."""
+    """Return a dataclass as one line of JSON, without the newline."""
     return format_json_line(dataclasses.asdict(value))
 
 
@@ -53,7 +53,7 @@ def _build_adapter(expected: Any) -> Any:
 
 
 def describe_validation_error(error: Any) -> str:
-    """The first problem that pydantic found, with its field."""
+    """Return the first problem that pydantic found, with its field."""
     if error.errors(include_url=False)[0]["type"] == "json_invalid":
         return "not JSON"
     return format_validation_errors(error, most=1)

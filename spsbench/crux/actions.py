@@ -49,7 +49,7 @@ class ActionStep:
 
 
 def find_target(states: Sequence[ProgramState], step: ActionStep) -> int | None:
-    """The index of the state that an action leads to; None at the end of the trace."""
+    """Return the index of the state that an action leads to; None at the end of the trace."""
     depth = states[step.index].depth
     if is_inverse(step.action):
         candidates: Iterable[int] = range(step.index - 1, -1, -1)
@@ -59,7 +59,7 @@ def find_target(states: Sequence[ProgramState], step: ActionStep) -> int | None:
 
 
 def is_inverse(action: Action) -> bool:
-    """Whether an action goes back in time."""
+    """Return whether an action goes back in time."""
     return action.startswith("inv_")
 
 

@@ -66,7 +66,7 @@ def find_output(reply: str) -> str | None:
 
 
 def _enclose(value: str) -> str:
-    """A tuple in parentheses: after `assert x == 1, 2` the 2 is a message."""
+    """Return a tuple in parentheses: after `assert x == 1, 2` the 2 is a message."""
     node = _parse(value)
     return ast.unparse(node) if isinstance(node, ast.Tuple) else value
 
@@ -143,7 +143,7 @@ def _is_call_of_f(node: ast.expr | None) -> bool:
 
 
 def is_value(text: str) -> bool:
-    """Whether a text is an expression that is only a value."""
+    """Return whether a text is an expression that is only a value."""
     node = _parse(text)
     return node is not None and _is_plain_node(node)
 
@@ -163,7 +163,7 @@ def is_harmless_call(text: str) -> bool:
 
 
 def is_forbidden(name: str) -> bool:
-    """Whether a name gives access to more than values."""
+    """Return whether a name gives access to more than values."""
     return name.startswith("_") or name in FORBIDDEN_NAMES
 
 

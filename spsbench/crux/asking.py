@@ -76,7 +76,7 @@ class Asker:
         self.reply = ""
 
     def ask(self, question: Question) -> str:
-        """The reply to a question; empty where the question is too long for the model.
+        """Return the reply to a question; empty where the question is too long for the model.
 
         Raises:
             ModelError: there is no reply.
@@ -162,7 +162,7 @@ def _answer_problem(
 
 
 def make_step_seed(seed: int, trial: StateTrial) -> str:
-    """The seed by which the step of a trial is chosen."""
+    """Return the seed by which the step of a trial is chosen."""
     return f"{seed} {trial.problem} {trial.action} {trial.repeat}"
 
 

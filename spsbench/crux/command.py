@@ -145,7 +145,7 @@ def print_report(file: Path) -> None:
 
 
 def read_data(file: Path) -> tuple[dict[str, CruxProblem], str]:
-    """The problems of a file, and its digest."""
+    """Return the problems of a file, and its digest."""
     from spsbench.crux.problems import BadProblemError, read_problems
     from spsbench.report.results_report import compute_digest
     from spsbench.results import split_lines
@@ -233,7 +233,7 @@ def ask_questions(values: Mapping[str, Any]) -> int:
 
 
 def build_crux_plan(values: Mapping[str, Any]) -> CruxPlan:
-    """The plan that the flags request."""
+    """Return the plan that the flags request."""
     from spsbench.crux.planning import CruxPlan
     from spsbench.methods import parse_name_list
     from spsbench.trials.command import refuse_unknown_model

@@ -93,7 +93,7 @@ Conversation = Generator[Question, str, str | None]
 def converse(
     task: CruxTask, form: CruxForm, problem: CruxProblem, trace: StateTrace, max_steps: int
 ) -> Conversation:
-    """The conversation about the output or the input of a problem."""
+    """Return the conversation about the output or the input of a problem."""
     if form in ("direct", "trace"):
         return _ask_directly(task, problem, trace if form == "trace" else None)
     is_output = task == "output"
@@ -148,7 +148,7 @@ def _ask_for_end(
 
 
 def _find_index(trace: StateTrace, step: ActionStep) -> int:
-    """The state after a step; at the end of the trace the same."""
+    """Return the state after a step; at the end of the trace the same."""
     found = find_target(trace.states, step)
     return step.index if found is None else found
 
@@ -159,7 +159,7 @@ def _find_right_reply(trace: StateTrace, step: ActionStep) -> str:
 
 
 def _describe_step(trace: StateTrace, step: ActionStep) -> str:
-    """The program, a state and an action, as a message."""
+    """Return the program, a state and an action, as a message."""
     lines = trace.source.rstrip("\n").split("\n")
     numbered = "\n".join(f"{number:3} {line}" for number, line in enumerate(lines, 1))
     state = show_state(trace.states[step.index], list_locals(trace.states)[step.index])
@@ -167,12 +167,12 @@ def _describe_step(trace: StateTrace, step: ActionStep) -> str:
 
 
 def ask_for_state(trace: StateTrace, step: ActionStep) -> Question:
-    """The question for the state after one step."""
+    """Return the question for the state after one step."""
     return Question(DEBUGGER_SYSTEM, (_describe_step(trace, step),), _find_right_reply(trace, step))
 
 
 def score_state(trace: StateTrace, step: ActionStep, reply: str) -> StateScore:
-    """How right the reply to `ask_for_state` is."""
+    """Return how right the reply to `ask_for_state` is."""
     index = _find_index(trace, step)
     held = list_locals(trace.states)
     is_same_function = trace.states[index].depth == trace.states[step.index].depth

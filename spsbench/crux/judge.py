@@ -42,7 +42,7 @@ class Judge:
         self._folder.cleanup()
 
     def accepts(self, code: str, output: str, answer: str) -> bool:
-        """Whether an answer is right; the same question is run once."""
+        """Return whether an answer is right; the same question is run once."""
         program = f"{code}\nassert {output} == {answer}"
         if program not in self._verdicts:
             self._verdicts[program] = self._run(program)

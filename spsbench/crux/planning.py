@@ -58,7 +58,7 @@ class CruxPlan:
 def plan_trials(
     plan: CruxPlan, problems: Sequence[CruxProblem], trace: Callable[[CruxProblem], StateTrace]
 ) -> Iterator[CruxTrial]:
-    """All trials of a plan, in order; `problems` are in the order of the sample."""
+    """Yield all trials of a plan, in order; `problems` are in the order of the sample."""
     answers = problems[: plan.sample] if {"output", "input"} & set(plan.tasks) else []
     steps = _choose_problems_with_steps(plan, problems, trace) if "states" in plan.tasks else []
     for repeat in range(1, plan.repeats + 1):
@@ -90,7 +90,7 @@ def _choose_problems_with_steps(
 
 
 def list_remaining(trials: Sequence[CruxTrial], results: CruxResultSet) -> list[CruxTrial]:
-    """The trials without a result."""
+    """Return the trials without a result."""
     done: set[CruxTrial] = {result.trial for result in results.answers}
     done |= {result.trial for result in results.states}
     return [trial for trial in trials if trial not in done]

@@ -64,7 +64,7 @@ class StateScore:
 
 
 def show_state(state: ProgramState, held: Locals) -> str:
-    """A state as JSON: `held` are the variables of its function."""
+    """Return a state as JSON: `held` are the variables of its function."""
     shown: dict[str, Any] = {"event": state.event, "line": state.line}
     if state.event in ("call", "line"):
         shown["locals"] = dict(held)
@@ -129,7 +129,7 @@ def score_prediction(
 
 
 def is_same_value(one: str, other: str) -> bool:
-    """Whether two texts are the same value."""
+    """Return whether two texts are the same value."""
     return one == other or normalize_value(one) == normalize_value(other)
 
 

@@ -53,7 +53,7 @@ class CruxProblem:
 
 
 def read_problems(lines: Iterable[str]) -> dict[str, CruxProblem]:
-    """The problems of a file, by id; `BadProblemError` names a line that is not one."""
+    """Return the problems of a file, by id; `BadProblemError` names a line that is not one."""
     problems: dict[str, CruxProblem] = {}
     for number, line in enumerate(lines, 1):
         if not line.strip():
@@ -83,7 +83,7 @@ def sample_problems(
 
 
 def trace_problem(problem: CruxProblem) -> StateTrace:
-    """The states of the call of a problem, up to its return.
+    """Return the states of the call of a problem, up to its return.
 
     The data set is trusted: its code runs in this process.
 
@@ -133,7 +133,7 @@ def _describe_raise(problem: CruxProblem, error: BaseException) -> str:
 
 
 def _is_end(state: ProgramState) -> bool:
-    """Whether the call ends; generators that it has left open are closed afterwards."""
+    """Return whether the call ends; generators that it has left open are closed afterwards."""
     return state.event == "return" and state.depth == 0
 
 

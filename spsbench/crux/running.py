@@ -79,7 +79,7 @@ def run_crux(
 def make_crux_jobs(
     trials: list[CruxTrial], problems: Mapping[str, CruxProblem], plan: CruxPlan
 ) -> Iterator[CruxJob]:
-    """The trials as jobs."""
+    """Yield the trials as jobs."""
     for trial in trials:
         yield CruxJob(
             trial,
@@ -95,7 +95,7 @@ def make_crux_jobs(
 def describe_crux_result(
     result: CruxResult | LostTrial, number: int, total: int, seconds_left: float
 ) -> str:
-    """A result as a line of progress."""
+    """Return a result as a line of progress."""
     if isinstance(result, LostTrial):
         return f"lost: {describe_trial(result.trial)}: {result.reason}"
     usage = result.usage
@@ -111,13 +111,13 @@ def describe_crux_result(
 
 
 def describe_trial(trial: CruxTrial) -> str:
-    """A trial in a few words."""
+    """Return a trial in a few words."""
     words = trial.action if isinstance(trial, StateTrial) else f"{trial.task} {trial.form}"
     return f"{words} {trial.problem} #{trial.repeat}"
 
 
 def build_crux_run(plan: CruxPlan, problems: int, digest: str) -> CruxRun:
-    """The line of a results file for this start."""
+    """Return the line of a results file for this start."""
     return CruxRun(
         started=read_timestamp(),
         model=plan.model,

@@ -46,7 +46,7 @@ TASK_ORDER, FORM_ORDER = ("output", "input"), ("direct", "action", "path", "trac
 
 
 def build_tables(results: CruxResultSet) -> list[Table]:
-    """The tables that have rows."""
+    """Return the tables that have rows."""
     tables = [
         build_answer_table(results.answers),
         build_difference_table(results.answers),
@@ -96,7 +96,7 @@ def build_answer_table(answers: Sequence[AnswerResult]) -> Table:
 
 
 def build_difference_table(answers: Sequence[AnswerResult]) -> Table:
-    """How much more one form passes than another, for each task."""
+    """Return how much more one form passes than another, for each task."""
     groups = group_answers(answers)
     rows = []
     for one, other in combinations(groups, 2):
@@ -121,7 +121,7 @@ def build_difference_table(answers: Sequence[AnswerResult]) -> Table:
 def group_answers(
     answers: Sequence[AnswerResult],
 ) -> dict[tuple[str, str, str], list[AnswerResult]]:
-    """The answers by model, task and form, in the order of the tables."""
+    """Return the answers by model, task and form, in the order of the tables."""
     groups: dict[tuple[str, str, str], list[AnswerResult]] = {}
     for result in answers:
         groups.setdefault((result.model, result.task, result.form), []).append(result)
@@ -148,7 +148,7 @@ def group_by_problem(answers: Iterable[AnswerResult]) -> dict[str, list[bool]]:
 def build_state_table(
     name: str, title: str, states: Sequence[StateResult], key: Callable[[StateResult], str]
 ) -> Table:
-    """How right the predicted states are, by a key."""
+    """Return how right the predicted states are, by a key."""
     names = sorted({key(result) for result in states}, key=order_name)
     rows = []
     for model in sorted({result.model for result in states}):
@@ -188,7 +188,7 @@ def build_state_table(
 
 
 def name_direction_and_depth(result: StateResult) -> str:
-    """The row of a predicted state in the second table."""
+    """Return the row of a predicted state in the second table."""
     direction = "inverse" if result.action.startswith("inv_") else "forward"
     return f"{direction}, depth {result.depth}"
 
@@ -229,7 +229,7 @@ def build_generations_table(generations: Sequence[GenerationsResult]) -> Table:
 
 
 def compute_rates(states: Iterable[StateResult]) -> list[float]:
-    """The share of exact states of each problem and action."""
+    """Return the share of exact states of each problem and action."""
     found: dict[tuple[str, str], list[bool]] = {}
     for result in states:
         found.setdefault((result.problem, result.action), []).append(result.score.exact)
@@ -237,28 +237,28 @@ def compute_rates(states: Iterable[StateResult]) -> list[float]:
 
 
 def format_estimate(estimate: RateEstimate) -> tuple[str, str]:
-    """A rate and its interval as text."""
+    """Return a rate and its interval as text."""
     return f"{estimate.rate:.3f}", f"{estimate.low:.3f}-{estimate.high:.3f}"
 
 
 def format_mean(values: Sequence[float]) -> str:
-    """A mean as text."""
+    """Return a mean as text."""
     return f"{fmean(values):.3f}"
 
 
 def format_interval(values: Sequence[float]) -> str:
-    """The interval of a mean of values from 0 to 1."""
+    """Return the interval of a mean of values from 0 to 1."""
     low, high = compute_pass_interval(sum(values), len(values))
     return f"{low:.3f}-{high:.3f}"
 
 
 def format_share(parts: Sequence[bool]) -> str:
-    """How many parts are right, of how many."""
+    """Return how many parts are right, of how many."""
     return f"{sum(parts)}/{len(parts)}" if parts else "-"
 
 
 def format_usage(usages: Sequence[CruxUsage]) -> tuple[str, ...]:
-    """The means of calls, tokens in, tokens out and seconds."""
+    """Return the means of calls, tokens in, tokens out and seconds."""
     return (
         f"{fmean(usage.calls for usage in usages):.1f}",
         f"{fmean(usage.input_tokens for usage in usages):,.0f}",
@@ -268,17 +268,17 @@ def format_usage(usages: Sequence[CruxUsage]) -> tuple[str, ...]:
 
 
 def format_percent(score: float | None) -> str:
-    """A score in per cent; `-` where there is none."""
+    """Return a score in per cent; `-` where there is none."""
     return "-" if score is None else f"{score:.4f}"
 
 
 def render_crux_text(results: CruxResultSet) -> str:
-    """The tables for a terminal."""
+    """Return the tables for a terminal."""
     return "\n\n\n".join(map(format_table_as_text, build_tables(results))) + "\n"
 
 
 def render_crux_report(results: CruxResultSet, source: str, digest: str) -> str:
-    """The report on a results file, in Markdown."""
+    """Return the report on a results file, in Markdown."""
     return render_template(
         "spsbench.crux",
         "report.md",

@@ -67,7 +67,7 @@ class EffectRecord:
 def list_repair_records(
     results: Iterable[RepairResult], problems: Sequence[RepairProblem], run: RunTests
 ) -> Iterator[RepairRecord]:
-    """The repairs that pass, each fix of a problem once."""
+    """Yield the repairs that pass, each fix of a problem once."""
     by_name = {problem.name: problem for problem in problems}
     seen: set[tuple[str, str]] = set()
     for result in results:
@@ -109,7 +109,7 @@ class _BlockTrace:
 
 
 def list_effect_records(lines: Iterable[TraceLine]) -> Iterator[EffectRecord]:
-    """The effects of the runs that ended without an error of the runtime, run by run."""
+    """Yield the effects of the runs that ended without an error of the runtime, run by run."""
     runs: dict[str, _BlockTrace] = {}
     for line in lines:
         match line:
@@ -145,6 +145,6 @@ def _make_records(block: _BlockTrace, ending: str) -> Iterator[EffectRecord]:
 
 
 def _apply(state: Mapping[str, str], changes: Mapping[str, str | None]) -> dict[str, str]:
-    """The variables after some changes; None unbinds one."""
+    """Return the variables after some changes; None unbinds one."""
     merged = {**state, **changes}
     return {name: text for name, text in merged.items() if text is not None}

@@ -19,7 +19,7 @@ from spsbench.export.records import EffectRecord, RepairRecord
 
 
 def has_secret(record: RepairRecord) -> bool:
-    """Whether a text of a record has the shape of a secret."""
+    """Return whether a text of a record has the shape of a secret."""
     texts = [value for value in asdict(record).values() if isinstance(value, str)]
     return any(redact_shapes(text) != text for text in texts)
 
@@ -42,7 +42,7 @@ def redact_effect(record: EffectRecord) -> EffectRecord:
 
 
 def _find_value(text: str) -> str:
-    """The value of a variable in a trace: `str = 'hunter2'`."""
+    """Return the value of a variable in a trace: `str = 'hunter2'`."""
     return text.partition(" = ")[2] or text
 
 

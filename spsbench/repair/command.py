@@ -126,7 +126,7 @@ def command(ctx: click.Context, /, rescore: Path | None, **values: Any) -> None:
 
 
 def _read_data(paths: tuple[Path, ...]) -> tuple[list[RepairProblem], dict[str, str]]:
-    """The problems of all files, and the digest of each file."""
+    """Return the problems of all files, and the digest of each file."""
     from spsbench.repair.problems import RepairProblemError, parse_repair_problems
     from spsbench.report.results_report import compute_digest
     from spsbench.results import split_lines
@@ -208,7 +208,7 @@ def _build_plan(
 
 
 def _read_rationales(path: Path | None) -> tuple[dict[str, str], str]:
-    """The first rationale of each problem, passed or not, and the models that wrote them."""
+    """Return the first rationale of each problem, passed or not, and the models that wrote them."""
     if path is None:
         return {}, ""
     rationales: dict[str, str] = {}

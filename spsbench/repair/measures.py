@@ -82,7 +82,7 @@ def compare_conditions(
 def group_results(
     results: Iterable[RepairResult],
 ) -> dict[tuple[str, Condition], list[RepairResult]]:
-    """The results by model and condition."""
+    """Return the results by model and condition."""
     groups: dict[tuple[str, Condition], list[RepairResult]] = {}
     for result in results:
         groups.setdefault((result.model, result.condition), []).append(result)

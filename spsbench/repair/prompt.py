@@ -39,7 +39,7 @@ _COMMENT_LIMITS = (300, 120, 60, 30)
 def make_repair_prompt(
     condition: Condition, code: str, failure: FailedTests, rationale: str = ""
 ) -> str:
-    """The question of a repair; `rationale` is that of the condition `rationale`."""
+    """Return the question of a repair; `rationale` is that of the condition `rationale`."""
     return "\n\n".join(_write_parts(condition, code, failure, rationale))
 
 

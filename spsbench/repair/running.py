@@ -98,7 +98,7 @@ def run_repairs(
 def list_repair_trials(
     plan: RepairPlan, problems: Sequence[RepairProblem]
 ) -> tuple[RepairTrial, ...]:
-    """All repairs: sample by sample, problem by problem, condition by condition.
+    """Return all repairs: sample by sample, problem by problem, condition by condition.
 
     The condition `rationale` is left out for problems without one.
     """
@@ -112,7 +112,7 @@ def list_repair_trials(
 
 
 def make_job(trial: RepairTrial, problem: RepairProblem, plan: RepairPlan) -> RepairJob:
-    """A repair with what is needed to run it."""
+    """Return a repair with what is needed to run it."""
     rationale = (
         (plan.rationales or {}).get(trial.problem, "") if trial.condition == "rationale" else ""
     )
@@ -147,7 +147,7 @@ def refuse_other_rationales(plan: RepairPlan, results: RepairResults) -> None:
 
 
 def build_repair_run(plan: RepairPlan) -> RepairRun:
-    """The line of a file for this start."""
+    """Return the line of a file for this start."""
     return RepairRun(
         started=read_timestamp(),
         model=plan.model,

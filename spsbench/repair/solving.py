@@ -129,7 +129,7 @@ class ProgramRepair:
         )
 
     def read_reply(self, text: str) -> Proposal:
-        """The program of a reply, and its rationale."""
+        """Return the program of a reply, and its rationale."""
         code = find_program(text, self.problem.entry_point)
         return Proposal(remove_step_comments(code), read_rationale(text))
 
@@ -192,6 +192,6 @@ def _load_model(job: RepairJob) -> Model:
 
 
 def _make_perfect_model(problem: RepairProblem) -> Model:
-    """A model that knows the right program."""
+    """Return a model that knows the right program."""
     reply = f"The program is not the right one.\n\n```python\n{problem.correct}```"
     return Scripted(lambda request: reply, name=SCRIPTED, protocol="text")

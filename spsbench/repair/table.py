@@ -31,7 +31,7 @@ DIFFERENCE_HEADINGS = (
 
 
 def list_summary_rows(summaries: Sequence[ConditionSummary]) -> list[tuple[str, ...]]:
-    """A row for each model and condition."""
+    """Return a row for each model and condition."""
     return [
         (
             row.model,
@@ -51,7 +51,7 @@ def list_summary_rows(summaries: Sequence[ConditionSummary]) -> list[tuple[str, 
 
 
 def list_difference_rows(results: Sequence[RepairResult]) -> list[tuple[str, ...]]:
-    """A row for each pair of conditions."""
+    """Return a row for each pair of conditions."""
     return [
         (*names, *format_difference(difference))
         for *names, difference in compare_conditions(results, make_uniform())
@@ -59,7 +59,7 @@ def list_difference_rows(results: Sequence[RepairResult]) -> list[tuple[str, ...
 
 
 def format_repair_tables(results: RepairResults) -> str:
-    """The tables of text that the command prints."""
+    """Return the tables of text that the command prints."""
     tables = [
         format_text_table(
             SUMMARY_HEADINGS,

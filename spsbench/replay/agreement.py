@@ -70,7 +70,7 @@ class NameMap:
                     self.uuids.update(zip(found, own, strict=True))
 
     def translate(self, wire: WireValue) -> WireValue:
-        """A recorded argument with our references and UUIDs.
+        """Return a recorded argument with our references and UUIDs.
 
         An object is sent without the attributes whose references no answer of ours has shown: they are its methods
         and what it inherits.
@@ -92,7 +92,7 @@ class NameMap:
                 return wire
 
     def is_unknown(self, wire: WireValue) -> bool:
-        """Whether an argument is a reference that no answer of ours has shown."""
+        """Return whether an argument is a reference that no answer of ours has shown."""
         match wire:
             case {"type": "Ref", "addr": int(address)}:
                 return address not in self.references
@@ -165,7 +165,7 @@ def parse_wire(wire: Any) -> Any:
 
 
 def parse_pair(pair: Mapping[str, Any]) -> tuple[Any, Any]:
-    """A pair of a dict or of attributes; a key that is an object is known by its text."""
+    """Return a pair of a dict or of attributes; a key that is an object is known by its text."""
     key = pair["key"]
     return key if isinstance(key, str | int | float | None) else str(key), parse_wire(pair["value"])
 

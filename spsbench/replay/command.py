@@ -65,7 +65,7 @@ def replay_traces(lines: Iterable[str], programs: Path | None, results: Iterable
 
 
 def export_traces(lines: Iterable[str]) -> str:
-    """A trace file of njrt as published traces, a line for each."""
+    """Return a trace file of njrt as published traces, a line for each."""
     from njrt.message_json import format_json_line
     from spsbench.replay.export import build_traces
     from spsbench.replay.traces import trace_to_json

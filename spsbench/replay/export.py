@@ -33,7 +33,7 @@ class PartialBlock:
     """For each reply the answers to its calls; an outcome is not an answer."""
 
     def build_block(self) -> TracedBlock:
-        """The run in the published format."""
+        """Return the run in the published format."""
         answered = [
             TracedReply(
                 tuple(
@@ -86,7 +86,7 @@ def add_event(event: Json, blocks: dict[str, PartialBlock]) -> None:
 
 
 def parse_program_name(place: str) -> str:
-    """The program that a block belongs to, by its place."""
+    """Return the program that a block belongs to, by its place."""
     *folders, file = place.rpartition(":")[0].split("/")
     stem = file.partition(".")[0]
     return folders[-1] if folders and stem == "natural" else stem

@@ -73,7 +73,7 @@ class TraceReplayer:
         return self.playing[id(opening)].reply(request)
 
     def find_nearest(self, opening: str) -> int:
-        """The position in `left` of the block that a block with this opening takes."""
+        """Return the position in `left` of the block that a block with this opening takes."""
         blocks = [block for _, block in self.left]
         equal = [at for at, block in enumerate(blocks) if block.opening == opening]
         known = find_prompt_names(opening)
@@ -137,7 +137,7 @@ class BlockReplayer:
         )
 
     def translate(self, call: ToolCall) -> ToolCall:
-        """A recorded call with our references and UUIDs."""
+        """Return a recorded call with our references and UUIDs."""
         if call.arguments is None:
             return call
         arguments = self.names.translate(call.arguments)
@@ -169,7 +169,7 @@ class BlockReplayer:
             self.found.append(divergence)
 
     def list_divergences(self) -> list[Divergence]:
-        """The divergences; the last one if the block ended earlier than recorded."""
+        """Return the divergences; the last one if the block ended earlier than recorded."""
         unsent = len(self.replies) - self.sent
         if not unsent:
             return self.found
@@ -187,7 +187,7 @@ def was_refused(reply: TracedReply) -> bool:
 
 
 def format_tool_call(call: ToolCall) -> str:
-    """A call on one line."""
+    """Return a call on one line."""
     arguments = (
         [call.raw]
         if call.arguments is None
@@ -197,5 +197,5 @@ def format_tool_call(call: ToolCall) -> str:
 
 
 def format_recorded_value(wire: WireValue) -> str:
-    """A JSON value; a text without quotes."""
+    """Return a JSON value; a text without quotes."""
     return wire if isinstance(wire, str) else json.dumps(wire, ensure_ascii=False)

@@ -57,7 +57,7 @@ def load_suite_program(trace: Trace) -> RunChecks:
 
 
 def load_migrated_program(trace: Trace, programs: Path) -> RunChecks:
-    """The program that the trace was taken from, migrated."""
+    """Return the program that the trace was taken from, migrated."""
     from njc.migrate.program import Migration, migrate_program
 
     name = trace.program
@@ -89,7 +89,7 @@ def load_migrated_program(trace: Trace, programs: Path) -> RunChecks:
 
 
 def require_compiled_code(compilation: Compilation) -> bytes:
-    """The compiled program, if it could be compiled."""
+    """Return the compiled program, if it could be compiled."""
     if compilation.output is None:
         error = next(found for found in compilation.diagnostics if found.severity == "error")
         raise CannotReplayError(f"{error.path}:{error.line} does not compile: {error.message}")

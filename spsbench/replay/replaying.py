@@ -114,7 +114,7 @@ def replay_trace(
 
 
 def format_replay_table(replays: Sequence[ReplayResult | SkippedTrace]) -> str:
-    """A row for each trace, its first divergence below, and the totals."""
+    """Return a row for each trace, its first divergence below, and the totals."""
     columns = (
         f"{'blocks':>8}{'calls':>7}{'effects':>9}{'refused':>9}{'same answers':>14}{'checks':>9}"
     )
@@ -125,7 +125,7 @@ def format_replay_table(replays: Sequence[ReplayResult | SkippedTrace]) -> str:
 
 
 def format_replay_rows(replay: ReplayResult | SkippedTrace) -> Iterator[str]:
-    """The row of one trace, and its first divergence."""
+    """Yield the row of one trace, and its first divergence."""
     trace = replay.trace
     name = f"{trace.program:27}{trace.model.rpartition('/')[2]:26}{trace.run:4}"
     match replay:
@@ -148,12 +148,12 @@ def format_replay_rows(replay: ReplayResult | SkippedTrace) -> Iterator[str]:
 
 
 def count_passed(checks: CheckOutcomes) -> str:
-    """How many checks hold, of how many."""
+    """Return how many checks hold, of how many."""
     return f"{sum(checks.values())}/{len(checks)}"
 
 
 def format_replay_totals(played: Sequence[ReplayResult], traces: int) -> str:
-    """The totals of all traces."""
+    """Return the totals of all traces."""
     checks = [passed for replay in played for passed in replay.checks.values()]
     known = [replay for replay in played if replay.recorded_checks is not None]
     fidelity = sum(replay.has_recorded_checks for replay in known)
@@ -177,6 +177,6 @@ def format_replay_totals(played: Sequence[ReplayResult], traces: int) -> str:
 
 
 def shorten_text(text: str) -> str:
-    """A text on one line, cut where it is long."""
+    """Return a text on one line, cut where it is long."""
     line = " ".join(text.split())
     return line if len(line) <= MAX_SHOWN_CHARS else line[: MAX_SHOWN_CHARS - 3] + "..."

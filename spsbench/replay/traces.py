@@ -140,12 +140,12 @@ def find_call_ending(call: ToolCall) -> str | None:
 
 
 def find_prompt_names(opening: str) -> frozenset[str]:
-    """The names between angle brackets in a prompt; of a dotted one the first part."""
+    """Return the names between angle brackets in a prompt; of a dotted one the first part."""
     return frozenset(NAME_PATTERN.findall(INPUTS_PATTERN.split(opening)[0]))
 
 
 def list_program_names(name: str) -> list[str]:
-    """All names of a program: the given one first."""
+    """Return all names of a program: the given one first."""
     ours = PROGRAM_RENAMES.get(name, name)
     return [name, ours, *(theirs for theirs, known in PROGRAM_RENAMES.items() if known == ours)]
 
@@ -214,7 +214,7 @@ def parse_traced_block(chat: Sequence[Json]) -> TracedBlock:
 
 
 def parse_content_text(content: WireValue) -> str:
-    """The text of a message, whole or in parts."""
+    """Return the text of a message, whole or in parts."""
     match content:
         case str():
             return content
@@ -227,7 +227,7 @@ def parse_content_text(content: WireValue) -> str:
 def parse_served_calls(
     calls: Sequence[Json], answers: Mapping[str | None, WireValue]
 ) -> Iterator[TracedCall]:
-    """The calls of a reply that were served: nightjarpy drops those after the first."""
+    """Yield the calls of a reply that were served: nightjarpy drops those after the first."""
     for position, written in enumerate(calls):
         answer = (answers[written["id"]],) if written["id"] in answers else ()
         if answer or position == 0:
@@ -253,13 +253,13 @@ def parse_traced_call(written: Json) -> ToolCall:
 
 
 def trace_to_json(trace: Trace) -> dict[str, Any]:
-    """A trace as a JSON object of the published format."""
+    """Return a trace as a JSON object of the published format."""
     chat = [message for block in trace.blocks for message in make_chat_messages(block)]
     return {"file_name": trace.program, "model": trace.model, "run": trace.run, "trace": chat}
 
 
 def make_chat_messages(block: TracedBlock) -> Iterator[dict[str, Any]]:
-    """A block as the messages of a chat."""
+    """Yield a block as the messages of a chat."""
     yield {"role": "user", "content": block.opening}
     for reply in block.replies:
         text = {"content": reply.text} if reply.text else {}

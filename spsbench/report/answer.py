@@ -62,7 +62,7 @@ def build_advice(rows: Sequence[MethodSummary], fresh: Callable[[], Uniform]) ->
 
 
 def format_coverage_note(coverage: Coverage) -> str:
-    """A sentence on missing trials; empty where none is missing."""
+    """Return a sentence on missing trials; empty where none is missing."""
     return "" if coverage.is_whole else f" This is over {format_coverage(coverage)} only."
 
 
@@ -82,19 +82,19 @@ def compare_to_best(
 
 
 def is_as_good(gap: DifferenceInterval) -> bool:
-    """Whether the lead of the best method may be chance."""
+    """Return whether the lead of the best method may be chance."""
     return gap is None or gap[0] <= 0
 
 
 def list_common_programs(row: MethodSummary, best: MethodSummary) -> Sequence[str]:
-    """The programs that both methods have."""
+    """Return the programs that both methods have."""
     return [name for name in row.by_program if name in best.by_program]
 
 
 def format_advice(
     best: MethodSummary, equals: Sequence[MethodSummary], rows: Sequence[MethodSummary]
 ) -> str:
-    """What to use, and what to use for a program that is built once and runs often."""
+    """Return what to use, and what to use for a program that is built once and runs often."""
     if best.setting.model == SCRIPTED:
         return "Scripts answered instead of a model: this shows the cost of our own code, not which method to use."
     if best.rate.mean == 0:
@@ -115,7 +115,7 @@ def format_advice(
 def format_choice(
     choice: MethodSummary, best: MethodSummary, equals: Sequence[MethodSummary]
 ) -> str:
-    """What to use, and the reason."""
+    """Return what to use, and the reason."""
     if len(equals) == 1:
         return f"Use {best.method}: it passes more than every other method, and more than chance explains."
     if choice is best:
@@ -137,7 +137,7 @@ def format_choice(
 
 
 def format_method_sentence(row: MethodSummary, compared: str) -> str:
-    """The pass rate and the cost of a method, in one sentence with its comparison."""
+    """Return the pass rate and the cost of a method, in one sentence with its comparison."""
     rate, is_one = row.rate, len(row.by_program) == 1
     between = "" if is_one else f" ({format_percent(rate.low)} to {format_percent(rate.high)})"
     text = (
@@ -176,29 +176,29 @@ def format_comparison(row: MethodSummary, best: MethodSummary, gap: DifferenceIn
 
 
 def compute_lead(ahead: MethodSummary, after: MethodSummary, programs: Sequence[str]) -> float:
-    """How much more one method passes than another, as the mean over some programs."""
+    """Return how much more one method passes than another, as the mean over some programs."""
     return fmean(ahead.by_program[name] - after.by_program[name] for name in programs)
 
 
 def format_program_count(programs: Sequence[str]) -> str:
-    """The number of programs, as text."""
+    """Return the number of programs, as text."""
     return "1 program" if len(programs) == 1 else f"{len(programs)} programs"
 
 
 def format_build_cost(row: MethodSummary) -> str:
-    """The part of the cost that is paid once, when the program is built."""
+    """Return the part of the cost that is paid once, when the program is built."""
     if row.method in METHODS and not METHODS[row.method].is_static:
         return ""
     return f", of which {format_mean_duration(row.build_seconds.mean)} and {row.build_tokens.mean:,.0f} tokens are for building it, once"
 
 
 def format_dollars(row: MethodSummary) -> str:
-    """The cost of a trial, where it is known."""
+    """Return the cost of a trial, where it is known."""
     return f" (${row.cost.mean:.4f})" if row.cost and row.cost.high else ""
 
 
 def has_all_prices(rows: Sequence[MethodSummary]) -> bool:
-    """Whether all prices are known."""
+    """Return whether all prices are known."""
     return all(row.cost is not None for row in rows)
 
 
@@ -219,7 +219,7 @@ def compute_run_tokens(row: MethodSummary) -> float:
 
 
 def format_mean_duration(seconds: float) -> str:
-    """A duration as text."""
+    """Return a duration as text."""
     return f"{seconds:.1f} s" if seconds < 120 else f"{seconds / 60:.1f} min"
 
 

@@ -66,7 +66,7 @@ def estimate_rate(passes: SamplesByProblem, k: int = 1) -> RateEstimate:
 
 
 def count_samples(passes: SamplesByProblem) -> int:
-    """The samples that every problem has at least."""
+    """Return the samples that every problem has at least."""
     return min(map(len, passes.values()))
 
 
@@ -88,12 +88,12 @@ def compare_rates(
 
 
 def format_rate(estimate: RateEstimate) -> tuple[str, str]:
-    """A rate and its interval as text."""
+    """Return a rate and its interval as text."""
     return f"{estimate.rate:.3f}", f"{estimate.low:.3f} to {estimate.high:.3f}"
 
 
 def format_difference(found: PairedDifference) -> tuple[str, ...]:
-    """A difference as cells: problems, difference, interval, better on, worse on."""
+    """Return a difference as cells: problems, difference, interval, better on, worse on."""
     return (
         f"{found.problems}",
         f"{found.difference:+.3f}",

@@ -98,7 +98,7 @@ def refuse_other_version(
 
 
 def to_trial_result(solved: Gsm8kResult) -> TrialResult:
-    """A problem of GSM8K as a trial with one check, the answer."""
+    """Return a problem of GSM8K as a trial with one check, the answer."""
     return TrialResult(
         program=f"problem {solved.problem}",
         method=solved.method,

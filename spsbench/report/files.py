@@ -29,12 +29,12 @@ NO_TEMPERATURE = "no temperature set: the vendor's default, or 0 for models of p
 
 
 def make_uniform() -> Uniform:
-    """The random numbers of a report, from the start."""
+    """Return the random numbers of a report, from the start."""
     return Random(SEED).random
 
 
 def build_report_files(paths: Sequence[Path], out: Path | None) -> dict[str, str]:
-    """The files of the report by name; without a folder only the text."""
+    """Return the files of the report by name; without a folder only the text."""
     texts = {path: path.read_text(encoding="utf-8") for path in paths}
     data = collect_data({path.name: split_lines(text) for path, text in texts.items()})
     plain = [name for name in TASK_NAMES if not load_task(name).needs_python]
@@ -64,7 +64,7 @@ def find_file_differences(files: Mapping[str, str], out: Path) -> list[str]:
 
 
 def describe_difference(path: Path, text: str) -> str:
-    """How a file differs from a text, drawings left out; empty where it does not."""
+    """Return how a file differs from a text, drawings left out; empty where it does not."""
     if not path.is_file():
         return "is missing"
     found, expected = (
@@ -106,7 +106,7 @@ def list_run_facts(data: ReportData) -> Iterator[tuple[str, str]]:
 
 
 def list_source_facts(texts: Mapping[Path, str], out: Path | None) -> Iterator[tuple[str, str]]:
-    """The results files of the report, and the command that builds it again."""
+    """Yield the results files of the report, and the command that builds it again."""
     for path, text in texts.items():
         digest = compute_digest(text.encode())
         yield "Results", f"{path.name}, {len(split_lines(text)):,} lines, sha256 {digest}"

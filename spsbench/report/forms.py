@@ -18,7 +18,7 @@ CSV_COLUMNS = ("table", "row", "column", "source", "text", "mean", "sd", "low", 
 
 
 def format_table_as_text(table: Table) -> str:
-    """The table with aligned columns, numbers to the right."""
+    """Return the table with aligned columns, numbers to the right."""
     lines = [[cell.text for cell in row.cells] for row in table.rows]
     laid_out = comparison_text.format_text_table(table.columns, lines, table.labels)
     notes = (f"  {note}" for note in table.notes)
@@ -26,7 +26,7 @@ def format_table_as_text(table: Table) -> str:
 
 
 def format_table_as_markdown(table: Table) -> str:
-    """The table for a Markdown document."""
+    """Return the table for a Markdown document."""
     rules = ("---" if index < table.labels else "---:" for index in range(len(table.columns)))
     lines = [
         f"### {table.name}. {table.title}",
@@ -49,7 +49,7 @@ def _format_markdown_cells(row: TableRow) -> Iterable[str]:
 
 
 def format_tables_as_csv(tables: Iterable[Table]) -> str:
-    """A line for each number of the tables."""
+    """Return a line for each number of the tables."""
     out = io.StringIO()
     writer = csv.writer(out, lineterminator="\n")
     writer.writerow(CSV_COLUMNS)

@@ -169,7 +169,7 @@ def sum_tokens(usage: TrialUsage) -> int:
 def group_by_program(
     results: Iterable[TrialResult], value: Callable[[TrialResult], float]
 ) -> dict[str, list[float]]:
-    """A value of each trial, by program."""
+    """Return a value of each trial, by program."""
     values: dict[str, list[float]] = {}
     for result in sorted(results, key=lambda result: (result.program, result.repeat)):
         values.setdefault(result.program, []).append(value(result))
@@ -177,7 +177,7 @@ def group_by_program(
 
 
 def compute_program_mean(values: Mapping[str, Sequence[float]]) -> float:
-    """The mean over programs of each one's mean over its repeats."""
+    """Return the mean over programs of each one's mean over its repeats."""
     return fmean(map(fmean, values.values()))
 
 
@@ -194,7 +194,7 @@ def compute_coverage(results: Sequence[TrialResult], scope: MeasureScope) -> Cov
 def find_whole_repeats(
     results: Iterable[TrialResult], scope: MeasureScope
 ) -> dict[int, list[float]]:
-    """The repeats that have all programs of the scope, with the shares of their trials."""
+    """Return the repeats that have all programs of the scope, with the shares of their trials."""
     repeats: dict[int, list[float]] = {}
     for result in results:
         repeats.setdefault(result.repeat, []).append(result.share)
@@ -211,7 +211,7 @@ def compute_pass_rate(
     scope: MeasureScope,
     uniform: Uniform,
 ) -> PassRate:
-    """The pass rate, its deviation between repeats, and its interval."""
+    """Return the pass rate, its deviation between repeats, and its interval."""
     whole = [fmean(shares) for shares in find_whole_repeats(results, scope).values()]
     sd = stdev(whole) if len(whole) > 1 else None
     return PassRate(
@@ -255,7 +255,7 @@ def sample_with_replacement(values: Sequence[Sampled], uniform: Uniform) -> list
 
 
 def format_coverage(coverage: Coverage) -> str:
-    """The trials behind a mean, as text, with what is missing."""
+    """Return the trials behind a mean, as text, with what is missing."""
     scope = coverage.scope
     if coverage.is_whole:
         return f"{coverage.trials} trials"

@@ -134,7 +134,7 @@ def draw_rate_plots(
 
 
 def make_rate_point(method: str, seconds: float, rate: float) -> Point:
-    """The mark of one method."""
+    """Return the mark of one method."""
     return Point(seconds, rate, method, f"{method}: {rate:.0%} in {seconds:.1f} s")
 
 
@@ -202,7 +202,7 @@ def draw_token_bars(rows: Sequence[MethodSummary]) -> Plot:
 
 
 def draw_graph_plots(asked: Sequence[GraphResult], numbers: MethodNumbers) -> list[Plot]:
-    """The growing graph: a line for each method, over questions and repeats.
+    """Return the growing graph: a line for each method, over questions and repeats.
 
     A prompt that was too long to be sent counts as wrong, and has no tokens and no seconds.
     """
@@ -240,14 +240,14 @@ def count_tokens(result: GraphResult) -> float:
 
 
 def format_points(values: Mapping[int, float]) -> str:
-    """The points of a line, as text."""
+    """Return the points of a line, as text."""
     return "; ".join(f"{size:,} papers: {value:,.4g}" for size, value in values.items())
 
 
 def compute_means(
     results: Sequence[GraphResult], measure: Callable[[GraphResult], float]
 ) -> Mapping[str, Mapping[int, float]]:
-    """The mean of each method at each size."""
+    """Return the mean of each method at each size."""
     found: dict[str, dict[int, list[float]]] = {}
     for result in sorted(results, key=lambda result: result.size):
         sizes = found.setdefault(result.method, {})
@@ -262,7 +262,7 @@ def compute_means(
 
 
 def make_axes(x_label: str, y_label: str, height: float = 3.7) -> tuple[Figure, Axes]:
-    """An empty plot, 5 inches wide: 360 units."""
+    """Return an empty plot, 5 inches wide: 360 units."""
     import matplotlib
     from matplotlib.figure import Figure
 
@@ -275,14 +275,14 @@ def make_axes(x_label: str, y_label: str, height: float = 3.7) -> tuple[Figure, 
 
 
 def find_log_ends(values: Iterable[float]) -> tuple[float, float]:
-    """The round numbers (1, 2 or 5 with zeros) around positive values."""
+    """Return the round numbers (1, 2 or 5 with zeros) around positive values."""
     positive = [value for value in values if value > 0] or [1.0]
     low, high = 1 / round_up(1 / min(positive)), round_up(max(positive))
     return low, (high if high > low else 10 * low)
 
 
 def round_up(value: float) -> float:
-    """The smallest 1, 2 or 5 with zeros that is not below `value`."""
+    """Return the smallest 1, 2 or 5 with zeros that is not below `value`."""
     size = 10.0 ** math.floor(math.log10(value))
     return next(size * step for step in (1, 2, 5, 10) if size * step >= value * (1 - 1e-9))
 
@@ -319,7 +319,7 @@ def draw_numbered_marks(
     numbers: MethodNumbers,
     colours: Sequence[str],
 ) -> list[str]:
-    """A circle with a number for each point, moved aside where it would cover another.
+    """Return a circle with a number for each point, moved aside where it would cover another.
 
     A line connects a moved circle with its point. Returns the descriptions of the circles.
     """
@@ -357,7 +357,7 @@ def draw_numbered_marks(
 
 
 def find_free_place(place: Place, taken: Sequence[Place], low: Place, high: Place) -> Place:
-    """The place nearest to `place`, between two corners, at which a mark covers no other."""
+    """Return the place nearest to `place`, between two corners, at which a mark covers no other."""
     for distance in range(0, 200, 2):
         for step in range(16):
             x = place[0] + distance * math.cos(step * math.pi / 8)
@@ -372,5 +372,5 @@ def find_free_place(place: Place, taken: Sequence[Place], low: Place, high: Plac
 
 
 def render_svg(figure: Figure, description: str, mark_descriptions: Sequence[str] = ()) -> str:
-    """A figure in the colours of the page."""
+    """Return a figure in the colours of the page."""
     return svg.render_svg(figure, description, COLOURS, STYLE, mark_descriptions)

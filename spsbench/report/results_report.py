@@ -120,7 +120,7 @@ def describe_machines(runs: Iterable[MachineRun], noun: str) -> str:
 
 
 def read_results_file(path: Path, read: Callable[[Iterable[str]], ResultsT]) -> ResultsT:
-    """The results of a file; a line that cannot be read ends the command with a message."""
+    """Return the results of a file; a line that cannot be read ends the command with a message."""
     try:
         return read(read_text_lines(path))
     except DamagedResultsError as error:
@@ -128,17 +128,17 @@ def read_results_file(path: Path, read: Callable[[Iterable[str]], ResultsT]) -> 
 
 
 def read_text_lines(path: Path) -> list[str]:
-    """The lines of a results file; a byte that is not UTF-8 damages its line only."""
+    """Return the lines of a results file; a byte that is not UTF-8 damages its line only."""
     return split_lines(path.read_text(encoding="utf-8", errors="replace"))
 
 
 def compute_digest(data: bytes) -> str:
-    """The first 16 digits of the SHA-256."""
+    """Return the first 16 digits of the SHA-256."""
     return hashlib.sha256(data).hexdigest()[:16]
 
 
 def render_template(package: str, name: str, **values: Any) -> str:
-    """A template of a package; needs jinja2 (the extra `bench`)."""
+    """Return a template of a package; needs jinja2 (the extra `bench`)."""
     require_packages("the report", "njpy[bench]", "jinja2")
     from jinja2 import Environment, PackageLoader, StrictUndefined
 

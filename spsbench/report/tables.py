@@ -59,32 +59,32 @@ NOT_MEASURED_NOTE = "Not measured here."
 
 
 def make_rate_cell(rate: PassRate) -> Cell:
-    """A pass rate as the paper writes it; without a deviation where it is unknown."""
+    """Return a pass rate as the paper writes it; without a deviation where it is unknown."""
     text = f"{rate.mean:.2f}" if rate.sd is None else f"{rate.mean:.2f} ± {rate.sd:.2f}"
     return Cell(text, rate.mean, sd=rate.sd)
 
 
 def make_interval_cell(rate: PassRate, trials: int) -> Cell:
-    """The interval of a pass rate; a single trial has none."""
+    """Return the interval of a pass rate; a single trial has none."""
     if trials < 2:
         return EMPTY_CELL
     return Cell(f"{rate.low:.2f}-{rate.high:.2f}", low=rate.low, high=rate.high)
 
 
 def make_spread_cell(spread: Spread, digits: int = 1, range_digits: int | None = None) -> Cell:
-    """A mean with its range."""
+    """Return a mean with its range."""
     ends = digits if range_digits is None else range_digits
     text = f"{spread.mean:,.{digits}f} ({spread.low:,.{ends}f}-{spread.high:,.{ends}f})"
     return Cell(text, spread.mean, low=spread.low, high=spread.high)
 
 
 def make_count_cell(count: int, total: int) -> Cell:
-    """A count with its share, as the paper writes it."""
+    """Return a count with its share, as the paper writes it."""
     return Cell(f"{count} ({count / total:.1%})" if total else "0", float(count))
 
 
 def parse_published_cell(text: str) -> Cell:
-    """A cell of the paper, with the numbers printed in it."""
+    """Return a cell of the paper, with the numbers printed in it."""
     found = re.fullmatch(r"([\d.]+)(?: ± ([\d.]+))?(?: \(([\d.]+)-([\d.]+)\)| \([\d.]+%\))?", text)
     if found is None:
         return Cell(text)
@@ -132,12 +132,12 @@ SUITE_COLUMNS: Mapping[str, Callable[[MethodSummary], Cell]] = {
 
 
 def is_compiled(method: str) -> bool:
-    """Whether njc compiles the method's program."""
+    """Return whether njc compiles the method's program."""
     return method not in METHODS or METHODS[method].is_natural
 
 
 def has_effects(method: str) -> bool:
-    """Whether the method has effects, or uses of an interpreter."""
+    """Return whether the method has effects, or uses of an interpreter."""
     return method not in METHODS or (
         METHODS[method].has_interpreter
         or (METHODS[method].is_natural and METHODS[method].mode in ("live", "auto"))
@@ -147,7 +147,7 @@ def has_effects(method: str) -> bool:
 def build_suite_table(
     published: PublishedTable, rows: Sequence[MethodSummary], notes: Sequence[str] = ()
 ) -> Table:
-    """A table of methods: the paper's rows, each followed by ours of the same method."""
+    """Return a table of methods: the paper's rows, each followed by ours of the same method."""
     columns = ("source", *published.columns, "95 % interval", "trials")
     named_rows = [
         (
@@ -172,7 +172,7 @@ def build_suite_table(
 
 
 def build_measured_row(row: MethodSummary, columns: Iterable[str]) -> TableRow:
-    """The measurements of a method, in these columns."""
+    """Return the measurements of a method, in these columns."""
     return TableRow("measured", tuple(SUITE_COLUMNS[column](row) for column in columns))
 
 
@@ -184,7 +184,7 @@ FULL_COLUMNS = (
 
 
 def build_summary_table(setting: str, rows: Sequence[MethodSummary]) -> Table:
-    """The most important columns for one model: pass rate, time, cost."""
+    """Return the most important columns for one model: pass rate, time, cost."""
     return Table(
         "At a glance",
         setting,
@@ -196,7 +196,7 @@ def build_summary_table(setting: str, rows: Sequence[MethodSummary]) -> Table:
 
 
 def build_full_table(rows: Sequence[MethodSummary]) -> Table:
-    """All columns."""
+    """Return all columns."""
     return Table(
         "Everything",
         "All that was counted, mean and range over trials",
@@ -208,7 +208,7 @@ def build_full_table(rows: Sequence[MethodSummary]) -> Table:
 
 
 def list_reuse_notes(rows: Iterable[MethodSummary]) -> list[str]:
-    """The rows whose seconds, tokens and cost are lower because a cache answered."""
+    """Return the rows whose seconds, tokens and cost are lower because a cache answered."""
     return [
         f"{row.setting}, {row.method}: a cache answered {row.reused_calls:,} calls; seconds, tokens and cost exclude them."
         for row in rows

@@ -71,7 +71,7 @@ def build_report(
 def summarize_setting(
     data: ReportData, setting: Setting, programs: Sequence[str], fresh: UniformFactory
 ) -> Iterator[MethodSummary]:
-    """A row for each method that has trials of these programs."""
+    """Return a row for each method that has trials of these programs."""
     results = data.trials[setting]
     asked = (run.repeats for run in data.runs.get(setting, ()))
     repeats = max([*asked, *(result.repeat for result in results)])
@@ -82,7 +82,7 @@ def summarize_setting(
 def summarize_methods(
     setting: Setting, results: Sequence[TrialResult], scope: MeasureScope, fresh: UniformFactory
 ) -> Iterator[MethodSummary]:
-    """A row for each method, in the order of the tables."""
+    """Yield a row for each method, in the order of the tables."""
     for method in sort_methods(result.method for result in results):
         own = [result for result in results if result.method == method]
         yield summarize_method(setting, method, own, scope, fresh())
@@ -107,7 +107,7 @@ METHODS_BY_TABLE: Mapping[int, tuple[str, ...]] = {
 def build_suite_tables(
     data: ReportData, whole: Sequence[MethodSummary], plain: Sequence[str], fresh: UniformFactory
 ) -> Iterator[Table]:
-    """The tables 1, 2, 4, 5, 6, 7 and 8."""
+    """Yield the tables 1, 2, 4, 5, 6, 7 and 8."""
 
     def over(programs: Sequence[str]) -> list[MethodSummary]:
         return [
@@ -148,7 +148,7 @@ TABLE_NOTES: Mapping[int, tuple[str, ...]] = {
 
 
 def summarize_gsm8k(data: ReportData, fresh: UniformFactory) -> Iterator[MethodSummary]:
-    """A row for each model and method that solved problems of GSM8K."""
+    """Yield a row for each model and method that solved problems of GSM8K."""
     results = [to_trial_result(problem) for problem in data.solved]
     for model in dict.fromkeys(result.model for result in results):
         own = [result for result in results if result.model == model]
@@ -179,7 +179,7 @@ RECOVERY_ROWS = {
 
 
 def build_count_tables(whole: Sequence[MethodSummary]) -> Iterator[Table]:
-    """The tables 9, 10 and 11, for the paper's method and ours."""
+    """Yield the tables 9, 10 and 11, for the paper's method and ours."""
     shown = {
         f"{row.setting}, {row.method}": row.results
         for row in whole
@@ -219,7 +219,7 @@ ANALYSED_METHODS = ("nightjar", "direct", "natural")
 
 
 def build_graph_table(asked: Sequence[GraphResult]) -> Table:
-    """The growing graph, in numbers."""
+    """Return the growing graph, in numbers."""
     models = dict.fromkeys(result.model for result in asked)
     groups = [
         group
@@ -259,7 +259,7 @@ def build_graph_cells(group: Sequence[GraphResult]) -> tuple[Cell, ...]:
 
 
 def render_report(report: Report, facts: Facts) -> dict[str, str]:
-    """The files of a report, by name."""
+    """Return the files of a report, by name."""
     return {
         "index.html": render_report_page(
             report.parts, report.tables, report.asked, report.programs, facts
@@ -271,7 +271,7 @@ def render_report(report: Report, facts: Facts) -> dict[str, str]:
 
 
 def render_report_text(report: Report, facts: Facts) -> str:
-    """The report for a terminal."""
+    """Return the report for a terminal."""
     answers = [
         text
         for part in report.parts
@@ -285,7 +285,7 @@ def render_report_text(report: Report, facts: Facts) -> str:
 
 
 def render_report_markdown(report: Report, facts: Facts) -> str:
-    """The report as a Markdown document."""
+    """Return the report as a Markdown document."""
     answers = [
         text
         for part in report.parts

@@ -107,7 +107,7 @@ class _BlockWriter:
 
 
 def describe_effect(step: Step) -> list[str]:
-    """An effect as lines of text: its kind and its code, or its fields as JSON."""
+    """Return an effect as lines of text: its kind and its code, or its fields as JSON."""
     fields = dict(step.effect or {})
     kind, code = fields.pop("kind", "Effect"), fields.pop("code", None)
     if isinstance(code, list):

@@ -97,7 +97,7 @@ def record_in_process(task: ProgramTask) -> ProcessRecording:
 
 
 def _run_child(folder: Path, seconds: float | None) -> int | None:
-    """The exit code of the child, -N for signal N; None where it had to be killed."""
+    """Return the exit code of the child, -N for signal N; None where it had to be killed."""
     leads_session = not os.isatty(0)
     process = subprocess.Popen(
         [sys.executable, "-P", "-c", _START.format(path=sys.path, folder=str(folder))],
@@ -126,7 +126,7 @@ def _run_child(folder: Path, seconds: float | None) -> int | None:
 
 
 def _read_states(path: Path) -> Iterator[ProgramState]:
-    """The states in the file of a child; a last one that was being written is left out."""
+    """Yield the states in the file of a child; a last one that was being written is left out."""
     text = path.read_text(encoding="utf-8") if path.exists() else ""
     for line in text.split("\n")[:-1]:
         yield from_json(line, ProgramState)
@@ -137,7 +137,7 @@ def _read_end(path: Path) -> ProgramEnd | None:
 
 
 def _describe_missing_end(task: ProgramTask, exit_code: int | None, has_states: bool) -> ProgramEnd:
-    """How a program ended that did not say it."""
+    """Return how a program ended that did not say it."""
     if exit_code is None:
         return ProgramEnd("late" if task.call and not has_states else "timed_out")
     if exit_code < 0:

@@ -87,7 +87,7 @@ def _describe_end(found: Recording) -> ProgramEnd:
 
 
 def _describe_error(error: BaseException) -> tuple[str, str]:
-    """The class of an exception and its text, which the program may be unable to give."""
+    """Return the class of an exception and its text, which the program may be unable to give."""
     try:
         return type(error).__name__, str(error)
     except BaseException:

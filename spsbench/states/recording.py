@@ -108,7 +108,7 @@ class StateRecorder:
         self._source.stop()
 
     def wants(self, code: CodeType) -> bool:
-        """Whether the states of this code are recorded."""
+        """Return whether the states of this code are recorded."""
         return code.co_filename == self._file and not is_expression_code(code)
 
     def add(self, event: StateEvent, frame: FrameType, value: str | None = None) -> None:
@@ -149,7 +149,7 @@ class StateRecorder:
         return is_behind or self.states[-1].event == "exception"
 
     def _begins_line(self, frame: FrameType) -> bool:
-        """Whether a line event is a state: a comprehension is one line, that of its begin.
+        """Return whether a line event is a state: a comprehension is one line, that of its begin.
 
         Python 3.12 and later run it as a part of the function, with line events of its own, from its iterable on.
         """
@@ -227,7 +227,7 @@ def _list_positions(code: CodeType) -> list[Span]:
 
 @functools.lru_cache(maxsize=256)
 def _find_first_offset(code: CodeType, span: Span) -> int:
-    """The offset of the first instruction of a part of the program."""
+    """Return the offset of the first instruction of a part of the program."""
     return 2 * next(n for n, at in enumerate(_list_positions(code)) if _is_within(at, span))
 
 
@@ -240,7 +240,7 @@ def _render_locals(frame: FrameType) -> dict[str, str]:
 
 
 def make_event_source(recorder: StateRecorder, backend: Backend | None) -> EventSource:
-    """Where the events come from; by default `sys.monitoring`, if it has a free tool."""
+    """Return where the events come from; by default `sys.monitoring`, if it has a free tool."""
     if backend == "settrace" or sys.version_info < (3, 12):
         return TraceFunction(recorder)
     free = [tool for tool in TOOL_IDS if sys.monitoring.get_tool(tool) is None]

@@ -64,7 +64,7 @@ class TokenFormError(ValueError):
 
 
 def write_tokens(trace: StateTrace) -> str:
-    """A trace as tokens, without a newline at its end.
+    """Return a trace as tokens, without a newline at its end.
 
     Raises:
         TokenFormError: the program has one of the tokens in its text.
@@ -87,7 +87,7 @@ def write_tokens(trace: StateTrace) -> str:
 
 
 def _mark_lines(source: str) -> list[str]:
-    """The lines of a program, made unique by comments."""
+    """Return the lines of a program, made unique by comments."""
     if found := _TOKEN.search(source):
         number = source[: found.start()].count("\n") + 1
         raise TokenFormError(
@@ -103,7 +103,7 @@ def _mark_lines(source: str) -> list[str]:
 
 
 def _is_marked(line: str) -> bool:
-    """Whether a line of a program looks as if it had one of our comments."""
+    """Return whether a line of a program looks as if it had one of our comments."""
     return bool(_LINE_COMMENT.search(line)) or line.endswith(START_COMMENT)
 
 
@@ -112,7 +112,7 @@ def _to_json(value: object) -> str:
 
 
 def read_tokens(text: str) -> Iterator[StateTrace]:
-    """The traces that a text has, one after another.
+    """Yield the traces that a text has, one after another.
 
     Raises:
         DamagedStatesError: the text has something else.
@@ -142,7 +142,7 @@ def _read_trace(document: str) -> StateTrace:
 
 
 def _read_states(texts: Iterable[str], numbers: Mapping[str, int]) -> Iterator[ProgramState]:
-    """The states; a stack of variables gives their depths and what was removed."""
+    """Yield the states; a stack of variables gives their depths and what was removed."""
     stack: list[set[str]] = []
     for text in texts:
         found = _STATE.fullmatch(text)

@@ -90,7 +90,7 @@ def write_state_lines(traces: Iterable[StateTrace]) -> Iterator[str]:
 
 
 def read_state_lines(lines: Iterable[str]) -> Iterator[StateTrace]:
-    """The traces of `write_state_lines`.
+    """Yield the traces of `write_state_lines`.
 
     Raises:
         DamagedStatesError: a line is damaged or missing.
@@ -131,7 +131,7 @@ def _build_line_type() -> object:
 
 
 def list_locals(states: Iterable[ProgramState]) -> list[Locals]:
-    """The variables of the function that each state belongs to, as of its last state."""
+    """Return the variables of the function that each state belongs to, as of its last state."""
     found: list[Locals] = []
     stack: list[Locals] = []
     for state in states:

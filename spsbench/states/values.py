@@ -39,13 +39,13 @@ WriteValue = Callable[[Any, int, tuple[int, ...]], Pieces]
 
 
 def render_value(value: object, limit: int = MAX_VALUE_CHARS) -> str:
-    """A value as text of at most `limit` characters and the mark of a cut."""
+    """Return a value as text of at most `limit` characters and the mark of a cut."""
     text = _join_pieces(_write(value, limit, ()), limit)
     return text if len(text) <= limit else text[:limit] + CUT
 
 
 def _join_pieces(pieces: Pieces, limit: int) -> str:
-    """The text of the pieces; those after more than `limit` characters are not made."""
+    """Return the text of the pieces; those after more than `limit` characters are not made."""
     taken, length = [], 0
     for piece in pieces:
         taken.append(piece)
@@ -68,7 +68,7 @@ def _write(value: Any, limit: int, outer: tuple[int, ...]) -> Pieces:
 
 
 def _write_object(value: Any, limit: int, outer: tuple[int, ...]) -> Pieces:
-    """An object of another class: as its base type, or by its attributes."""
+    """Yield an object of another class: as its base type, or by its attributes."""
     cls = type(value)
     write = next((_WRITERS[id(base)] for base in get_mro(cls) if id(base) in _WRITERS), None)
     attributes = read_attributes(value)
@@ -197,7 +197,7 @@ def _write_array(value: array[Any], limit: int, outer: tuple[int, ...]) -> Piece
 
 
 def _write_time(value: datetime | time, limit: int, outer: tuple[int, ...]) -> Pieces:
-    """A time of day, whose time zone may be an object of the program."""
+    """Yield a time of day, whose time zone may be an object of the program."""
     text = repr(value.replace(tzinfo=None))
     if value.tzinfo is None:
         yield text

@@ -57,19 +57,19 @@ def ask_graph_question(trial: GraphTrial, model: Model | None, limits: StudyLimi
 
 @functools.lru_cache(maxsize=1)
 def prepare_graph(size: int) -> tuple[CitationGraph, dict[str, GraphQuestion]]:
-    """The graph of a size and the questions on it."""
+    """Return the graph of a size and the questions on it."""
     graph = build_citation_graph(size)
     return graph, build_questions(graph)
 
 
 @functools.cache
 def load_graph_program(file: str) -> ModuleType:
-    """The program that passes by copy, or the one that shares its graph."""
+    """Return the program that passes by copy, or the one that shares its graph."""
     return load_manual_program("graph") if file == "manual.py" else load_natural_program("graph")
 
 
 def make_graph_model(question: GraphQuestion, method: Method) -> Model:
-    """A model that knows the answer, to measure the time of our own code."""
+    """Return a model that knows the answer, to measure the time of our own code."""
     if not method.is_natural:
         return Scripted(make_manual_replies(question.perfect))
     return make_perfect_model(question.perfect, method.effects)

@@ -82,7 +82,7 @@ def command(
 def list_graph_trials(
     sizes: str, methods: str, questions: str, model: str, repeats: int
 ) -> Iterator[GraphTrial]:
-    """All questions to ask: the smallest graphs and the first repeats first."""
+    """Yield all questions to ask: the smallest graphs and the first repeats first."""
     from spsbench.methods import METHODS, parse_name_list
     from spsbench.results import GraphTrial
     from spsbench.studies.graph_questions import MIN_PAPERS

@@ -47,7 +47,7 @@ class GraphQuestion:
     perfect: CaseScript
 
     def holds(self, responses: list[Response], nodes: set[int], edges: dict[int, set[int]]) -> bool:
-        """Whether these are the right responses, and this the right graph."""
+        """Return whether these are the right responses, and this the right graph."""
         cited = {paper: frozenset(citing) for paper, citing in edges.items() if citing}
         return (
             tuple(responses) == self.responses
@@ -57,7 +57,7 @@ class GraphQuestion:
 
 
 def build_citation_graph(size: int) -> CitationGraph:
-    """The graph of so many papers; each but the first cites one to three older ones."""
+    """Return the graph of so many papers; each but the first cites one to three older ones."""
     if size < MIN_PAPERS:
         raise ValueError(f"a graph has {MIN_PAPERS} papers or more, not {size}")
     citing: dict[int, set[int]] = {}
@@ -72,7 +72,7 @@ def build_citation_graph(size: int) -> CitationGraph:
 
 
 def build_questions(graph: CitationGraph) -> dict[str, GraphQuestion]:
-    """The six questions on a graph, by name; they are about papers in the middle of it."""
+    """Return the six questions on a graph, by name; they are about papers in the middle of it."""
     size = len(graph.nodes)
     cited = min(
         (paper for paper, citing in graph.edges.items() if len(citing) > 1),
@@ -128,7 +128,7 @@ def build_questions(graph: CitationGraph) -> dict[str, GraphQuestion]:
 
 
 def make_update_question(name: str, query: str, left: CitationGraph, code: str) -> GraphQuestion:
-    """A query that changes the graph, and is answered by None."""
+    """Return a query that changes the graph, and is answered by None."""
     listed = [
         {"cited": paper, "citing": sorted(citing)} for paper, citing in sorted(left.edges.items())
     ]
@@ -139,7 +139,7 @@ def make_update_question(name: str, query: str, left: CitationGraph, code: str) 
 def make_lookup_question(
     name: str, query: str, graph: CitationGraph, response: Response, code: str
 ) -> GraphQuestion:
-    """A query that changes nothing, and has an answer."""
+    """Return a query that changes nothing, and has an answer."""
     sent = sorted(response) if isinstance(response, set) else response
     return GraphQuestion(
         name,
@@ -151,18 +151,18 @@ def make_lookup_question(
 
 
 def make_manual_answer(**parts: Any) -> dict[str, Any]:
-    """What a perfect model answers to the manual program."""
+    """Return what a perfect model answers to the manual program."""
     return {"finished": False, "update": None, "response": None} | parts
 
 
 def add_citation(graph: CitationGraph, citing: int, cited: int) -> CitationGraph:
-    """The graph in which one paper, perhaps a new one, cites another."""
+    """Return the graph in which one paper, perhaps a new one, cites another."""
     edges = {**graph.edges, cited: graph.edges.get(cited, frozenset()) | {citing}}
     return CitationGraph(graph.nodes | {citing}, edges)
 
 
 def remove_paper(graph: CitationGraph, paper: int) -> CitationGraph:
-    """The graph without a paper and all that it cites or is cited by."""
+    """Return the graph without a paper and all that it cites or is cited by."""
     kept = {cited: citing - {paper} for cited, citing in graph.edges.items() if cited != paper}
     return CitationGraph(
         graph.nodes - {paper}, {cited: citing for cited, citing in kept.items() if citing}

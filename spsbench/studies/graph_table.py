@@ -15,12 +15,12 @@ COLUMNS = (
 
 
 def format_graph_table(results: Iterable[GraphResult]) -> str:
-    """The means over the questions and repeats of each size and method."""
+    """Return the means over the questions and repeats of each size and method."""
     return format_text_table(COLUMNS, [*map(make_graph_row, group_graph_results(results))], 2)
 
 
 def group_graph_results(results: Iterable[GraphResult]) -> Iterator[list[GraphResult]]:
-    """The results of each size and method together; the smallest graphs first."""
+    """Yield the results of each size and method together; the smallest graphs first."""
     groups: dict[tuple[int, str], list[GraphResult]] = {}
     for result in results:
         groups.setdefault((result.size, result.method), []).append(result)

@@ -28,7 +28,7 @@ class Problem:
     answer: float
 
     def is_solved_by(self, found: object) -> bool:
-        """Whether a value is the answer, up to the rounding of floats."""
+        """Return whether a value is the answer, up to the rounding of floats."""
         return (
             isinstance(found, int | float)
             and math.isfinite(found)
@@ -53,6 +53,6 @@ def parse_problems(lines: Iterable[str]) -> Iterator[Problem]:
 
 
 def read_sample_problems() -> list[str]:
-    """The problems that come with the benchmark, one a line."""
+    """Return the problems that come with the benchmark, one a line."""
     text = files("spsbench.studies").joinpath("gsm8k_sample.jsonl").read_text("utf-8")
     return text.splitlines(keepends=True)

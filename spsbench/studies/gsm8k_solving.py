@@ -47,12 +47,12 @@ def solve_problem(
 
 @functools.cache
 def load_gsm8k_program(file: str) -> ModuleType:
-    """The manual program, or the natural one."""
+    """Return the manual program, or the natural one."""
     return load_manual_program("gsm8k") if file == "manual.py" else load_natural_program("gsm8k")
 
 
 def make_gsm8k_model(problem: Problem, method: Method) -> Model:
-    """A model that knows the answer, to measure the time of our own code."""
+    """Return a model that knows the answer, to measure the time of our own code."""
     lines = CaseScript((str(problem.answer),), (f"expression = {str(problem.answer)!r}",))
     if not method.is_natural:
         return Scripted(make_manual_replies(lines))

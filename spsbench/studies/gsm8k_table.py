@@ -13,7 +13,7 @@ COLUMNS = ("method", "problems", "pass rate", "seconds", "effects", "calls")
 
 
 def format_gsm8k_table(results: Iterable[Gsm8kResult]) -> str:
-    """A row for each method, and the paper's table 8."""
+    """Return a row for each method, and the paper's table 8."""
     groups: dict[str, list[Gsm8kResult]] = {}
     for result in results:
         groups.setdefault(result.method, []).append(result)
@@ -33,7 +33,7 @@ def format_gsm8k_table(results: Iterable[Gsm8kResult]) -> str:
 
 
 def make_gsm8k_row(method: str, group: Sequence[Gsm8kResult]) -> tuple[str, ...]:
-    """The means of one method; with repeats, the spread of the pass rate over them."""
+    """Return the means of one method; with repeats, the spread of the pass rate over them."""
     repeats = sorted({result.repeat for result in group})
     rates = [
         mean(result.passed for result in group if result.repeat == repeat) for repeat in repeats
@@ -53,6 +53,6 @@ def make_gsm8k_row(method: str, group: Sequence[Gsm8kResult]) -> tuple[str, ...]
 def format_mean_and_range(
     group: Sequence[Gsm8kResult], measure: Callable[[Gsm8kResult], float], digits: int
 ) -> str:
-    """A mean, and the smallest and the largest value."""
+    """Return a mean, and the smallest and the largest value."""
     values = [measure(result) for result in group]
     return f"{mean(values):.1f} ({min(values):.{digits}f}-{max(values):.{digits}f})"

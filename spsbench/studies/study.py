@@ -119,7 +119,7 @@ class UsageCounter:
         self.cost = None if usd is None or self.cost is None else self.cost + usd
 
     def make_measures(self, seconds: float, effects: int) -> Measures:
-        """All measures of a program that took `seconds`."""
+        """Return all measures of a program that took `seconds`."""
         return Measures(
             round(seconds, 6),
             round(self.seconds, 6),
@@ -135,7 +135,7 @@ class UsageCounter:
 
 
 def count_characters(request: Request) -> int:
-    """The length of a conversation."""
+    """Return the length of a conversation."""
     total = len(request.system)
     for message in request.messages:
         match message:
@@ -206,7 +206,7 @@ def format_study_error(error: Exception) -> str:
 
 
 def classify_ending(error: Exception) -> StudyEnding:
-    """Whether an exception is about the length of a prompt."""
+    """Return whether an exception is about the length of a prompt."""
     return "too long" if is_prompt_too_long(error) else "raised"
 
 

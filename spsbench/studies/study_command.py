@@ -69,7 +69,7 @@ def describe_result(result: GraphResult | Gsm8kResult) -> str:
 
 
 def load_study_model(name: str, environ: Mapping[str, str]) -> Model | None:
-    """The model of a name, at NJC_BASE_URL if that is set; None where scripts answer."""
+    """Return the model of a name, at NJC_BASE_URL if that is set; None where scripts answer."""
     if name == SCRIPTED:
         return None
     return choose_model(Options(model=name, base_url=environ.get("NJC_BASE_URL")), environ)

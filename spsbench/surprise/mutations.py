@@ -29,7 +29,7 @@ class PlantedMutation:
 
 
 def list_mutations(code: str) -> tuple[PlantedMutation, ...]:
-    """All mutations of a piece of code that change its text, in the order of the code."""
+    """Return all mutations of a piece of code that change its text, in the order of the code."""
     tree = ast.parse(code)
     plain = ast.unparse(tree)
     found = [mutation for mutation in _mutate(tree) if mutation.code != plain]

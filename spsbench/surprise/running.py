@@ -143,7 +143,7 @@ def refuse_other_effects(plan: SurprisePlan, results: SurpriseResults) -> None:
 
 
 def build_surprise_run(plan: SurprisePlan) -> SurpriseRun:
-    """The line of a results file for this start."""
+    """Return the line of a results file for this start."""
     return SurpriseRun(
         started=read_timestamp(),
         model=plan.model,

@@ -60,7 +60,7 @@ def count_alarms(results: Sequence[SurpriseResult]) -> AlarmCounts:
 
 
 def list_planted_rows(results: Sequence[SurpriseResult]) -> list[tuple[str, ...]]:
-    """A row for each model and kind of mistake."""
+    """Return a row for each model and kind of mistake."""
     rows = []
     for model, group in group_by_model(results).items():
         kinds = sorted(
@@ -108,7 +108,7 @@ def list_cost_rows(results: Sequence[SurpriseResult], uniform: Uniform) -> list[
 
 
 def group_by_model(results: Sequence[SurpriseResult]) -> dict[str, list[SurpriseResult]]:
-    """The results of each model."""
+    """Return the results of each model."""
     groups: dict[str, list[SurpriseResult]] = {}
     for result in sorted(results, key=lambda result: result.model):
         groups.setdefault(result.model, []).append(result)
@@ -116,7 +116,7 @@ def group_by_model(results: Sequence[SurpriseResult]) -> dict[str, list[Surprise
 
 
 def format_share(part: int, whole: int) -> tuple[str, str]:
-    """A share and its interval (Wilson, 1927); empty where there is nothing to count."""
+    """Return a share and its interval (Wilson, 1927); empty where there is nothing to count."""
     if not whole:
         return "", ""
     low, high = compute_pass_interval(part, whole)
@@ -126,7 +126,7 @@ def format_share(part: int, whole: int) -> tuple[str, str]:
 def list_tables(
     results: Sequence[SurpriseResult],
 ) -> list[tuple[tuple[str, ...], list[tuple[str, ...]]]]:
-    """The headings and the rows of each table."""
+    """Return the headings and the rows of each table."""
     return [
         (PLANTED_HEADINGS, list_planted_rows(results)),
         (ALARM_HEADINGS, list_alarm_rows(results)),
@@ -135,7 +135,7 @@ def list_tables(
 
 
 def format_surprise_tables(found: SurpriseResults) -> str:
-    """The tables of text that the command prints."""
+    """Return the tables of text that the command prints."""
     return "\n\n".join(
         format_text_table(headings, rows, labels=2) for headings, rows in list_tables(found.results)
     )

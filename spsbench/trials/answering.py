@@ -181,7 +181,7 @@ class InterpreterModel:
 
 
 def find_code_requests(reply: Reply, by_tools: bool) -> list[str]:
-    """The code that a reply requests; none where it answers."""
+    """Return the code that a reply requests; none where it answers."""
     if not by_tools:
         return CODE_BLOCK.findall(reply.message.text)[:1]
     if not all(call.name == PYTHON_TOOL for call in reply.message.calls):
@@ -197,7 +197,7 @@ def _read_code(call: ToolCall) -> str:
 
 
 def make_output_message(reply: Reply, outputs: list[InterpreterOutput]) -> Message:
-    """The message with the output of the code."""
+    """Return the message with the output of the code."""
     texts = [output.text or "(nothing was printed)" for output in outputs]
     if not reply.message.calls:
         return UserMessage(f"{texts[0]}\n---\n{CONTINUE_MESSAGE}")

@@ -162,7 +162,7 @@ def refuse_unknown_model(model: str, environ: Mapping[str, str], limit_cost: flo
 
 
 def choose_display(plain: bool) -> Callable[[RunProgress], AbstractContextManager[ShowResult]]:
-    """How progress is shown: as a table where rich is installed, else as lines."""
+    """Return how progress is shown: as a table where rich is installed, else as lines."""
     from spsbench.trials import progress
 
     lines = partial(progress.show_lines, echo=click.echo)

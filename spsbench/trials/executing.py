@@ -130,7 +130,7 @@ def read_trial_output(folder: Path, job: Job, started: str, end: ProcessEnd) -> 
 
 
 def read_last_line(file: Path) -> str:
-    """The last line of a file that is not empty."""
+    """Return the last line of a file that is not empty."""
     with file.open("rb") as lines:
         lines.seek(max(0, file.stat().st_size - 4000))
         text = lines.read().decode("utf-8", "replace").strip()

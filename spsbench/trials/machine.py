@@ -38,7 +38,7 @@ def describe_machine() -> MachineFields:
 
 
 def read_timestamp() -> str:
-    """The time now: ISO 8601, UTC, in whole seconds."""
+    """Return the time now: ISO 8601, UTC, in whole seconds."""
     return datetime.now(UTC).isoformat(timespec="seconds").replace("+00:00", "Z")
 
 
@@ -65,7 +65,7 @@ def _read_memory_gib() -> float:
 
 
 def read_package_versions() -> dict[str, str]:
-    """The versions of the packages that are installed."""
+    """Return the versions of the packages that are installed."""
     found = {}
     for package in REPORTED_PACKAGES:
         try:

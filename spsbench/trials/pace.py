@@ -34,7 +34,7 @@ class Pace:
         self._ended += 1
 
     def estimate_seconds_left(self, left: int) -> float:
-        """The time until `left` jobs have ended; call it after the end of one."""
+        """Return the time until `left` jobs have ended; call it after the end of one."""
         now, mean = self._read_clock(), self._seconds / self._ended
         running = sum(max(0.0, mean - (now - taken)) for taken in self._taken.values())
         waiting = mean * (left - len(self._taken))

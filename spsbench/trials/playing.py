@@ -48,7 +48,7 @@ PLACEHOLDER_REPLY = "```python\nllm('')\n```"
 
 
 def make_case_trace_name(number: int) -> str:
-    """The file name of a case's trace, numbered in the order of the task."""
+    """Return the file name of a case's trace, numbered in the order of the task."""
     return f"case-{number}.trace.jsonl"
 
 
@@ -134,7 +134,7 @@ class TrialRunner:
             return check_case(case, program)
 
     def make_manual_model(self, case: Case, trace: Path) -> Model:
-        """The model that answers `llm` in a case."""
+        """Return the model that answers `llm` in a case."""
         trace_file = TraceFile(trace)
         defaults = RequestDefaults(None, self.job.limits.seconds)
         model = self.model or self.make_script_model(case)
@@ -144,14 +144,14 @@ class TrialRunner:
         return model
 
     def make_script_model(self, case: Case) -> Model:
-        """The model that replies by the case's script."""
+        """Return the model that replies by the case's script."""
         lines = load_script(self.job.trial.program, self.method.file).lines[case.name]
         if not self.method.is_natural:
             return Scripted(make_manual_replies(lines))
         return make_perfect_model(lines, self.method.effects)
 
     def make_block_options(self) -> dict[str, Any]:
-        """The limits of each block, and the temperature if one is given."""
+        """Return the limits of each block, and the temperature if one is given."""
         limits = self.job.limits
         options: dict[str, Any] = {
             "max_effects": limits.effects,
@@ -165,7 +165,7 @@ class TrialRunner:
 
 
 def _make_model_and_layers(job: Job, folder: Path) -> tuple[Model | None, tuple[Layer, ...]]:
-    """The trial's model, and the layers around it in every method."""
+    """Return the trial's model, and the layers around it in every method."""
     if job.is_scripted:
         return None, ()
     model = choose_model(Options(model=job.trial.model, base_url=job.base_url), os.environ)
@@ -182,12 +182,12 @@ def _make_model_and_layers(job: Job, folder: Path) -> tuple[Model | None, tuple[
 
 
 def _make_cost_limit(job: Job) -> tuple[Layer, ...]:
-    """The limit on cost, where there is one."""
+    """Return the limit on cost, where there is one."""
     return () if job.usd is None else (CostLimit(job.usd),)
 
 
 def _make_cache_layers(job: Job, model: Model, folder: Path) -> tuple[Layer, ...]:
-    """The cache of a method that has one, and the one for trials that are run again."""
+    """Return the cache of a method that has one, and the one for trials that are run again."""
     trial, method = job.trial, METHODS[job.trial.method]
     name = f"{model.name} {job.base_url or ''} {method.name}"
     if method.is_cached:

@@ -49,7 +49,7 @@ class RunProgress:
         self.results[result.trial] = result
 
     def make_rows(self) -> tuple[ProgressRow, ...]:
-        """The progress of each method."""
+        """Return the progress of each method."""
         return tuple(
             self._make_row(method)
             for method in dict.fromkeys(trial.method for trial in self.trials)
@@ -75,7 +75,7 @@ class RunProgress:
         return sum(known.get(trial.method, default) for trial in rest) / self.jobs
 
     def format_status(self) -> str:
-        """The progress in one line."""
+        """Return the progress in one line."""
         seconds, costs = (
             self.estimate_seconds_left(),
             [result.cost for result in self.results.values()],
@@ -91,7 +91,7 @@ class RunProgress:
         return ", ".join(parts)
 
     def format_result(self, result: TrialResult) -> str:
-        """A result as a line of text."""
+        """Return a result as a line of text."""
         trial = result.trial
         width = len(str(len(self.trials)))
         passed = f"{sum(result.checks.values())}/{len(result.checks)} checks"
@@ -105,12 +105,12 @@ class RunProgress:
 
 
 def get_trial_seconds(result: TrialResult) -> float:
-    """How long a trial took, building included."""
+    """Return how long a trial took, building included."""
     return result.build_seconds + result.run_seconds
 
 
 def format_time_left(seconds: float) -> str:
-    """A duration as text."""
+    """Return a duration as text."""
     if seconds < 90:
         return f"{seconds:.0f} s"
     return f"{seconds / 60:.0f} min" if seconds < 5400 else f"{seconds / 3600:.1f} h"

@@ -104,7 +104,7 @@ def run_benchmark(
 
 
 def is_server_failure(result: TrialResult) -> bool:
-    """Whether the trial failed because of the model's server."""
+    """Return whether the trial failed because of the model's server."""
     return result.failure is not None and result.failure.category == "server"
 
 
@@ -131,7 +131,7 @@ class TrialBudget:
 
 
 def make_jobs(trials: Sequence[Trial], plan: RunPlan, budget: TrialBudget) -> Iterator[Job]:
-    """The trials as jobs, until the budget is empty."""
+    """Yield the trials as jobs, until the budget is empty."""
     for trial in trials:
         if budget.is_empty:
             return
@@ -146,7 +146,7 @@ def execute_jobs(jobs: Iterator[Job], plan: RunPlan) -> Iterator[TrialResult | L
 
 
 def build_run_record(plan: RunPlan) -> BenchmarkRun:
-    """The line of a results file for this start."""
+    """Return the line of a results file for this start."""
     return BenchmarkRun(
         started=read_timestamp(),
         model=plan.model,

@@ -24,7 +24,7 @@ class OtherConditionsError(ValueError):
 def list_trials(
     programs: Sequence[str], methods: Iterable[str], model: str, repeats: int
 ) -> tuple[Trial, ...]:
-    """All trials of a run, in order."""
+    """Return all trials of a run, in order."""
     methods = tuple(methods)
     return tuple(
         Trial(program, method, model, repeat)
@@ -35,7 +35,7 @@ def list_trials(
 
 
 def filter_methods(methods: Iterable[Method], model: str) -> tuple[Method, ...]:
-    """The methods that a model supports: a script cannot write code for every input."""
+    """Return the methods that a model supports: a script cannot write code for every input."""
     if model != SCRIPTED:
         return tuple(methods)
     return tuple(method for method in methods if method.mode in ("live", "auto"))
@@ -44,7 +44,7 @@ def filter_methods(methods: Iterable[Method], model: str) -> tuple[Method, ...]:
 def list_remaining_trials(
     trials: Iterable[Trial], results: Iterable[TrialResult]
 ) -> tuple[Trial, ...]:
-    """The trials without a final result."""
+    """Return the trials without a final result."""
     done = {result.trial for result in results if result.is_final}
     return tuple(trial for trial in trials if trial not in done)
 

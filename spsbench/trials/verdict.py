@@ -80,7 +80,7 @@ def build_trial_result(trial: Trial, task: Task, output: TrialOutput) -> TrialRe
 
 
 def find_trial_ending(output: TrialOutput) -> TrialEnding:
-    """How the process ended: as it reported, or else as seen from outside."""
+    """Return how the process ended: as it reported, or else as seen from outside."""
     if output.report.ending:
         return output.report.ending
     if isinstance(output.report.built, BuildFailed):
@@ -139,6 +139,6 @@ def _format_exit_code(code: int) -> str:
 
 
 def truncate_first_line(text: str) -> str:
-    """The first line of a text, cut where it is long."""
+    """Return the first line of a text, cut where it is long."""
     line = text.strip().split("\n")[0]
     return line if len(line) <= MAX_MESSAGE_CHARACTERS else f"{line[:MAX_MESSAGE_CHARACTERS]}..."

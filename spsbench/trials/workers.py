@@ -141,12 +141,12 @@ def _run_on_cluster(
 
 
 def _make_task_key(trial: Any, session: str) -> str:
-    """The key of a trial's task; two runs on one cluster have different keys."""
+    """Return the key of a trial's task; two runs on one cluster have different keys."""
     return "-".join(["spsbench", session, *map(str, astuple(trial))])
 
 
 def _connect_to_cluster(address: str) -> Any:
-    """A client of the cluster, when it has a worker."""
+    """Return a client of the cluster, when it has a worker."""
     import distributed
 
     try:

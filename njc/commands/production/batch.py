@@ -184,7 +184,7 @@ def _check_out(out: Path, rows: Path) -> Path:
 
 
 def _make_absolute(target: str) -> str:
-    """The target with the whole path of its file, for processes that run elsewhere."""
+    """Return the target with the whole path of its file, for processes that run elsewhere."""
     program, colon, function = target.rpartition(":")
     return f"{Path(program).absolute()}{colon}{function}" if Path(program).is_file() else target
 

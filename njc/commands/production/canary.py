@@ -73,7 +73,7 @@ def command(
 
 
 def matches(name: str, blocks: Sequence[str]) -> bool:
-    """Whether a name of the store, with its digest, is one of these."""
+    """Return whether a name of the store, with its digest, is one of these."""
     return name in blocks or name.rpartition(" ")[0] in blocks
 
 

@@ -47,7 +47,7 @@ def command(ctx: click.Context, console: Console, /, words: Sequence[str], drift
 
 
 def format_drift(lines: Sequence[str]) -> str:
-    """What no longer matches, by recording."""
+    """Return what no longer matches, by recording."""
     if not lines:
         return "all requests are in the recordings"
     by_recording: defaultdict[str, list[str]] = defaultdict(list)

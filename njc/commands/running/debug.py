@@ -151,12 +151,12 @@ def read_timeline(console: Console, path: Path) -> Timeline:
 
 
 def list_source_folders(file: Path) -> tuple[Path, ...]:
-    """The folders to which places such as `shop/mail.njpy:12` are relative."""
+    """Return the folders to which places such as `shop/mail.njpy:12` are relative."""
     here = file.absolute().parent
     return (here, Path.cwd(), *here.parents)
 
 
 def is_plain_terminal() -> bool:
-    """Whether this is no terminal that the full screen works on."""
+    """Return whether this is no terminal that the full screen works on."""
     is_terminal = sys.stdin.isatty() and sys.stdout.isatty()
     return not is_terminal or os.environ.get("TERM", "") in ("", "dumb")

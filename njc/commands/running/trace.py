@@ -106,7 +106,7 @@ def _read(console: Console, path: Path, search: str = "") -> TraceIndex:
 
 
 def find_run(index: TraceIndex, name: str) -> RunSummary:
-    """The run with this number or id; raises ConfigurationError if there is none."""
+    """Return the run with this number or id; raises ConfigurationError if there is none."""
     for run in index.runs:
         if name in (str(run.number), run.id):
             return run

@@ -105,7 +105,7 @@ def is_current(account: StoredAccount, now: float) -> bool:
 
 
 def account_to_json(account: StoredAccount, current: bool) -> dict[str, Any]:
-    """An account as `njc usage --json` prints it."""
+    """Return an account as `njc usage --json` prints it."""
     state, reserved = account.state, account.state.reserved
     return {
         "budget": account.name,

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 def can_be_static(units: Sequence[Unit], project: Project) -> bool:
-    """Whether the project sets a mode, or a source may."""
+    """Return whether the project sets a mode, or a source may."""
     return project.options.mode not in (None, "live") or any(
         b"mode" in read_source(unit).data for unit in units
     )

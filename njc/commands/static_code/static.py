@@ -139,7 +139,7 @@ def command(
 
 
 def _read_command(text: str) -> list[str]:
-    """The words of a test command, which no shell reads."""
+    """Return the words of a test command, which no shell reads."""
     try:
         words = shlex.split(text)
     except ValueError as error:

@@ -91,7 +91,7 @@ def _watch(places: Sequence[Path], suffixes: Sequence[str]) -> Iterator[bool]:
 
 
 def _is_source(file: Path, suffixes: Sequence[str]) -> bool:
-    """Whether a change to a file matters; compiled files do not, unless they are gone."""
+    """Return whether a change to a file matters; compiled files do not, unless they are gone."""
     return file.suffix in suffixes and read_header(file) is None
 
 

@@ -129,7 +129,7 @@ class StatusLine:
                 self._write(cut_text(self.describe(time.monotonic()), width))
 
     def describe(self, now: float) -> str:
-        """The text of the line."""
+        """Return the text of the line."""
         run, call = next(iter(self._calls.items()))
         count = self._finished + len(self._calls)
         parts = [
@@ -215,7 +215,7 @@ class StatusListener:
 
 
 def is_status_shown(console: Console) -> bool:
-    """Whether there is a terminal that can show the line, and nobody wants less output."""
+    """Return whether there is a terminal that can show the line, and nobody wants less output."""
     stream = sys.stderr
     is_terminal = stream is not None and stream.isatty() and os.environ.get("TERM") != "dumb"
     return console.verbosity > -1 and is_terminal

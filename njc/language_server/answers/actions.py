@@ -37,7 +37,7 @@ def get_span(document: Document, finding: Diagnostic) -> Span:
 
 
 def list_corrections(document: Document, start: int, end: int) -> Iterator[Correction]:
-    """The corrections of the findings between two offsets."""
+    """Yield the corrections of the findings between two offsets."""
     if not document.is_natural:
         return
     for finding in document.findings:

@@ -62,7 +62,7 @@ class Suggestion:
 
 
 def complete(document: Document, offset: int) -> list[Suggestion]:
-    """What may stand at an offset; nothing outside of prompts and options."""
+    """Return what may stand at an offset; nothing outside of prompts and options."""
     text = document.text
     if not document.is_natural:
         return []
@@ -78,7 +78,7 @@ def complete(document: Document, offset: int) -> list[Suggestion]:
 
 
 def _is_in_prompt(text: str, offset: int) -> bool:
-    """Whether a prompt has begun before an offset and its quotes have not closed."""
+    """Return whether a prompt has begun before an offset and its quotes have not closed."""
     openings = list(OPENING.finditer(text, 0, offset))
     return bool(openings) and openings[-1]["quotes"] not in text[openings[-1].end() : offset]
 

@@ -33,7 +33,7 @@ class SemanticToken:
 
 
 def list_tokens(document: Document) -> list[SemanticToken]:
-    """The tokens of all prompts, in the order of the text; they do not overlap."""
+    """Return the tokens of all prompts, in the order of the text; they do not overlap."""
     reading = document.reading
     if reading is None or not document.is_python:
         return []
@@ -73,7 +73,7 @@ def _list_reference_tokens(reading: Reading, reference: Reference) -> Iterator[S
 
 
 def _split_lines(reading: Reading, start: int, end: int, type: str) -> Iterator[SemanticToken]:
-    """A token for the text on each line between two offsets, without the blanks around it."""
+    """Yield a token for the text on each line between two offsets, without the blanks around it."""
     text = reading.module.source.text
     for line in re.finditer(r"[^\r\n]+", text[start:end]):
         blanks = len(line[0]) - len(line[0].lstrip())

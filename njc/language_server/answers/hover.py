@@ -70,7 +70,7 @@ def _describe_occurrence(
 
 
 def describe_variable_use(reading: Reading, variable: Variable) -> str:
-    """Where a variable lives, and which lines and blocks bind and read it."""
+    """Return where a variable lives, and which lines and blocks bind and read it."""
     if variable.is_builtin:
         return "not bound in this file: a builtin of Python, or undefined"
     place = reading.module.source.place
@@ -118,7 +118,7 @@ def _show_to_model(
 
 
 def _find_only_binding(reading: Reading, variable: Variable) -> ast.AST | None:
-    """The one statement that binds a variable; None where several do."""
+    """Return the one statement that binds a variable; None where several do."""
     found = reading.names.variables.get(variable, ())
     bindings = [it for it in found if it.role not in ("read", "declare")]
     if len(bindings) != 1 or bindings[0].in_prompt:
@@ -149,12 +149,12 @@ def _has_simple_target(statement: ast.Assign | ast.AnnAssign) -> bool:
 
 
 def get_authority(document: Document, reading: Reading, block: NaturalBlock) -> Authority:
-    """What a block may do, and why."""
+    """Return what a block may do, and why."""
     return decide_authority(block, reading.types, document.options)
 
 
 def describe_authority(document: Document, reading: Reading, block: NaturalBlock) -> str:
-    """What a block reads, binds and may do, in rows."""
+    """Return what a block reads, binds and may do, in rows."""
     authority = get_authority(document, reading, block)
     options = merge_option_layers(block.options, document.options)
     effects = authority.effects or options.effects or ""

@@ -64,7 +64,7 @@ def _count(number: int, noun: str) -> str:
 
 
 def add_costs(costs: Iterable[BlockCost]) -> BlockCost:
-    """The sum of costs; its price is that of those whose price is known."""
+    """Return the sum of costs; its price is that of those whose price is known."""
     found = list(costs)
     known = [cost.usd for cost in found if cost.usd is not None]
     return BlockCost(

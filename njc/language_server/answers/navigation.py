@@ -45,7 +45,7 @@ def find_references(
 
 
 def _find_field(reading: Reading, offset: int) -> list[Span]:
-    """The place of the field or method that an attribute path of a prompt leads to."""
+    """Return the place of the field or method that an attribute path of a prompt leads to."""
     block = reading.find_block(offset)
     source, types = reading.module.source, reading.types
     for reference in block.references if block is not None else ():

@@ -34,7 +34,7 @@ class ProgramPart:
 
 
 def list_parts(document: Document) -> tuple[ProgramPart, ...]:
-    """The outline of a text, as far as it can be read."""
+    """Return the outline of a text, as far as it can be read."""
     reading = document.reading
     if reading is None:
         return ()

@@ -33,7 +33,7 @@ class RenameRefused(Exception):
 
 
 def find_renamed(document: Document, offset: int) -> Occurrence:
-    """The name at an offset that may be renamed; raises RenameRefused if there is none."""
+    """Return the name at an offset that may be renamed; raises RenameRefused if there is none."""
     reading, occurrence, variable = _find_variable(document, offset)
     _check_variable(document, reading, variable)
     return occurrence
@@ -167,7 +167,7 @@ _LIKE_A_PROMPT = re.compile(r"\s*(?:natural|prompt)\b", re.IGNORECASE)
 
 
 def _is_exported(reading: Reading, name: str) -> bool:
-    """Whether `__all__` has the name."""
+    """Return whether `__all__` has the name."""
     for statement in reading.module.tree.body:
         match statement:
             case (

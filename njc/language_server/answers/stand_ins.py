@@ -63,7 +63,7 @@ def _make_namespace() -> dict[str, Any]:
 def _keep_signature(
     function: ast.FunctionDef | ast.AsyncFunctionDef,
 ) -> ast.FunctionDef | ast.AsyncFunctionDef:
-    """A function of the same signature that does nothing."""
+    """Return a function of the same signature that does nothing."""
     given = function.args
     arguments = ast.arguments(
         given.posonlyargs,
@@ -88,7 +88,7 @@ def _keep_signature(
 
 
 def _keep_fields(definition: ast.ClassDef) -> ast.ClassDef:
-    """A class of the same fields, constants and methods whose methods do nothing."""
+    """Return a class of the same fields, constants and methods whose methods do nothing."""
     bases = [base for base in definition.bases if _is_known_base(base)]
     body = [_make_docstring(definition), *_keep_members(definition)]
     decorators = [_make_name("dataclass")] if _is_dataclass(definition) else []
@@ -122,7 +122,7 @@ def _is_dataclass(definition: ast.ClassDef) -> bool:
 
 
 def _keep_literal(value: ast.expr) -> ast.expr:
-    """A literal as it is; `...` for all else."""
+    """Return a literal as it is; `...` for all else."""
     with suppress(ValueError, TypeError, MemoryError, RecursionError):
         ast.literal_eval(value)
         return value

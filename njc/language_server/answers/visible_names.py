@@ -50,7 +50,7 @@ def _is_private(name: str) -> bool:
 
 
 def find_scope(reading: Reading, block: NaturalBlock) -> VariableScope:
-    """The scope of a block in the index of names."""
+    """Return the scope of a block in the index of names."""
     place, found = block.start, reading.names.module
     for scope in reading.names.list_scopes():
         is_inner = scope.start >= found.start and scope.end <= found.end
@@ -62,7 +62,7 @@ def find_scope(reading: Reading, block: NaturalBlock) -> VariableScope:
 def describe_name(
     reading: Reading, scope: NameScope, place: VariableScope, name: str
 ) -> VisibleName:
-    """A name as `scope` sees it; `place` is the same scope in the index of names."""
+    """Return a name as `scope` sees it; `place` is the same scope in the index of names."""
     variable = reading.names.look_up(name, place)
     bindings = [
         occurrence
@@ -89,7 +89,7 @@ def _find_kind(bindings: Sequence[Occurrence]) -> NameKind:
 
 
 def find_type(reading: Reading, scope: NameScope, name: str) -> str:
-    """The type of a variable, as text; empty where it is not known."""
+    """Return the type of a variable, as text; empty where it is not known."""
     types = reading.types
     typed = types.infer(ast.Name(name, ast.Load()), scope) or types.output_type(name, scope)
     return str(typed) if typed is not None else ""

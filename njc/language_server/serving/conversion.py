@@ -48,19 +48,19 @@ class Converter:
     encoding: PositionEncoding
 
     def make_position(self, offset: int) -> lsp.Position:
-        """The place of an offset."""
+        """Return the place of an offset."""
         return lsp.Position(*self.document.lines.get_position(offset, self.encoding))
 
     def make_range(self, start: int, end: int) -> lsp.Range:
-        """The part of the text between two offsets."""
+        """Return the part of the text between two offsets."""
         return lsp.Range(self.make_position(start), self.make_position(end))
 
     def read_position(self, position: lsp.Position) -> int:
-        """The offset of a place."""
+        """Return the offset of a place."""
         return self.document.lines.get_offset(position.line, position.character, self.encoding)
 
     def make_diagnostic(self, finding: Diagnostic) -> lsp.Diagnostic:
-        """A finding, with its hint in the message."""
+        """Return a finding, with its hint in the message."""
         start, end = get_span(self.document, finding)
         message = f"{finding.message}\n{finding.hint}" if finding.hint else finding.message
         tags = [lsp.DiagnosticTag.Unnecessary] if finding.code == "NJ204" else None
@@ -90,7 +90,7 @@ class Converter:
         return lsp.WorkspaceEdit(document_changes=[lsp.TextDocumentEdit(identifier, changes)])
 
     def make_completion_item(self, suggestion: Suggestion, number: int) -> lsp.CompletionItem:
-        """A suggestion; the list stays in the order of nearness."""
+        """Return a suggestion; the list stays in the order of nearness."""
         text = suggestion.text + (">" if suggestion.closes else "")
         return lsp.CompletionItem(
             suggestion.text,
@@ -102,7 +102,7 @@ class Converter:
         )
 
     def make_code_action(self, correction: Correction, *, with_version: bool) -> lsp.CodeAction:
-        """A correction, as a quick fix."""
+        """Return a correction, as a quick fix."""
         return lsp.CodeAction(
             correction.title,
             lsp.CodeActionKind.QuickFix,
@@ -112,7 +112,7 @@ class Converter:
         )
 
     def make_symbol(self, part: ProgramPart) -> lsp.DocumentSymbol:
-        """A part of the outline, with its parts."""
+        """Return a part of the outline, with its parts."""
         return lsp.DocumentSymbol(
             part.title,
             _PART_KINDS[part.kind],

@@ -261,7 +261,7 @@ def _get_compiled_text(server: NaturalLanguageServer, params: Params) -> Mapping
 
 
 def _read_uri(params: Params) -> str:
-    """The URI in the parameters of a request that lsprotocol does not know."""
+    """Return the URI in the parameters of a request that lsprotocol does not know."""
     try:
         identifier = params["textDocument"] if isinstance(params, dict) else params.textDocument
         return str(identifier["uri"] if isinstance(identifier, dict) else identifier.uri)

@@ -113,7 +113,7 @@ class NaturalLanguageServer(LanguageServer):
             return Project()
 
     def get_document(self, uri: str) -> Document | None:
-        """The open text, or the one in the file; None where there is neither."""
+        """Return the open text, or the one in the file; None where there is neither."""
         if uri in self.documents:
             return self.documents[uri]
         file = get_file(uri)
@@ -235,7 +235,7 @@ class NaturalLanguageServer(LanguageServer):
 
 
 def _can_wait_for(incoming: BinaryIO, outgoing: BinaryIO) -> bool:
-    """Whether the event loop can wait for the input, without a change to the output.
+    """Return whether the event loop can wait for the input, without a change to the output.
 
     Files cannot be waited for, nor pipes on Windows; what is both would no longer wait when it is written to.
     """

@@ -47,7 +47,7 @@ class WorkspaceFiles:
         self._run_files: dict[Path, tuple[_FileState, RunFile]] = {}
 
     def find_project(self, file: Path) -> Project:
-        """The settings for a file; raises ConfigurationError where they are wrong."""
+        """Return the settings for a file; raises ConfigurationError where they are wrong."""
         candidates = tuple(list_project_files(file))
         states = tuple(map(_get_state, candidates))
         known = self._projects.get(candidates)
@@ -56,7 +56,7 @@ class WorkspaceFiles:
         return known[1]
 
     def get_unit_path(self, file: Path) -> str:
-        """The path of a source relative to its source root, as compiled files name it."""
+        """Return the path of a source relative to its source root, as compiled files name it."""
         try:
             return make_unit(file, self.find_project(file)).path
         except ConfigurationError:
@@ -83,14 +83,14 @@ class WorkspaceFiles:
         return RunFile(costs, frozenset(recorded))
 
     def find_recording(self, file: Path, place: str) -> Path | None:
-        """The newest recording of the project that has a block."""
+        """Return the newest recording of the project that has a block."""
         for other in reversed(self._list_run_files(file)):
             if place in self._read_run_file(other).recorded:
                 return other
         return None
 
     def _list_run_files(self, file: Path) -> list[Path]:
-        """The files of JSON Lines in the project, the oldest first."""
+        """Return the files of JSON Lines in the project, the oldest first."""
         found = {
             other: state
             for other in islice(self._walk(file, ".jsonl"), MAX_FILES)
@@ -140,7 +140,7 @@ def _get_cost(run: RunSummary) -> BlockCost:
 
 
 def _list_places(lines: bytes) -> Iterator[str]:
-    """The places of the blocks in a recording."""
+    """Yield the places of the blocks in a recording."""
     for line in lines.splitlines():
         try:
             place = json.loads(line)["place"]

@@ -67,7 +67,7 @@ class Reading:
         return index_names(self.module, self.blocks)
 
     def find_block(self, offset: int) -> NaturalBlock | None:
-        """The block whose literal is around an offset."""
+        """Return the block whose literal is around an offset."""
         return next((block for block in self.blocks if block.start <= offset <= block.end), None)
 
 
@@ -125,7 +125,7 @@ class Document:
         return self.report((*self.compilation.diagnostics, *self.compilation.hints))
 
     def report(self, findings: Iterable[Diagnostic]) -> tuple[Diagnostic, ...]:
-        """The findings with the severity that the project gives them."""
+        """Return the findings with the severity that the project gives them."""
         if self.project.warnings == "error":
             return tuple(map(_raise_warning, findings))
         return tuple(findings)
@@ -161,13 +161,13 @@ def _raise_warning(finding: Diagnostic) -> Diagnostic:
 
 
 def split_mark(text: str) -> tuple[str, str]:
-    """The byte order mark of a text, if it has one, and the rest."""
+    """Return the byte order mark of a text, if it has one, and the rest."""
     mark = text[: text.startswith("\ufeff")]
     return mark, text[len(mark) :]
 
 
 def make_source(path: str, text: str, mark: str = "") -> SourceFile:
-    """The bytes that the text has in a file: in the encoding that its first lines name."""
+    """Return the bytes that the text has in a file: in the encoding that its first lines name."""
     content = (mark + text).encode("utf-8", "surrogatepass")
     source = SourceFile(path, content)
     try:
@@ -183,7 +183,7 @@ def apply_changes(
     version: int | None,
     encoding: PositionEncoding,
 ) -> Document:
-    """The next version of a document."""
+    """Return the next version of a document."""
     text = document.mark + document.text
     lines = LineIndex(text) if document.mark else document.lines
     for change in changes:
@@ -202,7 +202,7 @@ def apply_changes(
 
 
 def apply_edits(text: str, edits: Iterable[TextEdit]) -> str:
-    """The text with replacements that do not overlap."""
+    """Return the text with replacements that do not overlap."""
     parts, position = [], 0
     for edit in sorted(edits, key=lambda edit: (edit.start, edit.end)):
         parts += [text[position : edit.start], edit.text]

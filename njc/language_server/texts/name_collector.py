@@ -384,5 +384,5 @@ class _NameCollector:
 
 
 def _is_self_documenting(text: str, end: int) -> bool:
-    """Whether a field whose expression ends here prints the expression: `{total=}`."""
+    """Return whether a field whose expression ends here prints the expression: `{total=}`."""
     return _PRINTED_END.match(text, end) is not None

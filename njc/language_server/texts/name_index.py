@@ -104,7 +104,7 @@ class NameIndex:
         return [occurrence.start for occurrence in self.occurrences]
 
     def find_at(self, offset: int) -> Occurrence | None:
-        """The name at an offset, or just before it."""
+        """Return the name at an offset, or just before it."""
         index = bisect_right(self._starts, offset)
         for occurrence in reversed(self.occurrences[max(0, index - 2) : index]):
             if occurrence.start <= offset <= occurrence.end:
@@ -112,11 +112,11 @@ class NameIndex:
         return None
 
     def resolve(self, occurrence: Occurrence) -> Variable:
-        """The variable that a name means where it stands."""
+        """Return the variable that a name means where it stands."""
         return self.look_up(occurrence.name, occurrence.scope)
 
     def look_up(self, name: str, scope: VariableScope) -> Variable:
-        """The variable that a stored name means in a scope: Python's rules."""
+        """Return the variable that a stored name means in a scope: Python's rules."""
         place: VariableScope | None = scope
         sees_class = True
         while place is not None:
@@ -139,5 +139,5 @@ class NameIndex:
         return tuple({id(place.scope): place.scope for place in self.occurrences}.values())
 
     def list_scopes(self) -> tuple[VariableScope, ...]:
-        """The scopes in which names stand."""
+        """Return the scopes in which names stand."""
         return self._scopes

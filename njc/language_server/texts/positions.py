@@ -34,7 +34,7 @@ class LineIndex:
         return find_line_starts(self.text)
 
     def get_line(self, number: int) -> str:
-        """The text of a line, numbered from 0, without its line end."""
+        """Return the text of a line, numbered from 0, without its line end."""
         end = self.starts[number + 1] if number + 1 < len(self.starts) else len(self.text)
         return self.text[self.starts[number] : end].rstrip("\r\n")
 
@@ -50,7 +50,7 @@ class LineIndex:
         return self.starts[line] + _count_characters(content, max(column, 0), encoding)
 
     def get_position(self, offset: int, encoding: PositionEncoding) -> tuple[int, int]:
-        """The line and the column of an offset, both from 0."""
+        """Return the line and the column of an offset, both from 0."""
         offset = min(max(offset, 0), len(self.text))
         line = bisect_right(self.starts, offset) - 1
         before = self.text[self.starts[line] : offset].rstrip("\r")
@@ -58,7 +58,7 @@ class LineIndex:
 
 
 def count_units(text: str, encoding: PositionEncoding) -> int:
-    """The length of a text in the units of an encoding."""
+    """Return the length of a text in the units of an encoding."""
     if encoding == "utf-32" or text.isascii():
         return len(text)
     if encoding == "utf-8":
@@ -67,7 +67,7 @@ def count_units(text: str, encoding: PositionEncoding) -> int:
 
 
 def _count_characters(line: str, units: int, encoding: PositionEncoding) -> int:
-    """The number of whole characters in the first `units` units of a line."""
+    """Return the number of whole characters in the first `units` units of a line."""
     if encoding == "utf-32" or line.isascii():
         return min(units, len(line))
     for count, character in enumerate(line):

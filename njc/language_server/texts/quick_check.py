@@ -153,7 +153,7 @@ def _list_parts(
     scopes: dict[int, NameScope],
     end: int,
 ) -> Iterator[FunctionPart]:
-    """The functions of a suite and of its classes, in the order of the text."""
+    """Yield the functions of a suite and of its classes, in the order of the text."""
     starts = module.source.line_starts
     for number, statement in enumerate(body):
         following = body[number + 1] if number + 1 < len(body) else None
@@ -170,7 +170,7 @@ def _list_parts(
 def _make_part(
     source: SourceFile, function: FunctionDefinition, around: NameScope, limit: int
 ) -> FunctionPart | None:
-    """A function that has lines of its own, and its body too; None for any other."""
+    """Return a function that has lines of its own, and its body too; None for any other."""
     starts = source.line_starts
     line, first = _get_first_line(function), _get_first_line(function.body[0])
     last = function.end_lineno or first
@@ -241,7 +241,7 @@ def _count_equal(before: str, after: str, most: int) -> int:
 
 
 def _find_changed_part(last: CheckedModule, source: SourceFile) -> FunctionPart | None:
-    """The function in whose body the whole change is."""
+    """Return the function in whose body the whole change is."""
     before, after = last.source.text, _get_text(source)
     if after is None:
         return None

@@ -39,7 +39,7 @@ def recover(source: SourceFile, offset: int | None = None) -> Module | None:
 
 
 def _list_attempts(source: SourceFile, closed: SourceFile | None) -> Iterator[Module | None]:
-    """The readings of a text, the best first."""
+    """Yield the readings of a text, the best first."""
     texts = [source] if closed is None else [source, closed]
     for text in texts:
         module = parse(text)
@@ -75,7 +75,7 @@ def _parse_without_errors(source: SourceFile) -> Module | None:
 
 
 def _choose_line(source: SourceFile, error: Diagnostic, blanked: dict[int, int]) -> int | None:
-    """The line to blank: that of the error, or one above where that is blank already."""
+    """Return the line to blank: that of the error, or one above where that is blank already."""
     if header := _HEADER_LINE.search(error.message):
         return int(header[1])
     line = error.line

@@ -107,7 +107,7 @@ def _find_loops(body: list[ast.stmt]) -> Iterator[ast.For | ast.AsyncFor]:
 
 
 def _count_bindings(tree: ast.AST, name: str) -> int:
-    """How often a name is bound, so that one with several meanings is let alone."""
+    """Return how often a name is bound, so that one with several meanings is let alone."""
     return sum(
         isinstance(node, ast.Name) and node.id == name and isinstance(node.ctx, ast.Store)
         for node in ast.walk(tree)
@@ -126,7 +126,7 @@ def _infer_type(expression: ast.expr, types: VariableTypes, classes: Classes) ->
 
 
 def _find_attribute_type(class_: ast.ClassDef, attribute: str) -> ast.expr | None:
-    """The annotation of an attribute, in the class body or where a method sets it."""
+    """Return the annotation of an attribute, in the class body or where a method sets it."""
     for node in ast.walk(class_):
         match node:
             case ast.AnnAssign(target=ast.Name(id=name), annotation=found) if name == attribute:
@@ -148,7 +148,7 @@ def _find_attribute_type(class_: ast.ClassDef, attribute: str) -> ast.expr | Non
 
 
 def _find_item_type(type_: ast.expr | None) -> ast.expr | None:
-    """The type of the items of a collection."""
+    """Return the type of the items of a collection."""
     match type_:
         case ast.Subscript(value=ast.Name(id=name), slice=ast.Name() as item) if (
             name in _COLLECTION_TYPES
@@ -218,7 +218,7 @@ def _list_own_attributes(class_: ast.ClassDef) -> Iterator[str]:
 
 
 def _list_stored_attributes(tree: ast.AST, class_name: str | None) -> Iterator[str]:
-    """The attributes that are set anywhere in a tree, as they are stored."""
+    """Yield the attributes that are set anywhere in a tree, as they are stored."""
     for node in ast.iter_child_nodes(tree):
         inner = node.name if isinstance(node, ast.ClassDef) else class_name
         if isinstance(node, ast.Attribute) and isinstance(node.ctx, ast.Store):

@@ -162,13 +162,13 @@ def _find_unbound_outputs(tree: ast.Module, hole: Hole) -> Iterator[str]:
 
 
 def _format_output_question(path: str, hole: Hole) -> str:
-    """The question for an output, with its type."""
+    """Return the question for an output, with its type."""
     question = _format_question_template(hole)
     return question.format(hole.types[path]) if path in hole.types else question.replace(", {}", "")
 
 
 def _format_question_template(hole: Hole) -> str:
-    """The form of a question, with `{}` for its type."""
+    """Return the form of a question, with `{}` for its type."""
     return f'{"await " if hole.block.scope.is_async else ""}{hole.helper}(f"...", {{}})'
 
 

@@ -103,7 +103,7 @@ def describe_form(
 
 
 def list_meanings(kinds: Iterable[DeclaredType]) -> list[str]:
-    """What the members of enums among some types mean, if their values say it."""
+    """Return what the members of enums among some types mean, if their values say it."""
     return [
         f'- "{member.name}": {member.value}'
         for kind in kinds
@@ -121,7 +121,7 @@ _TRUE: Json = {"const": True}
 
 
 def _list_alternatives(block: Block, scope: Scope) -> Iterator[Alternative]:
-    """The forms that the block's text calls for: its outputs, then its jumps."""
+    """Yield the forms that the block's text calls for: its outputs, then its jumps."""
     forms = {path: find_output_form(scope, path) for path in scope.outputs}
     if forms:
         properties = {path: form.schema for path, form in forms.items()}
@@ -140,7 +140,7 @@ def _list_alternatives(block: Block, scope: Scope) -> Iterator[Alternative]:
 
 
 def find_output_form(scope: Scope, path: str) -> JsonForm:
-    """The JSON form of an output; raise ConfigurationError where it has none."""
+    """Return the JSON form of an output; raise ConfigurationError where it has none."""
     if "." in path:
         raise ConfigurationError(
             f'`<:{path}>` sets an attribute, which effects="answer" cannot; '
@@ -182,7 +182,7 @@ def check_resolved(scope: Scope, path: str, what: str) -> None:
 
 
 def find_exception(scope: Scope, name: str) -> type[BaseException] | None:
-    """The exception class of a name: one that the text names, or a builtin `Exception`."""
+    """Return the exception class of a name: one that the text names, or a builtin `Exception`."""
     match scope.lookup(name):
         case Bound(value) if is_exception_class(value):
             return value if name in scope.names or issubclass(value, Exception) else None
@@ -209,7 +209,7 @@ def parse_answer(reply: Reply, outputs: Sequence[str] = ()) -> tuple[Effect | Re
 
 
 def unfence(text: str) -> str:
-    """The text inside of the first fence, or all of it if there is none."""
+    """Return the text inside of the first fence, or all of it if there is none."""
     fenced = _FENCED_JSON.search(text)
     return (fenced[1] if fenced else text).strip()
 

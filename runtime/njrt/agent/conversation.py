@@ -200,7 +200,7 @@ def read_effects(
 
 
 def list_shown_texts(messages: tuple[Message, ...]) -> list[str]:
-    """The texts that the program has sent to the model."""
+    """Return the texts that the program has sent to the model."""
     return [message.text for message in messages if isinstance(message, UserMessage)]
 
 
@@ -229,7 +229,7 @@ def find_reply_problem(reply: Reply, requested: Sequence[Effect | Refusal]) -> s
 
 
 def format_retry_advice(reply: Reply, effects: EffectSet, protocol: Protocol) -> str:
-    """The message to the model after a reply that could not be used."""
+    """Return the message to the model after a reply that could not be used."""
     if effects == "answer":
         missing, way = "JSON object", "reply with one JSON object"
     elif protocol == "tools":
@@ -253,7 +253,7 @@ def keep_reply_text(reply: Reply) -> tuple[Message, ...]:
 
 
 def is_too_long(reply: Reply) -> bool:
-    """Whether a reply is not read because of its length."""
+    """Return whether a reply is not read because of its length."""
     length = len(reply.message.text) + sum(len(call.raw) for call in reply.message.calls)
     return length > MAX_REPLY_CHARACTERS
 
@@ -263,7 +263,7 @@ ONE_BLOCK = "Reply with the corrected ```python block, and nothing else."
 
 
 def count_mistake(results: list[EffectResult]) -> int:
-    """How often the mistake of a reply was made in this run; 0 if it has none."""
+    """Return how often the mistake of a reply was made in this run; 0 if it has none."""
     return max((result.times for result in results if isinstance(result, Refusal)), default=0)
 
 
@@ -283,7 +283,7 @@ def make_results_message(reply: Reply, results: list[EffectResult], ending: str 
 
 
 def format_result(result: EffectResult) -> str:
-    """The text of a result that resumes the prompt."""
+    """Return the text of a result that resumes the prompt."""
     match result:
         case Answer(text):
             return text or "(nothing)"
@@ -294,7 +294,7 @@ def format_result(result: EffectResult) -> str:
 
 
 def get_last_refusal(results: list[EffectResult]) -> str:
-    """The first line of what was last refused, without how often it was."""
+    """Return the first line of what was last refused, without how often it was."""
     message = next(r.message for r in reversed(results) if isinstance(r, Refusal))
     return re.sub(r"^(?:again|refused \d+ times): ", "", message.split("\n")[0])
 

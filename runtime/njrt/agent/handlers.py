@@ -274,7 +274,7 @@ class Handlers:
                 return self.make_result((yield snippet), silent, code)
 
     def make_result(self, execution: Execution, silent: str, code: str) -> EffectResult:
-        """The result of an effect whose code has run."""
+        """Return the result of an effect whose code has run."""
         match execution:
             case Jumped(outcome):
                 return outcome
@@ -289,7 +289,7 @@ class Handlers:
                 assert_never(execution)
 
     def render_result(self, code: str, value: UserValue) -> str:
-        """The text of the value of some code, redacted if the code names a secret."""
+        """Return the text of the value of some code, redacted if the code names a secret."""
         find_secrets(self.scope, self.redactor)
         return self.redactor.write_named(
             find_result_name(code),
@@ -332,7 +332,7 @@ class Handlers:
                 )
 
     def is_bound(self, variable: str) -> bool:
-        """Whether a text is the name of a variable with a value."""
+        """Return whether a text is the name of a variable with a value."""
         return isinstance(self.scope.lookup(variable), Bound)
 
     def jump_with_expression(self, label: str, text: str) -> EffectGenerator:
@@ -376,7 +376,7 @@ class Handlers:
             raise make_time_limit_error(error) from None
 
     def check_outputs(self) -> Completed | Refusal:
-        """The same, without a time limit."""
+        """Return the same, without a time limit."""
         if missing := self.scope.list_unbound_outputs():
             names = ", ".join(f"`{name}`" for name in missing)
             return Refusal(
@@ -423,5 +423,5 @@ def redact_secrets(scope: Scope, redactor: Redactor, text: str) -> str:
 
 
 def make_isolated_scope() -> Scope:
-    """A scope without variables, in a module of its own."""
+    """Return a scope without variables, in a module of its own."""
     return make_scope(eval("lambda: ()", {"__name__": "isolated"}))

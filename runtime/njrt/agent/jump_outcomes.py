@@ -34,7 +34,7 @@ def make_jump_outcome(label: str, value: UserValue, labels: Collection[str]) -> 
 
 
 def make_raise_outcome(value: UserValue) -> Raised | Refusal:
-    """The outcome of raising a value: an exception or a class of exceptions."""
+    """Return the outcome of raising a value: an exception or a class of exceptions."""
     if is_exception_class(value):
         value = value()
     if is_a(value, BaseException):

@@ -169,7 +169,7 @@ def build_system_prompt(effects: EffectSet, protocol: Protocol, signatures: Sequ
 
 
 def format_example_block(effects: EffectSet) -> str:
-    """An example of a block that is carried out by calls in the text protocol."""
+    """Return an example of a block that is carried out by calls in the text protocol."""
     note = "note: str = 'What a day!'" if effects in EFFECTS_SHOWING_VALUES else "note"
     lines = [
         "Example:",
@@ -250,7 +250,7 @@ def choose_rule(instruction: str) -> str:
 def format_output_line(
     block: Block, scope: Scope, path: str, budget: int, redactor: Redactor
 ) -> str:
-    """What must be bound, with its type; and its value, where the prompt also reads it.
+    """Return what must be bound, with its type; and its value, where the prompt also reads it.
 
     A value that the prompt does not read is not shown: it would only lead a model to repeat it.
     """
@@ -269,7 +269,7 @@ def format_output_line(
 
 
 def _format_definition(name: str, declared: Any) -> str:
-    """The first line of the definition of a function: `def find(str, int) -> float: ...`."""
+    """Return the first line of the definition of a function: `def find(str, int) -> float: ...`."""
     parameters, result = typing.get_args(declared) or (..., Any)
     shown = ", ".join(map(format_type, parameters)) if isinstance(parameters, list) else "..."
     return f"def {name}({shown}) -> {format_type(result)}: ..."

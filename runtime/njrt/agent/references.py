@@ -80,7 +80,7 @@ class ReferenceTable:
         self.addresses: dict[int, ReferenceId] = {}
 
     def reference_to(self, value: UserValue) -> ReferenceId:
-        """The number of an object: the same object always has the same one."""
+        """Return the number of an object: the same object always has the same one."""
         address = self.addresses.get(id(value))
         if address is None:
             address = len(self.objects) + 1
@@ -89,7 +89,7 @@ class ReferenceTable:
         return address
 
     def at(self, address: ReferenceId) -> UserValue:
-        """The object behind a reference."""
+        """Return the object behind a reference."""
         try:
             return self.objects[address]
         except KeyError:
@@ -99,7 +99,7 @@ class ReferenceTable:
             ) from None
 
     def find_class(self, name: str) -> type | None:
-        """A class that is known by a reference to it or to one of its instances."""
+        """Return a class that is known by a reference to it or to one of its instances."""
         for value in self.objects.values():
             for cls in (value, type(value)) if is_a(value, type) else (type(value),):
                 if get_class_name(cls) == name:
@@ -125,7 +125,7 @@ def encode_wire(value: UserValue, heap: ReferenceTable, name: str = "") -> WireV
 
 
 def is_short_scalar(scalar: UserValue) -> bool:
-    """Whether a scalar is fit to be shown in the place where it stands."""
+    """Return whether a scalar is fit to be shown in the place where it stands."""
     if type(scalar) is int:
         return scalar.bit_length() <= MAX_INTEGER_BITS
     return type(scalar) is not str or len(scalar) <= MAX_TEXT_CHARS
@@ -167,7 +167,7 @@ def encode_level(value: UserValue, heap: ReferenceTable) -> WireValue:
 
 
 def take_first_sorted(elements: Iterable[UserValue]) -> list[UserValue]:
-    """The first elements of a set, in the order of their types and texts."""
+    """Return the first elements of a set, in the order of their types and texts."""
     some = list(islice(elements, MAX_SORTED_ELEMENTS))
     return sorted(
         some, key=lambda element: (get_class_name(type(element)), write_brief(element, 80))
@@ -255,7 +255,7 @@ def refuse_class(name: str) -> type:
 def decode_wire(
     wire: WireValue, heap: ReferenceTable, find_class: ClassFinder = refuse_class
 ) -> UserValue:
-    """The value that a model sent: references stand for the objects themselves.
+    """Return the value that a model sent: references stand for the objects themselves.
 
     Raise ValueError where it has no known form; a JSON object is never taken for a dict.
     """
@@ -314,7 +314,7 @@ def decode_attributes(
 
 
 def is_key_value_pair(item: WireValue) -> bool:
-    """Whether a model wrote `{"key": ..., "value": ...}`."""
+    """Return whether a model wrote `{"key": ..., "value": ...}`."""
     return isinstance(item, Mapping) and set(item) == {"key", "value"}
 
 
@@ -343,7 +343,7 @@ def make_object(cls: type, attributes: Mapping[str, UserValue]) -> UserValue:
 def make_class(
     name: str, bases: Sequence[UserValue], attributes: Mapping[str, UserValue]
 ) -> UserValue:
-    """A new class; its bases must be classes."""
+    """Return a new class; its bases must be classes."""
     if not all(is_a(base, type) for base in bases):
         raise ValueError("the bases of a class are references to classes")
     if special := next((name for name in attributes if name.startswith("__")), None):

@@ -33,5 +33,5 @@ def mark_printed(text: str) -> str:
 
 
 def join_parts(*parts: str) -> str:
-    """The parts that are not empty, on lines of their own."""
+    """Return the parts that are not empty, on lines of their own."""
     return "\n".join(part.rstrip("\n") for part in parts if part)

@@ -159,17 +159,17 @@ def make_code_effect(code: str, effects: EffectSet, last: bool) -> Effect | Refu
 
 
 def has_call(calls: tuple[ToolCall | Refusal, ...]) -> bool:
-    """Whether there is a call among what was found."""
+    """Return whether there is a call among what was found."""
     return any(isinstance(call, ToolCall) for call in calls)
 
 
 def make_call_effect(call: ToolCall | Refusal, effects: EffectSet) -> Effect | Refusal:
-    """The effect of a call, or why the call could not be read."""
+    """Return the effect of a call, or why the call could not be read."""
     return call if isinstance(call, Refusal) else parse_tool_call(call, effects)
 
 
 def parse_text_calls(text: str) -> tuple[ToolCall | Refusal, ...]:
-    """The tool calls that a text consists of; none if it is anything else.
+    """Return the tool calls that a text consists of; none if it is anything else.
 
     Where one is not quite JSON a refusal stands for it and for all that follows. Small models like to put code
     into three quotes, as Python would: such a string is taken as it stands.
@@ -204,7 +204,7 @@ def parse_json_calls(text: str) -> tuple[ToolCall | Refusal, ...]:
 
 
 def make_tool_call(written: Any) -> ToolCall | None:
-    """The tool call that a JSON value is, if it is one."""
+    """Return the tool call that a JSON value is, if it is one."""
     if not isinstance(written, dict) or not isinstance(written.get("name"), str):
         return None
     arguments = written.get("arguments", written.get("parameters", {}))
@@ -217,7 +217,7 @@ def make_tool_call(written: Any) -> ToolCall | None:
 
 
 def explain_json_error(slip: json.JSONDecodeError) -> Refusal:
-    """What is wrong with a call that is not quite JSON, and how JSON has it."""
+    """Return what is wrong with a call that is not quite JSON, and how JSON has it."""
     if word := PYTHON_WORD.match(slip.doc, slip.pos):
         way = f"write {JSON_WORDS[word[0]]} for {word[0]}"
     else:

@@ -183,7 +183,7 @@ def make_arguments_schema(operation: Operation) -> Json:
 
 
 def parse_tool_call(call: ToolCall, effects: EffectSet) -> Effect | Refusal:
-    """The effect of a tool call, or a refusal that says what is wrong with it."""
+    """Return the effect of a tool call, or a refusal that says what is wrong with it."""
     operations = {operation.name: operation for operation in OPERATIONS[effects]}
     operation = operations.get(call.name)
     if operation is None:
@@ -243,5 +243,5 @@ def get_address(wire: Any) -> Any:
 
 
 def format_call_form(operation: Operation) -> str:
-    """The form of a call, for a message to the model."""
+    """Return the form of a call, for a message to the model."""
     return f"{operation.name}({', '.join(parameter.name for parameter in operation.parameters)})"

@@ -46,20 +46,20 @@ class WireVariables:
         self.only_outputs = only_outputs
 
     def dereference(self, reference: int) -> Answer:
-        """What a reference refers to, one level deep."""
+        """Return what a reference refers to, one level deep."""
         held = self.references.at(reference)
         value = held.value if type(held) is Cell else held
         return Answer(format_wire(encode_level(value, self.references)))
 
     def make_reference(self, value: WireValue) -> Answer:
-        """A reference to a new object; to a cell for a value that cannot change."""
+        """Return a reference to a new object; to a cell for a value that cannot change."""
         made = self.decode(value)
         if is_exactly(made, *JSON_SCALARS):
             made = Cell(made)
         return Answer(format_wire(encode_wire(made, self.references)))
 
     def decode(self, value: WireValue) -> UserValue:
-        """The value of a form of the interface."""
+        """Return the value of a form of the interface."""
         return decode_wire(value, self.references, self.find_class)
 
     def find_class(self, name: str) -> type:
@@ -110,7 +110,7 @@ class WireVariables:
         return Refusal(problem) if problem else Answer("Success")
 
     def show(self, variable: str) -> EffectResult:
-        """The value of a variable, as JSON or as a reference."""
+        """Return the value of a variable, as JSON or as a reference."""
         match self.scope.lookup(variable):
             case Bound(value) if self.is_visible(variable):
                 return Answer(format_wire(encode_wire(value, self.references, variable)))
@@ -121,7 +121,7 @@ class WireVariables:
                 return Refusal(f"there is no variable `{variable}`; the variables are: {names}")
 
     def format_reference(self, value: UserValue) -> str:
-        """The reference to an object; empty for a value that has none."""
+        """Return the reference to an object; empty for a value that has none."""
         wire = None if type(value) in JSON_SCALARS else encode_wire(value, self.references)
         return format_wire(wire) if isinstance(wire, dict) else ""
 
@@ -131,5 +131,5 @@ class WireVariables:
 
 
 def format_wire(wire: WireValue) -> str:
-    """A value of the interface as the text that the model reads."""
+    """Return a value of the interface as the text that the model reads."""
     return escape_unprintable(json.dumps(wire, ensure_ascii=False))

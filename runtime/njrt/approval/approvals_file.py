@@ -40,7 +40,7 @@ class ApprovalLine:
     decision: dict[str, Any]
 
     def applies_to(self, block: str, effect: dict[str, Any]) -> bool:
-        """Whether this line decides about an effect of a block."""
+        """Return whether this line decides about an effect of a block."""
         if self.scope == "once" or block != self.block:
             return False
         if self.scope == "kind":
@@ -49,7 +49,7 @@ class ApprovalLine:
 
 
 def make_block_digest(pending: PendingEffect) -> str:
-    """What makes two blocks equal: the file and the instruction; of a question, the file."""
+    """Return what makes two blocks equal: the file and the instruction; of a question, the file."""
     return hash_json([pending.place.rpartition(":")[0], pending.instruction, pending.effects])
 
 
@@ -69,7 +69,7 @@ class ApprovalsFile:
         return self._lines
 
     def find(self, pending: PendingEffect) -> Decision | None:
-        """What was decided before about an equal effect of an equal block."""
+        """Return what was decided before about an equal effect of an equal block."""
         block, effect = make_block_digest(pending), effect_to_json(pending.effect)
         for line in reversed(self.lines):
             if line.applies_to(block, effect):

@@ -64,7 +64,7 @@ class BlockAuthority:
 
 
 def make_authority(key: BlockKey, needs: EffectNeeds) -> BlockAuthority:
-    """A section that allows exactly this."""
+    """Return a section that allows exactly this."""
     return BlockAuthority(
         *key,
         sorted(needs.effects),
@@ -75,7 +75,7 @@ def make_authority(key: BlockKey, needs: EffectNeeds) -> BlockAuthority:
 
 
 def find_block_key(place: str, instruction: str, effect: object) -> BlockKey:
-    """The section that an effect belongs to."""
+    """Return the section that an effect belongs to."""
     file = place.rpartition(":")[0]
     return file, "" if isinstance(effect, AskModel) else instruction
 
@@ -123,7 +123,7 @@ def read_manifest(path: str | Path) -> Manifest:
 
 
 def validate_authorities(document: Mapping[str, Any]) -> tuple[BlockAuthority, ...]:
-    """The sections of a parsed lock file; raises `InvalidJsonError`."""
+    """Return the sections of a parsed lock file; raises `InvalidJsonError`."""
     found: tuple[BlockAuthority, ...] = validate_value(
         document.get("authority", ()), tuple[BlockAuthority, ...]
     )

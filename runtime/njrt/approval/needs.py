@@ -89,7 +89,7 @@ class CodeNames:
 
 
 def get_effect_code(effect: Effect) -> str | None:
-    """The Python in an effect, None where there is none."""
+    """Return the Python in an effect, None where there is none."""
     match effect:
         case Run(code) | Exec(code) | Eval(code) | RaiseError(code):
             return code
@@ -186,7 +186,7 @@ def _list_attributes(nodes: Iterable[ast.AST]) -> Iterator[str]:
 
 
 def _list_jumps(body: Iterable[ast.AST], in_loop: bool) -> Iterator[str]:
-    """The jumps that leave the code: not those inside of its own functions and loops."""
+    """Yield the jumps that leave the code: not those inside of its own functions and loops."""
     for node in body:
         match node:
             case ast.Return():

@@ -29,7 +29,7 @@ VALUE_CHARS = 60
 
 
 def describe_question(pending: PendingEffect) -> Iterator[str]:
-    """The lines before the code: where, what, the instruction."""
+    """Yield the lines before the code: where, what, the instruction."""
     where = pending.place or "njrt.llm"
     yield f"{where}  {type(pending.effect).__name__}, effect {pending.number} of this run"
     lines = pending.instruction.split("\n") if pending.instruction else []
@@ -40,7 +40,7 @@ def describe_question(pending: PendingEffect) -> Iterator[str]:
 
 
 def format_code(effect: Effect) -> tuple[str, str]:
-    """The code of an effect, or its fields as JSON, each with the name of its language."""
+    """Return the code of an effect, or its fields as JSON, each with the name of its language."""
     code = get_effect_code(effect)
     if code is not None:
         return escape_lines(code), "python"
@@ -51,13 +51,13 @@ def format_code(effect: Effect) -> tuple[str, str]:
 
 
 def escape_lines(text: str) -> str:
-    """A text whose lines stay, and nothing else that a terminal would act on."""
+    """Return a text whose lines stay, and nothing else that a terminal would act on."""
     lines = re.split(r"\r\n|\n", text.expandtabs(4))
     return "\n".join(escape_unprintable(line) for line in lines)
 
 
 def describe_names(pending: PendingEffect) -> Iterator[str]:
-    """The lines after the code: what it names, and what would change."""
+    """Yield the lines after the code: what it names, and what would change."""
     effect = pending.effect
     now = {name: text.split("\n")[0] for name, text in pending.render_variables().items()}
     if isinstance(effect, BindOutputs):
@@ -91,7 +91,7 @@ def _format_code_names(names: CodeNames, now: Mapping[str, str]) -> Iterator[str
 
 
 def _format_now(name: str, now: Mapping[str, str]) -> str:
-    """A name with its value now, if it has one."""
+    """Return a name with its value now, if it has one."""
     if name not in now:
         return name
     value = now[name].removeprefix(f"{name}: ")

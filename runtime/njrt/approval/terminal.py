@@ -56,7 +56,7 @@ class Terminal:
     """Where a person is asked."""
 
     def is_interactive(self) -> bool:
-        """Whether a person can be asked."""
+        """Return whether a person can be asked."""
         return all(
             stream is not None and not stream.closed and stream.isatty()
             for stream in (sys.stdin, sys.stderr)
@@ -237,7 +237,7 @@ def _format_for_editor(effect: Effect) -> tuple[str, str]:
 
 
 def _read_edited(pending: PendingEffect, text: str) -> Effect:
-    """The edited effect; raises ValueError."""
+    """Return the edited effect; raises ValueError."""
     effect: Any = pending.effect
     fields = effect_to_json(effect)
     if isinstance(effect, AskModel):

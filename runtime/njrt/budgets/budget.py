@@ -106,7 +106,7 @@ def find_period(budget: Budget, now: float, scope: str = "") -> Period:
 
 
 def read_zone(name: str) -> tzinfo:
-    """The time zone of a name; UTC needs no time zone data."""
+    """Return the time zone of a name; UTC needs no time zone data."""
     if name == "UTC":
         return UTC
     from zoneinfo import ZoneInfo
@@ -151,7 +151,7 @@ def _parse_budget(part: str, text: str, in_code: bool) -> Budget:
 
 
 def format_budget(budget: Budget) -> str:
-    """A budget as `parse_budgets` reads it, without what is as usual."""
+    """Return a budget as `parse_budgets` reads it, without what is as usual."""
     shown = []
     for field in fields(Budget):
         value = getattr(budget, field.name)

@@ -59,7 +59,7 @@ class OpenBudget:
 
 
 def _list_scope_keys(ledger: Ledger, account: Account) -> Sequence[str]:
-    """The keys of a scope's accounts, of all its owners."""
+    """Return the keys of a scope's accounts, of all its owners."""
     before = account.key.rpartition("/")[0].rpartition("/")[0]
     try:
         return [
@@ -123,7 +123,7 @@ class Budgeted:
         return reply
 
     def move_to(self, model: Model) -> Budgeted:
-        """The same budgets around another model."""
+        """Return the same budgets around another model."""
         return replace(self, find_model=lambda: model)
 
     def _reserve_all(self, model: Model, request: Request) -> list[CallReservation]:
@@ -287,6 +287,6 @@ def _merge_accounts(pairs: list[tuple[Ledger, Account]]) -> tuple[Ledger, Accoun
 
 
 def digest_key(model: Model) -> str:
-    """A digest of the API key that a model uses; empty if it has none."""
+    """Return a digest of the API key that a model uses; empty if it has none."""
     key = getattr(model, "_key", None)
     return hashlib.sha256(key.encode()).hexdigest()[:12] if isinstance(key, str) else ""

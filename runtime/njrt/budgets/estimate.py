@@ -71,7 +71,7 @@ def list_prompt_texts(request: Request) -> Iterator[str]:
 
 
 def list_files(request: Request) -> Iterator[Media]:
-    """The files that are shown with a request."""
+    """Yield the files that are shown with a request."""
     for message in request.messages:
         if isinstance(message, UserMessage):
             yield from (attachment.media for attachment in message.attachments)
@@ -85,7 +85,7 @@ def count_file_tokens(media: Media) -> int:
 
 
 def count_thinking_tokens(name: str) -> int:
-    """The tokens that a model may think with, beyond those of the reply."""
+    """Return the tokens that a model may think with, beyond those of the reply."""
     from njrt.models.anthropic import NON_THINKING_PREFIXES
     from njrt.models.openai import find_thinking_family
     from njrt.models.remote import THINKING_TOKENS

@@ -93,7 +93,7 @@ class AccountState:
         return sum((Amount(usd, tokens) for usd, tokens, _ in self.held.values()), Amount())
 
     def without_expired(self, now: float) -> AccountState:
-        """The state without reservations whose time is over."""
+        """Return the state without reservations whose time is over."""
         held = {name: hold for name, hold in self.held.items() if hold[2] > now}
         return self if len(held) == len(self.held) else replace(self, held=held)
 
@@ -168,7 +168,7 @@ class Ledger:
         update(self.store, account.key, change)
 
     def read(self, account: Account) -> AccountState:
-        """An account as it is now."""
+        """Return an account as it is now."""
         state = read_state(self.store.get(account.key), account.key)
         return state.without_expired(self.store.now())
 
@@ -182,7 +182,7 @@ class Ledger:
         update(self.store, key, change)
 
     def list_accounts(self) -> Iterator[StoredAccount]:
-        """All accounts in the store, by name, period and owner."""
+        """Yield all accounts in the store, by name, period and owner."""
         now = self.store.now()
         for key in self.store.list_keys(KEY_PREFIX):
             parts = split_store_key(key)
@@ -193,7 +193,7 @@ class Ledger:
 
 
 def find_excess(account: Account, state: AccountState, needed: Amount) -> BudgetError | None:
-    """The error for a call that does not fit into an account; None where it does."""
+    """Return the error for a call that does not fit into an account; None where it does."""
     budget, taken = account.budget, state.spent + state.reserved
     limits = (
         (None if budget.usd is None else to_nano(budget.usd), taken.usd, needed.usd),
@@ -236,13 +236,13 @@ def make_budget_error(account: Account, state: AccountState, needed: Amount) -> 
 
 
 def format_amount(amount: Amount, units: list[str]) -> str:
-    """An amount in those of the units `usd` and `tokens` that are wanted."""
+    """Return an amount in those of the units `usd` and `tokens` that are wanted."""
     texts = {"usd": f"${amount.usd / NANO:,.4f}", "tokens": f"{amount.tokens:,} tokens"}
     return " and ".join(texts[unit] for unit in units)
 
 
 def shorten_name(name: str) -> str:
-    """A name as keys have it: one that would take too much of a key ends with its digest."""
+    """Return a name as keys have it: one that would take too much of a key ends with its digest."""
     encoded = name.encode("utf-8", "surrogatepass")
     if len(quote(encoded, safe="")) <= MAX_NAME_CHARS:
         return name
@@ -256,7 +256,7 @@ def to_nano(usd: float) -> int:
 
 
 def read_state(text: str | None, key: str) -> AccountState:
-    """The state in a stored text; that of a new account for None."""
+    """Return the state in a stored text; that of a new account for None."""
     if text is None:
         return AccountState()
     try:

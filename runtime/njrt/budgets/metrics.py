@@ -35,7 +35,7 @@ def count_refusal(account: Account) -> None:
 
 
 def make_attributes(account: Account) -> dict[str, str]:
-    """The attributes of an account."""
+    """Return the attributes of an account."""
     return {
         "njrt.budget.name": account.budget.name,
         "njrt.budget.per": account.budget.per,

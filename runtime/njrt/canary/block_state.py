@@ -72,7 +72,7 @@ class CanaryState:
     at: float = 0.0
 
     def add(self, result: CanaryResult, rule: AlarmRule, now: float) -> CanaryState:
-        """The state after one more sampled run."""
+        """Return the state after one more sampled run."""
         if self.alarm is not None:
             return self
         state = replace(self, place=result.place, at=now)
@@ -100,7 +100,7 @@ class CanaryStore:
         self.store = store
 
     def read(self, block: str) -> CanaryState:
-        """The state of a block and code; an empty one where there is none."""
+        """Return the state of a block and code; an empty one where there is none."""
         key = make_store_key("canary", block)
         return _parse_state(self.store.get(key), key)
 
@@ -116,12 +116,12 @@ class CanaryStore:
         return _parse_state(update(self.store, key, change), key)
 
     def list_states(self) -> Iterator[tuple[str, CanaryState]]:
-        """The blocks that have a state, by name, with it."""
+        """Yield the blocks that have a state, by name, with it."""
         for name in self.list_names():
             yield name, self.read(name)
 
     def list_names(self) -> list[str]:
-        """The blocks that have a state, by name, whether it can be read or not."""
+        """Return the blocks that have a state, by name, whether it can be read or not."""
         return [split_store_key(key)[1] for key in self.store.list_keys(KEY_PREFIX)]
 
     def clear(self, block: str) -> bool:
@@ -143,7 +143,7 @@ def _parse_state(text: str | None, key: str) -> CanaryState:
 
 
 def describe_alarm(alarm: Alarm) -> str:
-    """An alarm in one line."""
+    """Return an alarm in one line."""
     return (
         f"{alarm.differences} of {alarm.runs} canaries differed, more than the tolerated share of {alarm.tolerated:g} "
         f"(false alarms: {alarm.false_alarms:g})"

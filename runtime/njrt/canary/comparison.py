@@ -56,5 +56,5 @@ def find_differences(code: BlockEnd, live: BlockEnd, render: RenderValue) -> Ite
 
 
 def describe_end(end: BlockEnd) -> str:
-    """The ending in a few words."""
+    """Return the ending in a few words."""
     return f"raised {end.value.__name__}" if end.outcome == "raised" else end.outcome

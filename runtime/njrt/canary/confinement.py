@@ -304,7 +304,7 @@ def _list_own_members(cls: type) -> Iterator[tuple[str, Any]]:
 
 
 def _list_functions(member: Any) -> tuple[types.FunctionType, ...]:
-    """The functions behind a member of a class: a method, a property."""
+    """Return the functions behind a member of a class: a method, a property."""
     found: tuple[Any, ...]
     if is_a(member, property):
         found = (member.fget, member.fset, member.fdel)
@@ -316,7 +316,7 @@ def _list_functions(member: Any) -> tuple[types.FunctionType, ...]:
 
 
 def _unwrap_default(member: Any) -> Any:
-    """What a wrapper of a method holds; for others the value itself."""
+    """Return what a wrapper of a method holds; for others the value itself."""
     return getattr(member, "wrapped", member) if "pydantic" in type(member).__module__ else member
 
 

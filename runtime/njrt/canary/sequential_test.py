@@ -54,7 +54,7 @@ class DifferenceHistory:
     epochs: tuple[Epoch, ...] = (Epoch(),)
 
     def add(self, is_different: bool) -> DifferenceHistory:
-        """The history with one more run."""
+        """Return the history with one more run."""
         epochs = self.epochs
         if self.runs and self.runs % EPOCH_RUNS == 0:
             begun = Epoch(epochs[-1].number + 1, self.runs, self.differences)
@@ -75,7 +75,7 @@ def compute_evidence(history: DifferenceHistory, tolerated: float) -> float:
 
 @lru_cache(maxsize=1 << 17)
 def log_e_value(runs: int, differences: int, tolerated: float) -> float:
-    """The logarithm of E(n, k) above."""
+    """Return the logarithm of E(n, k) above."""
     if tolerated == 0:
         return math.inf if differences else 0.0
     n, k, t = runs, differences, tolerated
@@ -108,6 +108,6 @@ def _compute_lower_tail(n: int, k: int, p: float) -> float:
 
 
 def _log_probability(n: int, k: int, p: float) -> float:
-    """The logarithm of P(Binomial(n, p) = k)."""
+    """Return the logarithm of P(Binomial(n, p) = k)."""
     ways = math.lgamma(n + 1) - math.lgamma(k + 1) - math.lgamma(n - k + 1)
     return ways + k * math.log(p) + (n - k) * math.log1p(-p)

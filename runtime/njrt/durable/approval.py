@@ -148,7 +148,7 @@ def open_client(url: str) -> Iterator[DBOSClient]:
 
 
 def find_questions(client: DBOSClient, workflow_id: str) -> Iterator[WorkflowQuestion]:
-    """The questions of a workflow that were not decided."""
+    """Yield the questions of a workflow that were not decided."""
     steps = client.list_workflow_steps(workflow_id)
     outputs = [(step["function_name"], step["output"]) for step in steps if step["output"]]
     decided = [json.loads(text)["key"] for name, text in outputs if name == DECIDED]
@@ -163,12 +163,12 @@ def find_questions(client: DBOSClient, workflow_id: str) -> Iterator[WorkflowQue
 
 
 def make_question_name(pending: PendingEffect) -> str:
-    """The name of the step of a question."""
+    """Return the name of the step of a question."""
     return f"question {pending.place or 'njrt.llm'}"
 
 
 def format_question(pending: PendingEffect) -> str:
-    """What is stored of a question."""
+    """Return what is stored of a question."""
     from dbos import DBOS
 
     code = format_code(pending.effect)[0].split("\n")
@@ -178,6 +178,6 @@ def format_question(pending: PendingEffect) -> str:
 
 
 def read_topic(pending: PendingEffect, text: str) -> str:
-    """The topic in a stored question."""
+    """Return the topic in a stored question."""
     topic: str = read_step(text, hash_effect(pending), f"{pending.place}: an effect")["topic"]
     return topic

@@ -132,7 +132,7 @@ def _call_branch(function: Callable[[T], R], item: T) -> R:
 
 @functools.cache
 def get_branch_class() -> Any:
-    """The class of a branch's context: that of DBOS, with other step numbers."""
+    """Return the class of a branch's context: that of DBOS, with other step numbers."""
     from dbos._context import DBOSContext
 
     class BranchContext(DBOSContext):

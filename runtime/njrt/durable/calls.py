@@ -37,7 +37,7 @@ class BlockSteps(WorkflowSteps):
         return DurableModel(model, self) if self.must_store("a natural block") else model
 
     def wrap_interceptor(self, decide: Interceptor, name: str) -> Interceptor:
-        """The function of an interceptor whose decisions are steps."""
+        """Return the function of an interceptor whose decisions are steps."""
         if not self.must_store("an interceptor") or isinstance(decide, DurableInterceptor):
             return decide
         return make_durable_decide(decide, name, self)
@@ -76,12 +76,12 @@ class DurableModel(ModelAround):
 
 
 def make_step_name(request: Request) -> str:
-    """The name of the step of a model call."""
+    """Return the name of the step of a model call."""
     return f"model call {request.place}".rstrip()
 
 
 def format_reply(request: Request, reply: Reply) -> str:
-    """What is stored of a reply."""
+    """Return what is stored of a reply."""
     stored = {"key": hash_conversation(request.messages), "reply": reply_to_json(reply)}
     return format_json_line(stored | {"model": reply.model})
 
@@ -100,24 +100,24 @@ def read_reply(request: Request, text: str, live: Sequence[Reply] = ()) -> Reply
 
 
 def hash_effect(pending: PendingEffect) -> str:
-    """The digest of an effect about which an interceptor decides."""
+    """Return the digest of an effect about which an interceptor decides."""
     return hash_json([pending.place, pending.turn, effect_to_json(pending.effect)])
 
 
 def format_decision(pending: PendingEffect, decision: Decision) -> str:
-    """What is stored of a decision."""
+    """Return what is stored of a decision."""
     fields = {"key": hash_effect(pending), "decision": decision_to_json(decision)}
     return format_json_line(fields)
 
 
 def read_decision(pending: PendingEffect, text: str) -> Decision:
-    """The decision in a stored step, or its failure raised."""
+    """Return the decision in a stored step, or its failure raised."""
     stored = read_step(text, hash_effect(pending), f"{pending.place}: an effect")
     return decision_from_json(stored["decision"])
 
 
 def make_durable_decide(decide: Interceptor, name: str, steps: WorkflowSteps) -> Interceptor:
-    """The function of an interceptor as a step."""
+    """Return the function of an interceptor as a step."""
     step_name = f"decision {name}"
 
     def choose(pending: PendingEffect) -> Decision | Awaitable[Decision]:
@@ -153,7 +153,7 @@ def make_durable_decide(decide: Interceptor, name: str, steps: WorkflowSteps) ->
 
 
 def make_interceptor_error(name: str, error: Exception) -> InterceptorError:
-    """The error for an exception of an interceptor."""
+    """Return the error for an exception of an interceptor."""
     return InterceptorError(f"the interceptor `{name}` raised {type(error).__name__}: {error}")
 
 

@@ -94,7 +94,7 @@ class EffectCall:
         return hash_json(json.loads(text))
 
     def begin(self) -> str:
-        """What is stored before the effect is done."""
+        """Return what is stored before the effect is done."""
         dbos = get_dbos()
         key = f"{dbos.workflow_id}/{dbos.step_id}"
         return json.dumps({"key": self.digest, "attempt": self.attempt, "effect": key})
@@ -122,7 +122,7 @@ class EffectCall:
             return self.format_failure(error)
 
     async def aperform(self, begun: dict[str, Any]) -> str:
-        """The same for async functions; `find` may be async."""
+        """Return the same for async functions; `find` may be async."""
         try:
             result = self.look_up(begun)
             if inspect.isawaitable(result):
@@ -135,13 +135,13 @@ class EffectCall:
             return self.format_failure(error)
 
     def format_result(self, result: Any) -> str:
-        """What is stored of a result."""
+        """Return what is stored of a result."""
         return json.dumps(
             {"key": self.digest, "result": normalize(result, f"the result of the {self.name}")}
         )
 
     def format_failure(self, error: Exception) -> str:
-        """What is stored of an exception: the program has seen it, and must see it again."""
+        """Return what is stored of an exception: the program has seen it, and must see it again."""
         return json.dumps({"key": self.digest, "failure": failure_to_json(error)})
 
 

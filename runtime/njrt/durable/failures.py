@@ -28,7 +28,7 @@ class StepFailedError(NaturalError):
 
 
 def failure_to_json(error: Exception) -> dict[str, Any]:
-    """What is stored of an exception."""
+    """Return what is stored of an exception."""
     kind = type(error)
     fields = {name: value for name, value in vars(error).items() if name not in UNSTORED}
     failure = {
@@ -45,7 +45,7 @@ def failure_to_json(error: Exception) -> dict[str, Any]:
 
 
 def failure_from_json(failure: dict[str, Any]) -> Exception:
-    """The exception that was stored."""
+    """Return the exception that was stored."""
     kind = find_class(failure["module"], failure["name"])
     if kind is None:
         return StepFailedError(f"{failure['name']}: {', '.join(map(str, failure['args']))}")
@@ -57,7 +57,7 @@ def failure_from_json(failure: dict[str, Any]) -> Exception:
 
 
 def can_be_stored(failure: dict[str, Any], error: Exception) -> bool:
-    """Whether reading the stored form gives an equal exception."""
+    """Return whether reading the stored form gives an equal exception."""
     try:
         if json.loads(json.dumps(failure)) != failure or not _has_plain_types(failure):
             return False
@@ -68,7 +68,7 @@ def can_be_stored(failure: dict[str, Any], error: Exception) -> bool:
 
 
 def find_class(module: str, name: str) -> type[Exception] | None:
-    """The exception class of a name in an imported module."""
+    """Return the exception class of a name in an imported module."""
     found: Any = sys.modules.get(module)
     found = reduce(lambda value, part: getattr(value, part, None), name.split("."), found)
     return found if isinstance(found, type) and issubclass(found, Exception) else None

@@ -31,7 +31,7 @@ class WorkflowSteps:
         self._running: str | None = None
 
     def run(self, name: str, function: Callable[[], str]) -> str:
-        """What the function gives, or has given before a crash."""
+        """Return what the function gives, or has given before a crash."""
         if not self.must_store(name):
             return function()
         from dbos import DBOS
@@ -41,7 +41,7 @@ class WorkflowSteps:
             return DBOS.run_step({"name": name}, function)
 
     async def arun(self, name: str, function: Callable[[], Awaitable[str]]) -> str:
-        """The same in async workflows."""
+        """Return the same in async workflows."""
         if not self.must_store(name):
             return await function()
         from dbos import DBOS
@@ -116,7 +116,7 @@ def check_digest(stored: str, now: str, what: str) -> None:
 
 
 def make_mismatch(what: str) -> RecordingMismatchError:
-    """The error for a step that is not the stored one."""
+    """Return the error for a step that is not the stored one."""
     dbos = get_dbos()
     return RecordingMismatchError(
         f"{what} differs from what the workflow {dbos and dbos.workflow_id} did at this point before it was interrupted. Either the "
@@ -126,7 +126,7 @@ def make_mismatch(what: str) -> RecordingMismatchError:
 
 
 def read_step(text: str, key: str, what: str) -> dict[str, Any]:
-    """What a step has stored for `key`; raises the failure that it has stored."""
+    """Return what a step has stored for `key`; raises the failure that it has stored."""
     stored: dict[str, Any] = json.loads(text)
     check_digest(stored["key"], key, what)
     if failure := stored.get("failure"):

@@ -14,7 +14,7 @@ from njrt.errors import ConfigurationError
 
 
 def normalize(value: Any, what: str) -> Any:
-    """The value as it will be read back; `ConfigurationError` if it cannot be stored."""
+    """Return the value as it will be read back; `ConfigurationError` if it cannot be stored."""
     from dbos import DBOSPortableJSONSerializer
 
     try:
@@ -24,7 +24,7 @@ def normalize(value: Any, what: str) -> Any:
 
 
 def normalize_result(value: Any, what: str) -> Any:
-    """The same for what DBOS stores itself, as UTF-8: no lone surrogates."""
+    """Return the same for what DBOS stores itself, as UTF-8: no lone surrogates."""
     normalized = normalize(value, what)
     try:
         json.dumps(normalized, ensure_ascii=False).encode()

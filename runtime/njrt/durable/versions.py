@@ -40,7 +40,7 @@ def note_function(function: Callable[..., Any]) -> None:
 
 
 def find_version() -> str:
-    """The version of the program that has been imported so far."""
+    """Return the version of the program that has been imported so far."""
     modules = {function.__module__ for function in _functions}
     modules |= {name for name, module in list(sys.modules.items()) if has_natural_code(module)}
     texts = {name: read_source(sys.modules.get(name)) for name in modules}
@@ -59,7 +59,7 @@ def has_natural_code(module: ModuleType) -> bool:
 
 
 def read_source(module: ModuleType | None) -> str:
-    """The text of a module; empty if there is none."""
+    """Return the text of a module; empty if there is none."""
     try:
         return "" if module is None else inspect.getsource(module)
     except (OSError, TypeError):
@@ -67,7 +67,7 @@ def read_source(module: ModuleType | None) -> str:
 
 
 def find_other_versions(version: str) -> dict[str, str]:
-    """The workflows that were interrupted under another version, with it."""
+    """Return the workflows that were interrupted under another version, with it."""
     from dbos import DBOS
 
     found = DBOS.list_workflows(status=UNFINISHED, load_input=False, load_output=False)

@@ -106,7 +106,7 @@ def workflow(function: Callable[P, R]) -> Callable[P, R]:
 def normalize_arguments(
     name: str, arguments: tuple[Any, ...], keywords: dict[str, Any]
 ) -> tuple[tuple[Any, ...], dict[str, Any]]:
-    """The arguments as they are after a crash."""
+    """Return the arguments as they are after a crash."""
     what = f"an argument of {name}"
     return (
         tuple(normalize_argument(value, what) for value in arguments),
@@ -211,6 +211,6 @@ def workflow_id(name: str) -> Iterator[None]:
 
 
 def get_given_id() -> str | None:
-    """The id that `workflow_id` gives here; None inside of workflows."""
+    """Return the id that `workflow_id` gives here; None inside of workflows."""
     dbos = get_dbos()
     return _given_id.get() if dbos.workflow_id is None else None

@@ -129,7 +129,7 @@ def _find_invisible_names(names: SnippetNames, scope: Scope) -> Iterator[str]:
 
 
 def is_visible(name: str, names: SnippetNames, scope: Scope) -> bool:
-    """Whether a snippet with these names may read `name` (mangled)."""
+    """Return whether a snippet with these names may read `name` (mangled)."""
     return (
         name in names.bound
         or name in scope.scratch
@@ -172,7 +172,7 @@ _DEFINITION_NODES = (
 
 
 def _is_same_import(name: str, node: ast.AST, scope: Scope) -> bool:
-    """Whether this imports what the program's variable of the same name already holds."""
+    """Return whether this imports what the program's variable of the same name already holds."""
     found = scope.lookup(name)
     if not isinstance(found, Bound):
         return False
@@ -226,5 +226,5 @@ def _format_name_hint(name: str, names: SnippetNames, scope: Scope) -> str:
 
 
 def _is_class_name(name: str) -> bool:
-    """Whether a name is written as those of classes are."""
+    """Return whether a name is written as those of classes are."""
     return name.lstrip("_")[:1].isupper()

@@ -314,7 +314,7 @@ def make_lister(name: str, scope: Scope, policy: Policy) -> Callable[..., UserVa
 
 
 def _is_shadowed(name: str, scope: Scope) -> bool:
-    """Whether a variable of the program, which the block may not see, hides this builtin."""
+    """Return whether a variable of the program, which the block may not see, hides this builtin."""
     if name in scope.module:
         return True
     namespace = scope.namespace

@@ -138,7 +138,7 @@ def _run_in_class(snippet: Snippet) -> tuple[int, UserValue]:
 
 
 def end_by_result(snippet: Snippet, result: tuple[int, UserValue] | None) -> Execution:
-    """What the result of the function of `start_snippet` says."""
+    """Return what the result of the function of `start_snippet` says."""
     snippet.raised.clear()
     printed = snippet.scope.transcript.take()
     exit_kind, value = result if result is not None else (ExitKind.FELL_OFF, None)
@@ -156,7 +156,7 @@ def end_by_result(snippet: Snippet, result: tuple[int, UserValue] | None) -> Exe
 
 
 def _is_passed_on(error: BaseException, snippet: Snippet) -> bool:
-    """Whether an exception is neither the block's own nor a mistake of the model."""
+    """Return whether an exception is neither the block's own nor a mistake of the model."""
     if snippet.raised.is_own_error(error):
         return False
     if isinstance(error, RecursionError):

@@ -39,7 +39,7 @@ def select_catchable(kinds: ExceptionTypes = BaseException) -> ExceptionTypes:
 
 
 def is_interruption(error: BaseException) -> bool:
-    """Whether an exception comes from outside of the code that it was raised in."""
+    """Return whether an exception comes from outside of the code that it was raised in."""
     if isinstance(error, Interruption | KeyboardInterrupt):
         return True
     return _is_program_cancelled(error) or _is_raised_by_signal(error)

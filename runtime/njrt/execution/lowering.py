@@ -355,7 +355,7 @@ def _find_first_parameter(arguments: ast.arguments) -> str | None:
 
 
 def is_bare_super(node: ast.AST) -> bool:
-    """Whether this is `super()` without arguments."""
+    """Return whether this is `super()` without arguments."""
     return (
         isinstance(node, ast.Call)
         and isinstance(node.func, ast.Name)

@@ -81,7 +81,7 @@ def _replace_star_imports(names: SnippetNames, scope: Scope) -> Iterator[_Replac
 
 
 def _list_public_names(module: str) -> Iterator[str]:
-    """The names that `import *` binds, but for those that blocks may not use."""
+    """Return the names that `import *` binds, but for those that blocks may not use."""
     members = vars(open_module(module))
     exported = getattr(sys.modules[module], "__all__", members)
     return (name for name in exported if name in members and not name.startswith("_"))
@@ -144,7 +144,7 @@ def _is_known_member(statement: ast.stmt, known: Collection[str]) -> bool:
 
 
 def _is_trivial(statement: ast.stmt) -> bool:
-    """Whether a statement does nothing, or fills an attribute from a name."""
+    """Return whether a statement does nothing, or fills an attribute from a name."""
     match statement:
         case ast.Pass() | ast.Expr(ast.Constant()) | ast.Raise(ast.Name("NotImplementedError")):
             return True

@@ -37,5 +37,5 @@ def register_source(place: str, source: str) -> SnippetFilename:
 
 
 def is_snippet(filename: str) -> bool:
-    """Whether code with this file name comes from a snippet."""
+    """Return whether code with this file name comes from a snippet."""
     return filename.startswith(_FILENAME_PREFIX)

@@ -327,7 +327,7 @@ def _list_arguments(arguments: ast.arguments) -> list[ast.arg]:
 
 
 def find_bound_names(statement: ast.stmt, class_name: str | None) -> set[str]:
-    """The names that a statement binds itself (mangled), without the statements in its body.
+    """Return the names that a statement binds itself (mangled), without the statements in its body.
 
     A function counts as binding what it declares `nonlocal` or `global`: it may be called.
     """

@@ -78,7 +78,7 @@ def has_left_block(error: BaseException) -> bool:
 
 
 def is_stack_deep() -> bool:
-    """Whether the program has used more than half of its recursion limit here."""
+    """Return whether the program has used more than half of its recursion limit here."""
     try:
         sys._getframe(sys.getrecursionlimit() // 2)
     except ValueError:

@@ -72,7 +72,7 @@ NON_THINKING_PREFIXES = ("claude-3", "claude-haiku-4", "claude-sonnet-4", "claud
 
 
 def find_vendor_url(environ: Mapping[str, str]) -> str:
-    """The URL of Anthropic's API, or of what stands for it."""
+    """Return the URL of Anthropic's API, or of what stands for it."""
     return environ.get("ANTHROPIC_BASE_URL") or VENDOR_URL
 
 
@@ -190,7 +190,7 @@ class MessageResponse:
 
 
 def make_message_body(request: Request, model: str) -> Body:
-    """The body of a request for a message."""
+    """Return the body of a request for a message."""
     thinks = not model.startswith(NON_THINKING_PREFIXES)
     body: Body = {
         "model": model,
@@ -244,7 +244,7 @@ def _build_content(message: Message, name: str) -> list[Json]:
 
 
 def _build_file(attachment: Attachment) -> list[Json]:
-    """The blocks of a file: its name, then its contents."""
+    """Return the blocks of a file: its name, then its contents."""
     media = attachment.media
     label = f"<{attachment.name}>:"
     if media.media_type.startswith("text/") and media.data:
@@ -296,7 +296,7 @@ def _build_tool(tool: Tool) -> Body:
 
 
 def parse_content(blocks: list[ContentBlock], raw_blocks: list[Json], name: str) -> ModelMessage:
-    """The message of the model `name`; with the blocks as they came if it has thought."""
+    """Return the message of the model `name`; with the blocks as they came if it has thought."""
     text = "".join(block.text or "" for block in blocks if block.type == "text")
     calls = tuple(_parse_call(block) for block in blocks if block.type == "tool_use")
     has_thought = any(block.type not in ("text", "tool_use") for block in blocks)

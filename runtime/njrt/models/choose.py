@@ -98,7 +98,7 @@ def _suggest_name(name: str) -> str:
 
 
 def find_server_key(base_url: str, environ: Mapping[str, str]) -> str | None:
-    """The key that is configured for the server at `base_url`, or None."""
+    """Return the key that is configured for the server at `base_url`, or None."""
     from njrt.models.openai import find_vendor_url
     from njrt.models.remote import OWN_KEY_VARIABLE, have_same_origin
 
@@ -141,7 +141,7 @@ def _share_model(
     environ: Mapping[str, str],
     **urls: str | None,
 ) -> Model:
-    """The model of this choice, made when first needed."""
+    """Return the model of this choice, made when first needed."""
     allow_http = environ.get("NJC_ALLOW_HTTP", "").lower() in ON_WORDS
     choice = (make, model, key, allow_http, *urls.values())
     with _models_lock:

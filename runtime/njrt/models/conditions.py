@@ -44,7 +44,7 @@ def is_unusable_reply(request: Request, result: Reply | ModelError) -> bool:
 
 
 def is_failure(request: Request, result: Reply | ModelError) -> bool:
-    """Whether the server failed or its reply cannot be used."""
+    """Return whether the server failed or its reply cannot be used."""
     return is_server_failure(request, result) or is_unusable_reply(request, result)
 
 
@@ -62,7 +62,7 @@ def fits_schema(text: str, schema: Json) -> bool:
 
 
 def extract_json(text: str) -> str:
-    """The JSON in a reply: its text, or the contents of its fenced block."""
+    """Return the JSON in a reply: its text, or the contents of its fenced block."""
     text = text.strip()
     if text.startswith("```") and text.endswith("```"):
         text = text.partition("\n")[2].removesuffix("```")

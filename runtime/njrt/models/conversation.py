@@ -35,12 +35,12 @@ def normalize_messages(messages: Iterable[Message]) -> list[Message]:
 
 
 def read_text(attachment: Attachment) -> str:
-    """The text of a file of text."""
+    """Return the text of a file of text."""
     return attachment.media.data.decode("utf-8", "replace")
 
 
 def make_unsupported_file_error(attachment: Attachment, taken: str) -> RejectedRequestError:
-    """The error for a file that a model cannot be sent; `taken` says what it takes."""
+    """Return the error for a file that a model cannot be sent; `taken` says what it takes."""
     media = attachment.media
     what = f"{media.media_type} by its URL" if media.url else media.media_type
     return RejectedRequestError(
@@ -60,7 +60,7 @@ def parse_arguments(raw: str) -> Json | None:
 
 
 def make_sendable_arguments(call: ToolCall) -> Json:
-    """The arguments of `call` as an object, also where the model's are not one.
+    """Return the arguments of `call` as an object, also where the model's are not one.
 
     Servers that render a conversation with a chat template read earlier calls as JSON and fail on anything else.
     """

@@ -115,7 +115,7 @@ _network: Network | None = None
 
 
 def get_network() -> Network:
-    """The network of this process, started when first needed."""
+    """Return the network of this process, started when first needed."""
     global _network
     with _network_lock:
         if _network is None:

@@ -95,7 +95,7 @@ def find_thinking_family(model: str) -> ThinkingFamily | None:
 
 
 def find_vendor_url(environ: Mapping[str, str]) -> str:
-    """The URL of OpenAI's API, or of what stands for it."""
+    """Return the URL of OpenAI's API, or of what stands for it."""
     return environ.get("OPENAI_BASE_URL") or VENDOR_URL
 
 
@@ -296,7 +296,7 @@ class ModelList:
 
 
 def make_completion_body(request: Request, model: str, own_server: bool = False) -> Body:
-    """The body of a chat completion; `own_server`s know only older fields."""
+    """Return the body of a chat completion; `own_server`s know only older fields."""
     body: Body = {"model": model, "messages": list(_build_messages(request))}
     if request.tools:
         body |= {"tools": [_build_tool(tool) for tool in request.tools], "tool_choice": "auto"}
@@ -356,7 +356,7 @@ def _build_message(message: Message) -> Iterator[Body]:
 
 
 def _build_file(attachment: Attachment) -> Iterator[Body]:
-    """The parts of a file: its name, then its contents."""
+    """Yield the parts of a file: its name, then its contents."""
     media = attachment.media
     label = f"<{attachment.name}>:"
     if media.media_type.startswith("text/") and media.data:
@@ -430,7 +430,7 @@ def _parse_call(call: CompletionCall, default_id: str) -> ToolCall:
 
 
 def parse_completion_usage(usage: CompletionUsage) -> tuple[Usage, int]:
-    """What a completion used, and the tokens written to a cache."""
+    """Return what a completion used, and the tokens written to a cache."""
     details = usage.prompt_tokens_details or PromptTokens()
     prompt, cached = usage.prompt_tokens or 0, details.cached_tokens or 0
     cache_writes = details.cache_write_tokens or 0

@@ -167,7 +167,7 @@ class PydanticAI(RemoteModel):
         return ServerError(f"{self.name} failed to reply ({type(error).__name__})")
 
     def _choose_cause(self, error: Exception) -> Exception | None:
-        """The error of the program's own model; that of an SDK may hold the key."""
+        """Return the error of the program's own model; that of an SDK may hold the key."""
         return None if isinstance(self._given, str) else error
 
     async def _ask_or_stream(self, request: Request, sends: Sends) -> ai.ModelResponse:
@@ -203,7 +203,7 @@ class PydanticAI(RemoteModel):
         settings: ModelSettings,
         parameters: ModelRequestParameters,
     ) -> ai.ModelResponse | None:
-        """The streamed response; None if the stream broke off after it had begun."""
+        """Return the streamed response; None if the stream broke off after it had begun."""
         from pydantic_ai.direct import model_request_stream
 
         has_begun, reported = False, 0.0

@@ -54,7 +54,7 @@ def build_messages(request: Request, name: str) -> Iterator[ai.ModelMessage]:
 
 
 def build_request_parts(message: UserMessage | ToolMessage) -> Iterator[ai.ModelRequestPart]:
-    """A message of the runtime as parts of a request."""
+    """Yield a message of the runtime as parts of a request."""
     from pydantic_ai.messages import ToolReturnPart, UserPromptPart
 
     match message:
@@ -73,7 +73,7 @@ def build_request_parts(message: UserMessage | ToolMessage) -> Iterator[ai.Model
 
 
 def build_file(attachment: Attachment) -> Iterator[ai.UserContent]:
-    """The parts of a file: its name, then its contents."""
+    """Yield the parts of a file: its name, then its contents."""
     from pydantic_ai.messages import AudioUrl, BinaryContent, DocumentUrl, ImageUrl
 
     media = attachment.media
@@ -123,7 +123,7 @@ def parse_response(response: ai.ModelResponse, name: str, position: int) -> Mode
 
 
 def parse_call(call: ai.ToolCallPart, default_id: str) -> ToolCall:
-    """A call of a tool."""
+    """Return a call of a tool."""
     raw = call.args if isinstance(call.args, str) else json.dumps(call.args or {})
     raw = escape_surrogates(raw)
     return ToolCall(call.tool_call_id or default_id, call.tool_name, parse_arguments(raw), raw)

@@ -47,13 +47,13 @@ class SharedTexts(typing.Protocol):
     """The part of a store (`njrt.persistence.store`) that is used here."""
 
     def get(self, key: str) -> str | None:
-        """The text of `key`, or None."""
+        """Return the text of `key`, or None."""
 
     def swap(self, key: str, old: str | None, new: str | None) -> bool:
         """Set the text if it is `old` now; return whether it was."""
 
     def now(self) -> float:
-        """The clock that all processes share, in seconds since the epoch."""
+        """Return the clock that all processes share, in seconds since the epoch."""
 
 
 @dataclass(slots=True)
@@ -91,7 +91,7 @@ class Window:
                 part.open += counts[2]
 
     def find_wait(self, fits: Callable[[Part], bool]) -> float:
-        """The seconds until what is left of the calls `fits`; 0.0 if it does now."""
+        """Return the seconds until what is left of the calls `fits`; 0.0 if it does now."""
         total = Part()
         for part in self.parts.values():
             total = Part(
@@ -119,7 +119,7 @@ class Window:
             part.open = max(0, part.open + open)
 
     def format(self) -> str:
-        """The text in the store."""
+        """Return the text in the store."""
         parts = {
             str(number): [part.calls, part.tokens, part.open]
             for number, part in sorted(self.parts.items())

@@ -114,7 +114,7 @@ class RemoteModel(CallLister, ABC):
         raise ConfigurationError(f"{self.name} has no Batch API that is known")
 
     def read_response(self, response: Any, request: Request, *, is_batch: bool = False) -> Reply:
-        """The reply in the JSON of a response; priced as one of a batch with `is_batch`.
+        """Return the reply in the JSON of a response; priced as one of a batch with `is_batch`.
 
         Raises MalformedReplyError.
         """
@@ -137,10 +137,10 @@ class RemoteModel(CallLister, ABC):
 
     @abstractmethod
     def get_failure_types(self) -> tuple[type[Exception], ...]:
-        """The documented exceptions of the SDK."""
+        """Return the documented exceptions of the SDK."""
 
     def get_client(self) -> Any:
-        """The SDK's client, made when first needed."""
+        """Return the SDK's client, made when first needed."""
         try:
             return get_network().get_client(self, self.connect)
         except self.get_failure_types():
@@ -149,7 +149,7 @@ class RemoteModel(CallLister, ABC):
             raise self.explain_sdk_error(error) from None
 
     async def call_server(self, call: Callable[..., Awaitable[Any]], **arguments: Any) -> Any:
-        """The JSON of the response to `call`, a method of the SDK's `with_raw_response`."""
+        """Return the JSON of the response to `call`, a method of the SDK's `with_raw_response`."""
         response = await self.call_sdk(call, **escape_surrogates(arguments))
         return parse_json(response.http_response.content)
 
@@ -175,7 +175,7 @@ class RemoteModel(CallLister, ABC):
         assembler: ReplyAssembler,
         sends: Sends,
     ) -> Reply:
-        """The reply of `api.create`; streamed if the request wants that and the server can.
+        """Return the reply of `api.create`; streamed if the request wants that and the server can.
 
         A stream that breaks off is asked for again as a whole.
         """
@@ -262,7 +262,7 @@ class RemoteModel(CallLister, ABC):
         check_server(self.name, self.server, self._key)
 
     def explain_failure(self, failure: Exception) -> ModelError:
-        """The error for a documented exception of the SDK."""
+        """Return the error for a documented exception of the SDK."""
         return make_model_error(failure, self.name, self.server, self._key)
 
     async def _exchange_with_timeout(self, request: Request) -> Reply:
@@ -299,7 +299,7 @@ class RemoteModel(CallLister, ABC):
 
 
 def describe_files(request: Request) -> str:
-    """The names and types of the files that a request shows; empty if there are none."""
+    """Return the names and types of the files that a request shows; empty if there are none."""
     return ", ".join(
         f"`{file.name}` ({file.media.media_type})"
         for message in request.messages
@@ -309,7 +309,7 @@ def describe_files(request: Request) -> str:
 
 
 def add_file_hint(error: ModelError, request: Request) -> ModelError:
-    """The error, which says that the request had files, if that may be its cause."""
+    """Return the error, which says that the request had files, if that may be its cause."""
     files = describe_files(request)
     if files and isinstance(error, RejectedRequestError | ServerError):
         error.args = (f"{error}; it was sent {files}, which not every model takes",)
@@ -363,14 +363,14 @@ def find_proxy(host: str) -> str | None:
 
 
 def is_loopback(host: str) -> bool:
-    """Whether a host name is that of this machine."""
+    """Return whether a host name is that of this machine."""
     with suppress(ValueError):
         return ipaddress.ip_address(host).is_loopback
     return host == "localhost" or host.endswith(".localhost")
 
 
 def have_same_origin(url: str, other: str) -> bool:
-    """Whether two URLs have the same scheme, host and port."""
+    """Return whether two URLs have the same scheme, host and port."""
     try:
         first, second = urlsplit(url), urlsplit(other)
         ports = {"http": 80, "https": 443}
@@ -386,7 +386,7 @@ def have_same_origin(url: str, other: str) -> bool:
 def make_model_error(
     failure: Exception, name: str, server: Server, key: str | None = None
 ) -> ModelError:
-    """The error for `failure`, a documented exception of an SDK."""
+    """Return the error for `failure`, a documented exception of an SDK."""
     error = _make_model_error(failure, name, server, key)
     if isinstance(error, ServerError):
         error.status = get_status(failure)
@@ -439,17 +439,17 @@ def _make_model_error(failure: Exception, name: str, server: Server, key: str | 
 
 
 def format_model_location(name: str, server: Server) -> str:
-    """The model with its server, unless the name contains the URL."""
+    """Return the model with its server, unless the name contains the URL."""
     return name if server.url in name else f"{name} at {server.url}"
 
 
 def make_missing_key_error(name: str, server: Server) -> AuthenticationError:
-    """The error if no key is set."""
+    """Return the error if no key is set."""
     return AuthenticationError(f"no key to ask {name} with; set {server.key_variable}")
 
 
 def _get_server_message(failure: Exception) -> str:
-    """The server's own message, in one short line."""
+    """Return the server's own message, in one short line."""
     body = getattr(failure, "body", None)
     if isinstance(body, dict):
         body = body.get("error", body)
@@ -459,6 +459,6 @@ def _get_server_message(failure: Exception) -> str:
 
 
 def shorten_message(message: str) -> str:
-    """A message of a server in one short line."""
+    """Return a message of a server in one short line."""
     text = " ".join(escape_surrogates(message).split())
     return text if len(text) <= 300 else text[:300] + "…"

@@ -77,7 +77,7 @@ def escape_surrogates(value: Any) -> Any:
 
 
 def measure_depth(value: Any) -> int:
-    """The levels of lists and dicts in a JSON value, without recursion."""
+    """Return the levels of lists and dicts in a JSON value, without recursion."""
     depth, level = 0, [value]
     while level := [item for item in level if isinstance(item, list | dict)]:
         depth += 1
@@ -132,7 +132,7 @@ SAFE_CLIENT: dict[str, Any] = {
 
 @lru_cache(maxsize=4)
 def _make_stream_class(base: type) -> Callable[..., Any]:
-    """The class of limited streams for an HTTP library, by its class of streams."""
+    """Yield the class of limited streams for an HTTP library, by its class of streams."""
 
     def __init__(self: Any, stream: Any, unpack: Unpack) -> None:
         self.stream, self.unpack = stream, unpack

@@ -38,12 +38,12 @@ Said: TypeAlias = (
 
 
 def run(code: str, done: bool = False) -> ToolCall:
-    """A call of the tool `run`, the only tool of the `direct` effects."""
+    """Return a call of the tool `run`, the only tool of the `direct` effects."""
     return call("run", code=code, done=done)
 
 
 def call(name: str, /, **arguments: Any) -> ToolCall:
-    """A call of the tool `name`; the model numbers it when it replies."""
+    """Return a call of the tool `name`; the model numbers it when it replies."""
     return ToolCall("", name, arguments, json.dumps(arguments))
 
 

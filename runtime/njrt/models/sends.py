@@ -103,7 +103,7 @@ class Sends:
         self._unusable = used
 
     def finish(self, reply: Reply) -> Reply:
-        """The reply with all calls, if there were several."""
+        """Return the reply with all calls, if there were several."""
         if not self._lost:
             return reply
         attempts = (*self._lost, self._make_attempt("used", reply.usage))
@@ -139,12 +139,12 @@ def may_pass(failure: Exception) -> bool:
 
 
 def was_sent(failure: BaseException) -> bool:
-    """Whether a request may have reached its server, by the exception and its causes."""
+    """Return whether a request may have reached its server, by the exception and its causes."""
     return not any(type(cause).__name__ in UNSENT for cause in list_causes(failure))
 
 
 def list_causes(error: BaseException) -> Iterator[BaseException]:
-    """An exception, and those that it was raised from."""
+    """Yield an exception, and those that it was raised from."""
     seen: set[int] = set()
     cause: BaseException | None = error
     while cause is not None and id(cause) not in seen:
@@ -154,13 +154,13 @@ def list_causes(error: BaseException) -> Iterator[BaseException]:
 
 
 def get_status(failure: Exception) -> int | None:
-    """The HTTP status of an SDK's exception, if it has one."""
+    """Return the HTTP status of an SDK's exception, if it has one."""
     status = getattr(failure, "status_code", None)
     return status if isinstance(status, int) else None
 
 
 def read_headers(failure: Exception) -> Mapping[str, str]:
-    """The headers of the response behind an SDK's exception; empty if there was none."""
+    """Return the headers of the response behind an SDK's exception; empty if there was none."""
     return getattr(getattr(failure, "response", None), "headers", None) or {}
 
 

@@ -45,7 +45,7 @@ class ReplyAssembler(Protocol):
         """Add an event, which is any JSON; raises MalformedReplyError or BrokenStreamError."""
 
     def build(self) -> Any:
-        """The reply as the server would have sent it whole."""
+        """Return the reply as the server would have sent it whole."""
 
 
 async def assemble_reply(

@@ -35,7 +35,7 @@ REPLY = "reply"
 
 
 def make_strict_schema(schema: Json) -> dict[str, Any]:
-    """The strict form of a schema, under a root object with the one property `reply`."""
+    """Return the strict form of a schema, under a root object with the one property `reply`."""
     strict = make_object_schema({REPLY: _make_strict(schema)})
     if "$defs" in schema:
         strict["$defs"] = {name: _make_strict(inner) for name, inner in schema["$defs"].items()}
@@ -43,7 +43,7 @@ def make_strict_schema(schema: Json) -> dict[str, Any]:
 
 
 def restore_reply(value: JsonValue, schema: Json) -> JsonValue:
-    """The reply in the plain form of `schema`, of a value that fits its strict form."""
+    """Return the reply in the plain form of `schema`, of a value that fits its strict form."""
     if isinstance(value, dict) and value.keys() == {REPLY}:
         value = value[REPLY]
     return restore_value(value, schema, schema.get("$defs", {}))
@@ -105,12 +105,12 @@ def _make_strict(schema: Json) -> dict[str, Any]:
 
 
 def is_dict_schema(schema: Json) -> bool:
-    """Whether a schema is that of a dict: an object with any keys."""
+    """Return whether a schema is that of a dict: an object with any keys."""
     return "properties" not in schema and schema.get("additionalProperties") is not False
 
 
 def restore_value(value: JsonValue, schema: Json, definitions: Json) -> JsonValue:
-    """The plain form of a value that fits the strict form of `schema`."""
+    """Return the plain form of a value that fits the strict form of `schema`."""
     return _Restorer({"$defs": definitions}).restore(value, schema)
 
 
@@ -152,7 +152,7 @@ class _Restorer:
                 return value
 
     def fits(self, value: JsonValue, schema: Json) -> bool:
-        """Whether a value has the strict form of a schema."""
+        """Return whether a value has the strict form of a schema."""
         key = id(value), id(schema)
         if key not in self.fitting:
             self.fitting[key] = self.check_fit(value, resolve_reference(schema, self.root))
@@ -197,5 +197,5 @@ _ANYTHING: Json = {}
 
 
 def is_entry(value: JsonValue) -> bool:
-    """Whether a value is an entry of a dict in the strict form."""
+    """Return whether a value is an entry of a dict in the strict form."""
     return isinstance(value, dict) and value.keys() == {"key", "value"}

@@ -97,7 +97,7 @@ class VoteModel(WrappedModel):
 
 
 def make_ballot(request: Request, reply: Reply) -> str:
-    """What a reply votes for: the same text for replies that are equal as data."""
+    """Return what a reply votes for: the same text for replies that are equal as data."""
     message = reply.message
     if request.schema is not None:
         return make_answer_ballot(message.calls[0].raw if message.calls else message.text)

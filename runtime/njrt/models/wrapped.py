@@ -247,7 +247,7 @@ class Attempts:
         return replace(chosen, usage=used, attempts=attempts)
 
     def fail(self, error: NaturalError) -> NaturalError:
-        """The error with all calls that were made before it."""
+        """Return the error with all calls that were made before it."""
         error.attempts = self._list_attempts(error)
         return error
 

@@ -60,7 +60,7 @@ class ModelCall:
     attempts: tuple[CallAttempt, ...] = ()
 
     def list_usages(self) -> list[Usage]:
-        """What each of the calls used; a reply from the cache costs nothing."""
+        """Return what each of the calls used; a reply from the cache costs nothing."""
         if self.attempts or self.reply is None:
             return [attempt.usage for attempt in self.attempts]
         usage = self.reply.usage
@@ -274,7 +274,7 @@ def record_event(event: Event) -> None:
 
 
 def without_files(request: Request) -> Request:
-    """The request without the bytes of its files, which an account does not keep."""
+    """Return the request without the bytes of its files, which an account does not keep."""
     if not any(
         isinstance(message, UserMessage) and message.attachments for message in request.messages
     ):
@@ -313,7 +313,7 @@ def _close_run(run: _OpenRun, ended: Ended) -> None:
 def name_ending(
     outcome: Outcome | BaseException, redact: Redact | None = None
 ) -> tuple[str, str | None]:
-    """The name of a run's ending, and the exception that it raised or failed with."""
+    """Return the name of a run's ending, and the exception that it raised or failed with."""
     if isinstance(outcome, Raised):
         return "raised", format_error_line(outcome.exception, redact)
     if isinstance(outcome, BaseException):
@@ -322,14 +322,14 @@ def name_ending(
 
 
 def format_error_line(error: BaseException, redact: Redact | None = None) -> str:
-    """An exception on one line, redacted; never raises."""
+    """Return an exception on one line, redacted; never raises."""
     is_ours = isinstance(error, NaturalError) and bool(error.args)
     line = f"{type(error).__name__}: {error.args[0]}" if is_ours else write_brief(error, 400)
     return (redact or redact_shapes)(line)
 
 
 def summarize_result(result: EffectResult, redact: Redact | None = None) -> str:
-    """What the model was answered, or the name of the outcome."""
+    """Return what the model was answered, or the name of the outcome."""
     match result:
         case NeedsCode(reason):
             return f"needs code: {clip(reason, _MAX_RESULT_CHARS)}"
@@ -341,7 +341,7 @@ def summarize_result(result: EffectResult, redact: Redact | None = None) -> str:
 
 
 def last_run() -> BlockRun | None:
-    """The account of the run that ended last in this thread; None before the first."""
+    """Return the account of the run that ended last in this thread; None before the first."""
     return getattr(_thread_local, "run", None)
 
 

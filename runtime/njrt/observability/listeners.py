@@ -61,7 +61,7 @@ def make_added_listener() -> Listener | None:
 
 @lru_cache(maxsize=16)
 def make_listener(trace: str | None = None) -> Listener:
-    """The listener of a process, which also writes to the file `trace` if it is given."""
+    """Return the listener of a process, which also writes to the file `trace` if it is given."""
     listeners: list[Listener] = [record_event, SafeListener(log_event), SafeListener(_telemetry)]
     if trace:
         from njrt.observability.trace import TraceFile

@@ -25,7 +25,7 @@ _places: dict[RunId, str] = {}
 
 @cache
 def get_logger() -> Logger:
-    """The logger of this package; silent until the program configures logging."""
+    """Return the logger of this package; silent until the program configures logging."""
     import logging
 
     logger = logging.getLogger("njrt")

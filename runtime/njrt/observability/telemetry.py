@@ -154,7 +154,7 @@ class Telemetry:
 
 
 def _make_context(parent: Span | None) -> Any:
-    """The context of a span inside `parent`; None is the context of the program."""
+    """Return the context of a span inside `parent`; None is the context of the program."""
     from opentelemetry.trace import set_span_in_context
 
     return None if parent is None else set_span_in_context(parent)
@@ -172,10 +172,10 @@ def _to_nanoseconds(seconds: float) -> int:
 
 
 def get_provider(model: str) -> str:
-    """The provider in a model's name, `openai` in `openai/gpt-4.1`."""
+    """Return the provider in a model's name, `openai` in `openai/gpt-4.1`."""
     return model.partition("/")[0] if "/" in model else ""
 
 
 def get_model_name(model: str) -> str:
-    """The name of a model at its provider."""
+    """Return the name of a model at its provider."""
     return model.partition("/")[2] or model

@@ -92,7 +92,7 @@ class TraceFile:
 
 
 def format_event_line(event: Event) -> str:
-    """An event as one line of JSON of bounded length."""
+    """Return an event as one line of JSON of bounded length."""
     at = datetime.fromtimestamp(event.at, UTC).isoformat(timespec="microseconds")
     first = {
         "event": type(event).__name__.lower(),
@@ -106,7 +106,7 @@ def format_event_line(event: Event) -> str:
 
 
 def event_to_json(event: Event) -> dict[str, Any]:
-    """The fields of an event, as JSON."""
+    """Return the fields of an event, as JSON."""
     match event:
         case Began(place=place, model=model, effects=effects, parent=parent, tried=tried):
             began: dict[str, Any] = {"place": place, "model": model, "effects": effects}
@@ -182,7 +182,7 @@ class TextBudget:
         self.left = left
 
     def cut(self, value: Any) -> Any:
-        """The value without the texts and items beyond the limit."""
+        """Return the value without the texts and items beyond the limit."""
         if isinstance(value, str):
             kept = (
                 value

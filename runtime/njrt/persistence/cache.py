@@ -63,7 +63,7 @@ class Cache:
 
 
 def make_request_key(request: Request, model: str, repeat: int | None = None) -> str:
-    """The key of a request in the cache: the same for equal requests in every process."""
+    """Return the key of a request in the cache: the same for equal requests in every process."""
     canonical: dict[str, Any] = {
         "version": 1,
         "model": model,
@@ -81,5 +81,5 @@ def make_request_key(request: Request, model: str, repeat: int | None = None) ->
 
 
 def is_cacheable(reply: Reply) -> bool:
-    """Whether the reply is complete and not empty."""
+    """Return whether the reply is complete and not empty."""
     return reply.stop == "end" and bool(reply.message.calls or reply.message.text.strip())

@@ -43,7 +43,7 @@ class DecisionBook:
         return any(decided.is_open for decided in self.decisions)
 
     def take(self, asked: RecordedDecision) -> DecidedSlot | None:
-        """The next recorded decisions about this effect; None if there are none."""
+        """Return the next recorded decisions about this effect; None if there are none."""
         identity = make_identity(asked)
         slots, used = self._slots[identity], self._used.get(identity, 0)
         self._used[identity] = used + 1

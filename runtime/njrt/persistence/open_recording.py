@@ -80,7 +80,7 @@ class OpenRecording:
         return None
 
     def take_unused_entries(self) -> list[RecordedCall]:
-        """The replies that were never asked for."""
+        """Return the replies that were never asked for."""
         unused = [entry for entry in self.old.entries if entry.key not in self._used]
         self._used.update((entry.key, 1) for entry in unused)
         return unused
@@ -93,7 +93,7 @@ class OpenRecording:
         self.book.skip_used(other.book)
 
     def build(self) -> Recording:
-        """The recording to write: old entries that are replayed, and new ones."""
+        """Return the recording to write: old entries that are replayed, and new ones."""
         replayed = self.old.entries if self.replays else ()
         recorded = [entry for *_, entry in sorted(self.recorded, key=lambda new: new[:2])]
         header = self.old.header if replayed else self.header
@@ -150,7 +150,7 @@ class OpenRecording:
 
 
 def _list_text_lines(messages: Iterable[Json]) -> list[str]:
-    """All lines of text of messages in JSON."""
+    """Return all lines of text of messages in JSON."""
     lines: list[str] = []
     for message in messages:
         lines += message.get("user", ())
@@ -160,7 +160,7 @@ def _list_text_lines(messages: Iterable[Json]) -> list[str]:
 
 
 def _count_common_lines(then: list[str], now: list[str]) -> int:
-    """The number of equal lines at the start of two texts."""
+    """Return the number of equal lines at the start of two texts."""
     same = (old == new for old, new in zip(then, now, strict=False))
     return sum(1 for _ in takewhile(bool, same))
 

@@ -26,7 +26,7 @@ from njrt.private_files import find_state_folder
 
 
 def get_store(url: str | None, environ: Mapping[str, str]) -> Store:
-    """The store of a URL, one for the whole process; None is the user's own, a file."""
+    """Return the store of a URL, one for the whole process; None is the user's own, a file."""
     url = url or str(find_state_folder(environ) / "store.sqlite3")
     return _get_store(url, environ.get(SECRET_VARIABLE) or None)
 
@@ -50,17 +50,17 @@ def open_store(url: str, secret: str | None = None) -> Store:
 
 
 def is_store_url(place: str) -> bool:
-    """Whether a place is the URL of a store, not a path."""
+    """Return whether a place is the URL of a store, not a path."""
     return re.match(r"\w[\w+.-]+:", place) is not None
 
 
 def make_store_url(place: str) -> str:
-    """The URL of a store that is given by its URL, or by the path of its file."""
+    """Return the URL of a store that is given by its URL, or by the path of its file."""
     return place if is_store_url(place) else f"sqlite:///{quote(place)}"
 
 
 def _open_unsigned(url: str) -> tuple[Store, bool]:
-    """The store, and whether others than this user can write to it."""
+    """Return the store, and whether others than this user can write to it."""
     url = make_store_url(url)
     match url.partition(":")[0].lower():
         case "memory":
@@ -82,5 +82,5 @@ def _open_unsigned(url: str) -> tuple[Store, bool]:
 
 
 def hide_password(url: str) -> str:
-    """A URL as messages show it: without password and parameters."""
+    """Return a URL as messages show it: without password and parameters."""
     return re.sub(r"(://[^/@:]*):.*@", r"\1@", url.partition("?")[0])

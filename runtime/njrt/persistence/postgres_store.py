@@ -196,7 +196,7 @@ class PostgresStore:
         connection.close()
 
     def _take_idle_connection(self) -> psycopg.Connection[Any] | None:
-        """A connection that the server has not closed since it was used last."""
+        """Return a connection that the server has not closed since it was used last."""
         if self._process != os.getpid():
             # Connections must be neither used nor closed in a child of the process that opened them.
             self._inherited, self._idle = self._idle, []

@@ -120,7 +120,7 @@ class Recorder:
         return bool(self._get_open_recording().book.decisions)
 
     def take_decision(self, asked: RecordedDecision) -> DecidedSlot | None:
-        """What was decided about an effect, or None."""
+        """Return what was decided about an effect, or None."""
         with self._lock:
             return self._get_open_recording().book.take(asked)
 

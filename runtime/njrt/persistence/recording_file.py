@@ -283,7 +283,7 @@ def _parse_decision(text: str, path: str, number: int) -> RecordedDecision:
 
 
 def format_recording_lines(recording: Recording) -> list[str]:
-    """The lines of a recording's file."""
+    """Return the lines of a recording's file."""
     header = recording.header
     made = {"made_by": header.made_by, "model": header.model, "protocol": header.protocol}
     note = {"note": header.note} if header.note else {}

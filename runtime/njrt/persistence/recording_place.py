@@ -39,10 +39,10 @@ class RecordingPlace(typing.Protocol):
         """The path or the URL, without a password, for messages."""
 
     def exists(self) -> bool:
-        """Whether there is a recording."""
+        """Return whether there is a recording."""
 
     def read(self) -> str:
-        """The text of the recording."""
+        """Return the text of the recording."""
 
     def rewrite(self, change: ChangeLines) -> None:
         """Replace the lines by `change(lines)`; there are none where there is no recording, or one that is unreadable."""
@@ -143,14 +143,14 @@ class StoredRecording:
 
 
 def is_stored(place: str) -> bool:
-    """Whether a text names a recording in a store, not a file."""
+    """Return whether a text names a recording in a store, not a file."""
     return place.startswith(STORED_PREFIX) or re.match(r"\w[\w+.-]+:.*#.", place) is not None
 
 
 def open_recording_place(
     place: str | Path, store_url: str | None = None, environ: Mapping[str, str] = os.environ
 ) -> RecordingPlace:
-    """The place of a recording that is given by a path, or by `store:NAME` or `URL#NAME`."""
+    """Return the place of a recording that is given by a path, or by `store:NAME` or `URL#NAME`."""
     text = str(place)
     if not is_stored(text):
         return RecordingFile(Path(place))
@@ -174,7 +174,7 @@ _STORED_COPIES = "@store"
 
 
 def name_copy(place: str) -> Path:
-    """Where the copy of a recording is, relative to a folder of copies."""
+    """Return where the copy of a recording is, relative to a folder of copies."""
     if is_stored(place):
         return Path(_STORED_COPIES, f"{quote(place, safe='')}.jsonl")
     return Path(*Path(place).absolute().parts[1:])
@@ -188,7 +188,7 @@ def find_copied(copy: Path) -> str:
 
 
 def split_lines(text: str) -> list[str]:
-    """The lines of a recording that are not blank."""
+    """Return the lines of a recording that are not blank."""
     return [line for line in text.split("\n") if line.strip()]
 
 

@@ -67,7 +67,7 @@ class ReplyStore:
         return self.store.name
 
     def get(self, key: str) -> str | None:
-        """The text stored under `key`, or None."""
+        """Return the text stored under `key`, or None."""
         text = self._run_safely(lambda: self.store.get(self._prefix + key), None)
         with self._lock:
             self._hits += text is not None

@@ -56,7 +56,7 @@ class Store(typing.Protocol):
         """The store's URL or path, without its password, for messages."""
 
     def get(self, key: str) -> str | None:
-        """The text of `key`, or None."""
+        """Return the text of `key`, or None."""
 
     def put(self, key: str, text: str) -> None:
         """Set a text that may be lost: the store may evict it when space runs out."""
@@ -68,10 +68,10 @@ class Store(typing.Protocol):
         """Add a line to the end of a log; return its number, from 1."""
 
     def read_log(self, key: str, after: int = 0) -> Sequence[str]:
-        """The lines of a log after number `after`, in order."""
+        """Return the lines of a log after number `after`, in order."""
 
     def list_keys(self, prefix: str) -> Sequence[str]:
-        """The keys of texts and logs that begin with `prefix`, sorted."""
+        """Return the keys of texts and logs that begin with `prefix`, sorted."""
 
     def measure(self, prefix: str) -> StoreSize:
         """Count the texts and lines whose key begins with `prefix`."""
@@ -87,7 +87,7 @@ class Store(typing.Protocol):
 
 
 def make_store_key(*parts: str) -> str:
-    """A key of any texts: `make_store_key("budget", "Zoë/1")` is `budget/Zo%C3%AB%2F1`."""
+    """Return a key of any texts: `make_store_key("budget", "Zoë/1")` is `budget/Zo%C3%AB%2F1`."""
     key = "/".join(quote(part, safe="", errors="surrogatepass") for part in parts)
     if len(key) > MAX_KEY_CHARS:
         raise StoreError(f"the key {key[:60]}… has {len(key)} characters; {MAX_KEY_CHARS} fit")
@@ -95,7 +95,7 @@ def make_store_key(*parts: str) -> str:
 
 
 def split_store_key(key: str) -> tuple[str, ...]:
-    """The texts from which `make_store_key` has made a key."""
+    """Return the texts from which `make_store_key` has made a key."""
     return tuple(unquote(part, errors="surrogatepass") for part in key.split("/"))
 
 

@@ -39,5 +39,5 @@ class StoredTrace:
 
 
 def make_trace_key(name: str) -> str:
-    """The key of a trace in a store."""
+    """Return the key of a trace in a store."""
     return make_store_key("trace", name)

@@ -217,7 +217,7 @@ def _describe_by_attributes(
 
 
 def _format_title(value: UserValue) -> str:
-    """The type of a value, and its length."""
+    """Return the type of a value, and its length."""
     for base in get_mro(type(value)):
         if kind := find_library_kind(base):
             return format_library_title(value, kind)
@@ -236,7 +236,7 @@ def _format_length(value: UserValue) -> str:
 
 
 def _format_value_type(value: UserValue) -> str:
-    """The type of a value as in an annotation: `list[int]`, `dict[str, Item]`, `Order`."""
+    """Return the type of a value as in an annotation: `list[int]`, `dict[str, Item]`, `Order`."""
     cls = type(value)
     name = get_class_name(cls)
     if value is None:

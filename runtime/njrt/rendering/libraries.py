@@ -128,7 +128,7 @@ _LAZY_MODULES = (
 
 
 def has_mappers() -> bool:
-    """Whether Django's or SQLAlchemy's mapper has been imported."""
+    """Return whether Django's or SQLAlchemy's mapper has been imported."""
     return "sqlalchemy.orm" in sys.modules or "django.db.models.base" in sys.modules
 
 

@@ -62,7 +62,7 @@ _SPECIAL_METHODS = {
 
 
 def describe_members(classes: Iterable[type], writer: ValueWriter, *, own: bool) -> Iterator[str]:
-    """The docstring, enum members, methods and properties of each class.
+    """Yield the docstring, enum members, methods and properties of each class.
 
     With `own` they are those of the value itself, and `.name` is written without the class.
     """
@@ -113,7 +113,7 @@ def _format_method_stub(name: str, member: Any, writer: ValueWriter) -> str:
 
 
 def describe_module(module: types.ModuleType, writer: ValueWriter) -> Iterator[str]:
-    """The public functions and classes that one of the program's own modules defines."""
+    """Yield the public functions and classes that one of the program's own modules defines."""
     names = read_attributes(module)
     name = names.get("__name__")
     if type(name) is not str or is_standard_module(name):
@@ -171,7 +171,7 @@ def describe_constructor(cls: type, writer: ValueWriter, name: str = "") -> Iter
 
 
 def _format_annotated_names(cls: type) -> list[str]:
-    """The annotated names of a class and its ancestors, `title: str`."""
+    """Return the annotated names of a class and its ancestors, `title: str`."""
     optional = get_class_namespace(cls).get("__optional_keys__") or ()
     return [
         f"{name}: {format_type(annotation)}" + (" (optional)" if name in optional else "")
@@ -181,7 +181,7 @@ def _format_annotated_names(cls: type) -> list[str]:
 
 
 def _format_field(name: str, field: Any, writer: ValueWriter) -> str:
-    """A field of a pydantic model: type, default, constraints."""
+    """Return a field of a pydantic model: type, default, constraints."""
     text = f"{name}: {format_type(field.annotation)}"
     if field.default_factory is not None:
         text += " = ..."
@@ -253,7 +253,7 @@ def _format_member_signature(
 
 
 def _format_doc_comment(documented: Any) -> str:
-    """The first line of a docstring as a comment at the end of a line."""
+    """Return the first line of a docstring as a comment at the end of a line."""
     doc = documented.__doc__ if type(documented) is types.FunctionType else documented
     line = get_doc_summary(doc)
     return f"  # {line}" if line else ""

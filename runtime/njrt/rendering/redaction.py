@@ -85,7 +85,7 @@ def classify_name(label: str) -> Literal["secret", "ambiguous", ""]:
 
 
 def is_secret(label: str, value: UserValue) -> bool:
-    """Whether a value under this name is a secret."""
+    """Return whether a value under this name is a secret."""
     match classify_name(label):
         case "secret":
             is_empty = is_exactly(value, str, bytes, list, dict, tuple) and not value
@@ -150,7 +150,7 @@ def _redact_match(found: re.Match[str]) -> str:
 
 
 def has_secret_name(text: str) -> bool:
-    """Whether a text may hold the name of a secret."""
+    """Return whether a text may hold the name of a secret."""
     for trigger in _NAME_TRIGGERS:  # noqa: SIM110  (called for each text that is shown)
         if trigger in text:
             return True

@@ -28,7 +28,7 @@ _STRUCTURAL_MODULES = ("collections", "types")
 
 
 def has_custom_repr(cls: type) -> bool:
-    """Whether a class has a `__repr__` that was written by hand, as a plain method."""
+    """Return whether a class has a `__repr__` that was written by hand, as a plain method."""
     method = find_member(cls, "__repr__")
     if type(method) is types.WrapperDescriptorType:
         return method is not object.__dict__["__repr__"]

@@ -46,7 +46,7 @@ def find_shown_classes(values: Iterable[Any], types: Iterable[Any]) -> list[type
 
 
 def _list_classes(value: Any) -> list[type]:
-    """The class of a value, or those of its first items; a class stands for itself."""
+    """Return the class of a value, or those of its first items; a class stands for itself."""
     if is_a(value, type):
         return [value]
     items: Iterable[Any] = [value]
@@ -67,7 +67,7 @@ def _resolve_names(annotation: Any, owner: type) -> list[Any]:
 
 
 def _list_named_classes(declared: Any) -> Iterator[type]:
-    """The program's own classes in a type: itself, or in its arguments."""
+    """Yield the program's own classes in a type: itself, or in its arguments."""
     if isinstance(declared, Mapping | str):
         return
     if arguments := typing.get_args(declared):

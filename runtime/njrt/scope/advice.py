@@ -60,7 +60,7 @@ def format_redefinition_error(name: str, value: UserValue = None) -> str:
 
 
 def format_subclass(name: str, methods: Sequence[str]) -> str:
-    """How a concrete subclass of an abstract class is written."""
+    """Return how a concrete subclass of an abstract class is written."""
     return f"write `class NAME({name}):` and define {' and '.join(f'`{method}`' for method in methods)} in it"
 
 
@@ -108,7 +108,7 @@ _MAX_ATTRIBUTES = 20
 
 
 def format_call(value: UserValue) -> str:
-    """How a class or a function of the program is called; empty for anything else."""
+    """Return how a class or a function of the program is called; empty for anything else."""
     writer = ValueWriter(find_write_function, Redactor())
     if is_a(value, type) and is_user_class(value):
         return next(describe_constructor(value, writer), "")

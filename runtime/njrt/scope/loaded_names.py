@@ -21,7 +21,7 @@ from njrt.values.introspection import get_module_name, is_a
 
 @lru_cache(maxsize=1024)
 def list_loaded_names(code: CodeType) -> tuple[str, ...]:
-    """The names that a `lambda: (x, y)` loads, in the order in which it loads them."""
+    """Return the names that a `lambda: (x, y)` loads, in the order in which it loads them."""
     known = {*code.co_freevars, *code.co_names}
     return tuple(
         dict.fromkeys(
@@ -67,7 +67,7 @@ _TYPING_MODULES = ("typing", "typing_extensions", "collections.abc")
 
 
 def find_host_name(variables: FunctionType, namespace: Mapping[str, Any] | None) -> str:
-    """The qualified name of the code that the block stands in, empty for a module."""
+    """Return the qualified name of the code that the block stands in, empty for a module."""
     if namespace is not None and isinstance(name := namespace.get("__qualname__"), str):
         return name
     return (

@@ -34,7 +34,7 @@ class Transcript:
         return None
 
     def take(self) -> str:
-        """The text so far, cut if it was long; the transcript is then empty."""
+        """Return the text so far, cut if it was long; the transcript is then empty."""
         if self._parts is None:
             return ""
         text, left_out = "".join(self._parts), self._length - MAX_CHARS

@@ -107,7 +107,7 @@ class Scope:
         self._types: Mapping[str, Any] | None = None
 
     def is_referenced(self, name: str) -> bool:
-        """Whether the prompt names this variable (mangled name)."""
+        """Return whether the prompt names this variable (mangled name)."""
         return name in self.cells or name in self.global_names or name in self.own
 
     def show_classes(self, classes: Iterable[type]) -> None:
@@ -136,7 +136,7 @@ class Scope:
         return self.scratch.get(name) or self.cells.get(name)
 
     def lookup(self, name: str) -> Bound | Absent:
-        """What `name` is bound to; builtins are found last."""
+        """Return what `name` is bound to; builtins are found last."""
         name = mangle(name, self.class_name)
         if (cell := self.find_cell(name)) is not None:
             try:
@@ -159,7 +159,7 @@ class Scope:
         return {name: bound.value for name, bound in found.items() if isinstance(bound, Bound)}
 
     def is_bound(self, path: str) -> bool:
-        """Whether the variable, or for `a.b` the attribute path, has a value."""
+        """Return whether the variable, or for `a.b` the attribute path, has a value."""
         name, *attributes = path.split(".")
         match self.lookup(name):
             case Bound(value):
@@ -199,7 +199,7 @@ class Scope:
             self.module.pop(name, None)
 
     def ensure_own_cell(self, name: str) -> CellType:
-        """The block's own variable of a mangled name, made on the first call.
+        """Return the block's own variable of a mangled name, made on the first call.
 
         Where it hides a variable of the program it starts with that variable's value.
         """
@@ -211,7 +211,7 @@ class Scope:
         return self.scratch[name]
 
     def save_bindings(self) -> SavedBindings:
-        """What the bindable outputs are bound to now."""
+        """Return what the bindable outputs are bound to now."""
         return {name: self._read_binding(name) for name in sorted(self.bindable)}
 
     def restore_bindings(self, bindings: SavedBindings) -> None:
@@ -233,7 +233,7 @@ class Scope:
         return self._types
 
     def has_unresolved_type(self, path: str) -> bool:
-        """Whether a type is declared for a path and could not be evaluated."""
+        """Return whether a type is declared for a path and could not be evaluated."""
         declare = self._declared_types
         return path not in self.types and declare is not None and is_declared(path, declare)
 
@@ -260,7 +260,7 @@ class Scope:
         return Absent.UNBOUND
 
     def list_unchanged_outputs(self) -> tuple[str, ...]:
-        """The watched outputs that the block has neither bound nor changed."""
+        """Return the watched outputs that the block has neither bound nor changed."""
         return tuple(path for path in self.outputs if self._is_unchanged(path))
 
     def _is_unchanged(self, path: str) -> bool:
@@ -276,7 +276,7 @@ class Scope:
         )
 
     def list_unbound_outputs(self) -> tuple[str, ...]:
-        """The outputs that have no value yet, in the order of the prompt."""
+        """Return the outputs that have no value yet, in the order of the prompt."""
         return tuple(path for path in self.outputs if not self._is_set(path))
 
     def misfits(self) -> tuple[str, ...]:
@@ -290,7 +290,7 @@ class Scope:
         return tuple(lines)
 
     def read_value(self, path: str) -> UserValue:
-        """The value at a path such as `player.attack`; the root must be bound."""
+        """Return the value at a path such as `player.attack`; the root must be bound."""
         name, *attributes = path.split(".")
         match self.lookup(name):
             case Bound(value):

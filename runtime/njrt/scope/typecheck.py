@@ -121,7 +121,7 @@ class _WithMissingNames(dict[str, Any]):
 
 
 def _replace_missing_names(declare: Callable[[], Any]) -> Callable[[], Any]:
-    """The same function, with forward references for names that are not bound."""
+    """Return the same function, with forward references for names that are not bound."""
     assert isinstance(declare, FunctionType)
     cells = []
     for name, cell in zip(declare.__code__.co_freevars, declare.__closure__ or (), strict=True):
@@ -337,7 +337,7 @@ def _is_file(value: UserValue, cls: Any, arguments: tuple[Any, ...]) -> bool:
 
 
 def _is_subclass(value: UserValue, declared: Any) -> bool:
-    """Whether a value is a class that `type[declared]` admits."""
+    """Return whether a value is a class that `type[declared]` admits."""
     if not isinstance(value, type):
         return False
     alternatives = typing.get_args(declared) if typing.get_origin(declared) in (Union, types.UnionType) else (declared,)  # fmt: skip
@@ -368,7 +368,7 @@ def _find_constraint_problem(value: UserValue, declared: Any) -> str | None:
 
 @lru_cache(maxsize=256)
 def _make_adapter(declared: Any) -> Any:
-    """A validator of pydantic, or None where pydantic knows no such type."""
+    """Return a validator of pydantic, or None where pydantic knows no such type."""
     from pydantic import ConfigDict, TypeAdapter
 
     if typing.get_origin(declared) is Annotated:  # the type itself has been checked

@@ -50,7 +50,7 @@ def llm_at(place: str, *, project: Mapping[str, Any] | None = None, **options: A
 
 
 def allm_at(place: str, *, project: Mapping[str, Any] | None = None, **options: Any) -> AsyncAsker:
-    """The `allm` of one place in a program."""
+    """Return the `allm` of one place in a program."""
 
     async def allm(prompt: str, schema: AnswerType = None) -> UserValue:
         with hidden_frames:

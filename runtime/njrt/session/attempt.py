@@ -76,7 +76,7 @@ _counts_lock = threading.Lock()
 
 
 def attempts() -> Mapping[str, AttemptCounts]:
-    """The counts of this process, by place."""
+    """Return the counts of this process, by place."""
     with _counts_lock:
         return dict(_counts_by_place)
 
@@ -94,7 +94,7 @@ def _count_attempt(place: str, how: AttemptResult) -> None:
 
 
 def plan_canary(live: LiveBlock) -> CanaryPlan | None:
-    """What is to be done about canaries; None where the option `canary` is not set."""
+    """Return what is to be done about canaries; None where the option `canary` is not set."""
     options = live.resolve_options() if live.code else None
     if options is None or options.canary is None:
         return None

@@ -40,7 +40,7 @@ def resolve_options(
 
 
 def read_option_variables() -> tuple[tuple[str, str], ...]:
-    """The environment variables of options that are set.
+    """Return the environment variables of options that are set.
 
     `os.environ` raises an exception inside for each name that is not set, which would cost more than the rest of
     `resolve_options`; the dict that it wraps does not.
@@ -74,7 +74,7 @@ def merge_options(
     project: FrozenOptions,
     place: str,
 ) -> Options:
-    """The options of one place, remembered for blocks that run again."""
+    """Return the options of one place, remembered for blocks that run again."""
     return merge_option_layers(
         using,
         make_options({name: value for name, value, _ in block}, place),

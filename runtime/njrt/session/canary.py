@@ -84,7 +84,7 @@ class BlockWatch:
         self._said: set[str] = set()
 
     def has_alarm(self, place: str) -> bool:
-        """Whether the live block must run; a store that fails raises no alarm."""
+        """Return whether the live block must run; a store that fails raises no alarm."""
         now = time.monotonic()
         if now >= self._reads_at:
             self._reads_at = now + REFRESH_SECONDS
@@ -100,7 +100,7 @@ class BlockWatch:
         return self._is_alarmed
 
     def is_sampled(self, share: float, seed: int | None) -> bool:
-        """Whether this run is one of the share; with a seed, the same ones each time."""
+        """Return whether this run is one of the share; with a seed, the same ones each time."""
         if seed is None:
             return _random.random() < share
         text = f"{seed}\0{self._block}\0{next(self._numbers)}".encode()
@@ -138,7 +138,7 @@ class BlockWatch:
 
 @lru_cache(maxsize=4096)
 def get_block_watch(code: str, url: str | None, rule: AlarmRule) -> BlockWatch:
-    """The watch of a block and code; one for the whole process."""
+    """Return the watch of a block and code; one for the whole process."""
     return BlockWatch(code, get_canary_store(url), rule)
 
 
@@ -185,14 +185,14 @@ class CanaryPlan:
 
 
 def plan_canary(live: LiveBlock, options: Options) -> CanaryPlan:
-    """The plan of a run; `options` are those of its block, all layers merged."""
+    """Return the plan of a run; `options` are those of its block, all layers merged."""
     rule = AlarmRule(options.canary_tolerated or 0.0, options.canary_false_alarms or 1.0)
     watch = get_block_watch(live.code, options.store, rule)
     return CanaryPlan(live, options, watch, get_settings())
 
 
 def read_bound_values(scope: Scope) -> dict[str, UserValue]:
-    """The variables that the prompt names and that are bound."""
+    """Return the variables that the prompt names and that are bound."""
     found = {name: scope.lookup(name) for name in scope.names}
     return {name: bound.value for name, bound in found.items() if isinstance(bound, Bound)}
 
@@ -313,7 +313,7 @@ class Canary:
 
 
 def get_code(pending: PendingEffect) -> str | None:
-    """The Python in an effect; None where there is none."""
+    """Return the Python in an effect; None where there is none."""
     match pending.effect:
         case Run(code) | Exec(code) | Eval(code) | RaiseError(code) | ReturnValue(code):
             return code if isinstance(code, str) else None
@@ -321,7 +321,7 @@ def get_code(pending: PendingEffect) -> str | None:
 
 
 def lookup_in(scope: Scope) -> Callable[[str], Bound | Absent]:
-    """What names stand for in the code of a live block; the name `ask` is the runtime's."""
+    """Return what names stand for in the code of a live block; the name `ask` is the runtime's."""
 
     def lookup(name: str) -> Bound | Absent:
         is_ask = name == "ask" and "ask" in scope.lent
@@ -333,7 +333,7 @@ def lookup_in(scope: Scope) -> Callable[[str], Bound | Absent]:
 def make_copied_lambda(
     variables: Callable[[], object], values: Mapping[str, UserValue]
 ) -> Callable[[], Any]:
-    """The lambda of a block over cells and globals of its own, with these values."""
+    """Return the lambda of a block over cells and globals of its own, with these values."""
     assert isinstance(variables, FunctionType)
     code = variables.__code__
     cells = tuple(
@@ -385,7 +385,7 @@ class RunningCanaries:
             os.register_at_fork(after_in_child=self._forget)
 
     def is_full(self) -> bool:
-        """Whether no other canary may start."""
+        """Return whether no other canary may start."""
         return len(self._threads) >= MAX_RUNNING
 
     def start(self, work: Callable[[], None]) -> None:

@@ -107,7 +107,7 @@ def make_effect_server(
 
 
 def make_ending_error(decision: Abort | Pause, interceptor: str, setup: RunSetup) -> NaturalError:
-    """The error by which a decision ends a block."""
+    """Return the error by which a decision ends a block."""
     where = setup.place or "njrt.llm"
     if isinstance(decision, Pause):
         path = setup.record.path if setup.record else None

@@ -149,7 +149,7 @@ def _read_values(scope: Scope) -> dict[str, UserValue]:
 
 
 def _is_definition(value: UserValue) -> bool:
-    """Whether a value is part of the program's text rather than of its state."""
+    """Return whether a value is part of the program's text rather than of its state."""
     return isinstance(value, _DEFINITION_TYPES) or typing.get_origin(value) is not None
 
 
@@ -161,7 +161,7 @@ def _get_returned_value(outcome: Outcome) -> dict[str, UserValue]:
 
 
 def format_example_line(example: Example) -> str:
-    """An example as one line of JSON."""
+    """Return an example as one line of JSON."""
     written: dict[str, Any] = {
         "event": "example",
         "place": example.place,
@@ -194,6 +194,6 @@ def example_from_json(written: Mapping[str, Any]) -> Example:
 
 @lru_cache(maxsize=16)
 def make_example_writer(path: str) -> Callable[[Example], None]:
-    """A function that appends examples to a file; one for the whole process."""
+    """Return a function that appends examples to a file; one for the whole process."""
     file = TraceFile(path)
     return lambda example: file.add(format_example_line(example))

@@ -51,7 +51,7 @@ _asking: ContextVar[Carried] = ContextVar("njrt.session.interception", default=O
 
 
 def list_interceptors(opened: Sequence[OpenInterceptor]) -> tuple[OpenInterceptor, ...]:
-    """Those of the opened interceptors that a block here must ask, innermost first."""
+    """Return those of the opened interceptors that a block here must ask, innermost first."""
     asking = _asking.get()._items
     return tuple(
         interceptor
@@ -87,7 +87,7 @@ class DecisionRecord:
         return await ask(request)
 
     def take(self, pending: PendingEffect) -> OpenQuestion:
-        """What the recording holds about an effect."""
+        """Return what the recording holds about an effect."""
         from njrt.persistence.recording_file import RecordedDecision
 
         self._count += 1
@@ -161,14 +161,14 @@ async def intercept(
 
 
 def is_final(decision: Decision) -> bool:
-    """Whether no other interceptor is asked after this decision."""
+    """Return whether no other interceptor is asked after this decision."""
     return not isinstance(decision, Accept | Edit)
 
 
 def list_recorded_decisions(
     question: OpenQuestion | None, interceptors: Sequence[OpenInterceptor]
 ) -> tuple[list[InterceptorDecision], list[OpenInterceptor]]:
-    """The recorded decisions that hold, and the interceptors that must be asked."""
+    """Return the recorded decisions that hold, and the interceptors that must be asked."""
     recorded = [] if question is None else list(question.decisions)
     asked = []
     for interceptor in interceptors:
@@ -202,7 +202,7 @@ async def _ask_all(
 
 
 async def _ask_interceptor(interceptor: OpenInterceptor, pending: PendingEffect) -> Decision:
-    """The decision of one interceptor; its exceptions become an `InterceptorError`."""
+    """Return the decision of one interceptor; its exceptions become an `InterceptorError`."""
     name = interceptor.name
     try:
         steps = get_settings().steps

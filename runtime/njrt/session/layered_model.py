@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
 
 def find_recorder(settings: Settings, environ: Mapping[str, str]) -> Recorder | None:
-    """The recording that is replayed or made here: that of a `with using`, or of NJC_RECORD.
+    """Return the recording that is replayed or made here: that of a `with using`, or of NJC_RECORD.
 
     NJC_RECORD=off means none. NJC_RECORD does not apply to blocks whose model is given by `using(model=...)`.
     """
@@ -105,7 +105,7 @@ def make_budget_layer(
 
 @lru_cache(maxsize=16)
 def get_ledger(url: str | None) -> Ledger:
-    """The accounts of budgets in the store of a URL; one for the whole process."""
+    """Return the accounts of budgets in the store of a URL; one for the whole process."""
     from njrt.budgets.ledger import Ledger
     from njrt.persistence.open_store import get_store
 

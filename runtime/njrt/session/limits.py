@@ -59,7 +59,7 @@ class Limits:
 
 
 def read_limits(options: Options) -> Limits:
-    """The limits of one run, from a block's merged options."""
+    """Return the limits of one run, from a block's merged options."""
     return Limits(
         effects=options.max_effects,
         calls=options.max_calls,
@@ -108,12 +108,12 @@ class Meter:
         self._usd = 0.0
 
     def spent(self) -> MeterReading:
-        """What has been used so far."""
+        """Return what has been used so far."""
         seconds = self._clock() - self._began
         return MeterReading(self._effects, self._calls, seconds, self._tokens, self._usd)
 
     def seconds_left(self) -> float | None:
-        """The seconds that the tightest limit leaves, at least 0.0; None: no limit."""
+        """Return the seconds that the tightest limit leaves, at least 0.0; None: no limit."""
         left = [
             max(0.0, meter._began + meter.limits.seconds - meter._clock())
             for meter in (self, *self._around)

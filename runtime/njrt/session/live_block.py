@@ -23,7 +23,7 @@ class LiveBlock:
     arguments: Mapping[str, Any]
 
     def resolve_options(self) -> Options:
-        """The options of the block, all layers merged."""
+        """Return the options of the block, all layers merged."""
         own = {name: value for name, value in self.arguments.items() if name in OPTION_NAMES}
         return resolve_options(
             own, self.arguments.get("project"), get_settings().options, self.place

@@ -40,7 +40,7 @@ class SchemaForm(JsonForm):
     """The form that a JSON schema is."""
 
     def decode(self, value: Any) -> UserValue:
-        """The value itself; raise ValueError if it does not fit the schema."""
+        """Return the value itself; raise ValueError if it does not fit the schema."""
         require_packages(
             "a schema given as a dict", "jsonschema", "jsonschema", otherwise="give a type"
         )
@@ -55,7 +55,7 @@ class SchemaForm(JsonForm):
 
 
 def make_question_form(wanted: AnswerType) -> JsonForm | None:
-    """The form of what is asked for; None for text. Raises TypeError for what has none."""
+    """Return the form of what is asked for; None for text. Raises TypeError for what has none."""
     if wanted is None or wanted is str:
         return None
     if isinstance(wanted, Mapping):
@@ -129,14 +129,14 @@ def ask_until_valid(prompt: str, form: JsonForm | None, setup: RunSetup) -> Conv
 
 
 def make_reply_schema(form: JsonForm) -> Json:
-    """The schema of an object that holds the answer as `value`."""
+    """Return the schema of an object that holds the answer as `value`."""
     definitions: dict[str, Json] = {}
     inner = move_definitions(form.schema, definitions)
     return make_object_schema({"value": inner}) | ({"$defs": definitions} if definitions else {})
 
 
 def read_answer(reply: Reply, form: JsonForm | None) -> UserValue:
-    """The value of a reply: of JSON, with or without its object around, or of plain text.
+    """Return the value of a reply: of JSON, with or without its object around, or of plain text.
 
     Raises ValueError, whose message is for the model, if it does not fit.
     """
@@ -158,6 +158,6 @@ def read_answer(reply: Reply, form: JsonForm | None) -> UserValue:
 
 
 def _get_reply_text(reply: Reply) -> str:
-    """The text of a reply, or of its calls."""
+    """Return the text of a reply, or of its calls."""
     calls = [call.raw for call in reply.message.calls]
     return reply.message.text or " ".join(calls)

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 def make_recorder(
     record: str | Path | Recorder | None, mode: RecordMode, store: str | None
 ) -> Recorder | None:
-    """The given recorder, or a new one for a path, or for a name in the store of a URL."""
+    """Return the given recorder, or a new one for a path, or for a name in the store of a URL."""
     if record is None:
         return None
     from njrt.persistence.recorder import Recorder
@@ -43,7 +43,7 @@ def open_recorder(path: str | Path, mode: RecordMode, store: str | None = None) 
 
 @lru_cache(maxsize=64)
 def get_environment_recorder(text: str) -> Recorder:
-    """The recorder that `NJC_RECORD=MODE[:PATH]` asks for; one for the whole process."""
+    """Return the recorder that `NJC_RECORD=MODE[:PATH]` asks for; one for the whole process."""
     from njrt.persistence.recorder import RecordMode
 
     mode, _, path = text.partition(":")
@@ -56,6 +56,6 @@ def get_environment_recorder(text: str) -> Recorder:
 
 
 def make_default_recording_path() -> str:
-    """The recording of a program if no path is given: `recordings/PROGRAM.jsonl`."""
+    """Return the recording of a program if no path is given: `recordings/PROGRAM.jsonl`."""
     program = getattr(sys.modules.get("__main__"), "__file__", None) or "program"
     return str(Path("recordings") / f"{Path(program).stem}.jsonl")

@@ -60,12 +60,12 @@ _process_id = os.urandom(4).hex()
 
 
 def make_run_id() -> RunId:
-    """A name for a run that is unique among all processes."""
+    """Return a name for a run that is unique among all processes."""
     return f"{_process_id}-{next(_run_numbers)}"
 
 
 def get_current_run() -> RunId | None:
-    """The run of the innermost block around this point, if there is one."""
+    """Return the run of the innermost block around this point, if there is one."""
     return _current_run.get()
 
 

@@ -60,7 +60,7 @@ class CanaryObserver(typing.Protocol):
         """The variables of the run, before it begins."""
 
     def compare(self, ending: Outcome | NaturalError) -> tuple[tuple[str, ...], str]:
-        """The differences from the code, and why nothing could be compared, if so."""
+        """Return the differences from the code, and why nothing could be compared, if so."""
 
 
 def make_session(
@@ -128,7 +128,7 @@ def with_code_on_request(
 
 
 def with_closed_scope(conversation: Conversation, scope: Scope) -> Conversation:
-    """The conversation on a scope that is closed at its end."""
+    """Yield the conversation on a scope that is closed at its end."""
     try:
         return (yield from conversation)
     finally:
@@ -138,7 +138,7 @@ def with_closed_scope(conversation: Conversation, scope: Scope) -> Conversation:
 def with_comparison(
     conversation: Conversation, setup: RunSetup, canary: CanaryObserver
 ) -> Conversation:
-    """The conversation of a canary, which emits `Compared` at its end."""
+    """Yield the conversation of a canary, which emits `Compared` at its end."""
 
     def compare(ending: Outcome | NaturalError) -> None:
         setup.listener(Compared(setup.run, time.time(), *canary.compare(ending)))
@@ -161,7 +161,7 @@ def with_lifecycle_events(
     observe: Observe = observe_nothing,
     redact: Redact | None = None,
 ) -> Conversation:
-    """The conversation of a run, which emits `Began` and `Ended`."""
+    """Yield the conversation of a run, which emits `Began` and `Ended`."""
     run, place, listener = setup.run, setup.place, setup.listener
     began = time.monotonic()
     token = enter_run(run)
@@ -197,7 +197,7 @@ def with_lifecycle_events(
 def with_rollback(
     conversation: Conversation, scope: Scope, on_error: OnError | None
 ) -> Conversation:
-    """The conversation on a scope that is restored after an error with `rollback`.
+    """Yield the conversation on a scope that is restored after an error with `rollback`.
 
     An error is any exception by which the block leaves: of the runtime, a cancellation, or one that the
     block raises in the program.

@@ -57,10 +57,10 @@ class DurableSteps(typing.Protocol):
     """Stores what is done inside a workflow, so that it is not done again after a crash."""
 
     def wrap_model(self, model: Model) -> Model:
-        """The model, whose calls are steps."""
+        """Return the model, whose calls are steps."""
 
     def wrap_interceptor(self, decide: Interceptor, name: str) -> Interceptor:
-        """The function of an interceptor, whose decisions are steps."""
+        """Return the function of an interceptor, whose decisions are steps."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -164,7 +164,7 @@ def open_steps(steps: DurableSteps) -> Iterator[None]:
 
 
 def open_budgets(budget: Budget | str | Sequence[Budget] | None) -> tuple[OpenBudget, ...]:
-    """The budgets of a `with`, given as `Budget`s or as text."""
+    """Return the budgets of a `with`, given as `Budget`s or as text."""
     if budget is None:
         return ()
     from njrt.budgets.budget import Budget, parse_budgets
@@ -207,7 +207,7 @@ def choose_predictor(predict: Model | str | None, around: Settings) -> Model | N
 
 
 def get_settings() -> Settings:
-    """The settings of the innermost `with using` around this point of the program."""
+    """Return the settings of the innermost `with using` around this point of the program."""
     around = _open_settings.innermost()
     if len(around) < 2:
         return around[0] if around else NO_SETTINGS
@@ -220,13 +220,13 @@ def get_settings() -> Settings:
 
 
 def unite(stacks: Iterable[tuple[T, ...]]) -> tuple[T, ...]:
-    """All items of several stacks, each once."""
+    """Return all items of several stacks, each once."""
     return tuple({id(item): item for stack in stacks for item in stack}.values())
 
 
 @lru_cache(maxsize=16)
 def get_canary_store(url: str | None) -> CanaryStore:
-    """The states of canaries in the store of a URL; one for the whole process."""
+    """Return the states of canaries in the store of a URL; one for the whole process."""
     from njrt.canary.block_state import CanaryStore
     from njrt.persistence.open_store import get_store
 
@@ -244,7 +244,7 @@ def get_listener(settings: Settings) -> Listener:
 
 @lru_cache(maxsize=16)
 def get_stored_trace(trace: str, url: str | None) -> Listener:
-    """The listener that appends to a trace in the store of a URL."""
+    """Return the listener that appends to a trace in the store of a URL."""
     from njrt.persistence.open_store import get_store
     from njrt.persistence.stored_trace import PLACE_PREFIX, StoredTrace
 

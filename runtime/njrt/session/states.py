@@ -43,7 +43,7 @@ def watch_scopes(watcher: ScopeWatcher) -> None:
 
 
 def is_watched() -> bool:
-    """Whether a debugger has the scopes of this process."""
+    """Return whether a debugger has the scopes of this process."""
     return bool(_scope_watchers)
 
 
@@ -59,7 +59,7 @@ def observe_nothing() -> None:
 
 
 def render_variables(scope: Scope, options: Options) -> dict[str, str]:
-    """The variables that a block sees and that are bound, each as the model is shown it."""
+    """Return the variables that a block sees and that are bound, each as the model is shown it."""
     redactor = Redactor(True if options.redact is None else options.redact)
     variables = scope.list_variables()
     redactor.scan(variables.items())
@@ -81,7 +81,7 @@ class StateObserver:
         self._details: dict[str, str] = {}
 
     def observe(self) -> StateChange:
-        """What has changed since the last call, at first all."""
+        """Return what has changed since the last call, at first all."""
         variables = self._scope.list_variables()
         self._redactor.scan(variables.items())
         details = {name: self._describe(name, value) for name, value in variables.items()}

@@ -28,7 +28,7 @@ def _make_adapter(declared: DeclaredType) -> Any:
 
 
 def get_adapter(declared: DeclaredType) -> Any:
-    """The `TypeAdapter` of a type; one for each type."""
+    """Return the `TypeAdapter` of a type; one for each type."""
     try:
         return _make_adapter(declared)
     except TypeError:  # unhashable, such as Annotated[int, []]

@@ -178,7 +178,7 @@ def _make_empty_container(value: UserValue) -> UserValue | None:
 
 
 def _make_empty_instance(value: UserValue) -> UserValue:
-    """An instance of the same class without attributes; its `__init__` does not run."""
+    """Return an instance of the same class without attributes; its `__init__` does not run."""
     cls = type(value)
     if cls is types.SimpleNamespace:
         return types.SimpleNamespace()
@@ -196,7 +196,7 @@ def _make_empty_instance(value: UserValue) -> UserValue:
 
 
 def _has_default_pickling(cls: type, base: type) -> bool:
-    """Whether a class leaves it to `base` how its instances are pickled."""
+    """Return whether a class leaves it to `base` how its instances are pickled."""
     return all(
         find_member(cls, name) is find_member(base, name)
         for name in ("__reduce__", "__reduce_ex__")

@@ -240,7 +240,7 @@ def _find_constructor_arguments(value: UserValue) -> tuple[UserValue, ...] | Non
 
 
 def _read_state(value: UserValue) -> dict[str, UserValue]:
-    """The attributes that make up an instance of a class of the program."""
+    """Return the attributes that make up an instance of a class of the program."""
     cls = type(value)
     slots = list_slots(cls)
     own_size = cls.__basicsize__ - 8 * len(slots)
@@ -262,5 +262,5 @@ _HEAP_TYPE = 1 << 9
 
 
 def is_inherited_from_object(cls: type, name: str) -> bool:
-    """Whether a class leaves a method as it is in `object`."""
+    """Return whether a class leaves a method as it is in `object`."""
     return find_member(cls, name) is vars(object)[name]

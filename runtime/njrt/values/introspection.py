@@ -51,24 +51,24 @@ Slot = tuple[str, MemberDescriptorType]
 
 
 def find_tuple_fields(value: UserValue) -> Any:
-    """The `_fields` of a named tuple, also of a subclass; None for any other tuple."""
+    """Return the `_fields` of a named tuple, also of a subclass; None for any other tuple."""
     namespaces = map(get_class_namespace, get_mro(type(value)))
     return next((found["_fields"] for found in namespaces if "_fields" in found), None)
 
 
 def get_mro(cls: type) -> tuple[type, ...]:
-    """The classes that `cls` inherits from, itself first and `object` last."""
+    """Return the classes that `cls` inherits from, itself first and `object` last."""
     lineage: tuple[type, ...] = _get_mro(cls)
     return lineage
 
 
 def list_bases(cls: type) -> tuple[type, ...]:
-    """The classes named in the class statement of `cls`, `object` left out."""
+    """Return the classes named in the class statement of `cls`, `object` left out."""
     return tuple(base for base in _get_bases(cls) if base is not object)
 
 
 def get_class_namespace(cls: type) -> Namespace:
-    """The names that stand in the body of `cls` itself, as a read-only view."""
+    """Return the names that stand in the body of `cls` itself, as a read-only view."""
     namespace: Namespace = _get_namespace(cls)
     return namespace
 
@@ -80,7 +80,7 @@ def get_class_name(cls: type) -> str:
 
 
 def get_module_name(cls: type) -> str:
-    """The module in which a class was defined, or an empty string."""
+    """Return the module in which a class was defined, or an empty string."""
     name = _get_module(cls)
     return name if type(name) is str else ""
 
@@ -111,7 +111,7 @@ def is_standard_origin(origin: Any) -> bool:
 
 
 def is_user_class(cls: type) -> bool:
-    """Whether a class is the program's own, rather than Python's or a schema library's."""
+    """Return whether a class is the program's own, rather than Python's or a schema library's."""
     name = get_module_name(cls)
     return name.partition(".")[0] not in _LIBRARIES and not is_standard_module(name)
 
@@ -126,7 +126,7 @@ def find_member(cls: type, name: str) -> Any:
 
 
 def list_user_ancestors(cls: type) -> tuple[type, ...]:
-    """The classes in the lineage of `cls` that are the program's own."""
+    """Return the classes in the lineage of `cls` that are the program's own."""
     return tuple(base for base in get_mro(cls) if is_user_class(base))
 
 
@@ -140,7 +140,7 @@ def collect_members(cls: type) -> Namespace:
 
 
 def read_attributes(value: UserValue) -> Namespace:
-    """The attributes that an object holds itself, in its `__dict__` or its slots."""
+    """Return the attributes that an object holds itself, in its `__dict__` or its slots."""
     return make_attribute_reader(type(value))(value)
 
 
@@ -179,7 +179,7 @@ def list_slots(cls: type) -> tuple[Slot, ...]:
 
 
 def read_slots(slots: tuple[Slot, ...], value: UserValue) -> Iterator[tuple[str, Any]]:
-    """The slots of an object that are set, with their values."""
+    """Yield the slots of an object that are set, with their values."""
     for name, member in slots:
         with suppress(AttributeError):  # the slot is not set
             yield name, member.__get__(value)

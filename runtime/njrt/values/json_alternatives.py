@@ -142,12 +142,12 @@ class FormComparer:
 
 
 def is_zero_or_one(schema: Json) -> bool:
-    """Whether a schema lists 0 or 1."""
+    """Return whether a schema lists 0 or 1."""
     return any(is_one_of(constant, (0, 1)) for constant in list_constants(schema))
 
 
 def has_truth_values(schema: Json) -> bool:
-    """Whether a schema is of `true` or `false`."""
+    """Return whether a schema is of `true` or `false`."""
     return schema.get("type") == "boolean" or any(
         isinstance(constant, bool) for constant in list_constants(schema)
     )

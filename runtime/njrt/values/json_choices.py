@@ -58,20 +58,20 @@ def read_choices(value: JsonValue, schema: Json) -> UserValue:
 
 
 def resolve_reference(schema: JsonValue, root: Json) -> JsonValue:
-    """The schema that a reference means; any other schema as it is."""
+    """Return the schema that a reference means; any other schema as it is."""
     while isinstance(schema, Mapping) and "$ref" in schema:
         schema = root["$defs"][schema["$ref"].rpartition("/")[2]]
     return schema
 
 
 def list_alternatives(schema: Json) -> Sequence[Json]:
-    """The alternatives of a union; empty for any other schema."""
+    """Return the alternatives of a union; empty for any other schema."""
     found: Sequence[Json] = schema.get("anyOf") or schema.get("oneOf") or ()
     return found
 
 
 def flatten_alternatives(alternatives: Sequence[Json], root: Json) -> Iterator[Json]:
-    """The alternatives of a union, with those of unions among them in place of these."""
+    """Yield the alternatives of a union, with those of unions among them in place of these."""
     for part in alternatives:
         schema = resolve_reference(part, root)
         inner = list_alternatives(schema)
@@ -79,7 +79,7 @@ def flatten_alternatives(alternatives: Sequence[Json], root: Json) -> Iterator[J
 
 
 def find_member(value: JsonValue, members: Mapping[str, Any]) -> UserValue | None:
-    """The member of an enum of a name, which may be an alias; None if there is none."""
+    """Return the member of an enum of a name, which may be an alias; None if there is none."""
     if not isinstance(value, str) or not members:
         return None
     every = type(next(iter(members.values()))).__members__
@@ -90,7 +90,7 @@ def find_member(value: JsonValue, members: Mapping[str, Any]) -> UserValue | Non
 
 
 def is_one_of(value: JsonValue, choices: Sequence[JsonValue]) -> bool:
-    """Whether a value is one of some constants; `1` and `true` are not the same."""
+    """Return whether a value is one of some constants; `1` and `true` are not the same."""
     return any(type(value) is type(choice) and value == choice for choice in choices)
 
 
@@ -174,7 +174,7 @@ class _Reader:
         return value
 
     def read_key(self, name: str, schema: Json, in_union: bool) -> UserValue:
-        """The key of a dict that a name stands for."""
+        """Return the key of a dict that a name stands for."""
         if in_union and schema.get(KEYS) in _KINDS_OF_KEYS:
             return read_kind(schema[KEYS], name)
         keys = resolve_reference(schema.get("propertyNames", {}), self.root)
@@ -204,7 +204,7 @@ class _Reader:
         return rank
 
     def fits(self, value: JsonValue, schema: JsonValue) -> bool:
-        """Whether a value has the form of a schema."""
+        """Return whether a value has the form of a schema."""
         key = id(value), id(schema)
         if key not in self.fitting:
             self.fitting[key] = self.check_fit(value, resolve_reference(schema, self.root))
@@ -287,12 +287,12 @@ _NOT_FINITE = ("nan", "inf", "infinity")
 
 
 def is_number(value: str | int | float) -> bool:
-    """Whether a value is a number, or text that is one and that would be read as seconds."""
+    """Return whether a value is a number, or text that is one and that would be read as seconds."""
     return not isinstance(value, str) or value.strip().replace(".", "", 1).lstrip("+-").isdigit()
 
 
 def is_encodable(text: str) -> bool:
-    """Whether text can be written anywhere: it has no lone surrogates."""
+    """Return whether text can be written anywhere: it has no lone surrogates."""
     try:
         text.encode()
     except UnicodeEncodeError:
@@ -301,7 +301,7 @@ def is_encodable(text: str) -> bool:
 
 
 def is_text_of(text: str, form: str | None) -> bool:
-    """Whether text has a format, of those that tell it from other text."""
+    """Return whether text has a format, of those that tell it from other text."""
     if form is None or form not in KINDS_OF_FORMATS:
         return True
     is_whole = form != "date-time" or len(text) > len("YYYY-MM-DD")
@@ -330,12 +330,12 @@ def can_read(kind: str, text: str | float) -> bool:
 
 
 def at_place(message: str, place: tuple[str, ...]) -> str:
-    """A message with the place in the value that it is about."""
+    """Return a message with the place in the value that it is about."""
     return f"{'.'.join(place)}: {message}" if place else message
 
 
 def list_constants(schema: Json) -> Sequence[JsonValue]:
-    """The values that a schema lists; empty for any other schema."""
+    """Return the values that a schema lists; empty for any other schema."""
     if "const" in schema:
         return [schema["const"]]
     constants: Sequence[JsonValue] = schema.get("enum", ())

@@ -53,7 +53,7 @@ class JsonForm:
 
 
 def make_json_form(declared: DeclaredType) -> JsonForm:
-    """The JSON form of a type; raise TypeError, saying why, for a type that has none."""
+    """Return the JSON form of a type; raise TypeError, saying why, for a type that has none."""
     try:
         return _make_json_form(declared)
     except TypeError as error:
@@ -243,7 +243,7 @@ _KEYWORDS = {
 
 
 def _clean(schema: Json) -> dict[str, Any]:
-    """The same schema without titles, defaults and the members of enums."""
+    """Return the same schema without titles, defaults and the members of enums."""
     kept: dict[str, Any] = {}
     for key, value in schema.items():
         if key in ("properties", "$defs"):

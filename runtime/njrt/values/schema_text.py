@@ -36,7 +36,7 @@ def describe_schema(schema: Json) -> str:
 
 
 def _list_references(schema: JsonValue) -> list[str]:
-    """The names of the definitions that a schema refers to, each as often as it does."""
+    """Return the names of the definitions that a schema refers to, each as often as it does."""
     if isinstance(schema, list):
         return [name for part in schema for name in _list_references(part)]
     if not isinstance(schema, Mapping):
@@ -105,14 +105,14 @@ def _describe(schema: Json, definitions: Json, depth: int) -> str:
 
 
 def _format_default(schema: Json) -> str:
-    """The default of a field that may be left out, ` = "medium"`."""
+    """Return the default of a field that may be left out, ` = "medium"`."""
     if "default" not in schema or "const" in schema:
         return ""
     return f" = {json.dumps(schema['default'], ensure_ascii=False)}"
 
 
 def describe_object(forms: Mapping[str, JsonForm]) -> str:
-    """An object whose properties have these forms, as `describe_schema` writes it."""
+    """Return an object whose properties have these forms, as `describe_schema` writes it."""
     properties = {name: form.schema_with_members for name, form in forms.items()}
     definitions: dict[str, Json] = {}
     for schema in properties.values():

@@ -73,7 +73,7 @@ def _infer_collection_shape(name: str, parts: Sequence[Iterable[UserValue]], dep
 
 
 def merge_shapes(shapes: Iterable[str]) -> str:
-    """The shape of all values that have one of these shapes."""
+    """Return the shape of all values that have one of these shapes."""
     found = dict.fromkeys(part for shape in shapes for part in _split_union(shape))
     merged: dict[str, str] = {}  # by their kinds
     for shape in found:
@@ -128,7 +128,7 @@ def _merge_pair(left: str, right: str) -> str:
 
 
 def _read_fields(node: ast.expr) -> dict[UserValue, ast.expr]:
-    """The fields of a dict's or an object's shape."""
+    """Return the fields of a dict's or an object's shape."""
     if isinstance(node, ast.Call):
         return {keyword.arg: keyword.value for keyword in node.keywords}
     assert isinstance(node, ast.Dict)
@@ -156,7 +156,7 @@ def _parse_shape(shape: str) -> ast.expr:
 
 
 def has_shape(value: UserValue, shape: str) -> bool:
-    """Whether a value has the shape."""
+    """Return whether a value has the shape."""
     return _matches_node(value, _parse_shape(shape))
 
 

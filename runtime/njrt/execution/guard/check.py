@@ -114,7 +114,7 @@ def find_guard_problems(
 
 
 def _find_positions(nodes: Sequence[ast.AST]) -> Iterator[ast.Name]:
-    """The bindings of `__match_args__` to names that may be read."""
+    """Yield the bindings of `__match_args__` to names that may be read."""
     for node in nodes:
         match node:
             case ast.Assign([ast.Name("__match_args__") as target], ast.Tuple(elements)) if all(
@@ -128,7 +128,7 @@ def _find_positions(nodes: Sequence[ast.AST]) -> Iterator[ast.Name]:
 
 
 def list_program_modules(scope: Scope) -> tuple[str, ...]:
-    """The modules that the prompt names: a block may import them and what is in them.
+    """Return the modules that the prompt names: a block may import them and what is in them.
 
     Where the names have no values, in static code, they stand for the modules of the same name.
     """
@@ -209,7 +209,7 @@ def find_assignments(nodes: Sequence[ast.AST]) -> Iterator[tuple[ast.expr, ast.N
 
 
 def resolve_member(node: ast.expr, modules: dict[str, ModuleType]) -> UserValue:
-    """The member of a module that a plain path such as `collections.abc` means, or None."""
+    """Return the member of a module that a plain path such as `collections.abc` means, or None."""
     match node:
         case ast.Name(id=name):
             return modules.get(name)
@@ -228,7 +228,7 @@ def _find_attribute_problems(node: ast.Attribute, modules: dict[str, ModuleType]
 
 
 def _find_class_problems(node: ast.ClassDef, scope: Scope) -> Iterator[str]:
-    """A class body reads a name that it has not bound yet from the builtins."""
+    """Yield a class body reads a name that it has not bound yet from the builtins."""
     for inner in _walk_class_body(node):
         if isinstance(inner, ast.Match):
             yield from _find_class_patterns(inner)
@@ -254,7 +254,7 @@ def _binds(node: ast.AST, name: str) -> bool:
 
 
 def _walk_class_body(node: ast.AST) -> Iterator[ast.AST]:
-    """The nodes that a class body runs itself, without those in functions."""
+    """Yield the nodes that a class body runs itself, without those in functions."""
     for child in ast.iter_child_nodes(node):
         yield child
         if isinstance(child, _Function):
@@ -301,6 +301,6 @@ def _find_annotation_problems(annotation: ast.expr) -> Iterator[str]:
 
 
 def format_refusal(name: str, node: ast.AST) -> str:
-    """The message for a refused name."""
+    """Return the message for a refused name."""
     way_out = f"; {_ALTERNATIVES[name]}" if name in _ALTERNATIVES else ""
     return f"{format_line_prefix(node)}`{name}` is refused in a block{way_out}"

@@ -104,7 +104,7 @@ def _check_event(
 
 
 def _is_by_snippet(frame: FrameType | None, through_library: bool) -> bool:
-    """Whether a snippet that may not have effects caused an event."""
+    """Return whether a snippet that may not have effects caused an event."""
     while frame is not None:
         filename = frame.f_code.co_filename
         if is_snippet(filename):

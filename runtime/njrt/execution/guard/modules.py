@@ -84,7 +84,7 @@ def is_importable(path: str) -> bool:
 
 @lru_cache(maxsize=128)
 def open_module(path: str) -> ComputingModule:
-    """The form of an importable module that blocks see."""
+    """Return the form of an importable module that blocks see."""
     if not is_importable(path):
         raise ImportError(f"`{path}` cannot be imported in a block")
     real = importlib.import_module(path)
@@ -103,7 +103,7 @@ def open_module(path: str) -> ComputingModule:
 
 
 def list_public_members(module: ModuleType) -> Iterator[str]:
-    """The names of a module's members that blocks may use."""
+    """Yield the names of a module's members that blocks may use."""
     top = module.__name__.partition(".")[0]
     namespace = vars(module)
     names = ALLOWED_MEMBERS.get(top) or namespace.get("__all__") or namespace
@@ -203,7 +203,7 @@ def _check_dataclass(cls: type) -> None:
 
 
 def dataclasses_annotations(cls: type) -> list[str]:
-    """The annotated names of a class where Python computes them when asked (3.14)."""
+    """Return the annotated names of a class where Python computes them when asked (3.14)."""
     try:
         from annotationlib import Format, get_annotations  # type: ignore[import-not-found]
     except ImportError:

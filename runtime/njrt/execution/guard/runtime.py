@@ -178,13 +178,13 @@ def is_internal(value: UserValue, name: str) -> bool:
 
 
 def _list_classes_after(proxy: Any) -> tuple[type, ...]:
-    """The classes in which a `super` object looks for attributes."""
+    """Return the classes in which a `super` object looks for attributes."""
     lineage = get_mro(_get_self_class(proxy))
     return lineage[lineage.index(_get_this_class(proxy)) + 1 :]
 
 
 def is_library_class(cls: type) -> bool:
-    """Whether a class belongs to Python, its standard library or the runtime."""
+    """Return whether a class belongs to Python, its standard library or the runtime."""
     return _is_library_module(get_module_name(cls))
 
 
@@ -214,7 +214,7 @@ def _list_internal_names(cls: type) -> frozenset[str] | None:
 
 @lru_cache(maxsize=256)
 def _list_used_names(cls: type) -> frozenset[str]:
-    """The names in the methods of a library class: what it may have set on its instances."""
+    """Return the names in the methods of a library class: what it may have set on its instances."""
     methods = [member for member in get_class_namespace(cls).values() if is_a(member, FunctionType)]
     return frozenset(name for method in methods for name in method.__code__.co_names)
 
@@ -357,12 +357,12 @@ class _CheckedFormatter(Formatter):
 
 
 def get_plain_name(name: UserValue) -> UserValue:
-    """The exact text of a name: a subclass of str could compare equal to something else."""
+    """Return the exact text of a name: a subclass of str could compare equal to something else."""
     return str.__str__(name) if is_a(name, str) else name
 
 
 def make_refusal_error(name: str) -> AttributeError:
-    """The error for a refused attribute."""
+    """Return the error for a refused attribute."""
     return AttributeError(f"`{name}` is refused in a block")
 
 
@@ -432,7 +432,7 @@ CHECKED_BUILTINS: MappingProxyType[str, Any] = MappingProxyType(
 
 
 def iterate_fields(cls: type) -> Iterator[Any]:
-    """All dataclass fields that a class defines or inherits."""
+    """Yield all dataclass fields that a class defines or inherits."""
     for base in get_mro(cls):
         namespace = get_class_namespace(base)
         fields = namespace.get("__dataclass_fields__")
