@@ -50,7 +50,7 @@ types: $(VENV)/.dev ## check the types (mypy), those of the compiled files too (
 	$(BIN)/pyright --pythonpath $(BIN)/python
 
 # Tests that trace code in their own process: Python 3.11 can crash on that in a process that has run many others.
-TRACING := tests/runtime/test_code_lines.py tests/spsbench/test_state_versions.py
+TRACING := tests/runtime/test_code_lines.py tests/spsbench/test_state_versions.py tests/repair/test_execution_trace.py
 TRACING_PROGRAMS := tests/spsbench/test_crux.py tests/spsbench/test_program_states.py
 TRACING_COMMANDS := tests/spsbench/test_bad_input.py tests/spsbench/test_collecting.py tests/spsbench/test_reply_seconds.py
 
@@ -77,7 +77,6 @@ fresh: $(VENV)/.dev ## check that the committed compiled files and the report ar
 	$(BIN)/njc build spsbench/programs -o compiled_out/spsbench_static --mode static --set fallback=live --exclude '**/rewritten.njpy' --locked --check
 	$(BIN)/python bench/static_checks.py --check
 	$(BIN)/spsbench report spsbench/results/*.jsonl --out spsbench/results --check
-	$(BIN)/spsbench report spsbench/results/natural/*.jsonl --out spsbench/results/natural --check
 	$(BIN)/spsbench repair-report spsbench/results/repair/repair-*.jsonl --out spsbench/results/repair/report.md --check
 	$(BIN)/spsbench surprise-report spsbench/results/repair/surprise-*.jsonl --out spsbench/results/repair/surprise.md --check
 

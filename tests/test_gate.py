@@ -27,7 +27,6 @@ CHECKS = (
     "njc build spsbench/programs -o compiled_out/spsbench_static --mode static",
     "bench/static_checks.py --check",
     "--out spsbench/results --check",
-    "--out spsbench/results/natural --check",
     "--out spsbench/results/repair/report.md --check",
     "docs/site/build_site.py",
 )

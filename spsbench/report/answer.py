@@ -101,6 +101,12 @@ def format_advice(
         return "No method passed a check: none can be recommended."
     if len(rows) == 1:
         return f"Only {best.method} has been measured."
+    most = len(best.by_program)
+    if sum(len(row.by_program) == most for row in rows) == 1:
+        return (
+            f"Only {best.method} has been measured on {format_program_count([*best.by_program])}: "
+            "no method can be recommended over the others yet."
+        )
     choice = min(equals, key=get_cost if has_all_prices(equals) else get_tokens)
     often = min(equals, key=compute_run_tokens)
     text = format_choice(choice, best, equals)

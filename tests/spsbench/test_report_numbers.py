@@ -362,6 +362,14 @@ def test_a_method_that_was_tried_on_fewer_programs_is_no_candidate_and_compared_
     assert ("% to " in sentence) == (programs > 1)
 
 
+def test_a_method_that_alone_has_all_programs_is_not_said_to_be_the_best() -> None:
+    seven = TASK_NAMES[:7]
+    made = answered(
+        *passing("direct", 8, seven), *passing("manual", 1, seven[:6]), programs=seven
+    )
+    assert made.advice.startswith("Only direct has been measured on 7 programs: no method")
+
+
 def test_sentences_round_as_the_tables_do() -> None:
     rates = (0.065, 0.025, 0.0649, 1.0)
     assert [f"{rate:.2f}" for rate in rates] == ["0.07", "0.03", "0.06", "1.00"]
