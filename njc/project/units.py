@@ -241,16 +241,22 @@ def _is_pattern_match(path: str, pattern: str) -> bool:
     return any(fnmatchcase(head, pattern) for head in heads)
 
 
+def refuse_hidden_source(unit: Unit) -> None:
+    """Raise ConfigurationError if a Python file that njc did not write has the name of the source."""
+    beside = unit.source.with_suffix(".py")
+    if beside.is_file() and read_header(beside) is None:
+        raise ConfigurationError(
+            f"{unit.display_path} and {format_path(beside)} beside it are the same module to an import; "
+            "rename or remove one"
+        )
+
+
 def _refuse_shared_outputs(units: Iterable[Unit]) -> None:
     real_folders: dict[Path, str] = {}
     units_by_output: dict[tuple[str, str], Unit] = {}
     for unit in units:
-        beside = unit.source.with_suffix(".py")
-        if beside != unit.output and beside.is_file() and read_header(beside) is None:
-            raise ConfigurationError(
-                f"{unit.display_path} and {format_path(beside)} beside it are the same module to an import; "
-                "rename or remove one"
-            )
+        if unit.source.with_suffix(".py") != unit.output:  # else the build refuses to overwrite it
+            refuse_hidden_source(unit)
         folder = unit.output.parent
         real = real_folders.setdefault(folder, os.path.realpath(folder))
         other = units_by_output.setdefault((real, unit.output.name), unit)

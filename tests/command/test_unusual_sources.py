@@ -29,9 +29,10 @@ def test_a_coding_comment_counts_with_all_line_ends(head: str, newline: str) -> 
     assert SourceFile("a.njpy", text.encode("latin-1")).text == text
 
 
-def test_a_python_file_beside_a_source_is_refused(here: Workplace) -> None:
+@pytest.mark.parametrize("command", ["build pk -o out", "check pk", "check pk/a.njpy"])
+def test_a_python_file_beside_a_source_is_refused(here: Workplace, command: str) -> None:
     here.write({"pk/a.njpy": BLOCK, "pk/a.py": "x = 1\n", "pk/__init__.py": ""})
-    result = here.njc("build", "pk", "-o", "out")
+    result = here.njc(*command.split())
     assert result.exit_code == 2
     assert "pk/a.njpy and pk/a.py beside it" in result.stderr
 

@@ -40,7 +40,7 @@ from njc.project.config import Project
 from njc.project.fixes import correct
 from njc.project.outputs import write_all
 from njc.project.report import format_count, format_findings, summarize_findings
-from njc.project.units import SUFFIX, Unit, find_units, make_unit
+from njc.project.units import SUFFIX, Unit, find_units, make_unit, refuse_hidden_source
 
 _STDIN = Path("-")
 _STDIN_FILENAME = Path(f"stdin{SUFFIX}")
@@ -138,7 +138,10 @@ def _read_contents(
 ) -> dict[Unit, SourceFile]:
     """Read the sources: the files, or the one on standard input."""
     if _STDIN not in sources:
-        return {unit: read_source(unit) for unit in find_units(sources, project)}
+        units = find_units(sources, project)
+        for unit in units:
+            refuse_hidden_source(unit)
+        return {unit: read_source(unit) for unit in units}
     unit = make_unit(stdin_filename, project)
     return {unit: SourceFile(unit.path, sys.stdin.buffer.read())}
 
