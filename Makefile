@@ -60,7 +60,7 @@ limits: $(VENV)/.dev ## check the limits of lines and of wording (.ci/source_lim
 tests: quick slow tracing ## run the tests (pytest)
 
 quick: $(VENV)/.dev
-	$(BIN)/pytest -n 2 --dist worksteal -m 'not slow' --durations=10
+	$(BIN)/pytest -n 3 --dist worksteal -m 'not slow' --durations=10
 
 # On two cores three processes are quicker than two, because many of these tests wait.
 slow: $(VENV)/.dev

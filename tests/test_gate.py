@@ -17,7 +17,7 @@ CHECKS = (
     "/mypy",
     "/pyright",
     ".ci/source_limits.py",
-    "/pytest -n 2 --dist worksteal -m 'not slow'",
+    "/pytest -n 3 --dist worksteal -m 'not slow'",
     "/pytest -n 3 --dist worksteal -m slow",
     "/pytest tests/runtime/test_code_lines.py",
     "/pytest tests/spsbench/test_bad_input.py tests/spsbench/test_collecting.py",

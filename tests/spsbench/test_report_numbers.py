@@ -364,9 +364,7 @@ def test_a_method_that_was_tried_on_fewer_programs_is_no_candidate_and_compared_
 
 def test_a_method_that_alone_has_all_programs_is_not_said_to_be_the_best() -> None:
     seven = TASK_NAMES[:7]
-    made = answered(
-        *passing("direct", 8, seven), *passing("manual", 1, seven[:6]), programs=seven
-    )
+    made = answered(*passing("direct", 8, seven), *passing("manual", 1, seven[:6]), programs=seven)
     assert made.advice.startswith("Only direct has been measured on 7 programs: no method")
 
 
