@@ -15,7 +15,6 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from njc.analysis.control_words import blank_references
 from njc.frontend.blocks import NaturalBlock
 from njc.frontend.references import Reference
 
@@ -36,16 +35,22 @@ _CLAUSE = r"(?:\A\s*|[.;:,!?]\s*|\n[ \t]*\n\s*|\n\s*[-*•]\s*|\b(?:and|then|or|
 _INSIDE = r"[^.;:!?]{0,80}?"
 _DETERMINER = r"(?:(?!of\b|is\b|are\b|that\b|which\b|than\b)[\w'’-]+\s+){0,2}"
 _OF = r"(?:(?:the|each|every|all|any|some|its|their|one|two)\s+)?(?:[\w'’-]+\s+){0,3}?(?:of|in|from)\s+(?:the\s+|each\s+of\s+|all\s+)?"
+_ADDING = "append|push|insert|prepend|attach|add"
+_STORING = "put|save|store|record|write|enter|register|move|copy"
+_ACTING = (
+    "increase|increment|decrease|decrement|reset|update|modify|mutate|overwrite|mark|flag|tick|clear|empty"
+    "|shuffle|truncate|toggle|rename|edit|change|set|sort|reverse|remove|delete|drop|discard|pop|extend"
+)
+_ANY_VERB = re.compile(rf"\b(?:{_ADDING}|{_STORING}|{_ACTING})", re.IGNORECASE)
 _INTO = re.compile(
-    rf"\b(?P<verb>append|push|insert|prepend|attach|add)(?:s|es)?\b{_INSIDE}\b(?:to|onto|into|in|on)\s+"
+    rf"\b(?P<verb>{_ADDING})(?:s|es)?\b{_INSIDE}\b(?:to|onto|into|in|on)\s+"
     rf"(?:(?:the|each|every|end|start|front|list|all|of|its|one)\s+){{0,4}}\Z"
-    rf"|{_CLAUSE}(?P<put>put|save|store|record|write|enter|register|move|copy)(?:s|es)?\b(?:(?!<:)[^.;:!?]){{0,60}}?\b(?:into|onto|to)\s+(?:the\s+)?\Z",
+    rf"|{_CLAUSE}(?P<put>{_STORING})(?:s|es)?\b(?:(?!<:)[^.;:!?]){{0,60}}?\b(?:into|onto|to)\s+(?:the\s+)?\Z",
     re.IGNORECASE,
 )
 """Verbs that put something into what a reference behind them reads."""
 _DIRECT = re.compile(
-    rf"{_CLAUSE}(?P<act>increase|increment|decrease|decrement|reset|update|modify|mutate|overwrite|mark|flag|tick|clear|empty"
-    rf"|shuffle|truncate|toggle|rename|edit|change|set|sort|reverse|remove|delete|drop|discard|pop|extend)\s+(?:off\s+)?"
+    rf"{_CLAUSE}(?P<act>{_ACTING})\s+(?:off\s+)?"
     rf"(?:{_DETERMINER}|{_OF})\Z",
     re.IGNORECASE,
 )
@@ -74,6 +79,8 @@ _PRINTS = re.compile(
 def find_asked_changes(block: NaturalBlock) -> Iterator[AskedChange]:
     """Find what a text asks to change, among what it only reads; each reference once."""
     text = block.words
+    if not _ANY_VERB.search(text):
+        return
     shift = block.end - 3 - len(text)
     written = {path.partition(".")[0] for path in block.writes}
     seen: set[str] = set()
@@ -97,5 +104,5 @@ def find_asked_changes(block: NaturalBlock) -> Iterator[AskedChange]:
 
 def find_act(block: NaturalBlock) -> str | None:
     """The verb by which a text asks for something that only code can do, such as to print."""
-    found = _PRINTS.search(blank_references(block))
+    found = _PRINTS.search(block.words_without_references)
     return (found["verb"] or found["write"]).lower() if found else None

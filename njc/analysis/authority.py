@@ -21,7 +21,7 @@ from typing import Literal
 
 from njc.analysis.asked_changes import AskedChange, find_act, find_asked_changes
 from njc.analysis.class_members import find_field_type, is_dataclass, list_base_names, list_fields
-from njc.analysis.control_words import JUMP_LABELS, blank_references, list_named_jumps
+from njc.analysis.control_words import JUMP_LABELS, list_named_jumps
 from njc.analysis.inference import TypeReader
 from njc.analysis.json_forms import find_json_problem
 from njc.analysis.read_only import (
@@ -100,7 +100,7 @@ def may_reraise(block: NaturalBlock, project: Options) -> bool:
     """Whether a block in an `except*` suite may re-raise what the suite handles: its text names `raise`."""
     takes_all = merge_option_layers(block.options, project).jumps == "all"
     return block.frame.in_except_star and (
-        takes_all or bool(_RAISE_WORD.search(blank_references(block)))
+        takes_all or bool(_RAISE_WORD.search(block.words_without_references))
     )
 
 

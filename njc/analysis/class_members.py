@@ -10,8 +10,9 @@ Not seen: bases of other modules, and what decorators and metaclasses add.
 from __future__ import annotations
 
 import ast
+import functools
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 
 from njc.analysis.types import MAX_DEPTH, ClassDefinition, Typed, TypeDefinitions, unquote
 from njc.frontend.names import NameScope
@@ -56,14 +57,20 @@ def list_fields(
                     yield name, Typed(unquote(annotation), scope)
 
 
+def map_fields(found: ClassDefinition, types: TypeDefinitions) -> Mapping[str, Typed]:
+    """Return the fields of a class by name; they are listed once, as many blocks may ask for them."""
+    if found not in types.fields_by_class:
+        types.fields_by_class[found] = dict(list_fields(found, types))
+    return types.fields_by_class[found]
+
+
 def find_field_type(typed: Typed, attribute: str, types: TypeDefinitions) -> Typed | None:
     """Return the declared type of a field or a property of a class of this file."""
     found = types.class_of_type(types.expand(typed))
     if found is None:
         return None
-    return dict(list_fields(found, types)).get(attribute) or _find_property_type(
-        found, attribute, types
-    )
+    field = map_fields(found, types).get(attribute)
+    return field or _find_property_type(found, attribute, types)
 
 
 def _find_property_type(found: ClassDefinition, name: str, types: TypeDefinitions) -> Typed | None:
@@ -104,12 +111,8 @@ def _find_methods(
 ) -> Iterator[tuple[ast.FunctionDef | ast.AsyncFunctionDef, NameScope]]:
     """The functions of this name in a class and in its bases in this file, with the scope around their class."""
     for node, scope in walk_bases(found, types):
-        for statement in node.body:
-            match statement:
-                case ast.FunctionDef(name=defined) | ast.AsyncFunctionDef(name=defined) if (
-                    defined == name
-                ):
-                    yield statement, scope
+        for function in types.find_functions_in_class(name, node):
+            yield function, scope
 
 
 def walk_bases(
@@ -126,8 +129,13 @@ def _find_bases(found: ClassDefinition, types: TypeDefinitions) -> Iterator[Clas
     return filter(None, (types.class_of_type(Typed(base, scope)) for base in node.bases))
 
 
-def list_attribute_stores(node: ast.ClassDef) -> Iterator[str]:
-    """Yield the attributes that the code in a class sets, one that sets them by name among them."""
+@functools.lru_cache(maxsize=64)
+def list_attribute_stores(node: ast.ClassDef) -> tuple[str, ...]:
+    """Return the attributes that the code in a class sets, one that sets them by name among them."""
+    return tuple(_walk_attribute_stores(node))
+
+
+def _walk_attribute_stores(node: ast.ClassDef) -> Iterator[str]:
     for part in ast.walk(node):
         match part:
             case ast.Attribute(attr=name, ctx=ast.Store()):

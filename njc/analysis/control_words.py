@@ -47,7 +47,7 @@ def list_named_jumps(block: NaturalBlock) -> list[JumpLabel]:
 
 
 def _find_names(block: NaturalBlock, label: JumpLabel) -> Iterator[re.Match[str]]:
-    text = blank_references(block)
+    text = block.words_without_references
     return (name for name in _NAMES[label].finditer(text) if not _is_negated(text, name))
 
 
@@ -63,7 +63,7 @@ def find_doubtful_names(
 
     The flag says whether the jump is offered. Offsets are of the block's prompt.
     """
-    text = blank_references(block)
+    text = block.words_without_references
     clear = {word["label"].lower() for word in find_control_words(block)}
     for label in JUMP_LABELS:
         found = list(_NAMES[label].finditer(text)) if label in labels else []
@@ -141,27 +141,17 @@ def find_implied_jumps(
     block: NaturalBlock, offered: frozenset[str]
 ) -> Iterator[tuple[re.Match[str], list[str]]]:
     """The words that mean a jump which is legal and is not offered, each with the jumps that it may mean."""
-    text = _QUOTED.sub(lambda quoted: " " * len(quoted[0]), blank_references(block))
+    text = _QUOTED.sub(lambda quoted: " " * len(quoted[0]), block.words_without_references)
     legal: list[str] = [name for name in block.labels if name not in block.labels_exiting_finally]
     for jump, words in _IMPLIED_PATTERNS.items():
         wanted = {"break": ("break", "return"), "return": ("return", "break")}.get(jump, (jump,))
         names = [name for name in wanted if name in legal]
         if jump == "continue" and not names and "return" in legal:
             names = ["return"]
-        implied = words.search(text) or _WITHOUT_BLANKS[jump].search(text)
-        is_named = any(_find_names(block, jump))  # where it is not legal, that is reported
-        if implied and names and offered.isdisjoint(names) and not is_named:
+        if not names or not offered.isdisjoint(names) or any(_find_names(block, jump)):
+            continue  # a name where the jump is not legal is reported elsewhere
+        if implied := words.search(text) or _WITHOUT_BLANKS[jump].search(text):
             yield implied, names
-
-
-def blank_references(block: NaturalBlock) -> str:
-    """The words of a prompt; its references, whose names and types name no jump, are blanked."""
-    text = block.words
-    shift = block.end - 3 - len(text)
-    for reference in block.references:
-        begin, end = reference.start - shift, reference.end - shift
-        text = text[:begin] + " " * (end - begin) + text[end:]
-    return text
 
 
 # ── names that are statements beyond doubt ───────────────────────────────────────────────────────

@@ -14,8 +14,10 @@ from __future__ import annotations
 import ast
 import builtins
 import re
+from bisect import bisect_left, bisect_right
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from operator import attrgetter
 
 from njc.frontend.blocks import NaturalBlock
 from njc.frontend.diagnostics import Diagnostic, make_diagnostic
@@ -32,8 +34,10 @@ class _Search:
     """What is looked for in one scope, and what has been found."""
 
     module: Module
+    within: Sequence[NaturalBlock]
+    """The blocks of the scope, in order."""
     blocks: Mapping[int, NaturalBlock]
-    """The blocks of the scope by their offsets."""
+    """The same by their offsets."""
     watched: frozenset[str]
     found: dict[str, Reference] = field(default_factory=dict)
     """The first read of each name that nothing has bound."""
@@ -47,6 +51,7 @@ def check_early_reads(
     for scope, within in scopes.items():
         search = _Search(
             module,
+            within,
             {block.start: block for block in within},
             frozenset(
                 name
@@ -104,7 +109,7 @@ def _follow(body: Sequence[ast.stmt], state: frozenset[str], search: _Search) ->
             case ast.AnnAssign(value=None):
                 continue
             case _:
-                state |= list_bound_names(statement)
+                state |= list_bound_names(statement, search.module.source.has_walrus)
                 suites = list(list_suites(statement))
                 inner = state
                 if isinstance(statement, _LOOPS_AND_TRIES):
@@ -120,18 +125,18 @@ def _find_block(statement: ast.Expr, search: _Search) -> NaturalBlock | None:
     return search.blocks.get(source.get_offset(statement.lineno, statement.col_offset))
 
 
+_get_line = attrgetter("line")
+
+
 def _list_bound_within(statement: ast.stmt, search: _Search) -> frozenset[str]:
     """Return the watched names that a statement binds anywhere in its suites."""
     first, last = statement.lineno, statement.end_lineno or statement.lineno
-    bound = {
-        name
-        for block in search.blocks.values()
-        if first <= block.line <= last
-        for name in block.binds
-    }
+    begin = bisect_left(search.within, first, key=_get_line)
+    end = bisect_right(search.within, last, key=_get_line)
+    bound = {name for block in search.within[begin:end] for name in block.binds}
     waiting = list(list_suites(statement))
     while waiting:
         for inner in waiting.pop():
-            bound |= list_bound_names(inner)
+            bound |= list_bound_names(inner, search.module.source.has_walrus)
             waiting += list_suites(inner)
     return frozenset(bound)

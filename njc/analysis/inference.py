@@ -50,7 +50,12 @@ class TypeReader(ExpressionReader):
         """Return the type of a variable as `scope` sees it; None where it is not known."""
         if (home := self.find_home(name, scope)) is None:
             return None
-        key = mangle(name, scope.mangling_class)
+        place = (name, mangle(name, scope.mangling_class), home, depth)
+        if place not in self._types_by_place:
+            self._types_by_place[place] = self._find_type(*place)
+        return self._types_by_place[place]
+
+    def _find_type(self, name: str, key: str, home: NameScope, depth: int) -> Typed | None:
         if name in self.list_rebound(home) and key not in home.bindings.annotations:
             return None
         found = [binding(depth + 1) for binding in self._bindings(home).get(key, ())]
@@ -60,6 +65,10 @@ class TypeReader(ExpressionReader):
         if len(set(map(self.identify, known))) == 1:
             return known[0]
         return known[0] if all(is_read_only(typed, self) for typed in known) else None
+
+    @cached_property
+    def _types_by_place(self) -> dict[tuple[str, str, NameScope, int], Typed | None]:
+        return {}
 
     def output_type(self, name: str, scope: NameScope) -> Typed | None:
         """The declared type of an output: in its prompt, in another one, or by an annotation in scope."""

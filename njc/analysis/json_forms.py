@@ -348,7 +348,7 @@ _UNIONS = ("typing.Optional", "typing.Union")
 
 def find_name_for_checkers(typed: Typed, types: TypeDefinitions) -> str | None:
     """A name at the outermost level of a type that is bound under `if TYPE_CHECKING:` alone."""
-    if "TYPE_CHECKING" not in types.text:
+    if not types.has_names_for_checkers:
         return None
     match typed.annotation:
         case ast.Constant(value=str(text)) if (parsed := parse_type(text)) is not None:

@@ -23,7 +23,7 @@ from njc.analysis.class_members import (
     is_dataclass,
     list_attribute_stores,
     list_base_names,
-    list_fields,
+    map_fields,
     walk_bases,
 )
 from njc.analysis.types import SCALARS, ClassDefinition, Typed, TypeDefinitions, unquote
@@ -160,7 +160,7 @@ def find_changeable_attribute(
     found: ClassDefinition, types: TypeDefinitions, around: tuple[ast.ClassDef, ...]
 ) -> Typed | None:
     """The type of an attribute of the instances of a class that can be changed, or the class if it has no type."""
-    fields = dict(list_fields(found, types))
+    fields = map_fields(found, types)
     undeclared = (
         _name_class((node, scope))
         for node, scope in walk_bases(found, types)

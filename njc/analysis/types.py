@@ -13,13 +13,14 @@ from __future__ import annotations
 import ast
 import builtins
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from operator import or_
 
 from njc.frontend.names import (
     BlockOutputs,
+    FunctionDefinition,
     Global,
     Local,
     NameScope,
@@ -127,6 +128,32 @@ class TypeDefinitions:
     def has_walrus(self) -> bool:
         """Whether an expression of the module may bind a name."""
         return ":=" in self.text
+
+    @cached_property
+    def fields_by_class(self) -> dict[ClassDefinition, dict[str, Typed]]:
+        """The fields of the classes that were asked for, which have many methods with blocks."""
+        return {}
+
+    def find_functions_in_class(
+        self, name: str, node: ast.ClassDef
+    ) -> Sequence[FunctionDefinition]:
+        """Return the functions of a name directly in the body of a class."""
+        if node not in self._functions_by_class:
+            by_name: dict[str, list[FunctionDefinition]] = {}
+            for statement in node.body:
+                if isinstance(statement, FunctionDefinition):
+                    by_name.setdefault(statement.name, []).append(statement)
+            self._functions_by_class[node] = by_name
+        return self._functions_by_class[node].get(name, ())
+
+    @cached_property
+    def _functions_by_class(self) -> dict[ast.ClassDef, dict[str, list[FunctionDefinition]]]:
+        return {}
+
+    @cached_property
+    def has_names_for_checkers(self) -> bool:
+        """Whether the module may bind names under `if TYPE_CHECKING:`."""
+        return "TYPE_CHECKING" in self.text
 
     @cached_property
     def _statements_by_scope(self) -> dict[NameScope, dict[str, list[ast.stmt]]]:

@@ -26,6 +26,7 @@ from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 from typing import assert_never
 
+from njc.analysis.assignment import is_on_lines
 from njc.codegen.header import FileHeader, format_header
 from njc.codegen.indent import indent_code
 from njc.codegen.linemap import Piece
@@ -114,12 +115,21 @@ def _list_declared_variables(lowered: Sequence[EmittableBlock]) -> frozenset[str
 
 
 def _reads_attributes(module: Module, names: Collection[str]) -> bool:
-    """Whether the file reads an attribute of a variable with one of these names, in any scope."""
+    """Return whether the file reads an attribute of a variable with one of these names, in any scope."""
+    source = module.source
+    followed_by_dot = re.compile(rf"\b(?:{'|'.join(names)})\b(?:[\s\\)]|#.*)*\.")
+    lines = range(
+        1, len(source.line_starts) + 1
+    )  # a name that is not ASCII may be written in more than one way
+    if source.text.isascii():
+        lines = [source.place(found.start())[0] for found in followed_by_dot.finditer(source.text)]
     return any(
         isinstance(node, ast.Attribute)
         and isinstance(node.value, ast.Name)
         and node.value.id in names
-        for node in ast.walk(module.tree)
+        for statement in module.tree.body
+        if is_on_lines(lines, statement)
+        for node in ast.walk(statement)
     )
 
 

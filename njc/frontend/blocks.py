@@ -18,6 +18,7 @@ import ast
 import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from types import NoneType
 from typing import Any
 
@@ -56,7 +57,7 @@ from njrt.options import OPTION_NAMES, Options
 from njrt.private_names import mangle
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class NaturalBlock:
     """One natural block. Offsets count characters of the source's text; lines and columns from 1."""
 
@@ -79,41 +80,41 @@ class NaturalBlock:
         """The module, class or function whose suite the block stands in."""
         return self.frame.scope
 
-    @property
+    @cached_property
     def references(self) -> tuple[Reference, ...]:
         """The references, in the order of their appearance."""
         return tuple(tag for tag in self.tags if isinstance(tag, Reference))
 
-    @property
+    @cached_property
     def reads(self) -> tuple[str, ...]:
         """The paths that the block reads without binding them, each once."""
         return tuple(
             dict.fromkeys(reference.path for reference in self.references if not reference.writes)
         )
 
-    @property
+    @cached_property
     def writes(self) -> tuple[str, ...]:
         """The paths that the block must leave bound, each once."""
         return tuple(
             dict.fromkeys(reference.path for reference in self.references if reference.writes)
         )
 
-    @property
+    @cached_property
     def binds(self) -> tuple[str, ...]:
         """The variables among the outputs, each once."""
         return tuple(path for path in self.writes if "." not in path)
 
-    @property
+    @cached_property
     def names(self) -> tuple[str, ...]:
         """The variables that the block refers to, each once."""
         return tuple(dict.fromkeys(reference.root for reference in self.references))
 
-    @property
+    @cached_property
     def labels(self) -> tuple[Label, ...]:
         """The control statements that Python would accept in the block's place."""
         return list_labels(self.frame)
 
-    @property
+    @cached_property
     def labels_exiting_finally(self) -> tuple[Label, ...]:
         """Those of the labels whose jump would leave a `finally` suite, and that are not offered."""
         return list_labels_exiting_finally(self.frame)
@@ -128,10 +129,20 @@ class NaturalBlock:
         """The text between the marker line and the closing quotes, as it stands in the source."""
         return self.literal[self._opened.end() : -3]
 
-    @property
+    @cached_property
     def words(self) -> str:
         """The prompt as its author wrote it for the model: the fields of an f-string are blanked."""
         return extract_prompt_text(self.literal, self._opened)
+
+    @cached_property
+    def words_without_references(self) -> str:
+        """The words with the references blanked, whose names and types ask for nothing."""
+        text = self.words
+        shift = self.end - 3 - len(text)
+        for reference in self.references:
+            begin, end = reference.start - shift, reference.end - shift
+            text = text[:begin] + " " * (end - begin) + text[end:]
+        return text
 
     @property
     def _opened(self) -> re.Match[str]:
@@ -193,8 +204,7 @@ def find_blocks_in_function(
 
 def make_module_scope(module: Module) -> NameScope:
     """Make the scope of a module."""
-    walrus = ":=" in module.source.text
-    bindings = collect_bindings(module.tree, None, walrus)
+    bindings = collect_bindings(module.tree, None, module.source.has_walrus)
     return NameScope("module", "<module>", module.tree, bindings)
 
 

@@ -19,6 +19,7 @@ import builtins
 import functools
 from collections.abc import Iterable, Iterator, Mapping, Set
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Literal
 
 from njrt.private_names import mangle
@@ -45,7 +46,7 @@ class Bindings:
     star_import: bool
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(frozen=True, eq=False)
 class NameScope:
     """A module, class or function that encloses a block, within the scopes that enclose it."""
 
@@ -65,7 +66,7 @@ class NameScope:
         """Whether `await` is legal in it."""
         return self.kind in ("async function", "async generator")
 
-    @property
+    @cached_property
     def mangling_class(self) -> str | None:
         """The name of the innermost class whose body this is in, through functions."""
         return next((scope.name for scope in walk_outwards(self) if scope.kind == "class"), None)

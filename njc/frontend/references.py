@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import ast
 import copy
+import functools
 import keyword
 import re
 import unicodedata
@@ -209,6 +210,7 @@ def is_type(expression: ast.expr) -> bool:
     )
 
 
+@functools.lru_cache(maxsize=1024)
 def parse_type(text: str) -> ast.expr | None:
     """Parse the text of a type; None where it is not one."""
     try:

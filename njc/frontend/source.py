@@ -94,6 +94,11 @@ class SourceFile:
         first = _NEWLINE.search(self.text)
         return first.group() if first else "\n"
 
+    @cached_property
+    def has_walrus(self) -> bool:
+        """Whether an expression may bind a name by `:=`."""
+        return ":=" in self.text
+
     def line(self, number: int) -> str:
         """Return the text of a line, numbered from 1, with its line end."""
         start = self.line_starts[number - 1]

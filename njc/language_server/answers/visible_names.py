@@ -14,7 +14,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from njc.analysis.class_members import find_field_type, list_fields
+from njc.analysis.class_members import find_field_type, map_fields
 from njc.frontend.blocks import NaturalBlock
 from njc.frontend.names import NameScope, list_visible_names
 from njc.language_server.texts.documents import Reading
@@ -107,7 +107,7 @@ def list_members(reading: Reading, block: NaturalBlock, path: str) -> Iterator[V
     found = types.class_of_type(types.expand(typed)) if typed is not None else None
     if found is None:
         return
-    for name, field in dict(list_fields(found, types)).items():
+    for name, field in map_fields(found, types).items():
         yield VisibleName(name, "field", str(field))
     for statement in found[0].body:
         match statement:

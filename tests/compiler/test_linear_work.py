@@ -1,0 +1,93 @@
+"""The work of the compiler grows with the number of blocks: four times the blocks, four times the lines executed.
+
+Lines are counted in a process of its own, because tracing disturbs other tests; times would not be repeatable.
+"""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from collections.abc import Mapping
+
+import pytest
+
+COUNT = """
+import sys
+from njc.compiler import compile_source
+from njc.frontend.source import SourceFile
+
+lines = 0
+def count(frame, event, argument):
+    global lines
+    lines += event == "line"
+    return count
+
+def measure(text):
+    global lines
+    lines = 0
+    sys.settrace(count)
+    compilation = compile_source(SourceFile("made.njpy", text.encode()))
+    sys.settrace(None)
+    assert compilation.output is not None, compilation.diagnostics
+    return lines
+
+head, part, tail = sys.stdin.read().split("=====")
+few, many = (head + "".join(part.replace("NUMBER", str(i)) for i in range(n)) + tail for n in (15, 60))
+measure(few)
+print(measure(few), measure(many))
+"""
+
+BLOCK = '''"""natural
+    {indent}Put into <:r_NUMBER: str> what <{path}> says, and stop if it says so.
+    {indent}"""'''
+SHAPES: Mapping[str, tuple[str, str, str]] = {
+    "functions": (
+        "",
+        f"def f_NUMBER(text: str) -> str:\n    {BLOCK.format(indent='', path='text')}\n    return r_NUMBER\n",
+        "",
+    ),
+    "one function": (
+        "def f(text: str) -> None:\n    pass\n",
+        f"    {BLOCK.format(indent='', path='text')}\n    print(r_NUMBER)\n",
+        "",
+    ),
+    "loops in one function": (
+        "def f(texts: list[str]) -> None:\n    pass\n",
+        f"    for text in texts:\n        {BLOCK.format(indent='    ', path='text')}\n        print(r_NUMBER)\n",
+        "",
+    ),
+    "methods that read a field": (
+        "class Box:\n    name: str = ''\n",
+        f"    def m_NUMBER(self) -> str:\n        {BLOCK.format(indent='    ', path='self.name')}\n        return r_NUMBER\n",
+        "",
+    ),
+    "methods that read a property": (
+        "class Box:\n    pass\n",
+        f"    def m_NUMBER(self) -> str:\n        {BLOCK.format(indent='    ', path='self.name')}\n        return r_NUMBER\n",
+        "    @property\n    def name(self) -> str:\n        return ''\n",
+    ),
+    "methods that read the object": (
+        "class Box:\n    def __init__(self, name: str) -> None:\n        self.name = name\n",
+        f"    def m_NUMBER(self) -> str:\n        {BLOCK.format(indent='    ', path='self')}\n        return r_NUMBER\n",
+        "",
+    ),
+    "the module": (
+        "text: str = ''\n",
+        f"if text:\n    {BLOCK.format(indent='', path='text')}\n    print(r_NUMBER)\n",
+        "",
+    ),
+}
+
+
+@pytest.mark.parametrize("shape", SHAPES)
+def test_four_times_the_blocks_take_four_times_the_lines(shape: str) -> None:
+    done = subprocess.run(
+        [sys.executable, "-c", COUNT],
+        input="=====".join(SHAPES[shape]),
+        capture_output=True,
+        text=True,
+        timeout=100,
+    )
+    assert done.returncode == 0, done.stderr
+    few, many = map(int, done.stdout.split())
+    assert many < 5 * few, (few, many, many / few)
