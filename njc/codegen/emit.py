@@ -118,10 +118,8 @@ def _reads_attributes(module: Module, names: Collection[str]) -> bool:
     """Return whether the file reads an attribute of a variable with one of these names, in any scope."""
     source = module.source
     followed_by_dot = re.compile(rf"\b(?:{'|'.join(names)})\b(?:[\s\\)]|#.*)*\.")
-    lines = range(
-        1, len(source.line_starts) + 1
-    )  # a name that is not ASCII may be written in more than one way
-    if source.text.isascii():
+    lines: Sequence[int] = range(1, len(source.line_starts) + 1)
+    if source.text.isascii():  # otherwise a name may be written in more than one way
         lines = [source.place(found.start())[0] for found in followed_by_dot.finditer(source.text)]
     return any(
         isinstance(node, ast.Attribute)
