@@ -18,7 +18,7 @@ from itertools import count
 from njrt.agent.answer import AnswerForm, parse_answer
 from njrt.agent.prompt import ANSWER_PROMPT, STRICT_ANSWER_PROMPT, build_system_prompt
 from njrt.agent.text_protocol import parse_text_effects
-from njrt.agent.tools import OPERATIONS, format_call_form, make_tools, parse_tool_call
+from njrt.agent.tools import list_call_forms, make_tools, parse_tool_call
 from njrt.block import Block
 from njrt.decisions import Interception, PendingEffect
 from njrt.effects import Answer, Effect, EffectResult, NeedsCode, Refusal
@@ -163,9 +163,8 @@ def make_request(
             turn=turn,
             schema=form.schema,
         )
-    signatures = [format_call_form(operation) for operation in OPERATIONS[effects]]
     return Request(
-        system=build_system_prompt(effects, protocol, signatures),
+        system=build_system_prompt(effects, protocol, list_call_forms(effects)),
         messages=messages,
         tools=make_tools(effects) if protocol == "tools" else (),
         temperature=temperature,
@@ -254,7 +253,9 @@ def keep_reply_text(reply: Reply) -> tuple[Message, ...]:
 
 def is_too_long(reply: Reply) -> bool:
     """Return whether a reply is not read because of its length."""
-    length = len(reply.message.text) + sum(len(call.raw) for call in reply.message.calls)
+    length = len(reply.message.text)
+    for call in reply.message.calls:
+        length += len(call.raw)
     return length > MAX_REPLY_CHARACTERS
 
 

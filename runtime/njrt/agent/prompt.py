@@ -15,6 +15,7 @@ from __future__ import annotations
 import re
 import typing
 from collections.abc import Callable, Sequence
+from functools import lru_cache
 from typing import Any
 
 from njrt.block import Block
@@ -241,6 +242,7 @@ def describe_class_briefly(
     return [describe_variable(name, cls, budget, redactor) if budget else name]
 
 
+@lru_cache(maxsize=256)
 def choose_rule(instruction: str) -> str:
     """The line that ends the instruction: longer than any like it inside, so that no value can imitate it."""
     rules = re.findall(r"^[ \t]*(-{3,})[ \t]*$", instruction, re.MULTILINE)

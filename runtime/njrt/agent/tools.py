@@ -8,6 +8,7 @@ Everything here is data and pure functions: the handlers say what an effect does
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -164,6 +165,7 @@ OPERATIONS: Mapping[EffectSet, tuple[Operation, ...]] = {
 }
 
 
+@functools.cache
 def make_tools(effects: EffectSet) -> tuple[Tool, ...]:
     """The tools of an effect set, in a fixed order, with strict schemas that both vendors accept."""
     return tuple(
@@ -240,6 +242,12 @@ def get_address(wire: Any) -> Any:
     if isinstance(wire, Mapping) and wire.get("type") == "Ref":
         wire = wire.get("addr")
     return wire if isinstance(wire, int) and not isinstance(wire, bool) else None
+
+
+@functools.cache
+def list_call_forms(effects: EffectSet) -> tuple[str, ...]:
+    """Return the forms of all calls of an effect set, for the system prompt."""
+    return tuple(map(format_call_form, OPERATIONS[effects]))
 
 
 def format_call_form(operation: Operation) -> str:

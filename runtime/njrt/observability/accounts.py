@@ -254,7 +254,8 @@ def record_event(event: Event) -> None:
         return
     match event:
         case Asked(request=request):
-            run.asked = replace(event, request=without_files(request))
+            kept = without_files(request)
+            run.asked = event if kept is request else replace(event, request=kept)
         case Replied(reply=reply, seconds=seconds) if run.asked is not None:
             called = ModelCall(run.asked.request, reply, None, seconds, reply.attempts)
             run.calls.append(called)

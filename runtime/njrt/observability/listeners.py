@@ -30,7 +30,7 @@ from njrt.events import (
 from njrt.messages import Reply, Request
 from njrt.models.model import Ask
 from njrt.observability.accounts import record_event
-from njrt.observability.logs import log_event, warn
+from njrt.observability.logs import is_log_enabled, log_event, warn
 from njrt.observability.telemetry import Telemetry
 
 EventT = TypeVar("EventT")
@@ -44,12 +44,12 @@ def add_listener(listener: Listener) -> Callable[[], None]:
     global _added
     _added = (*_added, SafeListener(listener))
     added = _added[-1]
-    make_listener.cache_clear()
+    _make_listener.cache_clear()
 
     def remove() -> None:
         global _added
         _added = tuple(other for other in _added if other is not added)
-        make_listener.cache_clear()
+        _make_listener.cache_clear()
 
     return remove
 
@@ -59,10 +59,19 @@ def make_added_listener() -> Listener | None:
     return combine_listeners(*_added) if _added else None
 
 
-@lru_cache(maxsize=16)
 def make_listener(trace: str | None = None) -> Listener:
-    """Return the listener of a process, which also writes to the file `trace` if it is given."""
-    listeners: list[Listener] = [record_event, SafeListener(log_event), SafeListener(_telemetry)]
+    """Return the listener for a block that begins now, which also writes to the file `trace` if it is given.
+
+    The log and OpenTelemetry are among its listeners if the program has set them up.
+    """
+    return _make_listener(trace, is_log_enabled(), _telemetry.is_enabled)
+
+
+@lru_cache(maxsize=16)
+def _make_listener(trace: str | None, has_log: bool, has_telemetry: bool) -> Listener:
+    listeners: list[Listener] = [record_event]
+    listeners += [SafeListener(log_event)] if has_log else []
+    listeners += [SafeListener(_telemetry)] if has_telemetry else []
     if trace:
         from njrt.observability.trace import TraceFile
 

@@ -38,10 +38,13 @@ def warn(message: str, *details: object) -> None:
     get_logger().warning(message, *details)
 
 
+def is_log_enabled() -> bool:
+    """Return whether the program wants the events in its log."""
+    return "logging" in sys.modules and get_logger().isEnabledFor(10)
+
+
 def log_event(event: Event) -> None:
     """The listener that writes each event to the log, at level DEBUG."""
-    if "logging" not in sys.modules or not get_logger().isEnabledFor(10):
-        return
     if isinstance(event, Began):
         _places[event.run] = event.place
     get_logger().debug("%s %s", _places.get(event.run, event.run), describe_event(event))

@@ -32,6 +32,11 @@ class Telemetry:
         self._blocks: dict[RunId, Span] = {}
         self._calls: dict[RunId, Span] = {}
 
+    @property
+    def is_enabled(self) -> bool:
+        """Whether there is a tracer: one that was given, or that of a program that has imported OpenTelemetry."""
+        return self._tracer is not None or "opentelemetry.trace" in sys.modules
+
     def __call__(self, event: Event) -> None:
         """Start or end the span of an event."""
         if isinstance(event, Began):

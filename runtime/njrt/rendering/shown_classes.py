@@ -31,12 +31,21 @@ MAX_ITEMS = 8
 """The items of a collection whose classes are looked at."""
 
 
+_PLAIN_CLASSES = frozenset(
+    map(id, (str, int, float, bool, bytes, type(None), list, dict, tuple, set, frozenset))
+)
+"""The identities of classes that are no program's own: the metaclass of one may have a `__hash__`."""
+
+
 def find_shown_classes(values: Iterable[Any], types: Iterable[Any]) -> list[type]:
     """The program's own classes of some values and in some types, and those that their fields are declared as."""
     waiting = deque([*types, *(cls for value in values for cls in _list_classes(value))])
     found: dict[int, type] = {}
     while waiting and len(found) < MAX_CLASSES:
-        for cls in _list_named_classes(waiting.popleft()):
+        declared = waiting.popleft()
+        if id(declared) in _PLAIN_CLASSES:
+            continue
+        for cls in _list_named_classes(declared):
             if id(cls) not in found:
                 found[id(cls)] = cls
                 for owner in list_user_ancestors(cls):

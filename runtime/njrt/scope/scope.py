@@ -18,7 +18,6 @@ from __future__ import annotations
 import builtins
 import enum
 from collections.abc import Callable, Iterable, Mapping, MutableMapping
-from contextlib import suppress
 from dataclasses import dataclass
 from types import CellType, FunctionType
 from typing import Any
@@ -247,17 +246,21 @@ class Scope:
     def note_binding(self, name: str) -> None:
         """Record that the block has bound a watched output (mangled name), or set an attribute (`.name`)."""
         is_meant = str.endswith if name.startswith(".") else str.__eq__
-        self._earlier = {key: was for key, was in self._earlier.items() if not is_meant(key, name)}
+        if self._earlier:
+            self._earlier = {
+                key: was for key, was in self._earlier.items() if not is_meant(key, name)
+            }
 
     def _read_output(self, path: str) -> Bound | Absent:
         """What an output is bound to, or what an attribute of an object has been set to, without running code of it."""
         name, *attributes = path.split(".")
         found = self._read_binding(mangle(name, self.class_name))
-        with suppress(Exception):
+        try:
             for attribute in attributes:
                 found = Bound(vars(found.value)[mangle(attribute, self.class_name)])
-            return found
-        return Absent.UNBOUND
+        except Exception:
+            return Absent.UNBOUND
+        return found
 
     def list_unchanged_outputs(self) -> tuple[str, ...]:
         """Return the watched outputs that the block has neither bound nor changed."""
@@ -385,8 +388,9 @@ _FUTURE_ANNOTATIONS = 0x1000000
 
 
 def _has_attribute_path(value: UserValue, attributes: list[str]) -> bool:
-    with suppress(Exception):
+    try:
         for attribute in attributes:
             value = getattr(value, attribute)
-        return True
-    return False
+    except Exception:
+        return False
+    return True

@@ -51,16 +51,16 @@ def find_type_mismatch(
 
     `module` is the namespace in which recursive types look up their names.
     """
-    expected = f"expected {format_type(declared)}"
     try:
         problems = _TypeChecker(module or {}).find_problems(value, declared)
         found = list(islice(problems, _MAX_PROBLEMS + 1))
     except RecursionError:  # nested deeper than can be checked
         return None
     except Exception as error:  # the program's own __instancecheck__ or __iter__
-        return f"{expected}; checking it failed: {type(error).__name__}"
+        return f"expected {format_type(declared)}; checking it failed: {type(error).__name__}"
     if not found:
         return None
+    expected = f"expected {format_type(declared)}"
     if found[0] == ((), _format_mismatch(value, declared)):
         return found[0][1]
     lines = [

@@ -17,6 +17,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, fields, replace
 from threading import Lock
+from typing import Any
 
 from njrt.context import Around
 from njrt.errors import (
@@ -171,8 +172,9 @@ class Meter:
 
     def count_reply(self, reply: Reply) -> None:
         """Count the tokens and the cost of a reply. A reply from the cache costs nothing."""
-        usd = 0.0 if reply.source == "cache" else reply.usage.usd
-        self.add_usage(replace(reply.usage, usd=usd))
+        is_free = reply.source == "cache"
+        usd = 0.0 if is_free else reply.usage.usd
+        self.add_usage(replace(reply.usage, usd=usd) if is_free else reply.usage)
         for meter in (self, *self._around):
             meter._check_budget(over=True)
             if usd is None and reply.source == "model" and meter.limits.usd is not None:
@@ -244,11 +246,12 @@ class Metered:
     async def answer(self, request: Request, ask: Ask) -> Reply:
         self.meter.count_call()
         left = self.meter.seconds_left()
+        limits: dict[str, Any] = {"before_call": self.meter.count_call}
         if left is not None:
             left = max(left, MIN_CALL_SECONDS)
-            request = replace(request, timeout=min(left, request.timeout), seconds_left=left)
+            limits |= {"timeout": min(left, request.timeout), "seconds_left": left}
         try:
-            reply = await ask(replace(request, before_call=self.meter.count_call))
+            reply = await ask(replace(request, **limits))
         except NaturalError as error:
             for attempt in error.attempts:
                 self.meter.add_usage(attempt.usage)
@@ -266,8 +269,10 @@ def make_code_time_limit(most: float | None, meter: Meter) -> CodeTimeLimit:
     """Limit each piece of code to `most` seconds, and to what the run has left."""
 
     def get_seconds() -> float | None:
-        limits = (most, meter.seconds_left())
-        return min((seconds for seconds in limits if seconds is not None), default=None)
+        left = meter.seconds_left()
+        if most is None or left is None:
+            return left if most is None else most
+        return min(most, left)
 
     return get_seconds
 

@@ -76,8 +76,10 @@ def enter_run(run: RunId) -> Token[RunId | None]:
 
 def leave_run(token: Token[RunId | None]) -> None:
     """Make the run around the innermost one again, unless an abandoned coroutine is closed in another context."""
-    with suppress(ValueError):
+    try:
         _current_run.reset(token)
+    except ValueError:
+        return
 
 
 def set_up_run(

@@ -113,6 +113,8 @@ def is_standard_origin(origin: Any) -> bool:
 def is_user_class(cls: type) -> bool:
     """Return whether a class is the program's own, rather than Python's or a schema library's."""
     name = get_module_name(cls)
+    if name == "builtins":  # the most frequent case
+        return False
     return name.partition(".")[0] not in _LIBRARIES and not is_standard_module(name)
 
 
@@ -188,7 +190,10 @@ def read_slots(slots: tuple[Slot, ...], value: UserValue) -> Iterator[tuple[str,
 def is_exactly(value: UserValue, *classes: type) -> bool:
     """Whether the type of a value is one of `classes`, none of their subclasses, and without `==`."""
     cls = type(value)
-    return any(cls is known for known in classes)
+    for known in classes:  # noqa: SIM110 - without a generator: this is asked of every value
+        if cls is known:
+            return True
+    return False
 
 
 def is_a(value: UserValue, cls: type) -> bool:

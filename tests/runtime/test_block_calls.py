@@ -1,0 +1,55 @@
+"""The cost of a block beside the model, counted in Python calls of njrt: times would not be repeatable.
+
+In a process of its own, which has no log and no telemetry as others have that ran before.
+"""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+
+import pytest
+
+MOST = {"answer": 450, "direct": 550}
+COUNT = """
+import sys
+import njrt
+from njrt.models.scripted import run
+
+effects = sys.argv[1]
+reply = '{"n": 1}' if effects == "answer" else run("n = 1", done=True)
+
+def run_block():
+    n: int = 0
+    njrt.run(
+        "natural: Put 1 into <:n>.",
+        lambda: (n,),
+        writes="n",
+        types=lambda: {"n": int},
+        at="counted.njpy:1",
+        effects=effects,
+    )
+    assert n == 1
+
+calls = 0
+def count(frame, event, argument):
+    global calls
+    calls += event == "call"
+
+with njrt.using(model=njrt.Scripted(lambda request: reply), cache=False):
+    for _ in range(3):
+        run_block()
+    sys.setprofile(count)
+    run_block()
+    sys.setprofile(None)
+print(calls)
+"""
+
+
+@pytest.mark.parametrize("effects", MOST)
+def test_a_block_makes_few_python_calls(effects: str) -> None:
+    done = subprocess.run(
+        [sys.executable, "-c", COUNT, effects], capture_output=True, text=True, timeout=60
+    )
+    assert done.returncode == 0, done.stderr
+    assert 100 < int(done.stdout) <= MOST[effects]
