@@ -48,6 +48,7 @@ from njrt.rendering.redaction import Redactor
 from njrt.scope.scope import Scope, make_scope
 from njrt.session.interception import intercept
 from njrt.session.question import AnswerType, ask_model
+from njrt.session.recursion_room import recursion_room
 from njrt.session.run_setup import RunSetup, add_place_note, set_up_run
 from njrt.session.session import CanaryObserver, Session, make_session
 from njrt.timeouts import call_with_timeout
@@ -96,7 +97,7 @@ def run(
     # recursively, and each level of that should cost little of Python's recursion limit.
     snippet = execution = None
     ending: list[Outcome] = []
-    with hidden_frames:
+    with hidden_frames, recursion_room:
         session = start_session(prompt, variables, at=at, is_async=False, **arguments)
         coroutine = drive_conversation(session, answer_step)
         try:
