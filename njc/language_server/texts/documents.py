@@ -16,7 +16,7 @@ from njc.compiler import Analysis, Compilation, generate
 from njc.frontend.blocks import NaturalBlock, collect_block_outputs, find_blocks
 from njc.frontend.diagnostics import Diagnostic
 from njc.frontend.names import BlockOutputs
-from njc.frontend.parse import Module, can_hold_blocks
+from njc.frontend.parse import Module, can_hold_blocks, parse
 from njc.frontend.source import SourceDecodeError, SourceFile
 from njc.language_server.texts.name_collector import index_names
 from njc.language_server.texts.name_index import NameIndex
@@ -136,14 +136,16 @@ class Document:
         return self.read_at(None)
 
     def read_at(self, offset: int | None) -> Reading | None:
-        """Read the text, where a prompt may be open at `offset`."""
+        """Read the text, where a prompt may be open at `offset`; no findings are looked for then."""
         if not self.is_natural:
             return None
-        analysis = self.analysis
-        if analysis.module is not None:
-            return Reading(analysis.module, analysis.blocks, analysis.outputs)
-        is_text = all(finding.code != "NJ002" for finding in analysis.diagnostics)
-        module = recover(self.source, offset) if is_text else None
+        if offset is None or "analysis" in vars(self):
+            analysis = self.analysis
+            if analysis.module is not None:
+                return Reading(analysis.module, analysis.blocks, analysis.outputs)
+        module: Module | Diagnostic | None = parse(self.source)
+        if isinstance(module, Diagnostic):
+            module = recover(self.source, offset) if module.code != "NJ002" else None
         if module is None:
             return None
         blocks = tuple(item for item in find_blocks(module) if isinstance(item, NaturalBlock))

@@ -131,8 +131,12 @@ class NameIndex:
             place = place.parent
         if name in self.module.bound or (self.star_import and not hasattr(builtins, name)):
             return Variable(name, self.module)
-        is_global = any(name in inner.globals for inner in self._scopes)
+        is_global = name in self._declared_globals
         return Variable(name, self.module if is_global else self._builtins)
+
+    @cached_property
+    def _declared_globals(self) -> frozenset[str]:
+        return frozenset(name for scope in self._scopes for name in scope.globals)
 
     @cached_property
     def _scopes(self) -> tuple[VariableScope, ...]:
