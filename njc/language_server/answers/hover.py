@@ -59,7 +59,7 @@ def _describe_occurrence(
         return
     written = reading.module.source.text[occurrence.start : occurrence.end]
     scope = block.scope if block is not None else None
-    visible = scope and describe_name(reading, scope, occurrence.scope, written)
+    visible = scope and describe_name(reading, scope, written)
     typed = f"{written}: {visible.type}" if visible and visible.type else written
     yield f"```python\n{typed}\n```"
     yield describe_variable_use(reading, variable)

@@ -10,15 +10,14 @@ from __future__ import annotations
 
 import ast
 import builtins
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Literal
 
 from njc.analysis.class_members import find_field_type, map_fields
 from njc.frontend.blocks import NaturalBlock
-from njc.frontend.names import NameScope, list_visible_names
+from njc.frontend.names import FunctionDefinition, NameScope, list_visible_names
 from njc.language_server.texts.documents import Reading
-from njc.language_server.texts.name_index import Occurrence, VariableScope
 
 NameKind = Literal[
     "variable", "parameter", "function", "class", "module", "field", "method", "output"
@@ -38,10 +37,7 @@ class VisibleName:
 def list_names_at(reading: Reading, block: NaturalBlock) -> list[VisibleName]:
     """The names that a block could mean, nearest scope first; the names of Python are left out."""
     names = list_visible_names(block.scope, reading.outputs)
-    scope = find_scope(reading, block)
-    return [
-        describe_name(reading, block.scope, scope, name) for name in names if not _is_private(name)
-    ]
+    return [describe_name(reading, block.scope, name) for name in names if not _is_private(name)]
 
 
 def _is_private(name: str) -> bool:
@@ -49,43 +45,47 @@ def _is_private(name: str) -> bool:
     return name.startswith("_") and "__" in name[1:] and not name.startswith("__")
 
 
-def find_scope(reading: Reading, block: NaturalBlock) -> VariableScope:
-    """Return the scope of a block in the index of names."""
-    place, found = block.start, reading.names.module
-    for scope in reading.names.list_scopes():
-        is_inner = scope.start >= found.start and scope.end <= found.end
-        if scope.start <= place < scope.end and is_inner and scope.kind in ("function", "class"):
-            found = scope
-    return found
+def describe_name(reading: Reading, scope: NameScope, name: str) -> VisibleName:
+    """Return a name as `scope` sees it."""
+    home = reading.types.find_home(name, scope)
+    nodes = list(_list_bindings(reading, home, name)) if home is not None else []
+    lines = tuple(sorted({node.lineno for node in nodes} | _list_output_lines(reading, home, name)))
+    kind = _find_kind(nodes[0]) if nodes else "output" if lines else "variable"
+    return VisibleName(name, kind, find_type(reading, scope, name), lines)
 
 
-def describe_name(
-    reading: Reading, scope: NameScope, place: VariableScope, name: str
-) -> VisibleName:
-    """Return a name as `scope` sees it; `place` is the same scope in the index of names."""
-    variable = reading.names.look_up(name, place)
-    bindings = [
-        occurrence
-        for occurrence in reading.names.variables.get(variable, ())
-        if occurrence.role not in ("read", "declare")
-    ]
+def _list_bindings(reading: Reading, home: NameScope, name: str) -> Iterator[ast.arg | ast.stmt]:
+    """Yield the parameter and the statements that bind a name in its scope."""
+    if isinstance(home.node, FunctionDefinition):
+        arguments = home.node.args
+        rest = (arguments.vararg, arguments.kwarg)
+        named = (*arguments.posonlyargs, *arguments.args, *arguments.kwonlyargs, *rest)
+        yield from (argument for argument in named if argument and argument.arg == name)
+    yield from reading.types.find_statements_binding(name, home)
+
+
+def _list_output_lines(reading: Reading, home: NameScope | None, name: str) -> set[int]:
+    """Return the lines of the blocks' outputs of a name in its scope."""
     source = reading.module.source
-    lines = tuple(dict.fromkeys(source.place(binding.start)[0] for binding in bindings))
-    return VisibleName(name, _find_kind(bindings), find_type(reading, scope, name), lines)
+    return {
+        source.place(tag.start)[0]
+        for block in reading.blocks_by_scope.get(home, ())
+        for tag in block.references
+        if tag.writes and tag.path == name
+    }
 
 
-def _find_kind(bindings: Sequence[Occurrence]) -> NameKind:
-    first = bindings[0] if bindings else None
-    match first and first.node:
+def _find_kind(node: ast.arg | ast.stmt) -> NameKind:
+    match node:
         case ast.FunctionDef() | ast.AsyncFunctionDef():
             return "function"
         case ast.ClassDef():
             return "class"
-        case ast.alias():
+        case ast.Import() | ast.ImportFrom():
             return "module"
         case ast.arg():
             return "parameter"
-    return "output" if bindings and all(binding.in_prompt for binding in bindings) else "variable"
+    return "variable"
 
 
 def find_type(reading: Reading, scope: NameScope, name: str) -> str:

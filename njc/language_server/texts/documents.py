@@ -7,7 +7,7 @@ A `Document` is one version of a text. `apply_edits` gives the next one, from th
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 
@@ -15,7 +15,7 @@ from njc.analysis.inference import TypeReader
 from njc.compiler import Analysis, Compilation, generate
 from njc.frontend.blocks import NaturalBlock, collect_block_outputs, find_blocks
 from njc.frontend.diagnostics import Diagnostic
-from njc.frontend.names import BlockOutputs
+from njc.frontend.names import BlockOutputs, NameScope
 from njc.frontend.parse import Module, can_hold_blocks, parse
 from njc.frontend.source import SourceDecodeError, SourceFile
 from njc.language_server.texts.name_collector import index_names
@@ -65,6 +65,14 @@ class Reading:
     def names(self) -> NameIndex:
         """Every name of the program and the prompts."""
         return index_names(self.module, self.blocks)
+
+    @cached_property
+    def blocks_by_scope(self) -> Mapping[NameScope | None, list[NaturalBlock]]:
+        """The blocks directly in each scope."""
+        found: dict[NameScope | None, list[NaturalBlock]] = {}
+        for block in self.blocks:
+            found.setdefault(block.scope, []).append(block)
+        return found
 
     def find_block(self, offset: int) -> NaturalBlock | None:
         """Return the block whose literal is around an offset."""
